@@ -1,0 +1,55 @@
+"""From a cell's steps to its few numbers: one value per metric and cell, warm-up left out.
+
+Two summaries answer two questions. Throughput, N / Σt, is what the user got, stalls included; a mean of per-step rates would be
+biased upwards and is not offered. The 10th percentile of step time is what the kernel costs the work when nothing else interferes:
+interference only ever adds time.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .terms import Steps
+
+# Times are saved to the microsecond or better: a larger difference than this is another computation, not rounding.
+ROUNDING = 1e-4
+
+
+def quantile(values: Sequence[float], q: float) -> float:
+    """Answer the q-quantile by linear interpolation between order statistics (Hyndman & Fan type 7, numpy's default)."""
+    ordered = sorted(values)
+    position = q * (len(ordered) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def metrics_of(steps: Steps) -> dict[str, float]:
+    """Summarise the measured steps of one cell. A metric whose column is missing is left out, not 0."""
+    wall_s = steps.wall_s[steps.warmup :]
+    total_s = math.fsum(wall_s)
+    metrics = {
+        "throughput_samples_per_s": sum(steps.samples[steps.warmup :]) / total_s,
+        "step_time_p10_s": quantile(wall_s, 0.10),
+        "step_time_median_s": statistics.median(wall_s),
+        "step_time_mean_s": total_s / len(wall_s),
+    }
+    if steps.tokens is not None and any(steps.tokens[steps.warmup :]):
+        metrics["throughput_tokens_per_s"] = sum(steps.tokens[steps.warmup :]) / total_s
+    if steps.cpu_s is not None:
+        metrics["cpu_s_per_step"] = math.fsum(steps.cpu_s[steps.warmup :]) / len(wall_s)
+    return metrics
+
+
+def disagreements(saved: Mapping[str, object], computed: Mapping[str, float]) -> list[str]:
+    """Say where the file's own metrics are not what its steps give; the computed ones are used."""
+    return [
+        f"the file says {name} = {value:.6g}, its steps give {computed[name]:.6g}; the steps are believed."
+        for name, value in saved.items()
+        if name in computed and isinstance(value, int | float) and not math.isclose(value, computed[name], rel_tol=ROUNDING, abs_tol=1e-12)
+    ]

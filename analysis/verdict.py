@@ -1,0 +1,40 @@
+"""The one place where numbers become a word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .effect import ALPHA
+from .wording import interval, number, percent, probability, unsigned
+
+if TYPE_CHECKING:
+    from .terms import Comparison, Effect, Verdict
+
+
+def judge(contrast: Comparison, effect: Effect, p_holm: float) -> tuple[Verdict, str]:
+    """Find the verdict on one contrast and the sentence that justifies it.
+
+    improved / regressed: Holm-adjusted p below 0.05. equivalent: both one-sided tests below 0.05, that is, the 90 % interval inside the
+    margin. inconclusive: neither, with the smallest gain that would have been called. not comparable: an arm that changed nothing
+    and differs all the same, because whatever made the difference, it was no tweak.
+    """
+    family, margin = contrast.family, contrast.margin
+    if p_holm < ALPHA:
+        found = f"{percent(effect.gain)} in {effect.metric.name} (95 % {interval(effect)}), Holm p {probability(p_holm)} of {family}"
+        if contrast.untouched:
+            return "not comparable", f"nothing was changed in this arm, yet it differs: {found}. The machine did that, not a tweak."
+        word: Verdict = "improved" if effect.gain > 0 else "regressed"
+        return word, f"{found}."
+    if effect.p_equivalent < ALPHA:
+        ends = f"{number(effect.low90)} to {percent(effect.high90)}"
+        return "equivalent", f"the 90 % interval {ends} in {effect.metric.name} lies inside the margin of {unsigned(margin)}."
+    shown = (
+        "no difference shown" if contrast.mde is None else f"no difference shown; one of {unsigned(contrast.mde)} would be, 4 times in 5"
+    )
+    before = f" (p {probability(effect.p)} before Holm's adjustment for {family} contrasts)" if effect.p < ALPHA else ""
+    return "inconclusive", f"{shown}{before}."
+
+
+def inside_margin(effect: Effect, margin: float) -> bool:
+    """Whether an effect, however certain, is smaller than what the study calls a difference."""
+    return 1 / (1 + margin) < 1 + effect.gain < 1 + margin
