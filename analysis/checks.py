@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from .terms import NotComparable
@@ -16,50 +17,60 @@ LEVEL = 0.05
 # Facts of a workload that name its data: the same seed must have given both arms the same samples.
 # Facts of a workload that must agree: its data and where it ran.
 SAME_WORK = ("data_crc32", "device")
-UNLIMITED = {"unlimited", "infinity", "-1"}
 
 
 def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
-    """Check that every setting asked for was in force in every cell (the manipulation check).
+    """Check that every kernel value asked for stood there in every cell (the manipulation check).
 
-    Every setting asked for must have been read back. The value is compared where the kernel answers in the manifest's own words (sysctl
-    and boot); limits and services are converted on the way, and the run side has compared them.
+    Boot tokens and limits are not values that are written: the run side checks them before a cell and skips it where they fail.
 
     Raises: NotComparable, naming the settings and blocks.
     """
     failed: dict[str, list[int]] = {}
     for cell in cells:
+        asked: Mapping[str, object] = cell.applied.requested if cell.applied else {}
         observed: Mapping[str, object] = cell.applied.observed if cell.applied else {}
-        for setting in tweakset.requested:
-            found = observed.get(setting.key)
-            if found is None:
-                failed.setdefault(f"{setting.key} was not read back", []).append(cell.block)
-            elif setting.kind in {"sysctl", "boot"} and not _same(_asked(cell, setting.key, setting.value), found):
-                line = f"{setting.key} was asked to be {setting.value!r} and the kernel answered {found!r}"
-                failed.setdefault(line, []).append(cell.block)
+        for key in dict.fromkeys([*(one.key for one in tweakset.requested if one.kind == "sysctl"), *asked]):
+            if key not in asked or observed.get(key) is None:
+                failed.setdefault(f"{key} was not read back", []).append(cell.block)
+            elif not same_value(asked[key], observed[key]):
+                failed.setdefault(f"{key} was to be {asked[key]} and the kernel answered {observed[key]}", []).append(cell.block)
     if failed:
         lines = "; ".join(f"{line} ({listed(blocks)})" for line, blocks in failed.items())
         raise NotComparable(f"{tweakset.name} was not in force: {lines}.")
 
 
-def _asked(cell: Cell, key: str, written: str) -> object:
-    """Prefer what the cell itself says it asked: of a key written twice in a manifest the last one counts."""
-    return cell.applied.requested.get(key, written) if cell.applied else written
+def same_value(one: object, other: object) -> bool:
+    """Whether two texts mean the same setting: blanks and the base of numbers (0x10, 020) make no difference."""
+    return [_number(word) for word in str(one).split()] == [_number(word) for word in str(other).split()]
 
 
-def _same(asked: object, found: object) -> bool:
-    one, other = (" ".join(str(value).split()) for value in (asked, found))
-    if f"[{one}]" in other.split():  # /sys marks the chosen of several words: always [madvise] never
-        return True
-    return one == other or (one in UNLIMITED and other in UNLIMITED) or (one.isdigit() and other.isdigit() and int(one) == int(other))
+def _number(word: str) -> int | str:
+    # The kernel reads a leading 0 as octal; Python wants 0o.
+    try:
+        return int(re.sub(r"^([+-]?)0(?=[0-7]+$)", r"\g<1>0o", word), 0)
+    except ValueError:
+        return word
 
 
-def leaves_machine_alone(tweakset: TweakSet, cells: Iterable[Cell]) -> bool:
-    """Whether an arm is the untouched machine: it asks for nothing, or only for what was in force already, and runs no script."""
-    if tweakset.scripts:
+def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
+    """Whether two arms ran on one and the same untouched machine, so that any difference between them is noise.
+
+    True where kernel values asked for stood there already, boot tokens were those of one boot shared by both, and the workloads'
+    limits were equal. An arm with a script is never called untouched: a script can do what no reading shows.
+    """
+    if any(arm.scripts for arm in arms):
         return False
-    asked = {setting.key for setting in tweakset.requested}
-    return all(asked <= (cell.applied.already_in_force if cell.applied else frozenset()) for cell in cells)
+    boots = set()
+    for pair in pairs:
+        for arm, cell in zip(arms, pair, strict=True):
+            already = cell.applied.already_in_force if cell.applied else frozenset()
+            if any(one.kind == "sysctl" and one.key not in already for one in arm.requested):
+                return False
+            boots.add(cell.boot_id)
+        if pair[0].limits != pair[1].limits:
+            return False
+    return len(boots) == 1 or not any(one.kind == "boot" for arm in arms for one in arm.requested)
 
 
 def different_data(baseline: Cell, candidate: Cell) -> str | None:
@@ -100,7 +111,8 @@ def _left_behind(run: Run) -> list[str]:
         if cell.applied is None:
             continue
         before, restored = cell.applied.before, cell.applied.restored
-        keys = [key for key in before if key in restored and not _same(before[key], restored[key])]
+        keys = [key for key in before if key in restored and not same_value(before[key], restored[key])]
+        keys += cell.applied.left_alone
         if keys:
             lines.append(f"{cell.id} did not put back {', '.join(sorted(keys))}: the cells that ran after it are in doubt.")
     return lines

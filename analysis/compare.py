@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .checks import different_data, leaves_machine_alone, must_be_in_force
+from .checks import different_data, must_be_in_force, same_machine
 from .effect import ALPHA, detectable_gain, holm, paired_effect
 from .terms import Comparison, Metric, NotComparable, UnknownName
 from .verdict import inside_margin, judge
@@ -71,7 +71,7 @@ def _draft(run: Run, study: Study, workload: str, arms: tuple[str, str]) -> Comp
         tweakset=arms[1],
         verdict="not comparable",
         reason="",
-        blocks=run.design.blocks,
+        blocks=study.blocks,
         margin=study.margin,
         primary_metric=run.workloads[workload].primary or study.primary,
     )
@@ -80,6 +80,7 @@ def _draft(run: Run, study: Study, workload: str, arms: tuple[str, str]) -> Comp
 def _contrast(run: Run, draft: Comparison, arms: Mapping[str, Arm]) -> Comparison:
     """Take the effects of one contrast, not yet judged; or say why it is not comparable."""
     pairing = _pair(arms.get(draft.baseline, {}), arms[draft.tweakset])
+    draft = replace(draft, pairs=len(pairing.pairs))
     base, candidate = run.tweaksets[draft.baseline], run.tweaksets[draft.tweakset]
     base_cells, candidate_cells = [pair[0] for pair in pairing.pairs], [pair[1] for pair in pairing.pairs]
     try:
@@ -93,7 +94,7 @@ def _contrast(run: Run, draft: Comparison, arms: Mapping[str, Arm]) -> Compariso
         draft,
         primary=primary,
         second=_second(draft.primary_metric, pairing, draft.margin),
-        untouched=leaves_machine_alone(base, base_cells) and leaves_machine_alone(candidate, candidate_cells),
+        untouched=same_machine((base, candidate), pairing.pairs),
     )
     return replace(draft, notes=(*_in_force_notes(draft, candidate, candidate_cells), *_pair_notes(pairing)))
 
@@ -152,10 +153,10 @@ def _second(primary: Metric, pairing: Pairing, margin: float) -> Effect | None:
 
 
 def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -> list[str]:
-    if not candidate.requested:
-        return []
-    if draft.untouched:
+    if draft.untouched and candidate.requested:
         return [f"same as {draft.baseline} here: all it asks for was already in force, so this is a second A/A comparison."]
+    if candidate.scripts and not any(cell.applied.side_effects for cell in cells if cell.applied):
+        return [f"its scripts changed no kernel value here: as far as can be seen, the same machine as under {draft.baseline}."]
     keys = set[str]().union(*(cell.applied.already_in_force for cell in cells if cell.applied))
     return [f"in force before it was applied, so not part of the effect: {', '.join(sorted(keys))}."] if keys else []
 

@@ -123,13 +123,18 @@ def _called(key: CellKey) -> str:
 
 
 def _measured_records(top: Fields) -> dict[CellKey, Fields]:
-    """Cell records by cell. A benchmark without one was not of a study (somebody's own, in the same session) and is passed over."""
+    """Cell records by cell; a benchmark without one was not of a study (somebody's own, in the same session) and is passed over.
+
+    So is one whose cell failed after its steps were timed: the list of cells has the reason.
+    """
     records: dict[CellKey, Fields] = {}
     for benchmark in top.each("benchmarks"):
         record = benchmark.fields("extra_info")
         if "schema_version" not in record:
             continue
         _known_version(record)
+        if record.one_of("outcome", get_args(Outcome)) != "measured":
+            continue
         key = _key(record)
         if key in records:
             record.refuse(f"is there twice: {_called(key)}")
@@ -193,6 +198,8 @@ def _cell(part: Fields, key: CellKey, record: Fields | None, warnings: list[str]
         metrics=metrics,
         applied=_applied(record),
         facts=record.optional_mapping("workload_facts"),
+        limits=record.optional_mapping("limits"),
+        boot_id=record.fields("environment").optional_text("boot_id") if record.has("environment") else None,
     )
 
 
@@ -218,11 +225,12 @@ def _steps(part: Fields) -> Steps:
 
 def _applied(record: Fields) -> Applied:
     if not record.has("tweak"):
-        return Applied({}, {}, {}, {}, frozenset())
+        return Applied({}, {}, {}, {})
     part = record.fields("tweak")
     requested, before, observed, restored = map(part.optional_mapping, ("requested", "before", "observed", "restored"))
     already = part.texts("already_in_force") if part.has("already_in_force") else ()
-    return Applied(requested, before, observed, restored, frozenset(already))
+    side_effects, left_alone = part.optional_mapping("side_effects"), part.optional_mapping("left_alone")
+    return Applied(requested, before, observed, restored, frozenset(already), side_effects, left_alone)
 
 
 def _machine_left_changed(ours: Fields) -> list[str]:

@@ -96,13 +96,19 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What the kernel answered for one cell, by key: what was asked, found before, found in force, and found afterwards."""
+    """What the kernel answered for one cell, by key: what was asked, found before, found in force, and found afterwards.
+
+    `side_effects`: tunables that changed without being asked for by name (what scripts did), by path. `left_alone`: values that
+    somebody else changed meanwhile and that were not put back, by path.
+    """
 
     requested: Mapping[str, object]
     before: Mapping[str, object]
     observed: Mapping[str, object]
     restored: Mapping[str, object]
-    already_in_force: frozenset[str]
+    already_in_force: frozenset[str] = frozenset()
+    side_effects: Mapping[str, object] = field(default_factory=dict)
+    left_alone: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,8 @@ class Cell:
     metrics: Mapping[str, float] = field(default_factory=dict)
     applied: Applied | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
+    limits: Mapping[str, object] = field(default_factory=dict)
+    boot_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +189,9 @@ class Comparison:
     """One tweak set against the baseline under one workload, and what may be said of it.
 
     `primary` carries the verdict and was declared before the run; `second` stands beside it. Both are None where nothing could be
-    compared. `family` counts the contrasts `p_holm` is adjusted for; `mde` is the smallest gain this design would have called, after
-    that adjustment, with 80 % probability. `untouched` is true where neither arm changed the machine (an A/A comparison).
+    compared. `pairs` counts the blocks complete in both arms, of `blocks` that were planned. `family` counts the contrasts `p_holm`
+    is adjusted for; `mde` is the smallest gain this design would have called, after that adjustment, with 80 % probability.
+    `untouched` is true where neither arm changed the machine (an A/A comparison).
     """
 
     study: str
@@ -194,6 +203,7 @@ class Comparison:
     blocks: int
     margin: float
     primary_metric: Metric
+    pairs: int = 0
     primary: Effect | None = None
     second: Effect | None = None
     p_holm: float | None = None

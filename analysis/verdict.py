@@ -28,11 +28,9 @@ def judge(contrast: Comparison, effect: Effect, p_holm: float) -> tuple[Verdict,
     if effect.p_equivalent < ALPHA:
         ends = f"{number(effect.low90)} to {percent(effect.high90)}"
         return "equivalent", f"the 90 % interval {ends} in {effect.metric.name} lies inside the margin of {unsigned(margin)}."
-    shown = (
-        "no difference shown" if contrast.mde is None else f"no difference shown; one of {unsigned(contrast.mde)} would be, 4 times in 5"
-    )
+    seen = "" if contrast.mde is None else f"; one of {unsigned(contrast.mde)} would be, 4 times in 5"
     before = f" (p {probability(effect.p)} before Holm's adjustment for {family} contrasts)" if effect.p < ALPHA else ""
-    return "inconclusive", f"{shown}{before}."
+    return "inconclusive", f"no difference shown{seen}{before}."
 
 
 def inside_margin(effect: Effect, margin: float) -> bool:

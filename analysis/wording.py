@@ -38,6 +38,11 @@ def unsigned(fraction: float) -> str:
     return f"{fraction * 100:.1f}".removesuffix(".0") + " %"
 
 
+def size(fraction: float) -> str:
+    """Write a size for a column whose head says percent."""
+    return f">{LARGEST * 100:.0f}" if fraction >= LARGEST else f"{fraction * 100:.1f}"
+
+
 def probability(p: float) -> str:
     """Write a p-value: two digits, never 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
