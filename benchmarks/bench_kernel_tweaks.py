@@ -1,0 +1,32 @@
+"""Do kernel settings change the speed of AI training on this machine?
+
+Hypothesis under test, one per tweak set and workload: it makes no difference beyond ±3 %. `stock-again`, a verbatim copy of the
+untouched machine, always runs too: whatever is "found" there is noise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+STUDY = Study(
+    name="kernel_tweaks",
+    question="Do kernel settings change the speed of AI training on this machine?",
+    workloads=("lora_finetune", "cnn_train", "ddp_train", "checkpoint_train"),
+    tweaks=("thp-always", "thp-never"),
+    primary=Metric("step_time_p10_s", "lower"),
+    blocks=6,
+    margin=0.03,
+)
+
+
+def bench_step_time(measured: Callable[[], Measured]) -> None:
+    """Every step asked for was done, with the tweak set in force and the samples of the seed."""
+    run = measured()
+    assert run.valid, run.reason
