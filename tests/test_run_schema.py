@@ -1,0 +1,132 @@
+"""`data/run.schema.json` and `data/README.md` say the same, and what stands in them is what is saved."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DATA = Path(__file__).parents[1] / "data"
+SCHEMA: dict[str, Any] = json.loads((DATA / "run.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    return SCHEMA["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+
+
+def paths(part: dict[str, Any], place: str) -> Iterator[str]:
+    """Every place the schema names a property at, as the README writes it."""
+    part = resolved(part)
+    for name, inner in part.get("properties", {}).items():
+        yield f"{place}.{name}".lstrip(".")
+        yield from paths(inner, f"{place}.{name}")
+    if isinstance(part.get("additionalProperties"), dict):
+        yield from paths(part["additionalProperties"], f"{place}.*")
+    if "items" in part:
+        yield from paths(part["items"], f"{place}[]")
+    for choice in part.get("oneOf", []):
+        yield from paths(choice, place)
+
+
+def in_schema() -> set[str]:
+    parts = {
+        "deeptweak": SCHEMA["$defs"]["run"],
+        "extra_info": SCHEMA["$defs"]["cell_record"],
+        "machine_info": SCHEMA["properties"]["machine_info"],
+    }
+    return {path for name, part in parts.items() for path in paths(part, name)}
+
+
+def in_readme() -> dict[str, tuple[str, str]]:
+    """Field → (unit, meaning), from every table whose head begins with `field`."""
+    rows: dict[str, tuple[str, str]] = {}
+    counted = False
+    for line in (DATA / "README.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            counted = False
+        elif cells[0] == "field":
+            counted = True
+        elif counted and (field := re.fullmatch(r"`([^`]+)`", cells[0])):
+            assert field[1] not in rows, f"{field[1]} is explained twice"
+            rows[field[1]] = (cells[1], cells[2])
+    return rows
+
+
+def test_every_field_of_the_schema_is_explained_in_the_readme_and_the_other_way_round() -> None:
+    assert in_schema() == in_readme().keys()
+
+
+def test_every_field_has_a_unit() -> None:
+    assert not [field for field, (unit, _) in in_readme().items() if not unit]
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Made(),
+        Made(workloads=("cnn_train", "lora_finetune"), primaries={"lora_finetune": ("step_time_p10_s", "lower")}),
+        Made(
+            arms=(
+                STOCK,
+                AGAIN,
+                Arm("sysctls", requested={"vm.swappiness": "1"}, already_in_force=["vm.swappiness"], warnings=["odd"]),
+                Arm("boot", requested={"isolcpus": "2-3"}, kind="boot", broken={1: ("skipped", "not in /proc/cmdline")}),
+                Arm("script", scripts=2, side_effects={"/proc/sys/vm/swappiness": ["60", "1"]}),
+            )
+        ),
+    ],
+    ids=["smallest", "two workloads", "all kinds of tweak sets"],
+)
+def test_made_up_runs_obey_the_schema_that_real_ones_obey(made: Made) -> None:
+    """So that a test of the read side never stands on a file that the run side would not write."""
+    VALIDATOR.validate(saved_run(made))
+
+
+@pytest.mark.parametrize("run", sorted((DATA / "runs").glob("**/*.json")), ids=lambda path: path.name)
+def test_committed_runs_obey_the_schema(run: Path) -> None:
+    VALIDATOR.validate(json.loads(run.read_text(encoding="utf-8")))
+
+
+def test_a_benchmark_of_no_study_may_stand_beside_the_cells() -> None:
+    run = saved_run()
+    run["benchmarks"].append({"name": "somebody's own", "extra_info": {"anything": 1}})
+    VALIDATOR.validate(run)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("deeptweak", "unexplained"), 1),
+        (("deeptweak", "schema_version"), 2),
+        (("deeptweak", "started_utc"), "yesterday"),
+        (("deeptweak", "cells", 0, "reason"), "measured cells have none"),
+        (("deeptweak", "studies", "made_up", "margin"), 3),
+        (("benchmarks", 0, "extra_info", "unexplained"), 1),
+        (("benchmarks", 0, "extra_info", "steps", "wall_s"), [0.0]),
+        (("benchmarks", 0, "extra_info", "metrics", "step_time_p10_s"), 0),
+    ],
+)
+def test_what_the_readme_does_not_explain_is_refused(place: tuple[str | int, ...], value: object) -> None:
+    run: Any = copy.deepcopy(saved_run())
+    part = run
+    for step in place[:-1]:
+        part = part[step]
+    part[place[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(run)
