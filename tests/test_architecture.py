@@ -1,0 +1,87 @@
+"""The house stands as README draws it: imports point one way, every file says what it is and stays one idea long."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUSE = Path(__file__).parents[1]
+ROOMS = ("analysis", "fixtures", "benchmarks", "tests")
+LONGEST = 300
+# Who may import whom, across rooms. The wall between the run side and the read side is the saved JSON alone.
+ALLOWED = {"analysis": {"analysis"}, "fixtures": {"fixtures"}, "benchmarks": {"fixtures"}}
+
+
+def modules(*rooms: str) -> list[Path]:
+    return sorted(path for room in rooms for path in (HOUSE / room).rglob("*.py"))
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(HOUSE))
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Each import of a module, wherever it stands in the file: (dotted name, level); level 0 is absolute."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, 0) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "", node.level
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_imports_point_one_way(room: str) -> None:
+    """`benchmarks` → `fixtures`; `fixtures` and `analysis` never import each other, nor anybody's tests."""
+    crossing = {
+        f"{named(path)} imports {name}"
+        for path in modules(room)
+        for name, level in imports(path)
+        if level == 0 and name.partition(".")[0] in {*ROOMS, "conftest"} - ALLOWED[room]
+    }
+    assert not crossing
+
+
+@pytest.mark.parametrize("room", ["analysis", "fixtures"])
+def test_terms_import_nothing_of_the_house(room: str) -> None:
+    found = {name for name, level in imports(HOUSE / room / "terms.py") if level or name.partition(".")[0] in ROOMS}
+    assert not found
+
+
+def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> None:
+    """A folder can be read, and moved, by itself; where it leans on another is seen at once."""
+    wrong = set()
+    for path in modules("analysis", "fixtures"):
+        own = ".".join(path.parent.relative_to(HOUSE).parts)
+        for name, level in imports(path):
+            if level > 1:
+                wrong.add(f"{named(path)}: {'.' * level}{name} climbs out of its folder; write it from the top")
+            elif level == 0 and name.rpartition(".")[0] == own:
+                wrong.add(f"{named(path)}: {name} is its neighbour; write it with a dot")
+    assert not wrong
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [named(path) for path in modules("analysis", "fixtures", "benchmarks") if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert not silent
+
+
+def test_no_module_is_longer_than_one_idea() -> None:
+    long = [named(path) for path in modules("analysis", "fixtures", "benchmarks") if len(path.read_text().splitlines()) > LONGEST]
+    assert not long
+
+
+@pytest.mark.parametrize("module", ["analysis.load", "analysis.compare", "analysis.__main__"])
+def test_reading_a_run_waits_for_no_heavy_library(module: str) -> None:
+    """A session of pytest imports them at its end, and `--help` should not take a second."""
+    heavy = "{'numpy', 'scipy', 'pandas', 'matplotlib', 'torch', 'rich'}"
+    check = f"import sys, {module}; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    done = subprocess.run([sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
