@@ -1,0 +1,252 @@
+"""Each set of the catalogue is a manifest Skyhook would take, says why each setting is there, and its scripts do and undo what they say.
+
+Scripts are never run against this machine: their text is rewritten to a tree of files first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import yaml
+
+from fixtures.tweaks import available, resolve
+from fixtures.tweaks.lint import lint
+from fixtures.tweaks.manifest import notes, text_of
+from fixtures.tweaks.table import markdown
+
+if TYPE_CHECKING:
+    from fixtures.terms import Script
+
+ROOT = Path(__file__).resolve().parents[2]
+CRD = ROOT.parent / "shared" / "reference" / "crds" / "skyhook.nvidia.com_skyhooks.yaml"
+SETS = {tweakset.name: tweakset for tweakset in resolve("all")}
+SCRIPTS = {f"{name}/{script.stage}": script for name, tweakset in SETS.items() for script in tweakset.scripts}
+# The study's own files, kept as they were: what lint says of them is part of the finding.
+LINTED = {"deeptweak-exp2": "isolcpus", "deeptweak-exp3": "isolcpus"}
+
+
+def manifest(name: str) -> Any:  # noqa: ANN401  # a YAML document is whatever it is
+    return yaml.safe_load(text_of(available()[name]))
+
+
+def test_there_are_the_sets_a_user_was_promised() -> None:
+    """At least eight, each changing something; both directions where a setting has two."""
+    promised = {
+        *("thp-always", "thp-never", "writeback-eager", "writeback-lazy", "block-readahead", "block-scheduler-none", "tcp-buffers"),
+        *("tcp-bbr", "tcp-cubic", "memory-overcommit", "numa", "scheduler-throughput", "process-limits"),
+        *("deeptweak-exp1", "deeptweak-exp2", "deeptweak-exp3"),
+    }
+    assert promised <= SETS.keys()
+    assert [name for name, tweakset in SETS.items() if not tweakset.tweaks and not tweakset.scripts] == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_setting_has_a_reason_and_a_source(name: str) -> None:
+    """And nothing has a reason that is not set; the set itself says what it is for, on which kernels, at what risk."""
+    about = notes(text_of(available()[name]), name)
+    assert about.description
+    assert about.kernel
+    assert re.match(r"(none|low|medium|high)\b", about.risk)
+    assert about.reasons.keys() == about.sources.keys()
+    assert all(source.startswith(("https://", "Cardwell et al.")) for source in about.sources.values())
+    if SETS[name].scripts:
+        written = "".join(script.text for script in SETS[name].scripts if script.stage == "apply")
+        assert [key for key in about.reasons if key.rpartition(".")[2] not in written] == []
+    else:
+        tokens = {t.key for t in SETS[name].tweaks} - {"0-1"}  # the stray half of exp2's isolcpus
+        assert about.reasons.keys() == tokens
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_annotations_are_ones_kubernetes_takes(name: str) -> None:
+    """An optional DNS prefix and a name of at most 63 letters, digits, '-', '_' and '.'."""
+    labels = [label.rpartition("/") for label in manifest(name)["metadata"]["annotations"]]
+    assert [p for p, _, _ in labels if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", p)] == []
+    assert [n for _, _, n in labels if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", n)] == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_manifest_is_named_and_written_so_that_the_operator_takes_it(name: str) -> None:
+    """Package names end in a letter (else the operator stalls on all Skyhooks); one node at a time; the file's name is the object's."""
+    document = manifest(name)
+    assert document["metadata"]["name"] == name
+    assert document["spec"]["interruptionBudget"] == {"count": 1}
+    assert [p for p in document["spec"]["packages"] if not re.fullmatch(r"[a-z][-a-z0-9]{0,41}[a-z]", p)] == []
+
+
+@pytest.mark.skipif(not CRD.is_file(), reason="the operator's CustomResourceDefinition is not here")
+@pytest.mark.parametrize("name", SETS)
+def test_each_manifest_fits_the_operators_schema(name: str) -> None:
+    schema = yaml.safe_load(CRD.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    jsonschema.Draft202012Validator(_closed(schema)).validate(manifest(name))
+
+
+def _closed(schema: Any) -> Any:  # noqa: ANN401  # a JSON schema nests at will
+    """The schema with unknown fields refused, as the API server's strict mode does."""
+    if isinstance(schema, list):
+        return [_closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(part) for key, part in schema.items()}
+    if isinstance(closed.get("properties"), dict) and "additionalProperties" not in closed and closed.get("type") == "object":
+        closed["additionalProperties"] = False
+    return closed
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_lint_has_nothing_to_say_but_about_the_study_itself(name: str) -> None:
+    """On the study's machine of 12 CPUs, with 64 GiB."""
+    found = lint(SETS[name], cpus_online=12, memory_bytes=64 << 30)
+    assert [LINTED.get(name, "nothing") in warning for warning in found] == [True] * (name in LINTED)
+
+
+def test_grub_and_ulimit_texts_hold_settings_only() -> None:
+    """Skyhook pastes grub.conf into GRUB's command line and splits ulimit.conf at '=': a comment would become a setting."""
+    maps = [package["configMap"] for name in SETS for package in manifest(name)["spec"]["packages"].values()]
+    texts = [text for texts in maps for key, text in texts.items() if key in ("grub.conf", "ulimit.conf")]
+    lines = [line for text in texts for line in text.split("\n")]
+    assert len(lines) > 10
+    assert [line for line in lines if "#" in line or ";" in line or not line.strip()] == []
+
+
+def test_the_page_about_the_catalogue_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "tweaks.md").read_text(encoding="utf-8") == markdown(), "run: python -m fixtures.tweaks.table > docs/tweaks.md"
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_scripts_are_clean_bash_that_stops_at_the_first_failure(script: Script) -> None:
+    """The real package sources them, so `set -eu` must be theirs."""
+    lines = script.text.split("\n")
+    assert lines[0] == "#!/bin/bash"
+    assert next(line for line in lines[1:] if not line.startswith("#")) == "set -eu"
+    parsed = subprocess.run(["bash", "-n"], input=script.text, capture_output=True, text=True, check=False)
+    assert (parsed.returncode, parsed.stderr) == (0, "")
+
+
+class Node:
+    """A tree of files with the shape of /sys and /run, and scripts rewritten to it."""
+
+    def __init__(self, root: Path, files: dict[str, str]) -> None:
+        self.root = root
+        for path, text in files.items():
+            root.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
+            root.joinpath(path).write_text(text)
+        root.joinpath("run").mkdir()
+
+    def run(self, name: str, stage: str, before: str = "") -> subprocess.CompletedProcess[str]:
+        text = SCRIPTS[f"{name}/{stage}"].text.removeprefix("#!/bin/bash\n")
+        here = re.sub(r"/(?=(?:sys|run)/)", f"{self.root}/", text)
+        rest = here.replace(f"{self.root}/sys/", "").replace(f"{self.root}/run/", "")
+        code = "\n".join(line for line in rest.split("\n") if not line.lstrip().startswith("#"))
+        assert not re.search(r"/(?:sys|run|proc|etc|dev)\b", code), "a path of the real machine is left"
+        command = ["bash", "-c", before + here]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=20, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}
+        )
+
+    def read(self, path: str) -> str:
+        return self.root.joinpath(path).read_text().strip()
+
+
+THP = "sys/kernel/mm/transparent_hugepage"
+CPU = "sys/devices/system/cpu/cpufreq"
+FOUND = {
+    f"{THP}/enabled": "always [madvise] never\n",
+    f"{THP}/defrag": "always defer defer+madvise [madvise] never\n",
+    "sys/block/sda/queue/scheduler": "none [mq-deadline] kyber\n",
+    "sys/block/sda/queue/read_ahead_kb": "128\n",
+    "sys/block/sda/device/model": "x",
+    "sys/block/nvme0n1/queue/scheduler": "[none] mq-deadline\n",
+    "sys/block/nvme0n1/queue/read_ahead_kb": "512\n",
+    "sys/block/nvme0n1/device/model": "x",
+    "sys/block/loop0/queue/scheduler": "[none]\n",
+    "sys/block/loop0/queue/read_ahead_kb": "1\n",
+    "sys/block/zram0/queue/read_ahead_kb": "2\n",
+    "sys/block/dm-0/queue/read_ahead_kb": "3\n",
+    "sys/block/dm-0/device/model": "x",
+    "sys/kernel/debug/sched/base_slice_ns": "2800000\n",
+    f"{CPU}/policy0/scaling_governor": "schedutil\n",
+    f"{CPU}/policy4/scaling_governor": "powersave\n",
+}
+# What stands in each file after apply, and after uninstall (a plain file keeps the word written, the kernel would show it in brackets).
+EFFECTS = {
+    "thp-always": {f"{THP}/enabled": ("always", "madvise"), f"{THP}/defrag": ("always", "madvise")},
+    "thp-never": {f"{THP}/enabled": ("never", "madvise"), f"{THP}/defrag": ("never", "madvise")},
+    "block-readahead": {"sys/block/sda/queue/read_ahead_kb": ("4096", "128"), "sys/block/nvme0n1/queue/read_ahead_kb": ("4096", "512")},
+    "block-scheduler-none": {
+        "sys/block/sda/queue/scheduler": ("none", "mq-deadline"),
+        "sys/block/nvme0n1/queue/scheduler": ("none", "none"),
+    },
+    "scheduler-slice": {"sys/kernel/debug/sched/base_slice_ns": ("12000000", "2800000")},
+    "cpufreq-performance": {
+        f"{CPU}/policy0/scaling_governor": ("performance", "schedutil"),
+        f"{CPU}/policy4/scaling_governor": ("performance", "powersave"),
+    },
+}
+
+
+def test_every_script_set_is_tried() -> None:
+    assert EFFECTS.keys() == {name for name, tweakset in SETS.items() if tweakset.scripts}
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_scripts_change_what_they_say_twice_alike_and_put_it_back(tmp_path: Path, name: str) -> None:
+    """Apply, apply again (a retry of the operator), uninstall, uninstall again; loop, zram and device-mapper disks are left alone."""
+    node = Node(tmp_path, FOUND)
+    for _ in range(2):
+        ended = node.run(name, "apply")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert {path: node.read(path) for path in FOUND} == {p: t.strip() for p, t in FOUND.items()} | {
+            p: e[0] for p, e in EFFECTS[name].items()
+        }
+    for _ in range(2):
+        ended = node.run(name, "uninstall")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert {path: node.read(path) for path in EFFECTS[name]} == {p: e[1] for p, e in EFFECTS[name].items()}
+    assert not list(tmp_path.glob("run/deeptweak/*"))
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_uninstall_gives_back_what_apply_found_the_last_time(tmp_path: Path, name: str) -> None:
+    """Left-overs of an apply that was never uninstalled do not count: meanwhile somebody chose another value."""
+    node = Node(tmp_path, FOUND)
+    path = next(iter(EFFECTS[name]))
+    assert node.run(name, "apply").returncode == 0
+    node.root.joinpath(path).write_text("77\n")
+    assert node.run(name, "apply").returncode == 0
+    assert node.run(name, "uninstall").returncode == 0
+    assert node.read(path) == "77"
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_checks_tell_before_from_after(tmp_path: Path, name: str) -> None:
+    """The kernel shows the chosen word in brackets, which the tree of files gets by hand."""
+    node = Node(tmp_path, FOUND)
+    assert node.run(name, "apply_check").returncode != 0
+    for path, (after, _) in EFFECTS[name].items():
+        node.root.joinpath(path).write_text(f"x [{after}] y\n" if "[" in FOUND[path] else f"{after}\n")
+    assert node.run(name, "apply_check").returncode == 0
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_scripts_fail_where_there_is_nothing_to_set(tmp_path: Path, name: str) -> None:
+    """Else a cell would be called measured under a tweak that was never in force."""
+    node = Node(tmp_path, {"sys/block/loop0/queue/scheduler": "[none]\n", "sys/block/loop0/queue/read_ahead_kb": "1"})
+    ended = node.run(name, "apply")
+    assert ended.returncode != 0
+    assert ended.stderr
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_scripts_fail_when_the_kernel_refuses_the_value(tmp_path: Path, name: str) -> None:
+    """In bash `echo` returns 1 where write(2) answers EINVAL; here it does so for the word that the set writes."""
+    node = Node(tmp_path, FOUND)
+    word = next(iter(EFFECTS[name].values()))[0]
+    refusing = f'echo() {{ [ "$1" != {word} ] || return 1; builtin echo "$@"; }}\n'
+    assert node.run(name, "apply", before=refusing).returncode != 0

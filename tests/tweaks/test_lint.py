@@ -1,0 +1,126 @@
+"""Lint says what will not do what its author thinks, and what will hurt; on the DeepTweak files it says exactly what the study records."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fixtures.terms import Tweak, TweakSet
+from fixtures.tweaks.cpus import boot_hugepage_bytes, cpu_list, isolated
+from fixtures.tweaks.lint import lint
+from fixtures.tweaks.manifest import parse, read
+from fixtures.tweaks.settings import boot_tokens
+
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
+needs_reference = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the DeepTweak data are not here: they may not be redistributed")
+
+
+def boot(line: str) -> TweakSet:
+    tokens = (token.partition("=") for token in boot_tokens(line, "x"))
+    return TweakSet("x", tweaks=tuple(Tweak("boot", key, value) for key, _, value in tokens))
+
+
+def sysctl(**values: object) -> TweakSet:
+    return TweakSet("x", tweaks=tuple(Tweak("sysctl", key.replace("__", "."), str(value)) for key, value in values.items()))
+
+
+@needs_reference
+def test_the_deeptweak_files_hold_what_the_study_lists() -> None:
+    """A19: 5, 12 and 5 sysctls; 2·2³⁰ + 5128·2²¹ = 12 901 679 104 bytes, 4 GiB and none reserved. A20: no limits."""
+    sets = [read(REFERENCE / f"exp{n}" / "skyhook.yaml") for n in (1, 2, 3)]
+    assert [sum(t.kind == "sysctl" for t in s.tweaks) for s in sets] == [5, 12, 5]
+    assert [boot_hugepage_bytes(s.tweaks) for s in sets] == [12_901_679_104, 4_294_967_296, 0]
+    assert {t.kind for s in sets for t in s.tweaks} == {"sysctl", "boot"}
+    assert read(REFERENCE / "base" / "skyhook.yaml").tweaks == ()
+
+
+@needs_reference
+def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
+    """A21, on the study's machine of 12 CPUs and 234.3 GB."""
+    found = [lint(read(REFERENCE / f"exp{n}" / "skyhook.yaml"), cpus_online=12, memory_bytes=234_300_000_000) for n in (1, 2, 3)]
+    assert [len(warnings) for warnings in found] == [0, 1, 1]
+    assert "isolcpus=nohz,domain,managed_irq is malformed" in found[1][0]
+    assert "'0-1' stands alone" in found[1][0]
+    assert "isolates 10 of 12 CPUs" in found[2][0]
+
+
+@needs_reference
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_catalogues_copies_ask_for_what_the_study_asked_for(number: int) -> None:
+    """Written anew from the published table, so compare them with the files; the runtime part is the whole without its boot tokens."""
+    catalogue = Path(__file__).resolve().parents[2] / "data" / "tweaks"
+    asked = [(t.kind, t.key, t.value) for t in read(REFERENCE / f"exp{number}" / "skyhook.yaml").tweaks]
+    whole = [(t.kind, t.key, t.value) for t in read(catalogue / f"deeptweak-exp{number}.yaml").tweaks]
+    runtime = [(t.kind, t.key, t.value) for t in read(catalogue / f"deeptweak-exp{number}-sysctl.yaml").tweaks]
+    assert whole == asked
+    assert runtime == [setting for setting in asked if setting[0] == "sysctl"]
+
+
+WARNED = {
+    "house-keeping cores": (boot("isolcpus=0,1,48,49"), "isolates CPU 0.*nodewright-packages#95"),
+    "cpus beyond the machine": (boot("isolcpus=8-99"), "isolcpus=8-99 names CPUs this machine does not have: its CPUs are 0-95"),
+    "nohz beyond the machine": (boot("nohz_full=1-96"), "nohz_full=1-96 names CPUs"),
+    "a broken list": (boot("rcu_nocbs=7-3"), "rcu_nocbs=7-3 is no CPU list"),
+    "nearly all cpus": (boot("isolcpus=domain,24-N"), "isolates 72 of 96 CPUs"),
+    "flags alone": (boot("isolcpus=nohz"), "has the flags nohz but no CPUs"),
+    "no list": (boot("isolcpus=first"), "names no CPUs, so nothing"),
+    "half the memory": (boot("hugepagesz=1G hugepages=65"), "reserve 65.0 GiB of 128.0 GiB"),
+    "half the memory at run time": (sysctl(vm__nr_hugepages=32769), "huge pages reserve 64.0 GiB"),
+    "too little kept free": (sysctl(vm__min_free_kbytes=1023), "below 1024"),
+    "too much kept free": (sysctl(vm__min_free_kbytes=6_710_887), "more than 5% of memory"),  # 128 GiB · 5 % = 6 710 886.4 KiB
+    "ratio and bytes": (sysctl(vm__dirty_ratio=20, vm__dirty_bytes=1 << 30), "vm.dirty_ratio and vm.dirty_bytes"),
+    "background above limit": (sysctl(vm__dirty_background_ratio=20, vm__dirty_ratio=20), "is not below vm.dirty_ratio=20"),
+    "swappiness": (sysctl(vm__swappiness=201), "takes 0 to 200"),
+    "a key that moved": (sysctl(kernel__sched_latency_ns=1), "kernel.sched_latency_ns: it left /proc/sys in Linux 5.13"),
+    "a one-way key": (sysctl(kernel__modules_disabled=1), "kernel.modules_disabled cannot be put back: once 1"),
+    "a dangerous key": (sysctl(kernel__panic_on_oops=1), "kernel.panic_on_oops is dangerous"),
+    "a comment in a value": (sysctl(vm__swappiness="10 # low"), "holds a comment"),
+    "a quoted token": (boot('dyndbg="a b"'), "cannot write double quotes"),
+    "a limit the package skips": (TweakSet("x", tweaks=(Tweak("ulimit", "core", "0"),)), "core: Skyhook's tuning package sets only"),
+    "a unit the package cuts": (TweakSet("x", tweaks=(Tweak("service", "my_unit.LimitAS", "1"),)), "my_unit.LimitAS: .* cuts"),
+}
+
+
+@pytest.mark.parametrize(("tweakset", "says"), WARNED.values(), ids=WARNED)
+def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
+    """On a machine of 96 CPUs and 128 GiB."""
+    found = lint(tweakset, cpus_online=96, memory_bytes=128 << 30)
+    assert len(found) == 1, found
+    assert re.search(says, found[0]), found
+
+
+@pytest.mark.parametrize(
+    "tweakset",
+    [
+        boot("isolcpus=managed_irq,domain,25-95 nohz_full=25-95 default_hugepagesz=1G hugepages=64"),
+        sysctl(vm__swappiness=200, vm__min_free_kbytes=1024, vm__dirty_ratio=20, vm__dirty_background_ratio=10),
+        sysctl(kernel__unprivileged_bpf_disabled=2, kernel__yama__ptrace_scope=1, vm__overcommit_memory=1),
+        TweakSet("x", tweaks=(Tweak("service", "nvidia-persistenced.LimitAS", "1"), Tweak("ulimit", "nofile", "9"))),
+    ],
+)
+def test_what_stays_within_bounds_gets_none(tweakset: TweakSet) -> None:
+    """The same machine; 71 of 96 CPUs and half the memory are the last values that pass."""
+    assert lint(tweakset, cpus_online=96, memory_bytes=128 << 30) == ()
+
+
+def test_an_unknown_machine_is_not_judged() -> None:
+    assert lint(boot("isolcpus=2-999 hugepagesz=1G hugepages=9999")) == ()
+
+
+def test_warnings_of_reading_come_first_and_once() -> None:
+    packages = "{t: {image: tuning, configMap: {ulimit.conf: 'core: 0'}}}"
+    text = f"apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {{name: x}}\nspec: {{packages: {packages}}}"
+    first = lint(parse(text, "x"))
+    assert [("splits at a bare" in w, "sets only" in w) for w in first] == [(True, False), (False, True)]
+    assert lint(TweakSet("x", tweaks=parse(text, "x").tweaks, warnings=first)) == first
+
+
+def test_cpu_lists_are_those_of_the_kernel() -> None:
+    """kernel-parameters.rst: `1,2,10-20,100-2000:2/25` represents CPUs 100,101,125,126,150,151,…"""
+    found = cpu_list("1,2,10-12,100-151:2/25", None)
+    assert sorted(found or ()) == [1, 2, 10, 11, 12, 100, 101, 125, 126, 150, 151]
+    assert [cpu_list(text, 8) for text in ("N", "6-N", "all")] == [frozenset({7}), frozenset({6, 7}), frozenset(range(8))]
+    assert [cpu_list(text, None) for text in ("", "a", "3-1", "1,,2", "0-7:3/2", "N", "99999999")] == [None] * 7
+    assert isolated("nohz,domain,2-3", 8) == (("nohz", "domain"), frozenset({2, 3}))

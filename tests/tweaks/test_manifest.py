@@ -1,0 +1,296 @@
+"""Every shape a Skyhook manifest comes in is read, and what cannot be read is said in one line: what, where, what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.terms import BadInput, Script, Tweak, TweakSet
+from fixtures.tweaks.manifest import notes, package_kind, parse, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def skyhook(packages: str, *, name: str = "demo", extra: str = "") -> str:
+    """A bare Skyhook around the given packages (two blanks deep)."""
+    body = "\n".join(f"    {line}" for line in packages.strip("\n").split("\n"))
+    return f"apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata:\n  name: {name}\nspec:\n{extra}  packages:\n{body}\n"
+
+
+def tuning(section: str, text: str) -> str:
+    """A Skyhook with one tuning package and one configMap key."""
+    block = "\n".join(f"      {line}" for line in text.split("\n"))
+    return skyhook(f"tuning:\n  version: 1.1.4\n  image: ghcr.io/nvidia/skyhook-packages/tuning\n  configMap:\n    {section}: |-\n{block}")
+
+
+def settings(tweakset: TweakSet) -> list[tuple[str, str, str]]:
+    return [(t.kind, t.key, t.value) for t in tweakset.tweaks]
+
+
+@pytest.mark.parametrize("text", ["", "# No OS Tweaks applied", "# note\n---\n# other\n", "---\n...\n", "null"])
+def test_a_file_without_a_document_is_a_tweak_set_without_settings(text: str) -> None:
+    """The study's baseline is a comment-only file; an older tool showed it as "Error parsing"."""
+    assert (parse(text, "base").tweaks, parse(text, "base").scripts) == ((), ())
+
+
+def test_an_exported_list_is_read_from_its_spec_alone() -> None:
+    """`last-applied-configuration` holds an older spec, `status` and `uid` say what was: none of them is asked for now."""
+    exported = """
+apiVersion: v1
+kind: List
+metadata: {resourceVersion: ""}
+items:
+- apiVersion: skyhook.nvidia.com/v1alpha1
+  kind: Skyhook
+  metadata:
+    name: demo
+    uid: 4ec7a626
+    generation: 8
+    annotations:
+      kubectl.kubernetes.io/last-applied-configuration: |
+        {"spec":{"packages":{"tuning":{"configMap":{"ulimit.conf":"memlock: 128","sysctl.conf":"vm.swappiness=99"}}}}}
+  spec:
+    interruptionBudget: {}
+    packages:
+      tuning:
+        image: ghcr.io/nvidia/skyhook-packages/tuning
+        version: 1.1.2
+        configInterrupts: {sysctl.conf: {type: restartAllServices}}
+        configMap:
+          sysctl.conf: |-
+            vm.swappiness = 10
+  status:
+    status: complete
+    configUpdates: {tuning: [ulimit.conf]}"""
+    assert settings(parse(exported, "exp")) == [("sysctl", "vm.swappiness", "10")]
+
+
+def test_flow_maps_non_ascii_text_and_a_missing_last_newline_are_read() -> None:
+    """A hand-written manifest of the study's family."""
+    text = (
+        "# größer ist nicht besser — 実験5\napiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
+        "metadata: { name: exp5-throughput, annotations: { deeptweak/description: 'für große Modelle' } }\n"
+        "spec: { packages: { tuning: { version: 1.1.2, image: r/tuning, interrupt: { type: reboot }, "
+        'configMap: { sysctl.conf: "vm.swappiness=1" } } } }'
+    )
+    found = parse(text, "exp2")
+    assert (found.name, found.description, settings(found)) == ("exp2", "für große Modelle", [("sysctl", "vm.swappiness", "1")])
+
+
+def test_the_renamed_kind_is_read_too() -> None:
+    """Skyhook became NodeWright in 2026; field names stayed."""
+    text = (
+        tuning("sysctl.conf", "vm.swappiness=1")
+        .replace("skyhook.nvidia.com", "nodewright.nvidia.com")
+        .replace("kind: Skyhook", "kind: NodeWright")
+    )
+    assert settings(parse(text, "x")) == [("sysctl", "vm.swappiness", "1")]
+
+
+def test_several_skyhooks_are_applied_by_priority_then_name() -> None:
+    """Default priority is 200, lower first; packages are told apart by their Skyhook's name."""
+    one = "tuning:\n  image: r/tuning\n  configMap: {sysctl.conf: vm.swappiness=%d}"
+    text = "---\n".join(
+        [
+            skyhook(one % 3, name="b"),
+            skyhook(one % 2, name="a"),
+            skyhook(one % 4, name="last", extra="  priority: 201\n"),
+            skyhook(one % 1, name="z", extra="  priority: 5\n"),
+        ]
+    )
+    found = parse(text, "x")
+    assert [(t.package, t.value) for t in found.tweaks] == [("last/tuning", "4")]
+    assert [w.split("(the last) is in force, ")[1] for w in found.warnings] == ["'1' is not", "'2' is not", "'3' is not"]
+
+
+def test_packages_come_after_those_they_depend_on() -> None:
+    """Without dependsOn the order written holds."""
+    text = skyhook(
+        "second:\n  image: r/tuning\n  dependsOn: {first: 1.0.0}\n  configMap: {sysctl.conf: kernel.panic=2}\n"
+        "first:\n  image: r/tuning\n  configMap: {sysctl.conf: kernel.panic=1}\n"
+        "third:\n  image: r/shellscript:1.1\n  configMap: {apply.sh: 'true', uninstall_check.sh: 'false'}"
+    )
+    found = parse(text, "x")
+    assert [(t.package, t.value) for t in found.tweaks] == [("second", "2")]
+    assert found.scripts == (Script("third", "apply", "true"), Script("third", "uninstall_check", "false"))
+
+
+@pytest.mark.parametrize(
+    ("image", "kind"),
+    [
+        ("ghcr.io/nvidia/skyhook-packages/tuning", "tuning"),
+        ("localhost:5000/x/shellscript:1.1.2", "shellscript"),
+        ("tuning@sha256:abc", "tuning"),
+        ("ghcr.io/nvidia/nvidia-tuning-gke", "nvidia-tuning-gke"),
+    ],
+)
+def test_a_packages_kind_is_the_last_part_of_its_image(image: str, kind: str) -> None:
+    assert package_kind(image) == kind
+
+
+def test_boot_tokens_keep_their_order_and_repetitions() -> None:
+    """`hugepages=` belongs to the `hugepagesz=` before it, so nothing may be merged; several a line or one a line are the same."""
+    found = parse(tuning("grub.conf", 'hugepagesz=1G hugepages=2\nhugepagesz=2M   hugepages=5128\n\nquiet dyndbg="file a.c +p"'), "x")
+    assert settings(found) == [
+        ("boot", "hugepagesz", "1G"),
+        ("boot", "hugepages", "2"),
+        ("boot", "hugepagesz", "2M"),
+        ("boot", "hugepages", "5128"),
+        ("boot", "quiet", ""),
+        ("boot", "dyndbg", "file a.c +p"),
+    ]
+    assert found.warnings == ()
+
+
+def test_sysctl_lines_in_all_their_spellings() -> None:
+    """`k=v`, `k = v`, comments, inner blanks kept, and sysctl(8)'s two spellings of a dot inside an interface's name."""
+    found = parse(
+        tuning(
+            "sysctl.conf",
+            "# a\n; b\nvm.swappiness=10\nnet.ipv4.tcp_rmem = 4096 87380\t134217728 \n"
+            "net/ipv4/conf/eth0.100/rp_filter = 2\nnet.ipv4.conf.eth1/5.rp_filter=1\n-kernel.panic = 3",
+        ),
+        "x",
+    )
+    assert settings(found) == [
+        ("sysctl", "vm.swappiness", "10"),
+        ("sysctl", "net.ipv4.tcp_rmem", "4096 87380\t134217728"),
+        ("sysctl", "net.ipv4.conf.eth0/100.rp_filter", "2"),
+        ("sysctl", "net.ipv4.conf.eth1/5.rp_filter", "1"),
+        ("sysctl", "kernel.panic", "3"),
+    ]
+    assert [w for w in found.warnings if "sysctl.conf line 7" in w and "kernel.panic" in w] == list(found.warnings)
+
+
+def test_a_setting_given_twice_counts_the_last_time_and_is_said() -> None:
+    """In both spellings of the key."""
+    found = parse(tuning("sysctl.conf", "vm.swappiness=10\nkernel.panic=1\nvm/swappiness=20"), "x")
+    assert settings(found) == [("sysctl", "kernel.panic", "1"), ("sysctl", "vm.swappiness", "20")]
+    assert found.warnings == ("x: vm.swappiness is set twice; '20' (the last) is in force, '10' is not",)
+
+
+def test_drop_ins_become_directives_of_their_unit() -> None:
+    """Continued lines are joined as systemd does; directives that add up are all kept."""
+    text = "# why\n[Service]\nLimitMEMLOCK = infinity\nEnvironment=A=1 \\\n  B=2\nEnvironment=C=3\n"
+    found = parse(tuning("service_containerd.conf", text), "x")
+    assert settings(found) == [
+        ("service", "containerd.LimitMEMLOCK", "infinity"),
+        ("service", "containerd.Environment", "A=1 B=2"),
+        ("service", "containerd.Environment", "C=3"),
+    ]
+
+
+def test_ulimits_in_the_spelling_that_skyhook_ignores_are_read_with_a_warning() -> None:
+    """The real package splits at a bare '=': `memlock: 128` of the study never took effect there."""
+    found = parse(tuning("ulimit.conf", "nofile=4096\nmemlock: 128\nstack = 64"), "x")
+    assert settings(found) == [("ulimit", "nofile", "4096"), ("ulimit", "memlock", "128"), ("ulimit", "stack", "64")]
+    assert [w.split("; ")[1] for w in found.warnings] == ["write memlock=128", "write stack=64"]
+
+
+def test_annotations_say_what_and_why() -> None:
+    text = tuning("sysctl.conf", "vm.swappiness=1").replace(
+        "  name: demo\n",
+        "  name: demo\n  annotations:\n    deeptweak/workloads: cnn_train, ddp_train\n    deeptweak/risk: low\n"
+        "    reason.deeptweak/vm.swappiness: less\n      swapping\n    source.deeptweak/vm.swappiness: man\n",
+    )
+    assert parse(text, "x").workloads == ("cnn_train", "ddp_train")
+    about = notes(text, "x")
+    assert (about.risk, about.reasons, about.sources) == ("low", {"vm.swappiness": "less swapping"}, {"vm.swappiness": "man"})
+
+
+SWAP = "tuning:\n  image: r/tuning\n  configMap: {sysctl.conf: vm.swappiness=1}"
+BAD = {
+    "not yaml": ("a: [1, 2\nb: 3", r"^f\.yaml:2:2: broken YAML: .+; correct the file$"),
+    "a key twice": ("a: 1\na: 2", r"^f\.yaml:2:1: broken YAML: key 'a' is given twice in one mapping; drop one"),
+    "a merge key": ("a: &a {x: 1}\nb: {<<: *a}", r"^f\.yaml:2:5: .*merge keys"),
+    "a tag": ("!!python/object/apply:os.system [echo]", r"^f\.yaml:1:1: .*constructor"),
+    "a control character": ("a: \x00", r"^f\.yaml:1: broken YAML: .*character"),
+    "a date that is none": ("a: 2025-02-31", r"broken YAML: .*quotes$"),
+    "10,000 levels": ("[" * 10_000, r"^f\.yaml:1:41: .*more than 40 levels deep"),
+    "aliases of aliases": ("a: &a [x]\nb: [" + "*a," * 101 + "]", r"more than 100 aliases"),
+    "2 MiB": ("#" * (2 << 20), r"larger than 1 MiB"),
+    "a list": ("- 1", r"^f\.yaml: holds a list where a Skyhook should stand"),
+    "another kind": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}",
+        r"holds a ConfigMap of v1; .*Skyhook .*NodeWright .*take anything else out",
+    ),
+    "another group": ("apiVersion: example.com/v1\nkind: Skyhook", r"holds a Skyhook of example.com/v1"),
+    "no name": ("apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook", r"no metadata\.name"),
+    "a priority in words": (skyhook(SWAP, extra="  priority: high\n"), r"priority 'high'"),
+    "an unknown package kind": (skyhook("x:\n  image: r/kdump:1"), r"package x: image 'r/kdump:1' .* the kinds are tuning and shellscript"),
+    "no image": (skyhook("x:\n  version: 1"), r"package x: image None .* the kinds are tuning and shellscript"),
+    "an unknown key of tuning": (
+        tuning("sysctl.cnf", "a=1"),
+        r"package tuning, sysctl\.cnf: .*sysctl\.conf, grub\.conf, ulimit\.conf and service_<unit>\.conf",
+    ),
+    "an unknown key of shellscript": (
+        skyhook("x:\n  image: r/shellscript\n  configMap: {apply: ls}"),
+        r"package x, apply: .*apply\.sh, apply_check\.sh",
+    ),
+    "a number for a text": (skyhook("x:\n  image: r/tuning\n  configMap: {sysctl.conf: 5}"), r"package x, sysctl\.conf: is 5, not a text"),
+    "env": (skyhook("x:\n  image: r/shellscript\n  env: [{name: A, value: b}]\n  configMap: {apply.sh: ls}"), r"package x: sets env"),
+    "an unknown dependency": (skyhook("x:\n  image: r/tuning\n  dependsOn: {y: 1}"), r"package x depends on 'y'; there are x"),
+    "a circle": (
+        skyhook("x:\n  image: r/tuning\n  dependsOn: {y: 1}\ny:\n  image: r/tuning\n  dependsOn: {x: 1}"),
+        r"x, y depend on each other",
+    ),
+    "a sysctl without a value": (
+        tuning("sysctl.conf", "\nvm.swappiness"),
+        r"package tuning, sysctl\.conf line 2: 'vm\.swappiness' sets nothing",
+    ),
+    "a sysctl out of /proc/sys": (tuning("sysctl.conf", "net/../../etc/x=1"), r"line 1: 'net/\.\./\.\./etc/x' is no sysctl name"),
+    "a pattern": (tuning("sysctl.conf", "net.ipv4.conf.*.rp_filter=1"), r"is no sysctl name"),
+    "a comment in grub.conf": (tuning("grub.conf", "quiet\n# fast"), r"grub\.conf line 2: grub\.conf has no comments"),
+    "an open quote": (tuning("grub.conf", 'a="b c'), r"grub\.conf line 1: a double quote is not closed"),
+    "a token without a name": (tuning("grub.conf", "=1"), r"grub\.conf line 1: boot token '=1' has no name"),
+    "an unknown limit": (tuning("ulimit.conf", "memlok=1"), r"ulimit\.conf line 1: 'memlok' is no process limit; there are as, core"),
+    "a limit that is no number": (tuning("ulimit.conf", "memlock=8M"), r"line 1: memlock=8M is no limit"),
+    "an unknown Limit": (tuning("service_x.conf", "[Service]\nLimitMEM=1"), r"service_x\.conf line 2: systemd has no LimitMEM"),
+    "a limit of a unit that is no number": (tuning("service_x.conf", "[Service]\nLimitNOFILE=1K"), r"line 2: LimitNOFILE=1K is no limit"),
+    "soft above hard": (tuning("service_x.conf", "[Service]\nLimitNOFILE=9:8"), r"soft limit above the hard one"),
+    "a directive in no section": (tuning("service_x.conf", "LimitCORE=1"), r"line 1: .* stands in no section; only \[Service\]"),
+    "a directive in another section": (tuning("service_x.conf", "[Unit]\nAfter=x"), r"line 2: .* stands in \[Unit\]"),
+    "an unknown annotation": (
+        "apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {name: x, annotations: {deeptweak/riks: low}}",
+        r"deeptweak/riks",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), BAD.values(), ids=BAD)
+def test_what_cannot_be_read_is_one_line_with_its_place(text: str, says: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        parse(text, "f", "f.yaml")
+    message = str(refusal.value)
+    assert re.search(says, message), message
+    assert message.startswith("f.yaml"), message
+    assert "\n" not in message
+
+
+def test_a_line_number_counts_continued_lines() -> None:
+    with pytest.raises(BadInput, match=r"service_x\.conf line 4: "):
+        parse(tuning("service_x.conf", "[Service]\nEnvironment=A=1 \\\n  B=2\nLimitX=1"), "x")
+
+
+def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    """Missing, a directory, not UTF-8 (with its line), too large; and a byte order mark is no obstacle."""
+    binary = tmp_path / "b.yaml"
+    binary.write_bytes(b"# ok\n# \xff")
+    large = tmp_path / "l.yaml"
+    large.write_bytes(b"#" * ((1 << 20) + 1))
+    marked = tmp_path / "m.yaml"
+    marked.write_bytes(b"\xef\xbb\xbf" + tuning("sysctl.conf", "vm.swappiness=1").encode())
+    cases = [
+        (tmp_path / "no.yaml", "No such file"),
+        (tmp_path, "directory"),
+        (binary, r"b\.yaml:2: not UTF-8"),
+        (large, "larger than 1 MiB"),
+    ]
+    for path, says in cases:
+        with pytest.raises(BadInput, match=says):
+            read(path)
+    found = read(marked)
+    assert (found.name, found.path, found.tweaks) == ("m", str(marked), (Tweak("sysctl", "vm.swappiness", "1", "tuning"),))

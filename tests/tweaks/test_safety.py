@@ -1,0 +1,65 @@
+"""What cannot be put back is refused by name, and nothing that the catalogue or the study uses is."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.tweaks import resolve
+from fixtures.tweaks.safety import hazardous, irreversible
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "kernel.modules_disabled",
+        "kernel.kexec_load_disabled",
+        "kernel.kexec_load_limit_panic",
+        "kernel.tainted",
+        "kernel.ns_last_pid",
+        "kernel.msg_next_id",
+        "vm.drop_caches",
+        "vm.compact_memory",
+        "vm.stat_refresh",
+        "net.ipv4.route.flush",
+        "net.ipv6.route.flush",
+        "net.ipv6.conf.eth0/5.disable_ipv6",
+        "fs.binfmt_misc.register",
+    ],
+)
+def test_actions_and_one_way_switches_are_no_settings(key: str) -> None:
+    assert irreversible(key)
+
+
+@pytest.mark.parametrize(
+    ("key", "sticky", "free"),
+    [
+        ("kernel.unprivileged_bpf_disabled", "1", "2"),  # bpf_unpriv_handler: locked_state = (value == 1)
+        ("kernel.yama.ptrace_scope", "3", "2"),
+        ("kernel.modules_disabled", "1", "0"),
+        ("net.ipv6.conf.all.disable_ipv6", "1", "0"),
+    ],
+)
+def test_only_the_sticky_value_is_one_way(key: str, sticky: str, free: str) -> None:
+    """Without a value the worst is assumed."""
+    assert irreversible(key)
+    assert irreversible(key, f" {sticky}\n")
+    assert irreversible(key, free) is None
+
+
+@pytest.mark.parametrize(
+    "key", ["kernel.panic_on_oops", "kernel.softlockup_panic", "kernel.core_pattern", "net.ipv4.ip_forward", "kernel.cad_pid"]
+)
+def test_what_may_hurt_but_goes_back_is_dangerous_not_irreversible(key: str) -> None:
+    assert hazardous(key)
+    assert irreversible(key) is None
+
+
+def test_never_overcommit_is_dangerous_and_always_is_not() -> None:
+    assert hazardous("vm.overcommit_memory", "2")
+    assert hazardous("vm.overcommit_memory", "1") is None
+
+
+def test_nothing_in_the_catalogue_is_irreversible_or_dangerous() -> None:
+    keys = [(t.key, t.value) for tweakset in resolve("all") for t in tweakset.tweaks if t.kind == "sysctl"]
+    assert len(keys) > 40
+    assert [pair for pair in keys if irreversible(*pair) or irreversible(pair[0]) or hazardous(*pair)] == []
