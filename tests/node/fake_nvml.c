@@ -1,0 +1,168 @@
+/* A libnvidia-ml.so.1 of our own: the functions that nvidia-ml-py calls, with NVML's ABI, steered by environment variables.
+ *
+ * FAKE_NVML_GPUS         how many GPUs there are (default 1)
+ * FAKE_NVML_INIT         what nvmlInitWithFlags returns (default 0); 9 is NVML_ERROR_DRIVER_NOT_LOADED
+ * FAKE_NVML_UNSUPPORTED  sensors that answer NVML_ERROR_NOT_SUPPORTED, e.g. "power,energy"
+ * FAKE_NVML_FLAKY        a sensor whose every second call answers NVML_ERROR_UNKNOWN
+ * FAKE_NVML_LOSE         "1:5" loses GPU 1 at its 5th power reading
+ * FAKE_NVML_RESET_ENERGY the energy counter starts again at this reading of it
+ * FAKE_NVML_HANG         power readings from this one on never return
+ *
+ * Compiled with -DOLD_DRIVER it lacks what drivers before 535 lack. Layouts: nvml.h of CUDA 13.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15,
+       VERSION_MISMATCH = 25, UNKNOWN = 999 };
+
+typedef int nvmlReturn_t;
+typedef struct gpu { unsigned index, power_calls, energy_calls, flaky_calls; } *nvmlDevice_t;
+typedef struct { unsigned gpu, memory; } nvmlUtilization_t;
+typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } nvmlMemory_v2_t;
+typedef struct { unsigned version; int sensorType; int temperature; } nvmlTemperature_v1_t;
+
+static struct gpu gpus[8];
+static int initialised;
+
+static int setting(const char *name, int otherwise) {
+    const char *text = getenv(name);
+    return text && *text ? atoi(text) : otherwise;
+}
+
+static int names(const char *variable, const char *sensor) {
+    const char *text = getenv(variable);
+    return text && strstr(text, sensor) != NULL;
+}
+
+static nvmlReturn_t state(nvmlDevice_t gpu, const char *sensor) {
+    int which, at;
+    const char *lose = getenv("FAKE_NVML_LOSE");
+    if (!initialised) return UNINITIALIZED;
+    if (gpu < gpus || gpu >= gpus + 8) return INVALID_ARGUMENT;
+    if (lose && sscanf(lose, "%d:%d", &which, &at) == 2 && (int)gpu->index == which && (int)gpu->power_calls >= at) return GPU_IS_LOST;
+    if (names("FAKE_NVML_UNSUPPORTED", sensor)) return NOT_SUPPORTED;
+    if (names("FAKE_NVML_FLAKY", sensor) && gpu->flaky_calls++ % 2) return UNKNOWN;
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlInitWithFlags(unsigned flags) {
+    int answer = setting("FAKE_NVML_INIT", SUCCESS);
+    (void)flags;
+    initialised = answer == SUCCESS;
+    return answer;
+}
+
+nvmlReturn_t nvmlShutdown(void) {
+    if (!initialised) return UNINITIALIZED;
+    initialised = 0;
+    return SUCCESS;
+}
+
+const char *nvmlErrorString(nvmlReturn_t error) {
+    (void)error;
+    return "said by the fake library";
+}
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count) {
+    if (!initialised) return UNINITIALIZED;
+    *count = (unsigned)setting("FAKE_NVML_GPUS", 1);
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *gpu) {
+    if (!initialised) return UNINITIALIZED;
+    if ((int)index >= setting("FAKE_NVML_GPUS", 1)) return INVALID_ARGUMENT;
+    *gpu = &gpus[index];
+    (*gpu)->index = index;
+    return state(*gpu, "handle");
+}
+
+static nvmlReturn_t text(char *to, unsigned room, const char *from) {
+    if (strlen(from) + 1 > room) return INSUFFICIENT_SIZE;
+    strcpy(to, from);
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t gpu, char *to, unsigned room) {
+    char uuid[48];
+    snprintf(uuid, sizeof uuid, "GPU-00000000-0000-0000-0000-%012u", gpu->index);
+    return text(to, room, uuid);
+}
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t gpu, char *to, unsigned room) {
+    (void)gpu;
+    return text(to, room, "Fake GPU");
+}
+
+nvmlReturn_t nvmlSystemGetDriverVersion(char *to, unsigned room) { return text(to, room, "999.10.1"); }
+
+/* GPU i is at 50 + i percent and rises by nothing, so that a column of the wrong GPU or of the wrong sensor shows. */
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t gpu, nvmlUtilization_t *rates) {
+    rates->gpu = 50 + gpu->index;
+    rates->memory = 20 + gpu->index;
+    return state(gpu, "utilisation");
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t gpu, nvmlMemory_t *memory) {
+    *memory = (nvmlMemory_t){16ULL << 30, 12ULL << 30, 4ULL << 30};
+    return state(gpu, "memory");
+}
+
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t gpu, unsigned *milliwatts) {
+    int hang = setting("FAKE_NVML_HANG", 0);
+    gpu->power_calls++;
+    while (hang && (int)gpu->power_calls >= hang) pause();
+    *milliwatts = 61250 + gpu->index;
+    return state(gpu, "power");
+}
+
+nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t gpu, unsigned *milliwatts) {
+    *milliwatts = 250000;
+    return state(gpu, "limit");
+}
+
+/* 6 J more at each reading, since a driver that has been up for long: beyond 32 bits. */
+nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t gpu, unsigned long long *millijoules) {
+    unsigned reset = (unsigned)setting("FAKE_NVML_RESET_ENERGY", 0);
+    unsigned call = ++gpu->energy_calls;
+    *millijoules = reset && call >= reset ? 6000ULL * (call - reset) : 5000000000000ULL + 6000ULL * call;
+    return state(gpu, "energy");
+}
+
+nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t gpu, int sensor, unsigned *celsius) {
+    *celsius = 54;
+    return sensor == 0 ? state(gpu, "temperature") : INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t gpu, int type, unsigned *mhz) {
+    *mhz = type == 1 ? 1380 : type == 2 ? 877 : 0;
+    return state(gpu, "clock");
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t gpu, unsigned long long *reasons) {
+    *reasons = 0x4; /* software power cap */
+    return state(gpu, "throttle");
+}
+
+#ifndef OLD_DRIVER
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t gpu, nvmlMemory_v2_t *memory) {
+    if (memory->version != (sizeof *memory | 2u << 24)) return VERSION_MISMATCH;
+    *memory = (nvmlMemory_v2_t){memory->version, 16ULL << 30, 1ULL << 30, 12ULL << 30, 3ULL << 30};
+    return state(gpu, "memory");
+}
+
+nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t gpu, nvmlTemperature_v1_t *reading) {
+    if (reading->version != (sizeof *reading | 1u << 24) || reading->sensorType != 0) return INVALID_ARGUMENT;
+    reading->temperature = 55;
+    return state(gpu, "temperature");
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t gpu, unsigned long long *reasons) {
+    *reasons = 0x1; /* idle */
+    return state(gpu, "throttle");
+}
+#endif

@@ -1,0 +1,291 @@
+"""The sampler process on this very machine: its clock, its independence, and what its failures cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.node import sampler as process
+from fixtures.node import telemetry
+from fixtures.node.sources import Converted, Row, SourceMissing
+from fixtures.node.telemetry import Sampler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REPOSITORY = Path(__file__).parents[2]
+RECORDINGS = Path(__file__).parents[1] / "recordings/linux-6.18-2vcpu"
+# Burns processor time in a child of a child, then says so and waits for the end of its stdin.
+FAMILY = """
+import os, sys, time
+if len(sys.argv) > 1:
+    begun = time.process_time()
+    while time.process_time() - begun < 0.3: pass
+    print("done", flush=True)
+else:
+    import subprocess, threading
+    start = lambda: subprocess.run([sys.executable, "-c", os.environ["FAMILY"], "burn"], stdin=0)
+    thread = threading.Thread(target=start)
+    thread.start(); thread.join()
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def sampler() -> Iterator[Sampler]:
+    """One process for many cells, as in a session."""
+    with Sampler(hz=50) as running:
+        yield running
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs: one that has ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(pid: int, *, gone_within_s: float) -> bool:
+    deadline_s = time.monotonic() + gone_within_s
+    while alive(pid) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
+def pid_of(sampler: Sampler) -> int:
+    assert sampler._process is not None
+    return sampler._process._popen.pid
+
+
+def test_all_columns_are_of_one_length_on_the_clock_of_the_steps(sampler: Sampler) -> None:
+    """CLOCK_MONOTONIC, as the workload's `start_monotonic_s`: samples lie between begin and end, in order."""
+    before_s = time.monotonic()
+    sampler.begin(os.getpid())
+    begun_s = time.monotonic()
+    time.sleep(0.2)
+    told = sampler.end()
+    times = [value for value in told.columns["t_monotonic_s"] if value is not None]
+    assert before_s - 1e-6 <= times[0] <= begun_s
+    assert times[-1] <= time.monotonic()
+    assert all(earlier < later for earlier, later in pairwise(times))
+    assert {len(column) for column in told.columns.values()} == {len(times)}
+    assert told.hz == 50
+    assert told.sampler_cpu_s > 0
+
+
+def test_this_machine_has_the_columns_or_says_why_not(sampler: Sampler) -> None:
+    """What is missing has a reason, and is neither a column nor in the summary."""
+    sampler.begin(os.getpid())
+    time.sleep(0.1)
+    told = sampler.end()
+    for column in ("cpu_user_percent", "mem_available_bytes", "page_faults_per_s", "process_rss_bytes", "net_lo_tx_bytes_per_s"):
+        assert column in told.columns or told.missing
+    assert all(told.missing.values())
+    assert not set(told.missing) & set(told.columns)
+    assert ("nvml" in told.missing) != bool(told.devices)
+    assert all(any(value is not None for value in column) for column in told.columns.values())
+    assert len(told.summary) <= 60 + 9 * len(told.devices)
+
+
+def test_a_cell_knows_nothing_of_the_cell_before(sampler: Sampler) -> None:
+    sampler.begin(os.getpid())
+    time.sleep(0.2)
+    first = sampler.end()
+    sampler.begin(None)
+    second = sampler.end()
+    assert (first.columns["t_monotonic_s"][-1] or 0) < (second.columns["t_monotonic_s"][0] or 0)
+    assert second.missing["process"] == "no workload process was named"
+    assert "process_rss_bytes" not in second.columns
+
+
+def test_the_time_of_a_grandchild_that_a_thread_started_is_the_workloads_time(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child burns 0.3 s of processor time; its parent waits. Ended or not, found early or late, none of it is lost."""
+    monkeypatch.setenv("FAMILY", FAMILY)
+    with subprocess.Popen([sys.executable, "-c", FAMILY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as family:
+        assert family.stdin is not None
+        assert family.stdout is not None
+        sampler.begin(family.pid)
+        family.stdout.readline()
+        time.sleep(1.2)
+        told = sampler.end()
+        family.stdin.close()
+    times = [value or 0.0 for value in told.columns["t_monotonic_s"]]
+    used_s = told.summary["process_cpu_percent_mean"] / 100 * (times[-1] - times[0])
+    assert used_s >= 0.28  # two clock ticks of 10 ms may fall on either side
+    assert told.summary["process_count_max"] == 2
+
+
+def test_a_workload_that_ends_before_the_cell_leaves_its_last_values_and_then_none(sampler: Sampler) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as workload:
+        sampler.begin(workload.pid)
+        time.sleep(0.1)
+        workload.communicate(b"\n")
+    time.sleep(0.1)
+    told = sampler.end()
+    assert (told.columns["process_rss_bytes"][0] or 0) > 0
+    assert told.columns["process_rss_bytes"][-1] is None
+
+
+def test_ticks_that_were_missed_are_counted_and_not_made_up() -> None:
+    """Stopped for 0.5 s at 50 Hz, it misses 25 ticks or so: a gap in the times, no rows, and the ticks after it where they belong."""
+    with Sampler(hz=50) as sampler:
+        sampler.begin(None)
+        time.sleep(0.1)
+        os.kill(pid_of(sampler), signal.SIGSTOP)
+        time.sleep(0.5)
+        os.kill(pid_of(sampler), signal.SIGCONT)
+        time.sleep(0.1)
+        told = sampler.end()
+    times = [value or 0.0 for value in told.columns["t_monotonic_s"]]
+    gap_s = max(later - earlier for earlier, later in pairwise(times))
+    assert gap_s >= 0.45
+    assert told.summary["sampler_missed_ticks_total"] >= int(0.45 * 50)
+    ticks = round((times[-1] - times[0]) * 50)
+    # The last sample may be taken between two ticks, at the cell's end.
+    assert abs(ticks + 1 - (len(times) + told.summary["sampler_missed_ticks_total"])) <= 1
+
+
+def test_another_root_is_read_where_it_is_given(tmp_path: Path) -> None:
+    """A fake tree: its memory, not this machine's."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_bytes((RECORDINGS / "after/proc/meminfo").read_bytes())
+    with Sampler(hz=50, root=tmp_path) as sampler:
+        sampler.begin(None)
+        told = sampler.end()
+    assert told.columns["mem_anon_hugepages_bytes"] == [64.0 * 2**20]
+    assert told.missing["cpu"] == f"{tmp_path}/proc/stat: No such file or directory"
+
+
+def test_a_sampler_that_was_killed_costs_one_cell_its_columns() -> None:
+    """The reason stands in `missing`, and the next cell has a new sampler."""
+    with Sampler(hz=50) as sampler:
+        sampler.begin(None)
+        os.kill(pid_of(sampler), signal.SIGKILL)
+        told = sampler.end()
+        assert (told.columns, told.summary) == ({}, {})
+        assert told.missing == {"sampler": "the sampler ended with status -9"}
+        sampler.begin(None)
+        assert sampler.end().columns
+
+
+def test_a_sampler_that_hangs_is_given_up_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "ANSWER_WITHIN_S", 0.3)
+    with Sampler(hz=50) as sampler:
+        sampler.begin(None)
+        hung = pid_of(sampler)
+        os.kill(hung, signal.SIGSTOP)
+        assert sampler.end().missing == {"sampler": "the sampler was silent for 0.3 s"}
+        assert not alive(hung)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("raise SystemExit('no such thing')", "the sampler ended with status 1: no such thing"),
+        ("print('hello', flush=True); input()", "the sampler wrote what is not JSON: b'hello'"),
+    ],
+)
+def test_a_sampler_that_cannot_start_costs_columns_and_never_raises(program: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "COMMAND", (sys.executable, "-c", program))
+    with Sampler() as sampler:
+        sampler.begin(None)
+        assert sampler.end().missing == {"sampler": reason}
+
+
+def test_an_end_without_a_begin_says_so() -> None:
+    with Sampler() as sampler:
+        assert "nothing was begun" in sampler.end().missing["sampler"]
+    assert sampler.end().missing["sampler"] == "the sampler was closed"
+
+
+def test_the_sampler_ends_when_the_harness_is_killed() -> None:
+    """SIGKILL leaves the harness no time to say anything: the sampler notices by itself, in the middle of a cell."""
+    harness = (
+        "import sys, time; from fixtures.node.telemetry import Sampler; s = Sampler(); s.begin(None); "
+        "print(s._process._popen.pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", harness], stdout=subprocess.PIPE, cwd=REPOSITORY) as killed:
+        assert killed.stdout is not None
+        pid = int(killed.stdout.readline())
+        assert alive(pid)
+        killed.kill()
+    assert until(pid, gone_within_s=5)
+
+
+def test_close_leaves_no_process_behind() -> None:
+    sampler = Sampler()
+    sampler.begin(None)
+    pid = pid_of(sampler)
+    sampler.close()
+    sampler.close()
+    assert not alive(pid)
+
+
+def test_between_cells_the_sampler_sleeps(sampler: Sampler) -> None:
+    """It waits in a system call: no processor time at all while no cell is measured."""
+    sampler.begin(None)
+    sampler.end()
+    schedstat = Path(f"/proc/{pid_of(sampler)}/stat")
+    before = schedstat.read_text(encoding="utf-8").rsplit(")", 1)[1].split()[11:13]
+    time.sleep(0.3)
+    assert schedstat.read_text(encoding="utf-8").rsplit(")", 1)[1].split()[11:13] == before
+
+
+def test_the_sampler_imports_little(sampler: Sampler) -> None:
+    """Neither frameworks nor pytest: it starts in every session, on every node."""
+    heavy = ("torch", "numpy", "pytest", "dataclasses", "yaml")
+    program = f"import sys, json, fixtures.node.sampler; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    run = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True, capture_output=True)
+    assert json.loads(run.stdout) == []
+    maps = Path(f"/proc/{pid_of(sampler)}/maps").read_text(encoding="utf-8")
+    assert "numpy" not in maps
+
+
+class _Vanishing:
+    """A source that is gone at its third sample."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def open(self, root: Path, pid: int | None) -> None:
+        del root, pid
+
+    def sample(self) -> Row:
+        self.samples += 1
+        if self.samples > 2:
+            raise SourceMissing("it fell off the bus")
+        return (self.samples,)
+
+    def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
+        del times
+        return Converted({"x": [None if row is None else float(row[0] or 0) for row in rows]}, {}, {}, {})
+
+    def close(self) -> None:
+        self.samples = -1
+
+
+class _Steady(_Vanishing):
+    def sample(self) -> Row:
+        return (7,)
+
+    def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
+        return Converted({"y": [7.0 if row else None for row in rows]}, {"y_mean": 7.0 * len(times)}, {}, {})
+
+
+def test_a_source_that_fails_midway_has_no_later_values_and_the_others_go_on(tmp_path: Path) -> None:
+    recording = process.Recording({"x": _Vanishing(), "y": _Steady()}, tmp_path, None)
+    for second in range(5):
+        recording.sample(float(second))
+    told = recording.result()
+    assert told["columns"] == {"t_monotonic_s": [0.0, 1.0, 2.0, 3.0, 4.0], "x": [1.0, 2.0, None, None, None], "y": [7.0] * 5}
+    assert told["missing"] == {"x": "stopped after 2 samples: it fell off the bus"}
