@@ -127,7 +127,9 @@ def _enough(draft: Comparison, pairing: Pairing) -> None:
         (reason,) = pairing.left_out
         raise NotComparable(f"{reason.rstrip('.')}.")
     why = "; ".join(f"{listed(blocks)} {reason.rstrip('.')}" for reason, blocks in pairing.left_out.items())
-    count = f"{len(pairing.pairs)} complete pairs of {draft.blocks}, at least {MINIMUM_PAIRS} are needed"
+    count = (
+        f"{len(pairing.pairs)} complete pair{'s' if len(pairing.pairs) != 1 else ''} of {draft.blocks}, at least {MINIMUM_PAIRS} are needed"
+    )
     raise NotComparable(f"{count}{f' ({why})' if why else ''}.")
 
 

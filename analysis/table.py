@@ -49,6 +49,7 @@ def render_table(comparisons: Sequence[Comparison], run: Run, width: int = WIDTH
     console = Console(
         file=out,
         width=width,
+        height=WIDTH,  # with both given, rich asks neither COLUMNS nor TERM
         color_system="standard" if color else None,
         force_terminal=color,
         no_color=not color,

@@ -1,0 +1,104 @@
+"""`python -m analysis compare`: what is printed where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import main
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
+
+HOUSE = Path(__file__).parents[2]
+MADE = Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, {"vm.swappiness": "1"})))
+
+
+def program(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "analysis", *arguments]
+    return subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False, env={**os.environ, **environ})
+
+
+def test_a_table_on_stdout_and_exit_code_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(saved_file(tmp_path, MADE))]) == 0
+    out, err = capsys.readouterr()
+    assert "improved" in out
+    assert err == ""
+
+
+def test_a_regression_is_a_finding_and_no_error(tmp_path: Path) -> None:
+    """Failing a build is the gate's business; compare reports."""
+    made = Made(arms=(STOCK, Arm("slower", -0.3, {"vm.swappiness": "1"})))
+    assert main(["compare", str(saved_file(tmp_path, made))]) == 0
+
+
+def test_json_has_the_same_verdicts_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(saved_file(tmp_path, MADE)), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["run_id"] == "made-up-1"
+    faster = said["comparisons"][1]
+    assert (faster["tweakset"], faster["verdict"]) == ("faster", "improved")
+    assert faster["primary"]["low"] < 0.1 < faster["primary"]["high"]
+    assert faster["primary"]["metric"] == {"name": "throughput_samples_per_s", "better": "higher"}
+
+
+def test_another_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(saved_file(tmp_path, MADE)), "--baseline", "faster", "--json"]) == 0
+    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["comparisons"]] == ["regressed", "regressed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", "nothing.json"], "error: nothing.json: no such file"),
+        (["compare", "."], "error: .: is a directory"),
+        (["compare", "{run}", "--baseline", "stok"], "it has faster, stock, stock-again."),
+        (["compare", "{empty}"], "not JSON at line 1"),
+    ],
+)
+def test_a_bad_request_is_one_line_on_stderr_and_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    (tmp_path / "empty.json").touch()
+    known = {"{run}": str(saved_file(tmp_path, MADE)), "{empty}": str(tmp_path / "empty.json")}
+    assert main([known.get(argument, argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("arguments", [[], ["compare"], ["compare", "a", "b"], ["compare", "a", "--margin", "3"], ["judge"]])
+def test_bad_usage_is_exit_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+
+
+def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", "--help"])
+    assert "python -m analysis compare .benchmarks/" in capsys.readouterr().out
+
+
+def test_it_runs_as_a_program_without_a_terminal(tmp_path: Path) -> None:
+    done = program("compare", str(saved_file(tmp_path, MADE)), FORCE_COLOR="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+
+
+def test_an_ascii_terminal_gets_a_table_and_no_traceback(tmp_path: Path) -> None:
+    done = program("compare", str(saved_file(tmp_path, MADE)), PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "improved" in done.stdout
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    """As in `python -m analysis compare RUN | head -1`: the pipe is closed before anything is written."""
+    command = [sys.executable, "-m", "analysis", "compare", str(saved_file(tmp_path, MADE))]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(command, cwd=HOUSE, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
