@@ -9,11 +9,15 @@ import importlib.util
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
-NEEDS = {
+NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "root": (lambda: os.geteuid() == 0, "it changes the running kernel: run as root"),
     "torch": (lambda: importlib.util.find_spec("torch") is not None, "torch is not installed: `make test` installs it"),
     "cc": (lambda: shutil.which("cc") is not None, "it compiles a small C library: install a C compiler"),
