@@ -1,0 +1,94 @@
+"""The protocol, line by line: what is believed and what is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fixtures.targets._report import Broken, Report
+from fixtures.terms import Order
+
+READY = {"event": "ready", "facts": {}}
+STEP: dict[str, object] = {
+    "event": "step",
+    "index": 0,
+    "start_monotonic_s": 1.0,
+    "wall_s": 0.5,
+    "cpu_s": 0.25,
+    "samples": 4,
+    "tokens": 0,
+    "loss": 1,
+    "warmup": True,
+}
+
+
+def report(*events: object) -> Report:
+    """Take lines in the name of a workload that was asked for one warm-up step and one measured step."""
+    taken = Report(Order("fake", steps=1, warmup_steps=1, seed=0, scratch=Path()))
+    for event in events:
+        taken.take(json.dumps(event).encode())
+    return taken
+
+
+def test_a_whole_report_lacks_nothing() -> None:
+    """Integers are numbers too: a loss of 1 is 1.0."""
+    done = report(READY, STEP, STEP | {"index": 1, "warmup": False}, {"event": "end"})
+    assert done.shortfall() is None
+    assert [step.loss for step in done.steps] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"index": 1},
+        {"index": "0"},
+        {"index": False},
+        {"warmup": False},
+        {"wall_s": -0.5},
+        {"wall_s": float("nan")},
+        {"wall_s": None},
+        {"start_monotonic_s": float("inf")},
+        {"cpu_s": "0.25"},
+        {"cpu_s": True},
+        {"samples": 4.5},
+        {"samples": -4},
+        {"tokens": None},
+        {"loss": None},
+        {"loss": 10**400},
+    ],
+)
+def test_a_step_with_a_wrong_field_is_garbage(wrong: dict[str, object]) -> None:
+    """Missing, negative, of another type, out of order, or a warm-up step where none was asked for."""
+    with pytest.raises(Broken, match="Printed garbage"):
+        report(READY, STEP | wrong)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [STEP],
+        [{"event": "end"}],
+        [READY, READY],
+        [{"event": "ready"}],
+        [READY, {"event": "end"}, STEP],
+        [READY, {"event": "end"}, {"event": "end"}],
+        [{"event": "hello"}],
+        [["ready"]],
+        [7],
+        [None],
+    ],
+)
+def test_events_out_of_order_are_garbage(events: list[object]) -> None:
+    """Ready comes once and first, steps next, the end once and last."""
+    with pytest.raises(Broken, match="Printed garbage"):
+        report(*events)
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[" * 60_000, b'{"index": ' + b"9" * 5000 + b"}", b"\xff"])
+def test_what_is_not_json_is_garbage(line: bytes) -> None:
+    """Also what makes Python's parser give up: nesting without end, integers of thousands of digits. Only its beginning is shown."""
+    with pytest.raises(Broken, match="Printed garbage") as caught:
+        report().take(line)
+    assert len(str(caught.value)) < 300

@@ -1,0 +1,63 @@
+"""What is known of the workloads before any of them runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fixtures import workloads
+from fixtures.terms import BadInput
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_workload_is_a_file_without_underscore() -> None:
+    """Nobody registers it; the four that the main job needs are there."""
+    found = workloads.names()
+    assert set(found) >= {"checkpoint_train", "cnn_train", "ddp_train", "lora_finetune"}
+    assert not any(name.startswith("_") for name in found)
+    assert all((ROOT / "fixtures" / "workloads" / f"{name}.py").is_file() for name in found)
+
+
+@pytest.mark.parametrize("name", workloads.names())
+def test_every_workload_says_what_it_is(name: str) -> None:
+    """Contract of the plug-in point: a description, a metric that analysis knows, sizes and default length."""
+    workload = workloads.load(name)
+    assert workload.name == name
+    assert workload.description
+    assert (workload.primary.name, workload.primary.better) in {
+        ("step_time_p10_s", "lower"),
+        ("step_time_median_s", "lower"),
+        ("throughput_samples_per_s", "higher"),
+    }
+    for key in ("steps", "warmup_steps"):
+        count = workload.params[key]
+        assert isinstance(count, int)
+        assert count > 0
+    assert 0 < workload.typical_cell_s < 10
+
+
+def test_reading_the_facts_imports_no_framework() -> None:
+    """`--plan` and `--help` work, and quickly, where torch is not installed."""
+    code = (
+        "import sys; from fixtures import workloads; [workloads.load(name) for name in workloads.names()]; "
+        "sys.exit(str(sorted({'torch', 'transformers', 'peft', 'numpy'} & set(sys.modules))))"
+    )
+    process = subprocess.run((sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.stderr.strip() == "[]"
+
+
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    """And with the one that was probably meant."""
+    with pytest.raises(BadInput, match=r"No workload 'cnn_trian'\. Did you mean 'cnn_train'\? There are: checkpoint_train, cnn_train"):
+        workloads.load("cnn_trian")
+
+
+@pytest.mark.parametrize("name", ["quantum", "", "_protocol", "../terms"])
+def test_what_is_no_workload_is_not_imported(name: str) -> None:
+    """A helper of the folder is not a workload, nor is a path."""
+    with pytest.raises(BadInput, match="There are: "):
+        workloads.load(name)

@@ -1,0 +1,114 @@
+"""Contract over all workloads: real frameworks, three steps, on the CPU."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures import workloads
+from fixtures.targets.local import run
+from fixtures.terms import Order, WorkloadRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.torch
+
+
+# All but the one that only waits, which the harness uses to measure itself.
+TRAINING = [name for name in workloads.names() if name != "idle"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def on_the_cpu() -> Iterator[None]:
+    """Only there is every sum of a step taken in the same order twice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        yield
+
+
+@cache
+def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
+    """One warm-up step and three that count, so that checkpoint_train writes once; three times, the last with another seed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        first, again, other = (run(Order(name, steps=3, warmup_steps=1, seed=seed, scratch=Path(scratch))) for seed in (5, 5, 6))
+        assert list(Path(scratch).iterdir()) == [], "what a workload wrote it takes away again"
+    return first, again, other
+
+
+@pytest.mark.parametrize("name", workloads.names())
+def test_every_workload_runs_the_samples_its_seed_names(name: str) -> None:
+    """Contract of the plug-in point: the same seed gives the same samples in every process, another seed gives others."""
+    first, again, other = seeds_5_5_6(name)
+    for result in (first, again, other):
+        assert result.error is None, result.last_lines
+        assert [step.warmup for step in result.steps] == [True, False, False, False]
+    assert first.facts["data_crc32"] == again.facts["data_crc32"] != other.facts["data_crc32"]
+    assert [(s.samples, s.tokens, s.loss) for s in first.steps] == [(s.samples, s.tokens, s.loss) for s in again.steps]
+    assert first.facts["seed"] == 5
+    assert "device" in first.facts
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_a_training_workload_trains(name: str) -> None:
+    """Its loss depends on the seed and changes from step to step; its facts say with what it was computed."""
+    first, _, other = seeds_5_5_6(name)
+    assert first.facts["device"] == "cpu"
+    assert {"torch", "threads", "parameters", "trainable_parameters", "dtype", "cpu_s_covers"} <= set(first.facts)
+    assert all(step.cpu_s > 0 for step in first.steps)
+    losses = {step.loss for step in first.steps}
+    assert len(losses) == 4
+    assert not losses & {step.loss for step in other.steps}
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_a_training_workload_names_its_batch(name: str) -> None:
+    """The samples of a step are what its parameters promise."""
+    assert {step.samples for step in seeds_5_5_6(name)[0].steps} == {workloads.load(name).params["batch_size"]}
+
+
+def test_24_steps_of_lora_finetune_are_one_shuffled_deck(tmp_path: Path) -> None:
+    """Tokens differ from step to step, and their sum does not differ from seed to seed."""
+    result = run(Order("lora_finetune", steps=24, warmup_steps=1, seed=1, scratch=tmp_path))
+    tokens = [step.tokens for step in result.steps[1:]]
+    # 9 steps of 32 tokens, 6 of 48, 4 of 64, 2 of 96, 2 of 128, 1 of 192, in batches of 4.
+    deck = [128] * 9 + [192] * 6 + [256] * 4 + [384] * 2 + [512] * 2 + [768]
+    assert sorted(tokens) == deck
+    assert tokens != deck
+
+
+def test_the_second_rank_dies_with_the_first(tmp_path: Path) -> None:
+    """Even if only the first is killed, and not their group as the target does."""
+    children: list[int] = []
+
+    def kill_when_forked(pid: int) -> None:
+        listing = Path(f"/proc/{pid}/task/{pid}/children")
+        deadline = time.monotonic() + 60
+        while not children and time.monotonic() < deadline:
+            children.extend(map(int, listing.read_text().split()))
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGSTOP)
+        # Both are still: the second rank waits for a first that will never speak again.
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGKILL)
+        while _alive(children[0]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    result = run(Order("ddp_train", steps=3, warmup_steps=1, seed=1, scratch=tmp_path), on_start=kill_when_forked)
+    assert result.error is not None
+    assert result.error.startswith("Died of SIGKILL")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
