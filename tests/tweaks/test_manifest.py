@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
 from fixtures.tweaks.manifest import notes, package_kind, parse, read
@@ -26,7 +29,7 @@ def tuning(section: str, text: str) -> str:
     return skyhook(f"tuning:\n  version: 1.1.4\n  image: ghcr.io/nvidia/skyhook-packages/tuning\n  configMap:\n    {section}: |-\n{block}")
 
 
-def settings(tweakset: TweakSet) -> list[tuple[str, str, str]]:
+def asked(tweakset: TweakSet) -> list[tuple[str, str, str]]:
     return [(t.kind, t.key, t.value) for t in tweakset.tweaks]
 
 
@@ -65,7 +68,7 @@ items:
   status:
     status: complete
     configUpdates: {tuning: [ulimit.conf]}"""
-    assert settings(parse(exported, "exp")) == [("sysctl", "vm.swappiness", "10")]
+    assert asked(parse(exported, "exp")) == [("sysctl", "vm.swappiness", "10")]
 
 
 def test_flow_maps_non_ascii_text_and_a_missing_last_newline_are_read() -> None:
@@ -77,7 +80,7 @@ def test_flow_maps_non_ascii_text_and_a_missing_last_newline_are_read() -> None:
         'configMap: { sysctl.conf: "vm.swappiness=1" } } } }'
     )
     found = parse(text, "exp2")
-    assert (found.name, found.description, settings(found)) == ("exp2", "für große Modelle", [("sysctl", "vm.swappiness", "1")])
+    assert (found.name, found.description, asked(found)) == ("exp2", "für große Modelle", [("sysctl", "vm.swappiness", "1")])
 
 
 def test_the_renamed_kind_is_read_too() -> None:
@@ -87,7 +90,7 @@ def test_the_renamed_kind_is_read_too() -> None:
         .replace("skyhook.nvidia.com", "nodewright.nvidia.com")
         .replace("kind: Skyhook", "kind: NodeWright")
     )
-    assert settings(parse(text, "x")) == [("sysctl", "vm.swappiness", "1")]
+    assert asked(parse(text, "x")) == [("sysctl", "vm.swappiness", "1")]
 
 
 def test_several_skyhooks_are_applied_by_priority_then_name() -> None:
@@ -133,14 +136,17 @@ def test_a_packages_kind_is_the_last_part_of_its_image(image: str, kind: str) ->
 
 def test_boot_tokens_keep_their_order_and_repetitions() -> None:
     """`hugepages=` belongs to the `hugepagesz=` before it, so nothing may be merged; several a line or one a line are the same."""
-    found = parse(tuning("grub.conf", 'hugepagesz=1G hugepages=2\nhugepagesz=2M   hugepages=5128\n\nquiet dyndbg="file a.c +p"'), "x")
-    assert settings(found) == [
+    found = parse(
+        tuning("grub.conf", 'hugepagesz=1G hugepages=2\nhugepagesz=2M   hugepages=5128\n\nquiet dyndbg="file a.c +p" tag=a#b'), "x"
+    )
+    assert asked(found) == [
         ("boot", "hugepagesz", "1G"),
         ("boot", "hugepages", "2"),
         ("boot", "hugepagesz", "2M"),
         ("boot", "hugepages", "5128"),
         ("boot", "quiet", ""),
         ("boot", "dyndbg", "file a.c +p"),
+        ("boot", "tag", "a#b"),
     ]
     assert found.warnings == ()
 
@@ -155,7 +161,7 @@ def test_sysctl_lines_in_all_their_spellings() -> None:
         ),
         "x",
     )
-    assert settings(found) == [
+    assert asked(found) == [
         ("sysctl", "vm.swappiness", "10"),
         ("sysctl", "net.ipv4.tcp_rmem", "4096 87380\t134217728"),
         ("sysctl", "net.ipv4.conf.eth0/100.rp_filter", "2"),
@@ -168,25 +174,27 @@ def test_sysctl_lines_in_all_their_spellings() -> None:
 def test_a_setting_given_twice_counts_the_last_time_and_is_said() -> None:
     """In both spellings of the key."""
     found = parse(tuning("sysctl.conf", "vm.swappiness=10\nkernel.panic=1\nvm/swappiness=20"), "x")
-    assert settings(found) == [("sysctl", "kernel.panic", "1"), ("sysctl", "vm.swappiness", "20")]
+    assert asked(found) == [("sysctl", "kernel.panic", "1"), ("sysctl", "vm.swappiness", "20")]
     assert found.warnings == ("x: vm.swappiness is set twice; '20' (the last) is in force, '10' is not",)
 
 
 def test_drop_ins_become_directives_of_their_unit() -> None:
-    """Continued lines are joined as systemd does; directives that add up are all kept."""
-    text = "# why\n[Service]\nLimitMEMLOCK = infinity\nEnvironment=A=1 \\\n  B=2\nEnvironment=C=3\n"
+    """Continued lines are joined as systemd does; directives that add up are all kept, of limits the last counts."""
+    text = "# why\n[Service]\nLimitMEMLOCK = infinity\nEnvironment=A=1 \\\n  B=2\nEnvironment=C=3\nLimitCORE=1\nLimitCORE=2"
     found = parse(tuning("service_containerd.conf", text), "x")
-    assert settings(found) == [
+    assert asked(found) == [
         ("service", "containerd.LimitMEMLOCK", "infinity"),
         ("service", "containerd.Environment", "A=1 B=2"),
         ("service", "containerd.Environment", "C=3"),
+        ("service", "containerd.LimitCORE", "2"),
     ]
+    assert len(found.warnings) == 1
 
 
 def test_ulimits_in_the_spelling_that_skyhook_ignores_are_read_with_a_warning() -> None:
     """The real package splits at a bare '=': `memlock: 128` of the study never took effect there."""
     found = parse(tuning("ulimit.conf", "nofile=4096\nmemlock: 128\nstack = 64"), "x")
-    assert settings(found) == [("ulimit", "nofile", "4096"), ("ulimit", "memlock", "128"), ("ulimit", "stack", "64")]
+    assert asked(found) == [("ulimit", "nofile", "4096"), ("ulimit", "memlock", "128"), ("ulimit", "stack", "64")]
     assert [w.split("; ")[1] for w in found.warnings] == ["write memlock=128", "write stack=64"]
 
 
@@ -268,6 +276,21 @@ def test_what_cannot_be_read_is_one_line_with_its_place(text: str, says: str) ->
     assert re.search(says, message), message
     assert message.startswith("f.yaml"), message
     assert "\n" not in message
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(), st.integers(0, 600), st.integers(0, 40))
+def test_no_text_whatever_breaks_the_reader(noise: str, start: int, gone: int) -> None:
+    """A manifest with a piece torn out and noise in its place is read or refused, never a crash."""
+    whole = (
+        tuning("service_x.conf", "[Service]\nLimitCORE=1:2")
+        + "---\n"
+        + tuning("grub.conf", "a=1 b")
+        + "---\n"
+        + tuning("ulimit.conf", "stack=1")
+    )
+    with contextlib.suppress(BadInput):
+        parse(whole[:start] + noise + whole[start + gone :], "x")
 
 
 def test_a_line_number_counts_continued_lines() -> None:

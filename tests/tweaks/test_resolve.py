@@ -34,7 +34,7 @@ def test_names_come_in_the_order_asked_for_each_once(folder: Path) -> None:
 
 def test_paths_and_directories_stand_beside_names(folder: Path) -> None:
     """The same file by name and by path is one set; a directory gives all its manifests."""
-    assert names(f"{CATALOGUE}/numa.yaml,one,{folder}/one.yaml", folder) == ["numa", "one"]
+    assert names(f"{CATALOGUE}/numa.yaml,one,{folder}/../{folder.name}/one.yaml", folder) == ["numa", "one"]
     assert names(f"{folder}/", CATALOGUE) == ["one", "two"]
 
 
