@@ -1,0 +1,144 @@
+"""Finished cells survive an interruption, and only the very same plan goes on from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.matrix import STOCK, STOCK_AGAIN, cells, pairs
+from fixtures.progress import Progress, digest
+from fixtures.terms import BadInput, TweakSet
+from fixtures.tweaks.manifest import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fixtures.terms import Cell
+
+MANIFEST = """\
+apiVersion: skyhook.nvidia.com/v1alpha1
+kind: Skyhook
+metadata: {name: one}
+spec:
+  packages:
+    tuning: {version: 1.1.2, image: ghcr.io/nvidia/skyhook-packages/tuning, configMap: {sysctl.conf: "vm.swappiness = 10"}}
+"""
+
+
+def record(name: str, outcome: str = "measured") -> dict[str, Any]:
+    return {"id": name, "outcome": outcome}
+
+
+def interrupted(folder: Path, *names: str) -> Progress:
+    """A run that stopped after these cells."""
+    progress = Progress(folder, "plan", "first", resume=False)
+    for name in names:
+        progress.add(record(name), {"cpu": [1.0]})
+    return progress
+
+
+def test_a_resumed_run_has_the_finished_cells_with_their_telemetry_and_the_first_runs_id(tmp_path: Path) -> None:
+    interrupted(tmp_path, "a", "b")
+    again = Progress(tmp_path, "plan", "second", resume=True)
+    assert again.run_id == "first"
+    assert again.finished == {name: {"record": record(name), "columns": {"cpu": [1.0]}} for name in ("a", "b")}
+
+
+def test_a_resumed_run_goes_on_writing_where_the_first_stopped(tmp_path: Path) -> None:
+    """Interrupted twice, it is resumed with the cells of both parts."""
+    interrupted(tmp_path, "a")
+    Progress(tmp_path, "plan", "second", resume=True).add(record("b"), {})
+    assert list(Progress(tmp_path, "plan", "third", resume=True).finished) == ["a", "b"]
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20, 40])
+def test_a_line_that_a_crash_tore_costs_its_cell_only(tmp_path: Path, cut: int) -> None:
+    """However much of it is missing: the cells before it are kept, it runs again, and what is written then is read by the next."""
+    progress = interrupted(tmp_path, "a", "b")
+    whole = progress.path.read_bytes()
+    progress.path.write_bytes(whole[:-cut])
+    again = Progress(tmp_path, "plan", "second", resume=True)
+    assert list(again.finished) == ["a"]
+    again.add(record("b"), {})
+    again.add(record("c"), {})
+    assert list(Progress(tmp_path, "plan", "third", resume=True).finished) == ["a", "b", "c"]
+
+
+def test_a_line_that_the_disk_damaged_costs_its_cell_only(tmp_path: Path) -> None:
+    """A machine that lost power may give back zeros."""
+    progress = interrupted(tmp_path, "a", "b", "c")
+    lines = progress.path.read_bytes().splitlines(keepends=True)
+    progress.path.write_bytes(lines[0] + lines[1] + b"\0" * 20 + b"\n" + lines[3])
+    assert list(Progress(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
+
+
+def test_a_header_that_a_crash_tore_is_a_run_without_finished_cells(tmp_path: Path) -> None:
+    progress = interrupted(tmp_path)
+    progress.path.write_bytes(progress.path.read_bytes()[:-3])
+    again = Progress(tmp_path, "plan", "second", resume=True)
+    assert (again.finished, again.run_id) == ({}, "second")
+    again.add(record("a"), {})
+    third = Progress(tmp_path, "plan", "third", resume=True)
+    assert (list(third.finished), third.run_id) == (["a"], "second")
+
+
+@pytest.mark.parametrize("outcome", ["failed", "skipped"])
+def test_cells_that_were_not_measured_run_again(tmp_path: Path, outcome: str) -> None:
+    """What failed may have failed because of the interruption."""
+    interrupted(tmp_path, "a").add(record("b", outcome), {})
+    assert list(Progress(tmp_path, "plan", "second", resume=True).finished) == ["a"]
+
+
+def test_without_resume_a_run_starts_anew(tmp_path: Path) -> None:
+    interrupted(tmp_path, "a")
+    assert Progress(tmp_path, "plan", "second", resume=False).finished == {}
+    assert Progress(tmp_path, "plan", "third", resume=True).finished == {}
+
+
+def test_resuming_what_was_never_begun_is_refused_with_what_to_check(tmp_path: Path) -> None:
+    """Before anything is created."""
+    with pytest.raises(BadInput, match=r"--resume: there is no interrupted run of this plan .* Same seed, blocks, steps"):
+        Progress(tmp_path / "none", "plan", "run", resume=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_run_that_is_saved_leaves_nothing_to_resume(tmp_path: Path) -> None:
+    interrupted(tmp_path, "a").done()
+    assert list(tmp_path.iterdir()) == []
+
+
+def planned(seed: int = 1, blocks: int = 2, name: str = "one") -> list[Cell]:
+    return cells("study", pairs(["idle"], [TweakSet(name)], crossed=True), blocks, seed)
+
+
+SETS = [STOCK, STOCK_AGAIN, parse(MANIFEST, "one")]
+
+
+def test_the_same_plan_has_the_same_digest() -> None:
+    assert digest(planned(), SETS, 5) == digest(planned(), list(reversed(SETS)), 5)
+
+
+@pytest.mark.parametrize(
+    ("cells_", "sets", "steps"),
+    [
+        (planned(seed=2), SETS, 5),
+        (planned(blocks=3), SETS, 5),
+        (planned(name="two"), SETS, 5),
+        (planned(), SETS, 6),
+        (planned(), SETS, None),
+        (planned(), [STOCK, STOCK_AGAIN, parse(MANIFEST.replace("10", "11"), "one")], 5),
+        (planned(), [STOCK, STOCK_AGAIN, parse(MANIFEST + "# only a comment\n", "one")], 5),
+    ],
+    ids=["seed", "blocks", "another set", "steps", "default steps", "a value in the file", "a comment in the file"],
+)
+def test_another_plan_has_another_digest(cells_: list[Cell], sets: list[TweakSet], steps: int | None) -> None:
+    """Half of one experiment and half of another must not become one run."""
+    assert digest(cells_, sets, steps) != digest(planned(), SETS, 5)
+
+
+def test_the_seed_counts_even_where_it_gives_the_same_order() -> None:
+    """It also chooses the workloads' samples."""
+    same_order = [replace(cell, seed=2) for cell in planned()]
+    assert digest(same_order, SETS, 5) != digest(planned(), SETS, 5)
