@@ -4,11 +4,11 @@
  * FAKE_NVML_INIT         what nvmlInitWithFlags returns (default 0); 9 is NVML_ERROR_DRIVER_NOT_LOADED
  * FAKE_NVML_UNSUPPORTED  sensors that answer NVML_ERROR_NOT_SUPPORTED, e.g. "power,energy"
  * FAKE_NVML_FLAKY        a sensor whose every second call answers NVML_ERROR_UNKNOWN
- * FAKE_NVML_LOSE         "1:5" loses GPU 1 at its 5th power reading
+ * FAKE_NVML_LOSE         "1:5" loses GPU 1 at its 5th power reading; were it asked three times more, it would be back
  * FAKE_NVML_RESET_ENERGY the energy counter starts again at this reading of it
  * FAKE_NVML_HANG         power readings from this one on never return
  *
- * Compiled with -DOLD_DRIVER it lacks what drivers before 535 lack. Layouts: nvml.h of CUDA 13.
+ * Compiled with -DOLD_DRIVER it lacks what drivers before 535 lack. Layouts as nvidia-ml-py 13 declares them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ static nvmlReturn_t state(nvmlDevice_t gpu, const char *sensor) {
     const char *lose = getenv("FAKE_NVML_LOSE");
     if (!initialised) return UNINITIALIZED;
     if (gpu < gpus || gpu >= gpus + 8) return INVALID_ARGUMENT;
-    if (lose && sscanf(lose, "%d:%d", &which, &at) == 2 && (int)gpu->index == which && (int)gpu->power_calls >= at) return GPU_IS_LOST;
+    if (lose && sscanf(lose, "%d:%d", &which, &at) == 2 && (int)gpu->index == which
+        && (int)gpu->power_calls >= at && (int)gpu->power_calls < at + 3) return GPU_IS_LOST;
     if (names("FAKE_NVML_UNSUPPORTED", sensor)) return NOT_SUPPORTED;
     if (names("FAKE_NVML_FLAKY", sensor) && gpu->flaky_calls++ % 2) return UNKNOWN;
     return SUCCESS;
@@ -100,7 +101,7 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t gpu, char *to, unsigned room) {
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *to, unsigned room) { return text(to, room, "999.10.1"); }
 
-/* GPU i is at 50 + i percent and rises by nothing, so that a column of the wrong GPU or of the wrong sensor shows. */
+/* Each GPU and each sensor has a number of its own, so that a column of the wrong one shows. */
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t gpu, nvmlUtilization_t *rates) {
     rates->gpu = 50 + gpu->index;
     rates->memory = 20 + gpu->index;

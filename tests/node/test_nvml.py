@@ -113,7 +113,7 @@ def test_a_sensor_that_fails_now_and_then_has_no_value_then(sampled: Callable[..
 
 
 def test_a_lost_gpu_has_no_more_values_and_the_other_goes_on(sampled: Callable[..., Telemetry]) -> None:
-    """GPU 1 is lost at its 6th power reading: three come before the cell's first sample is done, so the third sample fails."""
+    """Lost at its 6th power reading, which is the third sample's or the fourth's; it is not asked again in this cell."""
     told = sampled(GPUS=2, LOSE="1:6")
     lost, other = told.columns["gpu1_power_w"], told.columns["gpu0_power_w"]
     assert lost[:2] == [61.251, 61.251]

@@ -45,6 +45,9 @@ sys.stdin.read()
 def sampler() -> Iterator[Sampler]:
     """One process for many cells, as in a session."""
     with Sampler(hz=50) as running:
+        # Its start is over before the first test looks at the clock.
+        running.begin(None)
+        running.end()
         yield running
 
 
@@ -227,6 +230,11 @@ def test_the_sampler_ends_when_the_harness_is_killed() -> None:
         assert alive(pid)
         killed.kill()
     assert until(pid, gone_within_s=5)
+
+
+def test_ctrl_c_does_not_reach_the_sampler(sampler: Sampler) -> None:
+    """The terminal signals the harness's whole process group; the sampler is in a session of its own and ends when it is told."""
+    assert os.getsid(pid_of(sampler)) == pid_of(sampler)
 
 
 def test_close_leaves_no_process_behind() -> None:

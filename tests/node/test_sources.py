@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -110,6 +111,30 @@ def test_a_command_name_with_parentheses_and_blanks_does_not_shift_the_fields() 
     assert read is not None
     user, system, faults, resident = read
     assert (user, system, faults, resident) == (3, 15, 30304, 31602)
+
+
+def test_a_list_of_children_that_was_cut_off_does_not_adopt_a_stranger(tmp_path: Path) -> None:
+    """`11 12 ` was cut to `11 1`: process 1 is there, and is none of the workload's."""
+    for pid in (1, 10, 11, 12):
+        (tmp_path / f"proc/{pid}/task/{pid}").mkdir(parents=True)
+        (tmp_path / f"proc/{pid}/stat").write_bytes((RECORDINGS / "odd_command_stat").read_bytes())
+        (tmp_path / f"proc/{pid}/task/{pid}/children").write_bytes(b"11 1" if pid == 10 else b"")
+    source = load("process")
+    source.open(tmp_path, 10)
+    user, system, faults, resident, count = source.sample()
+    source.close()
+    assert (user, system, faults, resident, count) == (2 * 3, 2 * 15, 2 * 30304, 2 * 31602, 2)
+
+
+def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "proc/10").mkdir(parents=True)
+    (tmp_path / "proc/10/stat").write_bytes((RECORDINGS / "odd_command_stat").read_bytes())
+    source = load("process")
+    source.open(tmp_path, 10)
+    out = source.convert(TIMES, [source.sample(), source.sample()])
+    source.close()
+    assert out.columns["process_rss_bytes"] == [31602.0 * os.sysconf("SC_PAGE_SIZE")] * 2
+    assert "CONFIG_PROC_CHILDREN" in out.missing["process_descendants"]
 
 
 @pytest.mark.parametrize("name", HOST)
