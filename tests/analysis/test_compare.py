@@ -8,6 +8,7 @@ import pytest
 
 from analysis.checks import same_value, warnings_of
 from analysis.compare import compare
+from analysis.effect import detectable_gain
 from analysis.load import from_json
 from analysis.terms import UnknownName
 from analysis.wording import unsigned
@@ -79,9 +80,10 @@ def test_a_difference_that_holm_takes_away_is_inconclusive_and_says_so() -> None
     assert "before Holm's adjustment for 41 contrasts" in one.reason
 
 
-def test_a_small_but_certain_effect_is_said_to_be_smaller_than_the_margin() -> None:
-    one = verdict(Arm("tiny", gain=0.01, requested=SWAPPINESS), run_cv=0.001, step_cv=0.001)
-    assert one.verdict == "improved"
+@pytest.mark.parametrize(("gain", "word"), [(0.01, "improved"), (-0.01, "regressed")])
+def test_a_small_but_certain_effect_is_said_to_be_smaller_than_the_margin(gain: float, word: str) -> None:
+    one = verdict(Arm("tiny", gain=gain, requested=SWAPPINESS), run_cv=0.001, step_cv=0.001)
+    assert one.verdict == word
     assert one.notes == ("smaller than the margin of 3 %: real, but perhaps not worth having.",)
 
 
@@ -295,6 +297,8 @@ def test_the_family_is_all_contrasts_of_the_study_with_an_effect() -> None:
     smallest = min((one for one in comparisons if one.primary), key=lambda one: one.primary.p if one.primary else 1)
     assert smallest.primary is not None
     assert smallest.p_holm == pytest.approx(4 * smallest.primary.p)
+    # What such a run can see is stated for the strictest step of the same adjustment.
+    assert smallest.mde == detectable_gain(smallest.primary.log_sd, 6, 0.05 / 4)
 
 
 def test_stock_again_comes_first() -> None:

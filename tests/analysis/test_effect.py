@@ -32,7 +32,8 @@ def close(one: float, other: float) -> bool:
 def test_a_worked_example_comes_out_as_by_hand() -> None:
     """Log ratios 0.01, 0.02, 0.03: mean 0.02, s = 0.01, s/√3 = 0.0057735, t = 3.4641 with 2 d.f.
 
-    p = 1 - t/√(t²+2) = 1 - 3.4641/√14 = 0.07418. The 95 % interval is 0.02 ± 4.302653 · 0.0057735 = 0.02 ± 0.0248414.
+    p = 1 - t/√(t²+2) = 1 - 3.4641/√14 = 0.07418. The 95 % interval is 0.02 ± 4.302653 · 0.0057735 = 0.02 ± 0.0248414,
+    the 90 % interval 0.02 ± 2.919986 · 0.0057735 = 0.02 ± 0.0168586.
     """
     effect = paired_effect(THROUGHPUT, [100.0] * 3, [100 * math.exp(x) for x in (0.01, 0.02, 0.03)], MARGIN)
     assert effect.gain == pytest.approx(math.exp(0.02) - 1)
@@ -40,6 +41,8 @@ def test_a_worked_example_comes_out_as_by_hand() -> None:
     assert effect.p == pytest.approx(0.0741799, abs=1e-7)
     assert effect.low == pytest.approx(math.exp(0.02 - 0.0248414) - 1, abs=1e-7)
     assert effect.high == pytest.approx(math.exp(0.02 + 0.0248414) - 1, abs=1e-7)
+    assert effect.low90 == pytest.approx(math.exp(0.02 - 0.0168586) - 1, abs=1e-7)
+    assert effect.high90 == pytest.approx(math.exp(0.02 + 0.0168586) - 1, abs=1e-7)
     assert effect.baseline == pytest.approx(100)
     assert effect.pairs == 3
 
