@@ -80,9 +80,10 @@ def render_table(comparisons: Sequence[Comparison], run: Run, width: int = WIDTH
     legend.add_column(overflow="fold")
     for word, meaning in _legend(comparisons):
         legend.add_row(Text(word, "dim"), Text(meaning, "dim"))
-    console.print()
-    console.print(legend)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    if legend.row_count:
+        console.print()
+        console.print(legend)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
 
 
 class _Footnotes:
@@ -101,7 +102,7 @@ class _Footnotes:
 def _headline(run: Run) -> str:
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     facts = [form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)]
-    counts = f"{measured} of {len(run.cells)} cells measured, {run.design.blocks} blocks, seed {run.design.seed}"
+    counts = f"{measured} of {len(run.cells)} cells measured, {run.design.blocks} block{'s' if run.design.blocks != 1 else ''}, seed {run.design.seed}"
     return f"Run {run.run_id} · {' · '.join([*facts, counts])}"
 
 
@@ -141,7 +142,7 @@ def _baseline(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
     for effect in (effect for one in rows for effect in (one.primary, one.second) if effect is not None):
         values.setdefault(effect.metric, effect.baseline)
     shown = [LABELS.get(metric.name, ("", metric.name + " {:.4g}"))[1].format(values[metric]) for metric in metrics if metric in values]
-    return f"{rows[0].baseline}: {', '.join(shown) or 'not measured'}"
+    return f"{rows[0].baseline}: {', '.join(shown)}" if shown else f"baseline {rows[0].baseline}"
 
 
 def _label(metric: Metric) -> str:

@@ -63,7 +63,7 @@ def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> N
         for name, level in imports(path):
             if level > 1:
                 wrong.add(f"{named(path)}: {'.' * level}{name} climbs out of its folder; write it from the top")
-            elif level == 0 and name.rpartition(".")[0] == own:
+            elif level == 0 and name.rpartition(".")[0] == own and (path.parent / f"{name.rpartition('.')[2]}.py").exists():
                 wrong.add(f"{named(path)}: {name} is its neighbour; write it with a dot")
     assert not wrong
 
