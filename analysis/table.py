@@ -102,7 +102,8 @@ class _Footnotes:
 def _headline(run: Run) -> str:
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     facts = [form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)]
-    counts = f"{measured} of {len(run.cells)} cells measured, {run.design.blocks} block{'s' if run.design.blocks != 1 else ''}, seed {run.design.seed}"
+    blocks = f"{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
+    counts = f"{measured} of {len(run.cells)} cells measured, {blocks}, seed {run.design.seed}"
     return f"Run {run.run_id} · {' · '.join([*facts, counts])}"
 
 
