@@ -69,7 +69,7 @@ def _table(comparisons: Sequence[Comparison], run: Run) -> str:
 
 
 def as_json(comparisons: Sequence[Comparison], run: Run) -> str:
-    """Write comparisons for programs: gains are fractions, above 0 is better (`data/README.md`)."""
+    """Write comparisons for programs: gains are fractions, above 0 is better (see `terms.Effect`)."""
     said = {
         "run_id": run.run_id,
         "origin": run.origin,

@@ -104,7 +104,7 @@ def _headline(run: Run) -> str:
     facts = [form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)]
     blocks = f"{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
     counts = f"{measured} of {len(run.cells)} cells measured, {blocks}, seed {run.design.seed}"
-    return f"Run {run.run_id} · {' · '.join([*facts, counts])}"
+    return f"Run {run.run_id}: {counts}\n{', '.join(facts) or 'machine unknown'}"
 
 
 def _print_workload(console: Console, rows: Sequence[Comparison], name_width: int, footnotes: _Footnotes) -> None:
