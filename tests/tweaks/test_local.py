@@ -1,0 +1,306 @@
+"""What a tweak set means on this machine: the plan is made by reading alone, and says every reason why it cannot be measured."""
+
+from __future__ import annotations
+
+import os
+import resource
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.node.machine import Write
+from fixtures.node.tunables import Tunables
+from fixtures.terms import Kind, Script, Tweak, TweakSet
+from fixtures.tweaks.local import Plan, plan
+from fixtures.tweaks.settings import parse_section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = {
+    "proc/sys/vm/swappiness": "60\n",
+    "proc/sys/vm/dirty_ratio": "20\n",
+    "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+    "proc/cmdline": 'BOOT_IMAGE=/vmlinuz "console=ttyS0" hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=512 quiet\n',
+    "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+    "sys/block/vda/queue/read_ahead_kb": "128\n",
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Tunables:
+    """A small machine made of files."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Tunables(tmp_path)
+
+
+def planned(machine: Tunables, *settings: tuple[Kind, str, str], scripts: tuple[Script, ...] = (), is_root: bool = True) -> Plan:
+    return plan(TweakSet("one", tweaks=tuple(Tweak(*one) for one in settings), scripts=scripts), machine, is_root=is_root)
+
+
+def with_script(machine: Tunables, text: str, stage: str = "apply", *, is_root: bool = True) -> tuple[str, ...]:
+    return planned(machine, scripts=(Script("package", stage, text),), is_root=is_root).cannot
+
+
+def test_settings_become_writes_in_the_order_of_the_manifest(machine: Tunables) -> None:
+    """Each with the file it goes to and the name it was asked for by."""
+    found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "net/ipv4/tcp_rmem", "4096 87380 1000000"))
+    assert found.cannot == ()
+    assert found.writes == (
+        Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),
+        Write("/proc/sys/net/ipv4/tcp_rmem", "4096 87380 1000000", "net/ipv4/tcp_rmem"),
+    )
+
+
+def test_planning_changes_no_file(machine: Tunables) -> None:
+    with_script(machine, "echo always > /sys/kernel/mm/transparent_hugepage/enabled")
+    planned(machine, ("sysctl", "vm.swappiness", "10"))
+    assert {name: (machine.root / name).read_text() for name in FILES} == FILES
+
+
+def test_the_untouched_machine_needs_nothing(machine: Tunables) -> None:
+    assert planned(machine, is_root=False) == Plan()
+
+
+def test_a_value_that_stands_there_already_is_told(machine: Tunables) -> None:
+    """However it is spaced: under such a set the machine is not changed, and a reader must know."""
+    found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "net.ipv4.tcp_rmem", "4096 131072 6291456"))
+    assert found.already_in_force(machine) == ["net.ipv4.tcp_rmem"]
+
+
+def test_a_key_that_this_kernel_does_not_know_stops_the_whole_set(machine: Tunables) -> None:
+    """Half a tweak set would be measured under its full name."""
+    found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "vm.swapiness", "10"))
+    assert found.cannot == ("vm.swapiness: this kernel has no such setting",)
+    assert found.writes == ()
+
+
+def test_every_reason_is_given_not_the_first_only(machine: Tunables) -> None:
+    found = planned(machine, ("sysctl", "vm.nothing", "1"), ("boot", "isolcpus", "1"), ("sysctl", "kernel.nothing", "1"))
+    assert len(found.cannot) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("vm.drop_caches", "3", "an action, not a setting"),
+        ("kernel.modules_disabled", "1", "until a reboot"),
+        ("kernel.kexec_load_disabled", "1", "until a reboot"),
+    ],
+)
+def test_what_cannot_be_put_back_is_never_written(machine: Tunables, key: str, value: str, says: str) -> None:
+    """Even where the kernel has it."""
+    path = machine.root / "proc/sys" / key.replace(".", "/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("0\n")
+    found = planned(machine, ("sysctl", key, value))
+    assert found.writes == ()
+    assert [reason for reason in found.cannot if key in reason and says in reason]
+
+
+def test_a_key_that_cannot_be_put_back_is_caught_in_the_other_spelling_too(machine: Tunables) -> None:
+    """`vm/drop_caches` is the same file."""
+    (machine.root / "proc/sys/vm/drop_caches").write_text("0\n")
+    as_written = parse_section("sysctl.conf", "vm/drop_caches = 3", "tuning", "here", list[str]().append)
+    found = plan(TweakSet("one", tweaks=tuple(as_written)), machine, is_root=True)
+    assert (found.writes, len(found.cannot)) == ((), 1)
+
+
+def test_a_sticky_key_may_be_set_to_a_value_that_does_not_stick(machine: Tunables) -> None:
+    """`kernel.yama.ptrace_scope` 3 stays until a reboot; 1 does not."""
+    path = machine.root / "proc/sys/kernel/yama/ptrace_scope"
+    path.parent.mkdir(parents=True)
+    path.write_text("0\n")
+    assert planned(machine, ("sysctl", "kernel.yama.ptrace_scope", "3")).cannot
+    assert planned(machine, ("sysctl", "kernel.yama.ptrace_scope", "1")).cannot == ()
+
+
+@pytest.mark.parametrize("key", ["vm/../../../etc/passwd", "../etc/passwd"])
+def test_a_key_that_leaves_the_kernels_settings_is_refused(machine: Tunables, key: str) -> None:
+    found = planned(machine, ("sysctl", key, "1"))
+    assert (found.writes, len(found.cannot)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "missing"),
+    [
+        ([("quiet", "")], None),
+        ([("console", "ttyS0")], None),
+        ([("hugepagesz", "1G"), ("hugepages", "2")], None),
+        ([("hugepagesz", "1G"), ("hugepages", "2"), ("hugepagesz", "2M"), ("hugepages", "512")], None),
+        ([("isolcpus", "2-3")], "isolcpus=2-3"),
+        ([("hugepages", "3")], "hugepages=3"),
+        ([("hugepage", "2")], "hugepage=2"),
+        # 1 GiB pages 512 times is not what this kernel was booted with, though each token is there.
+        ([("hugepagesz", "2M"), ("hugepages", "2")], "hugepages=2"),
+        ([("quiet", ""), ("console", "ttyS0")], "console=ttyS0"),
+    ],
+)
+def test_boot_tokens_count_where_the_running_kernel_has_them_in_this_order(
+    machine: Tunables, tokens: list[tuple[str, str]], missing: str | None
+) -> None:
+    found = planned(machine, *(("boot", key, value) for key, value in tokens))
+    if missing is None:
+        assert found.cannot == ()
+    else:
+        assert len(found.cannot) == 1
+        assert found.cannot[0].startswith(f"boot token {missing} is not in /proc/cmdline: reboot with it")
+        assert all(key in found.cannot[0] for key, _ in tokens)
+
+
+def with_capabilities(machine: Tunables, effective: str) -> None:
+    status = machine.root / "proc/self/status"
+    status.parent.mkdir()
+    status.write_text(f"Name:\tpython\nCapPrm:\t000001ffffffffff\nCapEff:\t{effective}\n")
+
+
+def test_a_limit_up_to_the_hard_limit_needs_no_privilege(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    found = planned(machine, ("ulimit", "nofile", "4096"), is_root=False)
+    assert (found.cannot, found.limits) == ((), {"nofile": (4096, 4096)})
+
+
+@pytest.mark.parametrize("value", ["4097", "unlimited"])
+@pytest.mark.parametrize(
+    ("effective", "may"),
+    # CAP_SYS_RESOURCE is bit 24 (capabilities(7)): 0x1000000; root without it is as bound as anybody.
+    [("000001ffffffffff", True), ("0000000001000000", True), ("0000000000000000", False), ("000001fffeffffff", False)],
+)
+def test_a_limit_above_the_hard_limit_needs_the_capability(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch, value: str, effective: str, *, may: bool
+) -> None:
+    """Known beforehand, so the cell is skipped with this reason and not begun."""
+    with_capabilities(machine, effective)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    reason = "nofile: raising it above this user's hard limit (4096) needs CAP_SYS_RESOURCE"
+    assert planned(machine, ("ulimit", "nofile", value)).cannot == (() if may else (reason,))
+
+
+def test_limits_of_a_container_runtime_reach_the_workload(machine: Tunables) -> None:
+    """On a node the workload's container inherits them; on this machine its process gets them."""
+    assert planned(machine, ("service", "containerd.LimitNOFILE", "65536")).limits == {"nofile": (65536, 65536)}
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("sshd.LimitNOFILE", "sshd is not what starts the workload on this machine"),
+        ("containerd.CPUAffinity", "only a container runtime's Limit* directives"),
+    ],
+)
+def test_other_service_settings_do_not_reach_the_workload(machine: Tunables, key: str, says: str) -> None:
+    assert says in planned(machine, ("service", key, "1")).cannot[0]
+
+
+def test_scripts_need_root(machine: Tunables) -> None:
+    assert with_script(machine, "true", is_root=False) == ("its scripts need root",)
+    assert with_script(machine, "true") == ()
+
+
+def test_scripts_need_bash(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert with_script(machine, "true") == ("its scripts need bash, which is not installed",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nvidia-smi -pm 1",
+        "  nvidia-smi -pm 1",
+        "true && nvidia-smi -pm 1",
+        "sudo nvidia-smi -pm 1",
+        "if nvidia-smi; then true; fi",
+        "! nvidia-smi || exit 1",
+        "count=$(nvidia-smi -L | wc -l)",
+        "for gpu in 0 1; do nvidia-smi -i $gpu; done",
+        "clocks() { nvidia-smi -q; }",
+        "true; nvidia-smi",
+        "/usr/bin/nvidia-smi -pm 1",
+        "LC_ALL=C nvidia-smi -pm 1",
+        "timeout 5 nvidia-smi -pm 1",
+        "case $1 in on) nvidia-smi -pm 1;; esac",
+    ],
+)
+@pytest.mark.parametrize("stage", ["apply", "apply_check", "uninstall"])
+def test_a_script_that_calls_a_missing_program_makes_its_set_impossible(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str, stage: str
+) -> None:
+    """Whatever the script itself does about it: `nvidia-smi -pm 1 || true` would be called measured without ever being in force."""
+    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
+    assert with_script(machine, text, stage) == ("its scripts call nvidia-smi: it is not installed",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# nvidia-smi -pm 1",
+        "echo the nvidia-smi of this node",
+        "nvidia-smi-wrapper --help",
+        'log "no nvidia-smi here"',
+        "true  # not nvidia-smi",
+        "source=/usr/bin/nvidia-smi",
+        "modify nvidia-smi",
+    ],
+)
+def test_a_program_that_is_only_spoken_of_is_not_called(machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
+    assert with_script(machine, text) == ()
+
+
+def test_nvidia_smi_without_a_gpu_is_no_help(machine: Tunables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Images with the CUDA tools have it where no GPU is."""
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho 'No devices were found'\nexit 6\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    assert with_script(machine, "nvidia-smi -pm 1") == ("its scripts call nvidia-smi: no NVIDIA GPU answers",)
+    tool.write_text("#!/bin/sh\necho 'GPU 0: one'\n")
+    assert with_script(machine, "nvidia-smi -pm 1") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("echo always > /sys/kernel/mm/transparent_hugepage/enabled", None),
+        ("echo 1 > /sys/kernel/mm/lru_gen/enabled", "/sys/kernel/mm/lru_gen/enabled"),
+        ('echo 1 > "/sys/kernel/mm/lru_gen/enabled"', "/sys/kernel/mm/lru_gen/enabled"),
+        ("echo 1 >/proc/sys/vm/nothing", "/proc/sys/vm/nothing"),
+        ("for f in /sys/block/*/queue/read_ahead_kb; do echo 4096 > $f; done", None),
+        ("for f in /sys/block/nvme*/queue/read_ahead_kb; do echo 4096 > $f; done", "/sys/block/nvme*/queue/read_ahead_kb"),
+        ("ls /sys/block/", None),
+        # What depends on a variable cannot be judged from here.
+        ("echo 1 > /sys/block/$disk/queue/nomerges", None),
+        ("echo 1 > /sys/block/${disk}/queue/nomerges", None),
+        ("cat /host/sys/kernel/nothing", None),
+        ("# echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
+        ("[ -e /sys/kernel/mm/lru_gen/enabled ] && echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
+        ("[ -w '/sys/kernel/mm/lru_gen/enabled' ] || exit 0; echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
+        ("test -f /sys/kernel/mm/lru_gen/enabled && echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
+    ],
+)
+def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(machine: Tunables, text: str, missing: str | None) -> None:
+    found = with_script(machine, text)
+    if missing is None:
+        assert found == ()
+    else:
+        assert len(found) == 1
+        assert found[0].startswith(f"its scripts use {missing}: ")
+
+
+def test_only_the_stages_that_apply_must_find_their_files(machine: Tunables) -> None:
+    """What uninstall names may be what apply brings."""
+    assert with_script(machine, "rm -f /sys/kernel/mm/lru_gen/enabled", "uninstall") == ()
+
+
+def test_a_missing_debugfs_is_named(machine: Tunables) -> None:
+    assert with_script(machine, "echo 1 > /sys/kernel/debug/sched/base_slice_ns")[0].endswith("(is debugfs mounted?)")
+
+
+def test_a_user_without_write_permission_is_told_to_be_root(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    found = planned(machine, ("sysctl", "vm.swappiness", "10"), is_root=False)
+    assert found.cannot == ("vm.swappiness: no permission to write it: run as root",)
