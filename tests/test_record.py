@@ -1,0 +1,221 @@
+"""What a finished cell puts into the saved JSON, field by field."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures import record
+from fixtures.node.machine import Effects, Restored, Write
+from fixtures.terms import Cell, Metric, Script, Step, Study, Telemetry, Tweak, TweakSet, WorkloadRun
+from fixtures.tweaks.local import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SWAPPINESS, RMEM, THP = "/proc/sys/vm/swappiness", "/proc/sys/net/ipv4/tcp_rmem", "/sys/kernel/mm/transparent_hugepage/enabled"
+PLAN = Plan((Write(SWAPPINESS, "10", "vm.swappiness"), Write(RMEM, "4096 131072 6291456", "net.ipv4.tcp_rmem")))
+# tcp_rmem stood there already; THP changed without being asked for by name.
+BEFORE = {SWAPPINESS: "60", RMEM: "4096\t131072\t6291456", THP: "always [madvise] never"}
+EFFECTS = Effects(BEFORE, {SWAPPINESS: ("60", "10"), THP: ("always [madvise] never", "[always] madvise never")}, 0.0012345678)
+POSITIVE = st.floats(1e-6, 1e3)
+
+
+def opened() -> dict[str, Any]:
+    return record.opened(Cell("study", "idle", "one", 1, 2, 3), {"boot_id": "b"}, "2026-01-01T00:00:00+00:00")
+
+
+def applied() -> dict[str, Any]:
+    found = opened()
+    record.applied(found, PLAN, EFFECTS)
+    return found
+
+
+def step(index: int, wall_s: float, *, warmup: bool = False, samples: int = 8, tokens: int = 0) -> Step:
+    return Step(index, 100.0 + index, wall_s, 1.5 * wall_s, samples, tokens, 0.5, warmup)
+
+
+def ran(steps: Sequence[Step], error: str | None = None, last_lines: tuple[str, ...] = ()) -> dict[str, Any]:
+    found = opened()
+    record.ran(found, WorkloadRun(tuple(steps), {"device": "cpu"}, {"nofile": (1, 2)}, 7, error, last_lines))
+    return found
+
+
+def test_a_cell_begins_without_an_outcome() -> None:
+    """So that one cut off by a crash can never be taken for measured."""
+    found = opened()
+    assert (found["id"], found["workload"], found["tweakset"], found["block"]) == ("study/idle-one-b1", "idle", "one", 1)
+    assert (found["order"], found["seed"], found["outcome"], found["reason"]) == (2, 3, None, None)
+
+
+@pytest.mark.parametrize("first", ["failed", "skipped"])
+def test_the_first_bad_word_about_a_cell_stays(first: str) -> None:
+    """Its teardown goes well, or fails as a consequence: neither is why the cell has no result."""
+    found = opened()
+    record.close(found, "failed" if first == "failed" else "skipped", "it hung", 1.0)
+    record.close(found, "measured", None, 2.0)
+    record.close(found, "failed", "later", 3.0)
+    assert (found["outcome"], found["reason"], found["duration_s"]) == (first, "it hung", 1.0)
+
+
+def test_a_measured_cell_can_still_fail_in_its_teardown() -> None:
+    found = opened()
+    record.close(found, "measured", None, 1.0)
+    record.close(found, "failed", "not put back", 2.0)
+    assert (found["outcome"], found["reason"]) == ("failed", "not put back")
+
+
+def test_requested_before_and_observed_are_kept_key_by_key() -> None:
+    tweak = applied()["tweak"]
+    assert tweak["requested"] == {"vm.swappiness": "10", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
+    assert tweak["before"] == {"vm.swappiness": "60", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
+    assert tweak["observed"] == {"vm.swappiness": "10", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
+    assert tweak["apply_s"] == 0.001235
+
+
+def test_what_changed_without_being_asked_for_is_a_side_effect() -> None:
+    """Said as a person would: the chosen word of `always [madvise] never`."""
+    assert applied()["tweak"]["side_effects"] == {THP: ["madvise", "always"]}
+
+
+def test_what_stood_there_already_is_said() -> None:
+    """Under it nothing was compared with anything."""
+    assert applied()["tweak"]["already_in_force"] == ["net.ipv4.tcp_rmem"]
+
+
+def test_restored_is_what_was_read_back() -> None:
+    found = applied()
+    record.restored(
+        found, Restored(back={SWAPPINESS: ("10", "60"), THP: ("[always] madvise never", "always [madvise] never")}, seconds=0.5)
+    )
+    assert found["tweak"]["restored"] == {"vm.swappiness": "60", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
+    assert found["tweak"]["restore_s"] == 0.5
+    assert found["tweak"].keys().isdisjoint({"left_alone", "elsewhere"})
+
+
+def test_restored_tells_a_value_that_came_back_otherwise() -> None:
+    """The kernel rounds some values; a reader sees what stands there, not what was meant."""
+    found = applied()
+    record.restored(found, Restored(back={SWAPPINESS: ("10", "61")}))
+    assert found["tweak"]["restored"]["vm.swappiness"] == "61"
+
+
+def test_a_value_that_somebody_else_changed_is_not_said_to_be_restored() -> None:
+    """It was left alone: what stands there is theirs."""
+    found = applied()
+    record.restored(found, Restored(left_alone={SWAPPINESS: ("33", "10")}))
+    assert found["tweak"]["left_alone"] == {SWAPPINESS: ["33", "10"]}
+    assert found["tweak"]["restored"]["vm.swappiness"] == "33"
+
+
+def test_a_value_that_would_not_go_back_is_not_said_to_be_restored() -> None:
+    found = applied()
+    record.restored(found, Restored(stuck={SWAPPINESS: "Invalid argument"}))
+    assert "vm.swappiness" not in found["tweak"]["restored"]
+
+
+def test_steps_are_columns_of_equal_length_with_the_warm_up_first() -> None:
+    steps = ran([step(0, 9.0, warmup=True), step(1, 0.5), step(2, 0.25)])["steps"]
+    assert steps["wall_s"] == [9.0, 0.5, 0.25]
+    assert steps["warmup"] == 1
+    assert {len(column) for name, column in steps.items() if name != "warmup"} == {3}
+
+
+def test_throughput_is_all_samples_over_all_time() -> None:
+    """1 sample in 1 s and 1 in 3 s are 2 in 4 s = 0.5 a second; the mean of the rates would say (1 + 1/3)/2 = 0.67."""
+    metrics = ran([step(0, 100.0, warmup=True), step(1, 1.0, samples=1), step(2, 3.0, samples=1)])["metrics"]
+    assert metrics["throughput_samples_per_s"] == 0.5
+
+
+@given(st.lists(st.tuples(POSITIVE, st.integers(1, 64), st.integers(1, 4096)), min_size=1, max_size=30))
+@settings(deadline=None)
+def test_metrics_are_sums_and_quantiles_of_the_measured_steps(rows: list[tuple[float, int, int]]) -> None:
+    """Computed the slow way here, from the definitions (quantile: linear between order statistics, Hyndman & Fan type 7)."""
+    wall_s, samples, tokens = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    found = record.metrics(wall_s, [2 * w for w in wall_s], samples, tokens)
+    total_s = math.fsum(wall_s)
+
+    def quantile(share: float) -> float:
+        ordered, place = sorted(wall_s), share * (len(wall_s) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+    assert found == pytest.approx(
+        {
+            "throughput_samples_per_s": sum(samples) / total_s,
+            "throughput_tokens_per_s": sum(tokens) / total_s,
+            "step_time_p10_s": quantile(0.1),
+            "step_time_median_s": quantile(0.5),
+            "step_time_mean_s": total_s / len(rows),
+            "cpu_s_per_step": 2 * total_s / len(rows),
+        }
+    )
+
+
+def test_a_workload_without_tokens_has_no_token_rate() -> None:
+    """Not 0 tokens a second."""
+    assert "throughput_tokens_per_s" not in ran([step(0, 1.0)])["metrics"]
+    assert ran([step(0, 2.0, tokens=10)])["metrics"]["throughput_tokens_per_s"] == 5.0
+
+
+def test_a_failed_run_keeps_its_steps_and_last_lines_and_gets_no_metrics() -> None:
+    found = ran([step(0, 1.0)], error="it died", last_lines=("Traceback", "MemoryError"))
+    assert found["last_lines"] == ["Traceback", "MemoryError"]
+    assert "metrics" not in found
+    assert record.index_entry({**found, "outcome": "failed", "reason": "it died"}, "f")["last_lines"] == ["Traceback", "MemoryError"]
+
+
+def test_a_good_run_keeps_no_last_lines() -> None:
+    """Libraries chat on stderr."""
+    assert "last_lines" not in ran([step(0, 1.0)], last_lines=("a warning",))
+
+
+def test_telemetry_keeps_its_summary_and_why_a_source_is_missing() -> None:
+    found = opened()
+    seen = Telemetry({"cpu": [1.0, None]}, {"cpu_mean": 1 / 3}, {"nvml": "no driver"}, 10.0, 0.0001)
+    record.telemetry(found, seen)
+    assert found["telemetry"] == {
+        "summary": {"cpu_mean": 0.333333333},
+        "missing": {"nvml": "no driver"},
+        "hz": 10.0,
+        "samples": 2,
+        "sampler_cpu_s": 0.0001,
+    }
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
+@settings(deadline=None)
+def test_rounding_keeps_what_a_sensor_means(value: float, count: int) -> None:
+    """Nine digits, or a millionth of a unit; counts to the last one; None stays None."""
+    rounded = record.rounded_columns({"x": [value, None], "n": [count]})
+    assert rounded["x"][0] == pytest.approx(value, rel=1e-8, abs=1e-300)
+    assert rounded["x"][1] is None
+    assert rounded["n"] == [count]
+
+
+def test_a_tweak_set_is_recorded_as_asked_for_with_the_hash_of_each_script() -> None:
+    """sha256 of "true": `printf true | sha256sum`."""
+    known = TweakSet("one", "one.yaml", "0" * 64, "about", (Tweak("sysctl", "k", "v", "p"),), (Script("p", "apply", "true"),), ("odd",))
+    assert record.tweakset(known) == {
+        "path": "one.yaml",
+        "sha256": "0" * 64,
+        "description": "about",
+        "requested": [{"kind": "sysctl", "key": "k", "value": "v", "package": "p"}],
+        "scripts": [{"package": "p", "stage": "apply", "sha256": "b5bea41b6c623f7c09f1bf24dcae58ebab3c0cdd90ad966bc43a45b44867e12b"}],
+        "warnings": ["odd"],
+    }
+
+
+def test_a_study_is_recorded_as_declared_with_the_blocks_it_was_given() -> None:
+    declared = Study("s", "Why?", ("idle",), ("one",), Metric("step_time_p10_s", "lower"), blocks=6, margin=0.05)
+    assert record.study(declared, 2) == {
+        "question": "Why?",
+        "margin": 0.05,
+        "blocks": 2,
+        "primary": {"name": "step_time_p10_s", "better": "lower"},
+    }

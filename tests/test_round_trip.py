@@ -1,0 +1,125 @@
+"""What the run side writes obeys the schema and is read back by the read side as it was meant: both sides of the wall."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from analysis.load import from_json
+from fixtures import host, record, saving
+from fixtures.node.machine import Effects, Restored, Write
+from fixtures.run import Options, Run
+from fixtures.terms import Cell, Metric, Step, Study, Telemetry, WorkloadRun
+from fixtures.tweaks.local import Plan
+
+if TYPE_CHECKING:
+    from analysis.terms import Run as Loaded
+
+SCHEMA = json.loads((Path(__file__).parents[1] / "data/run.schema.json").read_text(encoding="utf-8"))
+STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("throughput_samples_per_s", "higher"), blocks=2, margin=0.05)
+SWAPPINESS = "/proc/sys/vm/swappiness"
+# Warm-up of 9 s left out: 6 samples in 2 s are 3 a second.
+STEPS = [Step(0, 1.0, 9.0, 9.0, 2, 5, 3.0, warmup=True)] + [Step(n, 9.0 + n, 1.0, 0.5, 3, 10, 2.0, warmup=False) for n in (1, 2)]
+
+
+def finished(run: Run, cell: Cell) -> dict[str, Any]:
+    """A cell as the plugin brings it about, with a made-up kernel and workload."""
+    found = run.records[cell.id] = record.opened(cell, host.now(), "2026-01-01T00:00:00+00:00")
+    writes = (Write(SWAPPINESS, "10", "vm.swappiness"),) if cell.tweakset == "memory-reclaim" else ()
+    changed: dict[str, tuple[str | None, str | None]] = {w.path: ("60", "10") for w in writes}
+    record.applied(found, Plan(writes), Effects({SWAPPINESS: "60"}, changed, 0.001))
+    record.ran(found, WorkloadRun(tuple(STEPS), {"device": "cpu", "data_crc32": "0" * 8}, {"nofile": (1024, 4096)}, 7))
+    record.telemetry(found, Telemetry({"cpu": [1.0]}, {"cpu_busy_percent_mean": 50.0}, {"nvml": "no driver"}, 10.0, 0.001))
+    record.restored(found, Restored(back={path: (after, before) for path, (before, after) in changed.items()}, seconds=0.001))
+    record.close(found, "measured", None, 12.0)
+    return found
+
+
+def benchmark(found: dict[str, Any]) -> dict[str, Any]:
+    """As pytest-benchmark saves it, as far as anybody reads it."""
+    data = found["steps"]["wall_s"][found["steps"]["warmup"] :]
+    return {"group": found["workload"], "name": f"bench[{found['id']}]", "params": {}, "extra_info": found, "stats": {"data": data}}
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> dict[str, Any]:
+    """A run of three sets and two blocks; in the second block one cell failed while it ran, one after it was measured, one was skipped."""
+    run = Run(Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path))
+    benchmarks = []
+    for cell in run.declare(STUDY):
+        run.fullnames[cell.id] = f"benchmarks/bench_study.py::bench[{cell.param_id}]"
+        found = finished(run, cell)
+        benchmarks.append(benchmark(found))
+        if cell.block == 1:
+            continue
+        if cell.tweakset == "stock":
+            record.close(found, "failed", "not put back", 13.0)
+        else:
+            benchmarks.pop()
+            del found["metrics"], found["outcome"]
+            found["outcome"] = None
+            record.close(found, "failed" if cell.tweakset == "stock-again" else "skipped", "why", 1.0)
+    document: dict[str, Any] = {"machine_info": {"deeptweak": host.facts()}, "benchmarks": benchmarks}
+    saving.extend(run, document, storage=None)
+    parsed: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
+    return parsed
+
+
+@pytest.fixture
+def loaded(written: dict[str, Any]) -> Loaded:
+    """The same, read."""
+    return from_json(written, "here")
+
+
+def test_what_is_written_obeys_the_schema(written: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator(SCHEMA).validate(written)
+
+
+def test_every_cell_is_read_with_its_outcome_and_reason(loaded: Loaded) -> None:
+    outcomes = {(c.tweakset, c.block): (c.outcome, c.reason) for c in loaded.cells}
+    assert outcomes == {
+        ("stock", 1): ("measured", None),
+        ("stock-again", 1): ("measured", None),
+        ("memory-reclaim", 1): ("measured", None),
+        ("stock", 2): ("failed", "not put back"),
+        ("stock-again", 2): ("failed", "why"),
+        ("memory-reclaim", 2): ("skipped", "why"),
+    }
+
+
+def test_a_cell_that_failed_after_it_was_measured_is_no_benchmark(written: dict[str, Any]) -> None:
+    """pytest-benchmark by itself would save it as if it had passed."""
+    assert sorted(b["extra_info"]["id"] for b in written["benchmarks"]) == [
+        "study/idle-memory-reclaim-b1",
+        "study/idle-stock-again-b1",
+        "study/idle-stock-b1",
+    ]
+
+
+def test_throughput_is_the_same_on_both_sides(loaded: Loaded, written: dict[str, Any]) -> None:
+    """N/Σt = (3 + 3) / (1 s + 1 s); a reader computes it anew and has nothing to object."""
+    metrics = [c.metrics for c in loaded.cells if c.outcome == "measured"]
+    assert [m["throughput_samples_per_s"] for m in metrics] == [3.0] * 3
+    assert [m["throughput_tokens_per_s"] for m in metrics] == [10.0] * 3
+    assert written["benchmarks"][0]["extra_info"]["metrics"]["throughput_samples_per_s"] == 3.0
+    assert loaded.warnings == ()
+
+
+def test_settings_are_read_as_asked_for_found_and_put_back(loaded: Loaded) -> None:
+    applied = next(c.applied for c in loaded.cells if c.tweakset == "memory-reclaim" and c.outcome == "measured")
+    assert applied is not None
+    assert (applied.requested, applied.before) == ({"vm.swappiness": "10"}, {"vm.swappiness": "60"})
+    assert (applied.observed, applied.restored) == ({"vm.swappiness": "10"}, {"vm.swappiness": "60"})
+
+
+def test_the_design_is_read_as_it_was_run(loaded: Loaded, written: dict[str, Any]) -> None:
+    assert (loaded.design.seed, loaded.design.blocks, loaded.design.steps) == (7, 2, None)
+    assert list(loaded.design.order) == [c.id for c in loaded.cells] == [c["id"] for c in written["deeptweak"]["cells"]]
+    assert loaded.studies["study"].margin == 0.05
+    assert loaded.workloads["idle"].primary is not None
+    assert loaded.workloads["idle"].primary.name == "step_time_p10_s"
+    assert loaded.tweaksets["memory-reclaim"].requested
