@@ -304,3 +304,23 @@ def test_a_source_that_fails_midway_has_no_later_values_and_the_others_go_on(tmp
     told = recording.result()
     assert told["columns"] == {"t_monotonic_s": [0.0, 1.0, 2.0, 3.0, 4.0], "x": [1.0, 2.0, None, None, None], "y": [7.0] * 5}
     assert told["missing"] == {"x": "stopped after 2 samples: it fell off the bus"}
+
+
+def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler: Sampler) -> None:
+    """Imports and warm-up are in the columns, for who wants to see them; what the summary says is of the measured steps."""
+    sampler.begin(os.getpid())
+    time.sleep(0.3)
+    from_s = time.monotonic()
+    busy_until = from_s + 0.4
+    while time.monotonic() < busy_until:
+        pass
+    seen = sampler.end((from_s, time.monotonic()))
+    assert seen.columns["t_monotonic_s"][0] < from_s - 0.2
+    sampler.begin(os.getpid())
+    time.sleep(0.3)
+    busy_until = time.monotonic() + 0.4
+    while time.monotonic() < busy_until:
+        pass
+    whole = sampler.end()
+    # The same work: half of a core or less over the whole, most of a core over its busy part.
+    assert seen.summary["process_cpu_percent_mean"] > whole.summary["process_cpu_percent_mean"] + 10
