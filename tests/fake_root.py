@@ -1,0 +1,111 @@
+"""A small /proc, /sys and /etc in a folder: plain files that look like the kernel's, so that nothing real is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fixtures.node.machine import Machine, Write
+from fixtures.node.tunables import alike
+from fixtures.terms import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# As read on Linux 6.18 with one virtio disk; random/boot_id and loop0 are there to be passed over.
+SETTINGS = {
+    "/proc/sys/vm/swappiness": "60",
+    "/proc/sys/vm/dirty_ratio": "20",
+    "/proc/sys/vm/dirty_bytes": "0",
+    "/proc/sys/vm/min_free_kbytes": "67584",
+    "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456",
+    "/proc/sys/net/core/rmem_max": "212992",
+    "/proc/sys/kernel/core_pattern": "core.[%e].%p",
+    "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+    "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never",
+    "/sys/block/vda/queue/scheduler": "none [mq-deadline] kyber",
+    "/sys/block/vda/queue/read_ahead_kb": "128",
+}
+CONFIG = {
+    "/etc/sysctl.conf": "# nothing\n",
+    "/etc/sysctl.d/10-net.conf": "net.core.rmem_max = 212992\n\n\n",
+    "/etc/security/limits.d/90.conf": "* - nofile  1024",  # no newline at its end
+    "/etc/udev/rules.d/60-io.rules": 'KERNEL=="sd[a-z]", ATTR{queue/scheduler}="none"\n',
+}
+PASSED_OVER = {
+    "/proc/sys/kernel/random/boot_id": "6a1f0d5e-0000-4000-8000-000000000001",
+    "/proc/sys/vm/drop_caches": "0",
+    "/sys/block/loop0/queue/read_ahead_kb": "128",
+}
+UNDER_TEST = tuple(SETTINGS)
+
+
+@dataclass(frozen=True)
+class FakeRoot:
+    """A tree in `path/root`; the journal and the lock of its machine stand beside it, in `path/state`."""
+
+    path: Path
+
+    @property
+    def root(self) -> Path:
+        return self.path / "root"
+
+    @property
+    def state(self) -> Path:
+        return self.path / "state"
+
+    @property
+    def journal(self) -> Path:
+        return self.state / "journal.jsonl"
+
+    def machine(self) -> Machine:
+        """As a new process would see it."""
+        return Machine(self.root, self.state)
+
+    def real(self, path: str) -> Path:
+        return Path(f"{self.root}{path}")
+
+    def put(self, path: str, text: str | None) -> None:
+        """What somebody else does: a kernel setting gets its newline, None removes the file."""
+        if text is None:
+            self.real(path).unlink(missing_ok=True)
+            return
+        self.real(path).parent.mkdir(parents=True, exist_ok=True)
+        self.real(path).write_text(text if path.startswith("/etc/") else f"{text}\n")
+
+    def get(self, path: str) -> str | None:
+        try:
+            text = self.real(path).read_text()
+        except FileNotFoundError:
+            return None
+        return text if path.startswith("/etc/") else text.removesuffix("\n")
+
+    def script(self, stage: str, text: str, package: str = "tune") -> Script:
+        """A script that finds this tree in `$ROOT`."""
+        return Script(package, stage, f"ROOT={self.root}\n{text}")
+
+    def reboot(self) -> None:
+        """Another boot id; the kernel starts with its own values, files stay."""
+        for path, text in SETTINGS.items():
+            self.put(path, text)
+        self.put("/proc/sys/kernel/random/boot_id", "6a1f0d5e-0000-4000-8000-000000000002")
+
+    def wrong(self) -> dict[str, str | None]:
+        """What is not as it was made; configuration files to the byte, and none more than there were."""
+        paths = {str(p)[len(str(self.root)) :] for p in self.root.rglob("*") if p.is_file()}
+        made = {**SETTINGS, **CONFIG, **PASSED_OVER}
+        return {p: self.get(p) for p in sorted(paths | made.keys()) if not alike(p, made.get(p), self.get(p))}
+
+
+def make(path: Path) -> FakeRoot:
+    """A fresh tree below `path`."""
+    fake = FakeRoot(path)
+    for name, text in {**SETTINGS, **CONFIG, **PASSED_OVER}.items():
+        fake.put(name, text)
+    return fake
+
+
+def writes(values: Sequence[tuple[str, str]]) -> list[Write]:
+    """(path, value) as a tweak set would ask for them."""
+    return [Write(path, value, path.rpartition("/")[2]) for path, value in values]

@@ -1,0 +1,141 @@
+"""One run at a time holds the machine, and the other is told who."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.node import lock
+from fixtures.terms import MachineHeld, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUSE = Path(__file__).parents[2]
+HOLD = """
+import sys
+from pathlib import Path
+from fixtures.node import lock
+with lock.held(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the machine whose state is in `tmp_path`."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_run_is_refused_and_told_who_holds_it(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    """Its pid and command, and since when."""
+    with pytest.raises(MachineHeld, match=rf"held by process {holder.pid} \(.* -c import sys .*\), since 20\d\d-"), lock.held(tmp_path):
+        pass
+
+
+def test_kill_9_lets_go(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.wait()
+    with lock.held(tmp_path):
+        assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("text", ['{"pid": 1, "command": ["init"], "since_utc": "2001-01-01"}', "", "[]", "5", "{", "\0" * 10])
+def test_a_stale_text_is_not_believed(tmp_path: Path, holder: subprocess.Popen[str], text: str) -> None:
+    """The kernel's list of locks says who it is; the text is a courtesy."""
+    (tmp_path / "lock").write_text(text)
+    with pytest.raises(MachineHeld, match=f"held by process {holder.pid} ") as refused, lock.held(tmp_path):
+        pass
+    assert "2001" not in str(refused.value)
+
+
+def test_a_holder_that_cannot_be_seen_is_said_so(tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another container: not in this one's list of locks."""
+    assert holder.pid
+    monkeypatch.setattr(lock, "_pid_in_proc_locks", lambda _handle: None)
+    (tmp_path / "lock").write_text("")
+    with pytest.raises(MachineHeld, match=r"another process .*another container"), lock.held(tmp_path):
+        pass
+
+
+def test_a_text_without_a_holder_holds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text('{"pid": 1, "command": ["init"]}')
+    with lock.held(tmp_path):
+        pass
+
+
+def test_it_is_let_go_when_the_block_ends_and_taken_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        with lock.held(tmp_path), pytest.raises(MachineHeld, match=f"held by process {os.getpid()} "), lock.held(tmp_path):
+            pass
+
+
+def test_a_program_started_meanwhile_does_not_hold_it_on(tmp_path: Path) -> None:
+    """A workload that outlives the run must not keep the next one out."""
+    with lock.held(tmp_path):
+        left = subprocess.Popen(["sleep", "60"])
+    try:
+        with lock.held(tmp_path):
+            pass
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_a_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused, match="DEEPTWEAK_STATE_DIR"), lock.held(tmp_path / "file" / "state"):
+        pass
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("held_by_root", [True, False])
+def test_an_ordinary_user_respects_root_s_run(monkeypatch: pytest.MonkeyPatch, *, held_by_root: bool) -> None:
+    """Whatever root's umask; and has a lock of their own where root never ran."""
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        top.chmod(0o777)
+        monkeypatch.setattr(lock, "ROOT_STATE_DIR", top / "root" if held_by_root else top / "never")
+        umask = os.umask(0o077)
+        try:
+            with lock.held(top / "root"):
+                assert _as_nobody(top / "mine") == (f"held by process {os.getpid()} " if held_by_root else "got it")
+        finally:
+            os.umask(umask)
+
+
+def _as_nobody(folder: Path) -> str:
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            try:
+                with lock.held(folder):
+                    answer = "got it"
+            except MachineHeld as refused:
+                answer = str(refused).removeprefix("this machine is ").partition("(")[0]
+            os.write(writer, answer.encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        answer = pipe.read()
+    os.waitpid(pid, 0)
+    return answer

@@ -1,0 +1,255 @@
+"""What can be tuned: found, read, compared and written back the way the kernel means it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.node.coupled import neighbours
+from fixtures.node.tunables import SCHED_FEATURES, Tunables, alike, diff, same, shown, sysctl_path
+from tests import fake_root
+
+HOUSE = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        ("vm.swappiness", "vm/swappiness"),
+        ("vm/swappiness", "vm/swappiness"),
+        ("net.ipv4.conf.eth0/1.forwarding", "net/ipv4/conf/eth0.1/forwarding"),  # sysctl(8): a `/` in a dotted key is a dot
+        ("net/ipv4/conf/eth0.1/forwarding", "net/ipv4/conf/eth0.1/forwarding"),
+    ],
+)
+def test_a_key_names_the_file_that_sysctl_would_write(key: str, path: str) -> None:
+    assert sysctl_path(key) == f"/proc/sys/{path}"
+
+
+@given(st.text(st.sampled_from("./ab \0~*"), max_size=12) | st.text(max_size=12))
+def test_no_key_leaves_proc_sys(key: str) -> None:
+    try:
+        path = sysctl_path(key)
+    except ValueError:
+        return
+    assert os.path.normpath(path) == "/proc/sys" or os.path.normpath(path).startswith("/proc/sys/")
+
+
+@pytest.mark.parametrize("key", ["/../../etc/passwd", "a/../../b", "a.//.//.//.etc"])
+def test_a_key_that_climbs_is_no_key(key: str) -> None:
+    with pytest.raises(ValueError, match="leaves /proc/sys"):
+        sysctl_path(key)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("4096\t131072\t6291456", "4096 131072  6291456"),
+        ("0x10", "16"),
+        ("020", "16"),
+        ("-1", "-01"),
+        ("always [madvise] never", "madvise"),
+        ("none voluntary (full) lazy", "full"),
+        ("", " "),
+    ],
+)
+def test_these_mean_the_same_setting(one: str, other: str) -> None:
+    """Blanks, the base of numbers (strtoul with base 0) and the choices that stand beside make no difference."""
+    assert same(one, other)
+    assert same(other, one)
+
+
+@pytest.mark.parametrize(("one", "other"), [("10", "100"), ("always [madvise] never", "always madvise [never]"), ("", "0"), ("08", "8x")])
+def test_these_do_not(one: str, other: str) -> None:
+    assert not same(one, other)
+
+
+def test_a_missing_value_is_the_same_as_a_missing_value_only() -> None:
+    assert same(None, None)
+    assert not same(None, "")
+    assert shown(None) is None
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_a_configuration_file_stays_itself_to_the_byte_only(one: str, other: str) -> None:
+    """In a udev rule `sd[a-z]` is no choice, and a comment is not blank space."""
+    assert alike("/etc/udev/rules.d/60.rules", one, other) == (one == other)
+
+
+def test_brackets_are_choices_in_sysfs_alone() -> None:
+    """`core.[%e]` is a file name: two that share a bracket are still two."""
+    assert not alike("/proc/sys/kernel/core_pattern", "a [%e] b", "c [%e] d")
+    assert alike("/sys/block/vda/queue/scheduler", "none [bfq]", "bfq")
+    assert alike("/proc/sys/net/ipv4/tcp_rmem", "1\t2\t3", "1 2 3")
+
+
+def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(tmp_path: Path) -> None:
+    """Triggers, identities, loop devices, what is read-only and what does not answer are no settings."""
+    fake = fake_root.make(tmp_path)
+    fake.put("/proc/sys/vm/read_only", "1")
+    fake.real("/proc/sys/vm/read_only").chmod(0o444)
+    fake.real("/proc/sys/vm/link").symlink_to("swappiness")
+    fake.real("/proc/sys/vm/silent").symlink_to("nothing")
+    fake.put("/etc/sysctl.d/large.conf", "#" * 65537)
+    fake.put("/etc/passwd", "root:x:0:0")
+    assert Tunables(fake.root).snapshot() == {**fake_root.SETTINGS, **fake_root.CONFIG}
+
+
+def test_a_snapshot_leaves_out_what_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some files of the kernel answer EIO or EINVAL by design (`/proc/sys/net/ipv6/conf/*/stable_secret`)."""
+    fake = fake_root.make(tmp_path)
+    tunables = Tunables(fake.root)
+    silent = fake.real("/proc/sys/vm/swappiness").stat().st_ino
+    answered = os.read
+
+    def read(handle: int, size: int) -> bytes:
+        if os.fstat(handle).st_ino == silent:
+            raise OSError(5, "Input/output error")
+        return answered(handle, size)
+
+    monkeypatch.setattr(os, "read", read)
+    assert fake_root.SETTINGS.keys() - tunables.snapshot().keys() == {"/proc/sys/vm/swappiness"}
+
+
+@given(content=st.binary(max_size=200))
+def test_a_configuration_file_is_put_back_to_the_byte(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    """No newline at its end, three of them, or no text at all."""
+    fake = fake_root.FakeRoot(tmp_path_factory.getbasetemp())
+    real = fake.real("/etc/sysctl.d/a.conf")
+    real.parent.mkdir(parents=True, exist_ok=True)
+    real.write_bytes(content)
+    tunables = Tunables(fake.root)
+    text = tunables.read("/etc/sysctl.d/a.conf")
+    real.unlink()
+    tunables.write("/etc/sysctl.d/a.conf", text)
+    assert real.read_bytes() == content
+
+
+def test_a_configuration_file_is_never_written_through_a_link(tmp_path: Path) -> None:
+    """A script that moved a file and left a link in its place must not make us overwrite what it points to."""
+    fake = fake_root.make(tmp_path)
+    fake.put("/etc/precious", "mine")
+    link = fake.real("/etc/sysctl.conf")
+    link.unlink()
+    link.symlink_to(fake.real("/etc/precious"))
+    Tunables(fake.root).write("/etc/sysctl.conf", "# nothing\n")
+    assert (link.is_symlink(), link.read_text(), fake.get("/etc/precious")) == (False, "# nothing\n", "mine")
+
+
+def test_the_chosen_word_is_what_is_written(tmp_path: Path) -> None:
+    fake = fake_root.make(tmp_path)
+    tunables = Tunables(fake.root)
+    for path in fake_root.SETTINGS:
+        tunables.write(path, tunables.read(path))
+    assert fake.get("/sys/block/vda/queue/scheduler") == "mq-deadline"
+    assert fake.get("/proc/sys/kernel/core_pattern") == "core.[%e].%p"
+
+
+def test_scheduler_features_are_written_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """kernel/sched/debug.c, sched_feat_write: one name a write, though a read shows them all."""
+    fake = fake_root.make(tmp_path)
+    fake.put(SCHED_FEATURES, "X")
+    written: list[bytes] = []
+
+    def write(_handle: int, text: bytes) -> int:
+        written.append(text)
+        return len(text)
+
+    monkeypatch.setattr(os, "write", write)
+    Tunables(fake.root).write(SCHED_FEATURES, "PLACE_LAG NO_HRTICK UTIL_EST")
+    assert written == [b"PLACE_LAG\n", b"NO_HRTICK\n", b"UTIL_EST\n"]
+
+
+def test_a_value_longer_than_a_page_is_read_and_written_whole(tmp_path: Path) -> None:
+    fake = fake_root.make(tmp_path)
+    ports = ",".join(map(str, range(10000, 12000, 2)))
+    path = "/proc/sys/net/ipv4/ip_local_reserved_ports"
+    fake.put(path, ports)
+    tunables = Tunables(fake.root)
+    assert len(ports) > 4096
+    assert tunables.read(path) == ports
+    tunables.write(path, ports)
+    assert fake.get(path) == ports
+
+
+@pytest.mark.kernel
+@pytest.mark.needs("root", "unshare")
+def test_the_kernel_itself_gives_and_takes_a_list_longer_than_a_page() -> None:
+    """In a network namespace of its own, so that this machine's ports stay as they are.
+
+    Even ports of 20000…21998: 1000 entries of 6 characters less the last comma.
+    """
+    check = """
+from fixtures.node.tunables import Tunables
+path, tunables = "/proc/sys/net/ipv4/ip_local_reserved_ports", Tunables()
+ports = ",".join(map(str, range(20000, 22000, 2)))
+tunables.write(path, ports)
+assert len(ports) == 5999 and tunables.read(path) == ports, tunables.read(path)
+"""
+    done = subprocess.run(["unshare", "-n", sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_kernel_setting_is_never_removed_or_made(tmp_path: Path) -> None:
+    fake = fake_root.make(tmp_path)
+    with pytest.raises(OSError, match="cannot be removed"):
+        Tunables(fake.root).write("/proc/sys/vm/swappiness", None)
+    with pytest.raises(FileNotFoundError):
+        Tunables(fake.root).write("/proc/sys/vm/no_such", "1")
+    assert fake.wrong() == {}
+
+
+def test_diff_says_what_differs_and_what_came_or_went() -> None:
+    before = {"/proc/sys/a": "1", "/proc/sys/b": "1\t2", "/etc/c": "x"}
+    after = {"/proc/sys/a": "2", "/proc/sys/b": "1 2", "/etc/d": "y"}
+    assert diff(before, after) == {"/proc/sys/a": ("1", "2"), "/etc/c": ("x", None), "/etc/d": (None, "y")}
+
+
+def test_the_kernel_moves_neighbours_and_nothing_else() -> None:
+    paths = ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/min_free_kbytes", "/proc/sys/vm/swappiness"]
+    assert neighbours(["/proc/sys/vm/dirty_ratio"], paths) == {"/proc/sys/vm/dirty_bytes"}
+    assert neighbours(["/sys/kernel/mm/transparent_hugepage/enabled"], paths) == {"/proc/sys/vm/min_free_kbytes"}
+    assert neighbours(["/proc/sys/vm/swappiness"], paths) == set()
+
+
+def test_a_setting_this_kernel_lacks_is_refused(tmp_path: Path) -> None:
+    fake = fake_root.make(tmp_path)
+    assert Tunables(fake.root).refusal("/proc/sys/vm/no_such") == "this kernel has no such setting"
+    assert Tunables(fake.root).refusal("/proc/sys/vm/swappiness") is None
+
+
+@pytest.mark.needs("root", "unshare")
+def test_a_read_only_mount_is_refused_by_its_name(tmp_path: Path) -> None:
+    """As in a container without privileges, where /proc/sys is mounted read-only; here in a mount namespace of its own."""
+    fake = fake_root.make(tmp_path)
+    check = 'mount --bind $1 $1 && mount -o remount,ro,bind $1 && exec $0 -c "$2" $1'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", check, sys.executable, str(fake.root), _REFUSAL],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr) == ("its file system is mounted read-only", "")
+
+
+@pytest.mark.needs("root")
+def test_an_ordinary_user_is_told_to_be_root() -> None:
+    """Of the real /proc/sys, as nobody: nothing is opened for writing."""
+    nobody = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)"
+    check = _REFUSAL.replace("print(", f"{nobody}\nprint(")
+    done = subprocess.run([sys.executable, "-c", check, "/"], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("no permission to write it: run as root", "")
+
+
+_REFUSAL = """
+import sys
+from pathlib import Path
+from fixtures.node.tunables import Tunables
+print(Tunables(Path(sys.argv[1])).refusal("/proc/sys/vm/swappiness"))
+"""
