@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from functools import cache
@@ -84,27 +86,27 @@ def test_24_steps_of_lora_finetune_are_one_shuffled_deck(tmp_path: Path) -> None
     assert tokens != deck
 
 
-def test_the_second_rank_dies_with_the_first(tmp_path: Path) -> None:
-    """Even if only the first is killed, and not their group as the target does."""
-    children: list[int] = []
-
-    def kill_when_forked(pid: int) -> None:
-        listing = Path(f"/proc/{pid}/task/{pid}/children")
-        deadline = time.monotonic() + 60
-        while not children and time.monotonic() < deadline:
-            children.extend(map(int, listing.read_text().split()))
-            time.sleep(0.01)
-        os.kill(pid, signal.SIGSTOP)
-        # Both are still: the second rank waits for a first that will never speak again.
-        time.sleep(0.5)
-        os.kill(pid, signal.SIGKILL)
-        while _alive(children[0]):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
-    result = run(Order("ddp_train", steps=3, warmup_steps=1, seed=1, scratch=tmp_path), on_start=kill_when_forked)
-    assert result.error is not None
-    assert result.error.startswith("Died of SIGKILL")
+@pytest.mark.parametrize("victim", ["first", "second"])
+def test_no_rank_outlives_the_other(victim: str, tmp_path: Path) -> None:
+    """Even if only one of them is killed, and not their group as the target does."""
+    options = ("--steps=1000", "--warmup=1", "--seed=1", f"--scratch={tmp_path}")
+    process = subprocess.Popen(
+        (sys.executable, "-m", "fixtures.workloads.ddp_train", *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    with process:
+        assert process.stdout is not None
+        assert b"ready" in process.stdout.readline()
+        (second,) = map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+        os.kill(process.pid if victim == "first" else second, signal.SIGKILL)
+        process.stdout.read()
+    assert process.returncode == (-signal.SIGKILL if victim == "first" else 1)
+    deadline = time.monotonic() + 20
+    while _alive(second):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def _alive(pid: int) -> bool:
