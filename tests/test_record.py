@@ -182,6 +182,7 @@ def test_telemetry_keeps_its_summary_and_why_a_source_is_missing() -> None:
     assert found["telemetry"] == {
         "summary": {"cpu_mean": 0.333333333},
         "missing": {"nvml": "no driver"},
+        "devices": {},
         "hz": 10.0,
         "samples": 2,
         "sampler_cpu_s": 0.0001,
