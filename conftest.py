@@ -108,7 +108,7 @@ def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> N
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
     """Add what a reader must know to judge a kernel benchmark."""
-    if config.stash[RUN].records:
+    if _named(config):  # asked for before the first cell too, by --benchmark-compare
         machine_info["deeptweak"] = host.facts()
 
 

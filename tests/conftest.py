@@ -11,10 +11,20 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
+
+from tests.kernel_lock import kernel_lock, kernel_unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+__all__ = ["kernel_lock", "kernel_unchanged"]  # fixtures
+
+# No deadline: a test never judges time. With CI set, hypothesis itself draws the same examples every time.
+if not os.environ.get("CI"):
+    hypothesis.settings.register_profile("house", deadline=None)
+    hypothesis.settings.load_profile("house")
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {

@@ -1,0 +1,43 @@
+"""Tests of the real kernel, one process at a time: they hold the very lock that a run on this machine holds."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.node import lock
+from fixtures.node.journal import ROOT_STATE_DIR
+from fixtures.node.tunables import Tunables, diff
+from fixtures.terms import MachineHeld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE_S = 600
+
+
+@pytest.fixture(scope="session")
+def kernel_lock() -> Iterator[None]:
+    """The kernel of this machine, held until the last test; waits for a run that is going on."""
+    deadline = time.monotonic() + PATIENCE_S
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(lock.held(ROOT_STATE_DIR))
+                break
+            except MachineHeld:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
+        yield
+
+
+@pytest.fixture
+def kernel_unchanged(kernel_lock: None) -> Iterator[None]:  # noqa: ARG001 nobody else may change it meanwhile
+    """Whatever the test does, the machine is afterwards as it was."""
+    before = Tunables().snapshot()
+    yield
+    assert diff(before, Tunables().snapshot()) == {}

@@ -1,0 +1,136 @@
+"""Real `pytest benchmarks/` sessions in a process of their own, with everything they write in one folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+HOUSE = Path(__file__).parents[1]
+PATIENCE_S = 120
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended; `out` is all it said."""
+
+    code: int
+    out: str
+
+    def lines(self, word: str) -> list[str]:
+        """Its lines with this word in them."""
+        return [line for line in self.out.splitlines() if word in line]
+
+
+@dataclass
+class Place:
+    """A folder for results (`saved`), lock and journal (`state`) and manifests. `before` is put in front of every command."""
+
+    folder: Path
+    before: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def storage(self) -> Path:
+        """Where results go."""
+        return self.folder / "saved"
+
+    @property
+    def state(self) -> Path:
+        """Lock and journal."""
+        return self.folder / "state"
+
+    def command(self, *options: str, workload: str = "idle") -> list[str]:
+        """The main job on a workload that needs no framework, as a user would call it."""
+        fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}", "-p", "no:cacheprovider"]
+        return [*self.before, sys.executable, "-m", "pytest", "benchmarks/", *fixed, *options]
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        """Begin a session; its output goes to a file in the folder."""
+        with (self.folder / "output").open("w") as sink:
+            return subprocess.Popen(self.command(*options), cwd=HOUSE, env=self.env(), stdout=sink, stderr=subprocess.STDOUT, text=True)
+
+    def ended(self, process: subprocess.Popen[str]) -> Done:
+        """Wait for a session that was started."""
+        return Done(process.wait(PATIENCE_S), (self.folder / "output").read_text())
+
+    def run(self, *options: str, workload: str = "idle") -> Done:
+        """Run a session to its end."""
+        return self.call(*self.command(*options, workload=workload))
+
+    def call(self, *command: str) -> Done:
+        """Run any command of the house to its end."""
+        done = subprocess.run(command, cwd=HOUSE, env=self.env(), capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        return Done(done.returncode, done.stdout + done.stderr)
+
+    def env(self) -> dict[str, str]:
+        """The environment of this process without pytest's own and CI's marks."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
+        return {**kept, "DEEPTWEAK_STATE_DIR": str(self.state), "COLUMNS": "160", "PYTHONUNBUFFERED": "1", **self.environment}
+
+    def files(self) -> list[Path]:
+        """The saved runs, oldest first."""
+        return sorted(self.storage.glob("*/[0-9]*.json"))
+
+    def saved(self) -> Json:
+        """The latest saved run."""
+        found: Json = json.loads(self.files()[-1].read_text())
+        return found
+
+    def finished(self) -> dict[str, Json]:
+        """What the progress file has so far: cell id → record."""
+        found: dict[str, Json] = {}
+        for path in (self.storage / "progress").glob("*.jsonl"):
+            for line in path.read_bytes().split(b"\n")[1:-1]:
+                record = json.loads(line)["record"]
+                found[record["id"]] = record
+        return found
+
+    def manifest(self, name: str, *, sysctl: str = "", ulimit: str = "", **scripts: str) -> str:
+        """Write a tweak set; returns its path for `--tweaks`."""
+        tuning = {key: text for key, text in (("sysctl.conf", sysctl), ("ulimit.conf", ulimit)) if text}
+        packages: Json = {}
+        if tuning:
+            packages["tuning"] = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/tuning", "configMap": tuning}
+        if scripts:
+            texts = {f"{stage}.sh": text for stage, text in scripts.items()}
+            packages["script"] = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/shellscript", "configMap": texts}
+        path = self.folder / f"{name}.yaml"
+        skyhook = {
+            "apiVersion": "skyhook.nvidia.com/v1alpha1",
+            "kind": "Skyhook",
+            "metadata": {"name": name},
+            "spec": {"packages": packages},
+        }
+        path.write_text(yaml.safe_dump(skyhook))
+        return str(path)
+
+
+def until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for something to happen in a session that is running."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert process.poll() is None, "the session ended before that happened"
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.002)
+
+
+def swappiness() -> int:
+    """The kernel's value now: the setting these tests change."""
+    return int(Path("/proc/sys/vm/swappiness").read_text())
+
+
+def another_swappiness() -> int:
+    """A harmless value that does not stand there already."""
+    return swappiness() + 1 if swappiness() < 100 else swappiness() - 1
