@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 PATIENCE_S = 600
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def kernel_lock() -> Iterator[None]:
-    """The kernel of this machine, held until the last test; waits for a run that is going on."""
+    """The kernel of this machine, held for a file of tests; waits for a run that is going on."""
     deadline = time.monotonic() + PATIENCE_S
     with contextlib.ExitStack() as stack:
         while True:

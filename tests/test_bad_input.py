@@ -1,0 +1,279 @@
+"""What is wrong is said in one line with what to do, before anything is touched; what the kernel refuses costs its own cell only."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.workloads import names
+from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+QUICK = ("--blocks=1", "--steps=3")
+SKYHOOK = (
+    "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata: {name: one}\nspec: {packages: {one: {version: 1.0.0, image: %s}}}\n"
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def refused(done: Done) -> str:
+    """The one line that says why; nothing else was done."""
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    said = re.findall(r"(?m)^!+ _pytest.outcomes.Exit: (.*?) !+$|^Exit: (.*)$|^(?:ERROR|error): (.*)$", done.out)
+    assert len(said) == 1, done.out
+    return "".join(said[0])
+
+
+def untouched(place: Place) -> bool:
+    """No result, no progress, no lock, no journal."""
+    return not place.state.exists() and [p for p in place.storage.glob("**/*") if p.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "workload", "says"),
+    [
+        (("--tweaks=thp-alway",), "idle", r"no tweak set is called 'thp-alway' \(did you mean thp-always\?\); there are .*thp-never"),
+        ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? There are: {', '.join(names())}"),
+        ((), " , ", r"--workloads= , : .*There are: "),
+        (("--blocks=0",), "idle", r"--blocks=0: at least 1 is needed"),
+        (("--blocks=-2",), "idle", r"--blocks=-2: at least 1 is needed"),
+        (("--steps=1",), "idle", r"--steps=1: at least 2 are needed"),
+        (("-n", "2"), "idle", r"-n: this is one machine with one kernel, .*Leave -n out"),
+        (("--resume", "--tweaks=thp-never"), "idle", r"--resume: there is no interrupted run of this plan"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_answered(place: Place, options: tuple[str, ...], workload: str, says: str) -> None:
+    """Before the first cell."""
+    assert re.search(says, refused(place.run(*options, workload=workload)))
+    assert "--resume" in options or untouched(place)
+
+
+@pytest.mark.parametrize("option", ["--blocks=x", "--steps=1.5", "--seed=one"])
+def test_a_number_that_is_none_is_refused_by_name(place: Place, option: str) -> None:
+    done = place.run(option)
+    assert done.code == 4  # pytest's own for its command line
+    assert done.lines(option.partition("=")[0])
+    assert untouched(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: [1,\n", r"one\.yaml"),
+        ("kind: Pod\napiVersion: v1\n", r"holds a Pod of v1; a tweak set is made of Skyhook"),
+        (SKYHOOK % "ghcr.io/nvidia/skyhook-packages/kdump", r"is of no package kind known here; the kinds are tuning and shellscript"),
+        ("\x00\x01", r"one\.yaml"),
+    ],
+    ids=["broken YAML", "another kind", "unknown package", "no text"],
+)
+def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: str) -> None:
+    path = place.folder / "one.yaml"
+    path.write_text(text)
+    assert re.search(says, refused(place.run(f"--tweaks={path}")))
+    assert untouched(place)
+
+
+def outcomes(place: Place) -> dict[str, str]:
+    return {c["tweakset"]: c["outcome"] for c in place.saved()["deeptweak"]["cells"]}
+
+
+def reason(place: Place, tweakset: str) -> str:
+    return next(str(c["reason"]) for c in place.saved()["deeptweak"]["cells"] if c["tweakset"] == tweakset)
+
+
+def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> None:
+    """Its first key was in force already; the workload never ran under half a set."""
+    path = place.manifest("half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101")
+    found = swappiness()
+    done = place.run(f"--tweaks={path}", *QUICK, "--benchmark-save=one")
+    assert done.code == 2
+    assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "half": "failed"}
+    assert "vm.dirty_ratio: the kernel refused '101' (Invalid argument)" in reason(place, "half")
+    assert swappiness() == found
+    assert "half-b1" not in {b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]}
+
+
+def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
+    """What it had changed by then included."""
+    text = f"echo {another_swappiness()} > /proc/sys/vm/swappiness\necho no luck >&2\nexit 7"
+    found = swappiness()
+    place.run(f"--tweaks={place.manifest('unlucky', apply=text)}", *QUICK, "--benchmark-save=one")
+    assert outcomes(place)["unlucky"] == "failed"
+    assert "script/apply.sh failed: exit code 7: no luck" in reason(place, "unlucky")
+    assert swappiness() == found
+
+
+def private_mounts(*commands: str) -> tuple[str, ...]:
+    """Run what follows with mounts that nobody else sees."""
+    return ("unshare", "--mount", "--propagation=private", "bash", "-ec", "; ".join([*commands, 'exec "$@"']), "bash")
+
+
+@pytest.mark.needs("unshare")
+def test_where_the_kernels_files_are_read_only_sets_are_skipped_and_stock_is_measured(place: Place) -> None:
+    """As in most containers."""
+    place.before = private_mounts("mount -o remount,bind,ro /sys", "mount --bind /proc/sys /proc/sys", "mount -o remount,bind,ro /proc/sys")
+    typed = place.manifest("typed", sysctl=f"vm.swappiness = {another_swappiness()}")
+    done = place.run(f"--tweaks=thp-never,{typed}", *QUICK, "--benchmark-save=one")
+    assert done.code == 2
+    assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "typed": "skipped", "thp-never": "skipped"}
+    assert reason(place, "typed") == "vm.swappiness: its file system is mounted read-only"
+    assert "/sys/kernel/mm/transparent_hugepage/enabled: its file system is mounted read-only" in reason(place, "thp-never")
+
+
+def on_a_small_disk(place: Place, free_kib: int) -> Done:
+    """A session that saves to a disk with this much room, and the same with --resume once there is more; `after` is what it held."""
+    place.storage.mkdir()
+    script = (
+        f"mount -t tmpfs -o size=1024k none {place.storage}",
+        f"head -c {(1024 - free_kib) * 1024} /dev/zero > {place.storage}/filler",
+        'code=0; "$@" || code=$?',
+        f"cp -a {place.storage} {place.folder}/full",
+        f"rm {place.storage}/filler",
+        f'"$@" --resume > {place.folder}/output || exit 99',
+        f"cp -a {place.storage} {place.folder}/after",
+        "exit $code",
+    )
+    place.before = ("unshare", "--mount", "--propagation=private", "bash", "-ec", "; ".join(script), "bash")
+    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", *QUICK, "--benchmark-save=one")
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    assert list((place.folder / "full").glob("*/*_one.json*")) == list((place.folder / "full").glob("*/.*_one.json*")) == []
+    assert len(list((place.folder / "after").glob("*/0001_one.json"))) == 1
+    return done
+
+
+# Three cells of idle take 16 KiB as progress, 1 KiB as telemetry and 30 KiB as the run's JSON.
+@pytest.mark.needs("unshare")
+def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: Place) -> None:
+    """Nothing half written, the file is named, and --resume saves without measuring again once there is room."""
+    done = on_a_small_disk(place, free_kib=36)
+    assert done.lines("NOT SAVED: ")[0].endswith("0001_one.json: No space left on device.")
+    assert done.lines("--resume saves them without measuring again")
+    assert "idle x" not in (place.folder / "output").read_text()
+
+
+@pytest.mark.needs("unshare")
+def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
+    """What cannot be stored need not be measured; --resume measures the rest once there is room."""
+    done = on_a_small_disk(place, free_kib=8)
+    assert done.lines("No space left on device: results cannot be stored")
+    assert 0 < (place.folder / "output").read_text().count("idle x") <= 3
+
+
+NO_TORCH = """\
+import sys
+
+class Gone:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+
+sys.meta_path.insert(0, Gone())
+"""
+
+
+def test_a_workload_whose_framework_is_missing_says_how_to_get_it(place: Place) -> None:
+    """Each of its cells failed, with the command that helps."""
+    (place.folder / "sitecustomize.py").write_text(NO_TORCH)
+    place.environment = {"PYTHONPATH": str(place.folder)}
+    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", *QUICK, "--benchmark-save=one", workload="cnn_train")
+    assert done.code == 2
+    assert set(outcomes(place).values()) == {"failed"}
+    assert "has no module torch. Run `make bench`" in reason(place, "stock")
+
+
+DEATHS = """\
+import os, resource, signal, sys
+if "fixtures.workloads.idle" in sys.orig_argv:
+    what = resource.getrlimit(resource.RLIMIT_SIGPENDING)[0]
+    if what == 101:
+        print("all is lost", file=sys.stderr, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == 102:
+        print("this is no step", flush=True)
+        sys.exit(0)
+    if what == 103:
+        os._exit(0)
+"""
+
+
+def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: Place) -> None:
+    """Its last lines are kept; the cells after it are measured; the machine is back each time."""
+    (place.folder / "sitecustomize.py").write_text(DEATHS)
+    place.environment = {"PYTHONPATH": str(place.folder)}
+    setting = f"vm.swappiness = {another_swappiness()}"
+    sets = {
+        name: place.manifest(name, sysctl=setting, ulimit=f"sigpending={n}")
+        for n, name in ((101, "killed"), (102, "garbage"), (103, "silent"))
+    }
+    # A real death: an address space in which Python cannot start.
+    sets["starved"] = place.manifest("starved", ulimit="as=16384")
+    done = place.run(f"--tweaks={','.join(sets.values())}", "--blocks=2", "--steps=3", "--benchmark-save=one")
+    assert done.code == 2
+    cells = place.saved()["deeptweak"]["cells"]
+    assert {c["tweakset"] for c in cells if c["outcome"] == "measured"} == {"stock", "stock-again"}
+    assert len([c for c in cells if c["outcome"] == "measured"]) == 4
+    assert len([c for c in cells if c["outcome"] == "failed"]) == 8
+    killed = next(c for c in cells if c["tweakset"] == "killed")
+    assert "Died of SIGKILL" in killed["reason"]
+    assert killed["last_lines"] == ["all is lost"]
+    assert "this is no step" in reason(place, "garbage")
+    assert reason(place, "silent")
+    assert reason(place, "starved")
+
+
+def test_a_state_folder_that_cannot_be_written_is_named(place: Place) -> None:
+    (place.folder / "state").write_text("a file, no folder")
+    said = refused(place.run(*QUICK, f"--tweaks={place.manifest('none', ulimit='nofile=512')}"))
+    assert said.startswith(f"{place.state}: cannot be written")
+    assert "Set DEEPTWEAK_STATE_DIR" in said
+
+
+def test_a_second_run_is_refused_and_told_who_holds_the_machine(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The first one goes on undisturbed."""
+    tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
+    first = place.start(tweaks, "--blocks=2", "--steps=200", "--benchmark-save=one")
+    until(lambda: bool(place.finished()), first)
+    second = Place(tmp_path_factory.mktemp("second"), environment={"DEEPTWEAK_STATE_DIR": str(place.state)})
+    said = refused(second.run(tweaks, *QUICK))
+    restore = place.call(sys.executable, "-m", "fixtures", "restore")
+    doctor = place.call(sys.executable, "-m", "fixtures", "doctor")
+    done = place.ended(first)
+    assert f"this machine is held by process {first.pid} (" in said
+    assert "pytest benchmarks/" in said
+    assert (restore.code, restore.out.count("\n")) == (2, 1)
+    assert f"held by process {first.pid}" in restore.out
+    assert doctor.code == 2
+    assert [line for line in doctor.lines("machine lock") if f"held by process {first.pid}" in line]
+    assert done.code == 0, done.out
+    assert len(place.saved()["benchmarks"]) == 6
+
+
+@pytest.mark.parametrize("arguments", [(".",), (), ("tests/test_matrix.py", ".")], ids=["pytest .", "pytest", "tests and ."])
+def test_benchmarks_are_never_collected_unless_named(place: Place, arguments: tuple[str, ...]) -> None:
+    """They change a kernel."""
+    done = place.call(sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *arguments)
+    assert done.code == 0, done.out
+    assert done.lines("tests/test_matrix.py::")
+    assert not done.lines("benchmarks/")
+
+
+def test_from_the_folder_of_the_benchmarks_too(place: Place) -> None:
+    """`cd benchmarks; pytest ../tests`."""
+    done = place.call(
+        "bash",
+        "-c",
+        f"cd {HOUSE}/benchmarks && exec {sys.executable} -m pytest --collect-only -q -p no:cacheprovider ../tests/test_matrix.py",
+    )
+    assert (done.code, done.lines("bench_")) == (0, [])

@@ -1,0 +1,145 @@
+"""A run that is stopped, whichever way, leaves the machine as it was, or what it takes to make it so."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from tests.sessions import Done, Place, another_swappiness, swappiness, until
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def options(place: Place, value: int) -> tuple[str, ...]:
+    """Six cells of about half a second each, two of them with another swappiness."""
+    return (f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {value}')}", "--blocks=2", "--steps=150", "--benchmark-save=one")
+
+
+def in_the_middle(place: Place, value: int, *more: str) -> subprocess.Popen[str]:
+    """A session in a cell whose setting is in force, with others finished before it."""
+    process = place.start(*options(place, value), *more)
+    until(lambda: swappiness() == value and len(place.finished()) >= 2 and (place.state / "journal.jsonl").exists(), process)
+    return process
+
+
+def restore(place: Place) -> Done:
+    return place.call(sys.executable, "-m", "fixtures", "restore")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_was_finished(place: Place, number: signal.Signals) -> None:
+    """Then --resume runs what is left, and only that, and the file is that of a whole run."""
+    found, value = swappiness(), another_swappiness()
+    process = in_the_middle(place, value)
+    process.send_signal(number)
+    done = place.ended(process)
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    assert swappiness() == found
+    assert not (place.state / "journal.jsonl").exists()
+    assert done.lines("Interrupted. To go on: the same command with --resume.")
+    part = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(part)
+    assert part["deeptweak"]["interrupted"] is True
+    assert part["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+    before = {b["extra_info"]["id"]: b["extra_info"] for b in part["benchmarks"]}
+    assert len(before) in (2, 3, 4, 5)
+    assert all(c["outcome"] == "measured" for c in part["deeptweak"]["cells"])
+
+    again = place.run(*options(place, value), "--resume")
+    assert again.code == 0, again.out
+    whole = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(whole)
+    after = {b["extra_info"]["id"]: b["extra_info"] for b in whole["benchmarks"]}
+    assert len(after) == 6
+    assert {name: after[name] for name in before} == before
+    assert len(again.lines("idle x")) == 6 - len(before)
+    assert whole["deeptweak"]["interrupted"] is False
+    assert whole["deeptweak"]["run_id"] == part["deeptweak"]["run_id"]
+    assert whole["deeptweak"]["design"] == part["deeptweak"]["design"]
+    assert [c["id"] for c in whole["deeptweak"]["cells"]] == whole["deeptweak"]["design"]["order"]
+    assert list((place.storage / "progress").iterdir()) == []
+
+
+def killed(place: Place, value: int) -> None:
+    process = in_the_middle(place, value)
+    process.kill()
+    place.ended(process)
+    assert swappiness() == value
+
+
+def test_after_a_kill_restore_puts_the_machine_back_and_says_what_it_did(place: Place) -> None:
+    """Once: the second time there is nothing to do."""
+    found, value = swappiness(), another_swappiness()
+    killed(place, value)
+    done = restore(place)
+    assert (done.code, swappiness()) == (0, found)
+    assert "An earlier run ended inside tweak set 'typed' without putting this machine back; done now:" in done.out
+    assert f"/proc/sys/vm/swappiness: {value} -> {found}" in done.out
+    assert restore(place) == Done(0, "Nothing to restore: no run has left this machine changed.\n")
+
+
+def test_after_a_kill_doctor_says_so_and_plan_touches_nothing(place: Place) -> None:
+    """Both only read."""
+    value = another_swappiness()
+    killed(place, value)
+    doctor = place.call(sys.executable, "-m", "fixtures", "doctor")
+    plan = place.run(*options(place, value), "--plan")
+    still = swappiness()
+    assert restore(place).code == 0
+    assert doctor.code == 2
+    assert [
+        line for line in doctor.lines("journal") if "a run left this machine changed; `python -m fixtures restore` puts it back" in line
+    ]
+    assert (plan.code, still) == (0, value)
+
+
+def test_after_a_kill_the_next_run_puts_the_machine_back_first_and_says_so(place: Place) -> None:
+    """So its stock is the machine's own, not what the killed run had left. It can be a --resume: finished cells are kept."""
+    found, value = swappiness(), another_swappiness()
+    killed(place, value)
+    kept = place.finished()
+    done = place.run(*options(place, value), "--resume")
+    assert (done.code, swappiness()) == (0, found)
+    assert done.lines("An earlier run ended inside tweak set 'typed' without putting this machine back; done now:")
+    assert done.lines(f"/proc/sys/vm/swappiness: {value} -> {found}")
+    saved = {b["extra_info"]["id"]: b["extra_info"] for b in place.saved()["benchmarks"]}
+    assert len(saved) == 6
+    assert {name: saved[name] for name in kept} == kept
+    assert {r["tweak"]["before"]["vm.swappiness"] for r in saved.values() if r["tweakset"] == "typed"} == {str(found)}
+
+
+def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(place: Place) -> None:
+    """After the kill an administrator sets it himself: his value stays."""
+    found, value = swappiness(), another_swappiness()
+    killed(place, value)
+    theirs = value + 3
+    place.call("sysctl", "-q", f"vm.swappiness={theirs}")
+    done = restore(place)
+    stayed = swappiness()
+    place.call("sysctl", "-q", f"vm.swappiness={found}")
+    assert (done.code, stayed) == (0, theirs)
+    assert f"/proc/sys/vm/swappiness: is {theirs}, we had left {value}: somebody else changed it since; left alone" in done.out
+
+
+def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:
+    """It would disturb whatever runs next."""
+    value = another_swappiness()
+    killed(place, value)
+    left = place.call("pgrep", "-f", f"fixtures.workloads.idle.*{place.folder}")
+    assert restore(place).code == 0
+    assert (left.code, left.out) == (1, "")
