@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -194,6 +197,25 @@ def test_progress_says_which_cell_and_what_is_in_force(session: Done, asked: int
 
 def test_a_set_that_is_skipped_is_told_once(session: Done) -> None:
     assert len(session.lines("idle x unknown, block")) == 1
+
+
+def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> None:
+    """It is there while the cell runs, and rewrites itself: of what went well only the table stays."""
+    place, value = Place(tmp_path), another_swappiness()
+    ours, theirs = pty.openpty()
+    command = place.command(f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {value}')}", "--blocks=1", "--steps=4")
+    with subprocess.Popen(command, cwd=HOUSE, env=place.env(), stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # EIO: the other end was closed
+            while block := os.read(ours, 65536):
+                seen += block
+    os.close(ours)
+    lines = seen.decode().split("\r")
+    assert process.returncode == 0
+    assert [line for line in lines if f"idle x typed, block 1; in force: vm.swappiness={value}; " in line]
+    assert [line for line in lines if "[3/3] idle x " in line]
+    assert not [line for line in lines if "ms a step" in line]
 
 
 def test_the_read_side_reads_it(place: Place, saved: dict[str, Any]) -> None:
