@@ -146,6 +146,7 @@ class Finish:
             session.exitstatus = saving.exit_status(config, run, session.exitstatus)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """End with the verdicts."""
     output = config.stash.get(SUMMARY, None)
