@@ -143,3 +143,42 @@ def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:
     left = place.call("pgrep", "-f", f"fixtures.workloads.idle.*{place.folder}")
     assert restore(place).code == 0
     assert (left.code, left.out) == (1, "")
+
+
+# In mounts of the session's own the setting becomes read-only while the workload runs.
+SABOTAGE = """\
+import resource, subprocess, sys
+if "fixtures.workloads.idle" in sys.orig_argv and resource.getrlimit(resource.RLIMIT_SIGPENDING)[0] == 104:
+    setting = "/proc/sys/vm/swappiness"
+    subprocess.run(["mount", "--bind", setting, setting], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", setting], check=True)
+"""
+
+
+@pytest.mark.needs("unshare")
+def test_a_setting_that_will_not_go_back_fails_its_cell_after_it_was_measured_and_ends_the_run(place: Place) -> None:
+    """The next cell would be measured on a changed machine. The journal stays, and restores once it can."""
+    found, value = swappiness(), another_swappiness()
+    (place.folder / "sitecustomize.py").write_text(SABOTAGE)
+    place.environment = {"PYTHONPATH": str(place.folder)}
+    place.before = ("unshare", "--mount", "--propagation=private")
+    stuck = place.manifest("stuck", sysctl=f"vm.swappiness = {value}", ulimit="sigpending=104")
+    done = place.run(f"--tweaks={stuck}", "--blocks=3", "--steps=4", "--benchmark-save=one")
+    still = swappiness()
+    journal = (place.state / "journal.jsonl").exists()
+    place.before, place.environment = (), {}
+    back = restore(place)
+    assert (still, journal, back.code, swappiness()) == (value, True, 0, found)
+
+    assert done.code == 2, done.out
+    assert done.lines("THE MACHINE WAS NOT PUT BACK: run `python -m fixtures restore`.")
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    cells = saved["deeptweak"]["cells"]
+    assert (cells[-1]["tweakset"], cells[-1]["outcome"]) == ("stuck", "failed")
+    assert cells[-1]["reason"].startswith("not put back: /proc/sys/vm/swappiness: ")
+    assert len(cells) < 9
+    assert {c["outcome"] for c in cells[:-1]} <= {"measured"}
+    assert [b["extra_info"]["id"] for b in saved["benchmarks"]] == [c["id"] for c in cells[:-1]]
+    assert saved["deeptweak"]["machine_check"]["restored"] is False
+    assert saved["deeptweak"]["interrupted"] is True

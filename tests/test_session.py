@@ -270,6 +270,7 @@ def test_stock_options_work_in_the_session(place: Place, session: Done, asked: i
         "--benchmark-compare=0001",
         "--benchmark-group-by=param:tweakset",
         f"--benchmark-json={where}",
+        f"--benchmark-histogram={place.folder}/histogram",
     )
     assert done.code == 0, done.out
     for group in ("typed", "stock", "stock-again"):
@@ -277,6 +278,7 @@ def test_stock_options_work_in_the_session(place: Place, session: Done, asked: i
     assert done.lines("(0001_exp)")
     assert done.lines("(NOW)")
     assert not done.lines("machine_info is different")
+    assert len(list(place.folder.glob("histogram*.svg"))) == 3
     own = json.loads(where.read_text())
     jsonschema.Draft202012Validator(SCHEMA).validate(own)
     assert records(own, "typed")[0]["tweak"]["observed"] == {"vm.swappiness": str(asked)}
