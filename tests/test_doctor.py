@@ -1,0 +1,122 @@
+"""What doctor finds: who else may turn this machine's knobs, and what stands in the way of a run. It only reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures import doctor
+from fixtures.doctor import Finding
+from fixtures.node import lock
+from fixtures.node.journal import Journal
+from fixtures.terms import Tweak, TweakSet
+
+SETS = [
+    TweakSet("one", tweaks=(Tweak("sysctl", "vm.swappiness", "10"), Tweak("ulimit", "nofile", "512"))),
+    TweakSet("two", tweaks=(Tweak("sysctl", "net.ipv4.tcp_rmem", "4096 87380 6291456"),)),
+]
+
+
+def write(root: Path, path: str, text: str) -> None:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("name", [name for name in doctor.MANAGERS if name != "power-profiles-"])
+def test_each_manager_that_runs_is_named_with_what_it_does(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "proc/17/comm", f"{name}\n")
+    write(tmp_path, "proc/18/comm", "bash\n")
+    found = list(doctor.managers(tmp_path))
+    assert [(f.mark, f.subject) for f in found] == [("warn", name)]
+    assert doctor.MANAGERS[name] in found[0].detail
+
+
+def test_a_manager_whose_name_the_kernel_cuts_is_found(tmp_path: Path) -> None:
+    """`comm` holds 15 characters: power-profiles-daemon is power-profiles-."""
+    write(tmp_path, "proc/17/comm", "power-profiles-daemon"[:15] + "\n")
+    assert [f.mark for f in doctor.managers(tmp_path)] == ["warn"]
+
+
+def test_without_any_manager_that_is_said(tmp_path: Path) -> None:
+    """A name that merely begins like one is none, and what is not a process is not looked at."""
+    write(tmp_path, "proc/17/comm", "tuned-gui\n")
+    write(tmp_path, "proc/self/comm", "tuned\n")
+    assert [f.mark for f in doctor.managers(tmp_path)] == ["ok"]
+
+
+@pytest.mark.parametrize("path", ["etc/sysctl.conf", "etc/sysctl.d/99-x.conf", "run/sysctl.d/x.conf", "usr/lib/sysctl.d/x.conf"])
+@pytest.mark.parametrize("line", ["vm.swappiness = 1", "vm.swappiness=1", "  vm.swappiness =1", "-vm.swappiness = 1", "vm/swappiness = 1"])
+def test_a_file_that_sets_a_key_of_a_tweak_set_is_named(tmp_path: Path, path: str, line: str) -> None:
+    """In every spelling that sysctl.d(5) knows."""
+    write(tmp_path, "proc/sys/vm/swappiness", "60\n")
+    write(tmp_path, path, f"# vm.swappiness = 3\n{line}\nkernel.other = 1\n")
+    found = list(doctor.sysctl_files(SETS, tmp_path))
+    assert [(f.mark, f.subject) for f in found] == [("warn", "vm.swappiness")]
+    assert f"is also set by {tmp_path / path}: 1 (the kernel runs with 60)" in found[0].detail
+
+
+def test_a_file_that_agrees_with_the_kernel_is_named_without_a_difference(tmp_path: Path) -> None:
+    """Blanks make none."""
+    write(tmp_path, "proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n")
+    write(tmp_path, "etc/sysctl.conf", "net.ipv4.tcp_rmem = 4096 131072 6291456\n")
+    assert "the kernel runs with" not in next(doctor.sysctl_files(SETS, tmp_path)).detail
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# vm.swappiness = 1\n", "; vm.swappiness = 1\n", "vm.swappiness\n", "vm.dirty_ratio = 1\n", "nofile = 3\n"]
+)
+def test_files_that_set_no_key_of_a_tweak_set_are_fine(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "etc/sysctl.d/10.conf", text)
+    write(tmp_path, "etc/sysctl.d/10.conf.bak", "vm.swappiness = 1\n")
+    assert [f.mark for f in doctor.sysctl_files(SETS, tmp_path)] == ["ok"]
+
+
+def test_a_free_machine_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path / "state"))
+    found = {f.subject: f for f in doctor.examine()}
+    assert found["machine lock"].mark == found["journal"].mark == "ok"
+    assert not doctor.worst(found.values())
+    assert {f"tweak set {path.stem}" for path in Path("data/tweaks").glob("*.yaml")} <= found.keys()
+
+
+def test_a_run_that_is_going_on_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
+    with lock.held(tmp_path):
+        found = list(doctor.examine())
+    held = next(f for f in found if f.subject == "machine lock")
+    assert held.mark == "no"
+    assert "held by process" in held.detail
+    assert doctor.worst(found)
+
+
+def test_a_journal_that_a_killed_run_left_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
+    Journal(tmp_path).begin({"record": "begin"})
+    found = list(doctor.examine())
+    assert next(f for f in found if f.subject == "journal").mark == "no"
+    assert doctor.worst(found)
+
+
+def test_a_state_folder_that_cannot_be_written_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path / "file"))
+    assert doctor.worst(doctor.examine())
+
+
+def test_a_tweak_set_that_cannot_be_measured_here_is_no_obstacle() -> None:
+    """The others still can."""
+    assert not doctor.worst(
+        [Finding("no", "tweak set one", "no GPU"), Finding("warn", "load", "3.0"), Finding("no", "torch", "not installed")]
+    )
+
+
+def test_a_clock_governor_that_follows_the_load_is_worth_a_look(tmp_path: Path) -> None:
+    governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+    write(tmp_path, governor, "powersave\n")
+    assert [f.detail for f in doctor._noise(tmp_path) if f.subject == "CPU governor"] == [
+        "powersave: clocks follow the load; `performance` is steadier"
+    ]
+    write(tmp_path, governor, "performance\n")
+    assert [f for f in doctor._noise(tmp_path) if f.subject == "CPU governor"] == []
