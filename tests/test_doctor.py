@@ -78,7 +78,7 @@ def test_a_free_machine_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found = {f.subject: f for f in doctor.examine()}
     assert found["machine lock"].mark == found["journal"].mark == "ok"
     assert not doctor.worst(found.values())
-    assert {f"tweak set {path.stem}" for path in Path("data/tweaks").glob("*.yaml")} <= found.keys()
+    assert {f"tweak set {path.stem}" for path in (Path(__file__).parents[1] / "data/tweaks").glob("*.yaml")} <= found.keys()
 
 
 def test_a_run_that_is_going_on_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,152 @@
+"""What a person reads: durations as one says them, a plan that hides nothing, and what a restore did, line by line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.display import duration, in_force, plan_lines, restored_lines
+from fixtures.node.machine import Machine, Restored, Write
+from fixtures.run import Options, Run
+from fixtures.terms import Metric, Script, Study
+from fixtures.tweaks.local import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fixtures.terms import Cell
+
+STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim", "thp-never", "process-limits"), Metric("step_time_p10_s", "lower"), blocks=2)
+PLANS = {
+    "stock": Plan(),
+    "stock-again": Plan(),
+    "memory-reclaim": Plan((Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),)),
+    "thp-never": Plan(
+        scripts=(Script("thp", "apply", "true"),), cannot=("its scripts need root", "its scripts call x: it is not installed")
+    ),
+    "process-limits": Plan(scripts=(Script("limits", "apply", "true"),), limits={"nofile": (1024, 4096)}),
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run on a small machine made of files, with plans of every kind."""
+    path = tmp_path / "proc/sys/vm/swappiness"
+    path.parent.mkdir(parents=True)
+    path.write_text("60\n")
+    run = Run(Options(None, None, None, None, 3, resume=False, folder=tmp_path / "results"))
+    run.machine = Machine(tmp_path, tmp_path / "state")
+    run.plans = dict(PLANS)
+    return run
+
+
+@pytest.fixture
+def cells(run: Run) -> list[Cell]:
+    run.options = Options(None, "idle", None, None, 3, resume=False, folder=run.options.folder)
+    return run.declare(STUDY)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (0.4, "0 s"),
+        (42.4, "42 s"),
+        (119.4, "119 s"),
+        (120, "2 min"),
+        (3540, "59 min"),
+        (3569, "59 min"),
+        (3571, "1 h 00 min"),
+        (3900, "1 h 05 min"),
+        (36000, "10 h 00 min"),
+    ],
+)
+def test_durations_are_said_as_one_says_them(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_nothing_is_ever_said_to_last_60_minutes() -> None:
+    assert {duration(s) for s in range(3500, 3700)} == {"58 min", "59 min", "1 h 00 min", "1 h 01 min", "1 h 02 min"}
+
+
+def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Run, cells: list[Cell]) -> None:
+    lines = list(plan_lines(run, cells, 42.0))
+    assert lines[0] == "10 cells in this order (seed 3):"
+    assert [line.split()[1:6] for line in lines[1:11]] == [["block", str(c.block), "idle", "x", c.tweakset] for c in cells]
+    assert [line.endswith("(skipped, see below)") for line in lines[1:11]] == [c.tweakset == "thp-never" for c in cells]
+    assert lines[-1] == "Expected: about 42 s. Nothing was touched."
+
+
+def told(run: Run, cells: list[Cell], name: str) -> list[str]:
+    """The lines below a tweak set's name."""
+    lines = list(plan_lines(run, cells, 1.0))
+    start = lines.index(f"  {name}:") + 1
+    end = next(at for at in range(start, len(lines)) if not lines[at].startswith("    "))
+    return [line.strip() for line in lines[start:end]]
+
+
+def test_a_plan_tells_what_each_set_would_write_run_and_limit(run: Run, cells: list[Cell]) -> None:
+    assert told(run, cells, "stock") == told(run, cells, "stock-again") == ["nothing"]
+    assert told(run, cells, "memory-reclaim")[0] == "vm.swappiness: 60 -> 10"
+    assert told(run, cells, "process-limits")[:3] == [
+        "runs limits/apply.sh:",
+        "| true",
+        "workload process limit nofile: soft 1024, hard 4096",
+    ]
+
+
+def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Run, cells: list[Cell]) -> None:
+    """And nothing that it would have written."""
+    assert told(run, cells, "thp-never") == ["skipped: its scripts need root", "skipped: its scripts call x: it is not installed"]
+
+
+def test_planning_creates_nothing(run: Run, cells: list[Cell], tmp_path: Path) -> None:
+    list(plan_lines(run, cells, 1.0))
+    assert {p.name for p in tmp_path.iterdir()} == {"proc"}
+
+
+@pytest.mark.parametrize(
+    ("tweak", "limits", "said"),
+    [
+        ({}, {}, "nothing changed"),
+        ({"observed": {"vm.swappiness": "10"}}, {}, "vm.swappiness=10"),
+        ({"observed": {"vm.swappiness": "10", "vm.dirty_ratio": "5"}}, {}, "vm.swappiness=10 and 1 more"),
+        ({"side_effects": {"/sys/kernel/mm/transparent_hugepage/enabled": ["madvise", "never"]}}, {}, "transparent_hugepage/enabled=never"),
+        ({}, {"nofile": (512, 1024)}, "nofile=512"),
+        ({"observed": {"vm.swappiness": "10"}}, {"nofile": (512, 512), "core": (0, 0)}, "vm.swappiness=10 and 2 more"),
+    ],
+)
+def test_what_is_in_force_is_said_in_a_few_words(
+    run: Run, cells: list[Cell], tweak: dict[str, object], limits: dict[str, tuple[int, int]], said: str
+) -> None:
+    run.records[cells[0].id] = {"tweak": tweak}
+    run.plans[cells[0].tweakset] = Plan(limits=limits)
+    assert in_force(run, cells[0]) == said
+
+
+@pytest.mark.parametrize("nothing", [None, Restored(), Restored(seconds=0.1)])
+def test_of_a_machine_that_needed_no_restoring_nothing_is_said(nothing: Restored | None) -> None:
+    assert list(restored_lines(nothing)) == []
+
+
+def test_everything_a_restore_did_is_said() -> None:
+    """What it put back, what it left to others, what would not go, and what else happened."""
+    result = Restored(
+        back={"/sys/kernel/mm/transparent_hugepage/enabled": ("[always] madvise never", "always [madvise] never")},
+        left_alone={"/proc/sys/vm/swappiness": ("33", "10")},
+        stuck={"/proc/sys/vm/dirty_ratio": "Invalid argument"},
+        notes=("the machine was rebooted meanwhile",),
+        label="one",
+    )
+    assert list(restored_lines(result)) == [
+        "An earlier run ended inside tweak set 'one' without putting this machine back; done now:",
+        "  /sys/kernel/mm/transparent_hugepage/enabled: always -> madvise",
+        "  /proc/sys/vm/swappiness: is 33, we had left 10: somebody else changed it since; left alone",
+        "  /proc/sys/vm/dirty_ratio: NOT put back: Invalid argument",
+        "  the machine was rebooted meanwhile",
+    ]
+
+
+def test_a_run_that_was_killed_before_it_changed_anything_is_said_too() -> None:
+    assert list(restored_lines(Restored(label="one")))[1:] == ["  nothing was left changed"]
