@@ -1,0 +1,81 @@
+"""Nothing that was measured is measured twice, and two plans never become one run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from tests.sessions import Place
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+
+
+@pytest.fixture(scope="module")
+def unsaved(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> Place:  # noqa: ARG001 it runs sessions
+    """A whole run that nobody asked to save: its cells are kept."""
+    place = Place(tmp_path_factory.mktemp("unsaved"))
+    place.manifest("one", ulimit="nofile=512")
+    done = place.run(*options(place))
+    assert done.code == 0, done.out
+    assert done.lines("Not saved. To save this run without measuring again: the same command with --resume --benchmark-save=NAME.")
+    assert place.files() == []
+    return place
+
+
+def options(place: Place, *, blocks: int = 2, steps: int = 3, seed: int = 1) -> tuple[str, ...]:
+    return (f"--tweaks={place.folder}/one.yaml", f"--blocks={blocks}", f"--steps={steps}", f"--seed={seed}")
+
+
+def copied(place: Place, folder: Path) -> Place:
+    """The same progress in a place that may be changed."""
+    progress = folder / "saved/progress"
+    progress.mkdir(parents=True)
+    for path in (place.storage / "progress").iterdir():
+        (progress / path.name).write_bytes(path.read_bytes())
+    (folder / "one.yaml").write_bytes((place.folder / "one.yaml").read_bytes())
+    return Place(folder)
+
+
+def test_a_run_that_was_not_saved_is_saved_without_measuring_again(unsaved: Place, tmp_path: Path) -> None:
+    place = copied(unsaved, tmp_path)
+    kept = place.finished()
+    done = place.run(*options(place), "--resume", "--benchmark-save=late")
+    assert done.code == 0, done.out
+    assert not done.lines("idle x")
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    assert {b["extra_info"]["id"]: b["extra_info"] for b in saved["benchmarks"]} == kept
+    assert saved["deeptweak"]["telemetry_file"] is not None
+    assert list((place.storage / "progress").iterdir()) == []
+
+
+@pytest.mark.parametrize("other", [{"blocks": 3}, {"steps": 4}, {"seed": 2}], ids=str)
+def test_another_plan_does_not_go_on_from_it(unsaved: Place, other: dict[str, int]) -> None:
+    done = unsaved.run(*options(unsaved, **other), "--resume")
+    assert done.code == 2
+    assert done.lines("--resume: there is no interrupted run of this plan")
+    assert not done.lines("idle x")
+
+
+def test_a_tweak_file_that_was_edited_does_not_go_on_from_it(unsaved: Place, tmp_path: Path) -> None:
+    """Half of the cells would have been measured under other settings."""
+    place = copied(unsaved, tmp_path)
+    place.manifest("one", ulimit="nofile=513")
+    done = place.run(*options(place), "--resume")
+    assert (done.code, len(done.lines("unchanged tweak files?"))) == (2, 1)
+
+
+def test_a_cell_whose_line_a_crash_tore_runs_again(unsaved: Place, tmp_path: Path) -> None:
+    """The others do not."""
+    place = copied(unsaved, tmp_path)
+    path = next((place.storage / "progress").iterdir())
+    path.write_bytes(path.read_bytes()[:-100])
+    done = place.run(*options(place), "--resume", "--benchmark-save=whole")
+    assert (done.code, len(done.lines("idle x"))) == (0, 1)
+    assert len(place.saved()["benchmarks"]) == 6
