@@ -74,6 +74,7 @@ def test_effects_are_found_and_put_back(fake: FakeRoot) -> None:
         ("apply", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end >&2; false", r"exit code 1: x{590,595} \| end$"),
         ("apply", "sleep 60", r"not done after 0\.2 s"),
         ("apply", "setsid sleep 60 & wait", r"not done after 0\.2 s"),
+        ("apply", f"env -i bash -c 'sleep 0.4; echo 3 > '$ROOT{SWAPPINESS}", r"not done after 0\.2 s"),
     ],
 )
 def test_a_script_that_fails_is_undone(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, stage: str, text: str, says: str) -> None:
@@ -84,6 +85,7 @@ def test_a_script_that_fails_is_undone(fake: FakeRoot, monkeypatch: pytest.Monke
     ]
     with pytest.raises(TweakRefused, match=says):
         fake.machine().apply("x", writes([(RATIO, "5")]), asked)
+    time.sleep(0.4 if "env -i" in text else 0.0)
     assert (fake.wrong(), fake.journal.exists()) == ({}, False)
 
 

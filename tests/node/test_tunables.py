@@ -146,8 +146,9 @@ def test_the_chosen_word_is_what_is_written(tmp_path: Path) -> None:
     tunables = Tunables(fake.root)
     for path in fake_root.SETTINGS:
         tunables.write(path, tunables.read(path))
+    tunables.write("/proc/sys/kernel/core_pattern", "|/usr/bin/dump [%e] now")
     assert fake.get("/sys/block/vda/queue/scheduler") == "mq-deadline"
-    assert fake.get("/proc/sys/kernel/core_pattern") == "core.[%e].%p"
+    assert fake.get("/proc/sys/kernel/core_pattern") == "|/usr/bin/dump [%e] now"
 
 
 def test_scheduler_features_are_written_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
