@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
 import time
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,12 @@ def kill_once(rng: random.Random, longest_s: float, cycle: Callable[[], None]) -
         os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
     assert os.WIFSIGNALED(status), "the cycle itself failed"
+
+
+@pytest.fixture(autouse=True)
+def scripts_of_the_killed_leave_nothing_in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scripts").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scripts"))
 
 
 def phase(folder: Path) -> str:
