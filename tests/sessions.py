@@ -57,9 +57,11 @@ class Place:
         return [*self.before, sys.executable, "-m", "pytest", "benchmarks/", *fixed, *options]
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        """Begin a session; its output goes to a file in the folder."""
+        """Begin a session, as the leader of its process group; its output goes to a file in the folder."""
         with (self.folder / "output").open("w") as sink:
-            return subprocess.Popen(self.command(*options), cwd=HOUSE, env=self.env(), stdout=sink, stderr=subprocess.STDOUT, text=True)
+            return subprocess.Popen(
+                self.command(*options), cwd=HOUSE, env=self.env(), stdout=sink, stderr=subprocess.STDOUT, text=True, process_group=0
+            )
 
     def ended(self, process: subprocess.Popen[str]) -> Done:
         """Wait for a session that was started."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -14,6 +16,7 @@ from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
@@ -40,12 +43,34 @@ def restore(place: Place) -> Done:
     return place.call(sys.executable, "-m", "fixtures", "restore")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_was_finished(place: Place, number: signal.Signals) -> None:
+def ctrl_c(process: subprocess.Popen[str]) -> None:
+    """A terminal signals the whole group: the sampler gets it too."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def ctrl_c_twice(process: subprocess.Popen[str]) -> None:
+    """Somebody is impatient."""
+    ctrl_c(process)
+    time.sleep(0.02)
+    ctrl_c(process)
+
+
+def terminate(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+
+
+def hang_up(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGHUP)
+
+
+@pytest.mark.parametrize("stop", [ctrl_c, ctrl_c_twice, terminate, hang_up])
+def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_was_finished(
+    place: Place, stop: Callable[[subprocess.Popen[str]], None]
+) -> None:
     """Then --resume runs what is left, and only that, and the file is that of a whole run."""
     found, value = swappiness(), another_swappiness()
     process = in_the_middle(place, value)
-    process.send_signal(number)
+    stop(process)
     done = place.ended(process)
     assert done.code == 2, done.out
     assert "Traceback" not in done.out
@@ -171,6 +196,7 @@ def test_a_setting_that_will_not_go_back_fails_its_cell_after_it_was_measured_an
     assert (still, journal, back.code, swappiness()) == (value, True, 0, found)
 
     assert done.code == 2, done.out
+    assert done.lines("!! Interrupted: the machine could not be put back !!")
     assert done.lines("THE MACHINE WAS NOT PUT BACK: run `python -m fixtures restore`.")
     saved = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
