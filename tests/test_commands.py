@@ -1,0 +1,63 @@
+"""`python -m fixtures`: the commands beside the main job; what they do to a machine is in test_interrupt.py."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures import tweaks, workloads
+from tests.sessions import Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.sessions import Done
+
+
+def command(folder: Path, *words: str) -> Done:
+    return Place(folder).call(sys.executable, "-m", "fixtures", *words)
+
+
+def test_list_names_every_tweak_set_and_every_workload_with_what_it_is(tmp_path: Path) -> None:
+    done = command(tmp_path, "list")
+    assert done.code == 0
+    for tweakset in tweaks.resolve("all"):
+        assert [line for line in done.lines(f"  {tweakset.name} ") if tweakset.description in line], tweakset.name
+    for name in workloads.names():
+        assert [line for line in done.lines(f"  {name} ") if workloads.load(name).description in line], name
+
+
+@pytest.mark.parametrize("words", [(), ("put-back",), ("restore", "now")])
+def test_what_is_no_command_is_answered_with_those_there_are(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = command(tmp_path, *words)
+    assert done.code == 2
+    assert "{restore,doctor,list}" in done.out
+    assert "Traceback" not in done.out
+
+
+def test_help_says_what_each_command_is_for(tmp_path: Path) -> None:
+    done = command(tmp_path, "--help")
+    assert done.code == 0
+    for line in ("restore    put back what a killed run left changed", "doctor     root, GPU", "list       the tweak sets"):
+        assert done.lines(line)
+
+
+def test_doctor_has_a_line_for_every_tweak_set_of_the_catalogue(tmp_path: Path) -> None:
+    """It can be measured here, or why not."""
+    done = command(tmp_path, "doctor")
+    assert done.code in (0, 2)  # 2 where a run holds this machine
+    for tweakset in tweaks.resolve("all"):
+        assert done.lines(f"tweak set {tweakset.name} ") or done.lines(f"tweak set {tweakset.name}"), tweakset.name
+
+
+def test_a_journal_that_somebody_edited_is_not_guessed_at(tmp_path: Path) -> None:
+    """One line: where, and what to do by hand."""
+    place = Place(tmp_path)
+    place.state.mkdir()
+    (place.state / "journal.jsonl").write_text("not a record\n")
+    done = command(tmp_path, "restore")
+    assert (done.code, done.out.count("\n")) == (2, 1)
+    assert f"error: {place.state}/journal.jsonl, line 1: not a journal record" in done.out
+    assert (place.state / "journal.jsonl").exists()
