@@ -171,6 +171,20 @@ def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
     assert 0 < (place.folder / "output").read_text().count("idle x") <= 3
 
 
+@pytest.mark.parametrize(
+    ("path", "says"), [("/dev/full", "the file of --benchmark-json: No space left"), ("{}/gone/x.json", "gone/x.json: No such file")]
+)
+def test_json_that_cannot_be_written_costs_no_measurement(place: Place, path: str, says: str) -> None:
+    """The file that pytest-benchmark itself writes: the cells are kept, and --resume writes it elsewhere."""
+    tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
+    done = place.run(tweaks, *QUICK, f"--benchmark-json={path.format(place.folder)}")
+    assert done.code == 2, done.out
+    assert done.lines("NOT SAVED: ")[0].find(says) > 0
+    again = place.run(tweaks, *QUICK, "--resume", f"--benchmark-json={place.folder}/x.json")
+    assert (again.code, again.lines("idle x")) == (0, [])
+    assert (place.folder / "x.json").stat().st_size > 0
+
+
 NO_TORCH = """\
 import sys
 
