@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import time
 from typing import TYPE_CHECKING
 
@@ -129,6 +130,23 @@ def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: Fak
     fake.put("/pid", None)
     time.sleep(0.1)
     assert fake.wrong() == {}
+
+
+def test_a_script_that_has_not_begun_is_found_by_its_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between fork and exec its environment is still the harness's; it would start writing after everything was put back."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / f"{bash.FOLDER}0123456789abcdef-x"
+    folder.mkdir()
+    with (folder / "output").open("wb") as sink:
+        left = subprocess.Popen(["sleep", "60"], stdout=sink)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        assert bash.end_leftovers("0123456789abcdef") == [f"process {left.pid} (sleep 60), left running by a script, was ended"]
+        assert (left.wait(), other.poll(), folder.exists()) == (-9, None, False)
+    finally:
+        for one in (left, other):
+            one.kill()
+            one.wait()
 
 
 def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
