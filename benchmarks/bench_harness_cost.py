@@ -72,7 +72,7 @@ def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
         machine.apply("harness-cost", writes)
         assert not machine.restore().stuck
 
-    with lock.held(machine.journal.folder):
+    with lock.machine_held(machine.journal.folder):
         machine.restore()
         benchmark.pedantic(cycle, rounds=30, warmup_rounds=2)
     if benchmark.stats:
@@ -104,7 +104,7 @@ def bench_cpu_of_a_cell(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 def bench_sampler_cpu(benchmark: BenchmarkFixture) -> None:
     """CPU seconds the sampler takes in ten seconds at 10 Hz, kernel time included."""
-    with lock.held(state_dir()), Sampler(hz=10.0) as sampler:
+    with lock.machine_held(state_dir()), Sampler(hz=10.0) as sampler:
         sampler.begin(os.getpid())
         time.sleep(SAMPLED_S)
         seen = sampler.end()

@@ -34,7 +34,7 @@ STUDY = Study(
         "deeptweak-exp3-sysctl",
     ),
     primary=Metric("step_time_p10_s", "lower"),
-    blocks=6,
+    blocks=8,
     margin=0.03,
 )
 

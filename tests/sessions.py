@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from fixtures.node.lock import LENT
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -79,7 +81,14 @@ class Place:
     def env(self) -> dict[str, str]:
         """The environment of this process without pytest's own and CI's marks."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
-        return {**kept, "DEEPTWEAK_STATE_DIR": str(self.state), "COLUMNS": "160", "PYTHONUNBUFFERED": "1", **self.environment}
+        return {
+            **kept,
+            "DEEPTWEAK_STATE_DIR": str(self.state),
+            LENT: str(os.getpid()),
+            "COLUMNS": "160",
+            "PYTHONUNBUFFERED": "1",
+            **self.environment,
+        }
 
     def files(self) -> list[Path]:
         """The saved runs, oldest first."""

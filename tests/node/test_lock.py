@@ -139,3 +139,28 @@ def _as_nobody(folder: Path) -> str:
         answer = pipe.read()
     os.waitpid(pid, 0)
     return answer
+
+
+def test_two_state_folders_are_still_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal may lie anywhere; the kernel is one. Root always takes the machine's own lock too."""
+    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with (
+        lock.machine_held(tmp_path / "one"),
+        pytest.raises(MachineHeld, match=f"held by process {os.getpid()} "),
+        lock.machine_held(tmp_path / "other"),
+    ):
+        pass
+
+
+def test_a_lock_is_lent_only_by_the_process_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever names another pid, or one that holds nothing, is refused as anybody else."""
+    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with lock.held(tmp_path / "machine"):
+        monkeypatch.setenv(lock.LENT, str(os.getpid()))
+        with lock.machine_held(tmp_path / "one"):
+            pass
+        monkeypatch.setenv(lock.LENT, str(os.getppid()))
+        with pytest.raises(MachineHeld), lock.machine_held(tmp_path / "one"):
+            pass
