@@ -81,14 +81,8 @@ class Place:
     def env(self) -> dict[str, str]:
         """The environment of this process without pytest's own and CI's marks."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
-        return {
-            **kept,
-            "DEEPTWEAK_STATE_DIR": str(self.state),
-            LENT: str(os.getpid()),
-            "COLUMNS": "160",
-            "PYTHONUNBUFFERED": "1",
-            **self.environment,
-        }
+        ours = {"DEEPTWEAK_STATE_DIR": str(self.state), LENT: str(os.getpid()), "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}
+        return {**kept, **ours, **self.environment}
 
     def files(self) -> list[Path]:
         """The saved runs, oldest first."""
