@@ -79,6 +79,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Know how many cells there are."""
     cells = [cell for item in session.items if (cell := cell_of(item))]
     session.config.stash[DISPLAY].expect(cells)
+    session.config.stash[RUN].cells = {cell.id: cell for cell in cells}  # without those that -k and the like have left out
     if cells:
         stop_like_ctrl_c()
 
@@ -96,8 +97,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> tuple[str, str, str] | None:
     """No letter for a cell: its own line says more."""
-    if config.option.verbose > 0 or not report.nodeid.startswith("benchmarks/") or report.outcome == "failed":
+    if config.option.verbose > 0 or not report.nodeid.startswith("benchmarks/"):
         return None
+    if report.outcome == "failed":
+        return ("failed" if report.when == "call" else "error", "", "")
     return (report.outcome, "", "") if report.when == "call" or report.skipped else ("", "", "")
 
 

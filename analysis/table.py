@@ -69,7 +69,7 @@ def render_table(comparisons: Sequence[Comparison], run: Run, width: int = WIDTH
             _print_workload(console, [one for one in rows if one.workload == workload], name_width, footnotes)
         console.print()
     if not comparisons:
-        console.print(Text("Nothing to compare: the run holds no tweak set beside its baseline."))
+        console.print(Text("Nothing to compare: no cell of a tweak set beside its baseline was over when the run ended."))
     for mark, line in footnotes.lines():
         console.print(_hanging(f"({mark})", line))
     warnings = warnings_of(run, comparisons)
@@ -103,7 +103,7 @@ def _headline(run: Run) -> str:
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     facts = [form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)]
     blocks = f"{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
-    counts = f"{measured} of {len(run.cells)} cells measured, {blocks}, seed {run.design.seed}"
+    counts = f"{measured} of {len(run.design.order) or len(run.cells)} cells measured, {blocks}, seed {run.design.seed}"
     return f"Run {run.run_id}: {counts}\n{', '.join(facts) or 'machine unknown'}"
 
 

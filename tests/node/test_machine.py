@@ -489,3 +489,11 @@ def test_after_a_reboot_typed_settings_need_nothing(fake: FakeRoot) -> None:
     fake.reboot()
     result = fake.machine().restore()
     assert (result.back, len(result.notes), fake.journal.exists()) == ({}, 1, False)
+
+
+def test_a_script_that_changes_nothing_and_has_no_check_is_not_in_force(fake: FakeRoot) -> None:
+    """Exit code 0 says little: without a visible effect somebody must look, or the cell would measure the untouched machine."""
+    with pytest.raises(TweakRefused, match="nothing shows that it is in force"):
+        fake.machine().apply("x", (), [fake.script("apply", "true")])
+    checked = [fake.script("apply", "true"), fake.script("apply_check", "true")]
+    assert fake.machine().apply("x", (), checked).changed == {}

@@ -154,7 +154,7 @@ def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
     others = [subprocess.Popen(["sleep", "60"], env={**os.environ, bash.MARK: "another"}), subprocess.Popen(["sleep", "60"])]
     try:
         machine = fake.machine()
-        machine.apply("x", [], [fake.script("apply", "true")])
+        machine.apply("x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")])
         assert machine.restore().notes == ()
         assert [one.poll() for one in others] == [None, None]
     finally:
@@ -198,4 +198,4 @@ def test_a_device_that_came_before_the_script_is_not_its_effect(fake: FakeRoot) 
     machine = fake.machine()
     machine.tunables.refresh()
     fake.put("/sys/block/vdb/queue/read_ahead_kb", "128")
-    assert machine.apply("x", [], [fake.script("apply", "true")]).changed == {}
+    assert machine.apply("x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")]).changed == {}

@@ -147,7 +147,9 @@ def test_an_inner_shield_hands_the_signal_to_the_outer_one() -> None:
 
 def test_scripts_inherit_no_blocked_signal(fake: FakeRoot) -> None:
     """Handlers, not a mask: what runs inside can be stopped."""
-    fake.machine().apply("x", [], [fake.script("apply", "grep -E 'Sig(Blk|Ign)' /proc/self/status > $ROOT/mask")])
+    fake.machine().apply(
+        "x", [], [fake.script("apply", "grep -E 'Sig(Blk|Ign)' /proc/self/status > $ROOT/mask"), fake.script("apply_check", "true")]
+    )
     masks = [int(line.split()[1], 16) for line in (fake.get("/mask") or "").splitlines()]
     assert [mask >> (number - 1) & 1 for mask in masks for number in STOPPING] == [0] * 6
 
