@@ -54,12 +54,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         comparisons = compare(run, asked.baseline)
         print(as_json(comparisons, run) if asked.json else _table(comparisons, run), end="", flush=True)
     except Refused as error:
-        print(f"error: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return _refused(str(error))
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+        return _refused(f"{asked.run}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.")
     except BrokenPipeError:
         # The reader (head, less) has seen enough; keep the interpreter from complaining again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _refused(what: str) -> int:
+    print("error:", " ".join(what.splitlines()), file=sys.stderr)
+    return USAGE_ERROR
 
 
 def _table(comparisons: Sequence[Comparison], run: Run) -> str:

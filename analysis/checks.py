@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .terms import Cell, Comparison, Run, TweakSet
 
 LEVEL = 0.05
-# Facts of a workload that name its data: the same seed must have given both arms the same samples.
 # Facts of a workload that must agree: its data and where it ran.
 SAME_WORK = ("data_crc32", "device")
 
@@ -40,6 +39,17 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
         raise NotComparable(f"{tweakset.name} was not in force: {lines}.")
 
 
+def must_not_contradict(cells: Iterable[Cell]) -> None:
+    """Check that no cell's saved metrics say other than its steps: one of the two was edited, and nobody can tell which.
+
+    Raises: NotComparable, naming the cells.
+    """
+    names = [cell.id for cell in cells if cell.contradictions]
+    if names:
+        verb, whose = ("contradict", "their") if len(names) > 1 else ("contradicts", "its")
+        raise NotComparable(f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was damaged or edited.")
+
+
 def same_value(one: object, other: object) -> bool:
     """Whether two texts mean the same setting: blanks and the base of numbers (0x10, 020) make no difference."""
     return [_number(word) for word in str(one).split()] == [_number(word) for word in str(other).split()]
@@ -57,13 +67,13 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
     """Whether two arms ran on one and the same untouched machine, so that any difference between them is noise.
 
     True where kernel values asked for stood there already, boot tokens were those of one boot shared by both, and the workloads'
-    limits were equal. An arm with a script is never called untouched: a script can do what no reading shows.
+    limits were equal. Scripts count by what they were seen to do: where no cell shows a changed tunable, none gets credit for chance.
     """
-    if any(arm.scripts for arm in arms):
-        return False
     boots = set()
     for pair in pairs:
         for arm, cell in zip(arms, pair, strict=True):
+            if arm.scripts and cell.applied and cell.applied.side_effects:
+                return False
             already = cell.applied.already_in_force if cell.applied else frozenset()
             if any(one.kind == "sysctl" and one.key not in already for one in arm.requested):
                 return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .checks import different_data, must_be_in_force, same_machine
+from .checks import different_data, must_be_in_force, must_not_contradict, same_machine
 from .effect import ALPHA, detectable_gain, holm, paired_effect
 from .terms import Comparison, Metric, NotComparable, UnknownName
 from .verdict import inside_margin, judge
@@ -87,6 +87,7 @@ def _contrast(run: Run, draft: Comparison, arms: Mapping[str, Arm]) -> Compariso
         _enough(draft, pairing)
         must_be_in_force(base, base_cells)
         must_be_in_force(candidate, candidate_cells)
+        must_not_contradict([*base_cells, *candidate_cells])
         primary = _effect(draft.primary_metric, pairing, draft.margin)
     except NotComparable as reason:
         return replace(draft, reason=str(reason))
@@ -155,9 +156,10 @@ def _second(primary: Metric, pairing: Pairing, margin: float) -> Effect | None:
 
 
 def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -> list[str]:
-    if draft.untouched and candidate.requested:
+    still = candidate.scripts and not any(cell.applied.side_effects for cell in cells if cell.applied)
+    if draft.untouched and candidate.requested and not still:
         return [f"same as {draft.baseline} here: all it asks for was already in force, so this is a second A/A comparison."]
-    if candidate.scripts and not any(cell.applied.side_effects for cell in cells if cell.applied):
+    if still:
         return [f"its scripts changed no kernel value here: as far as can be seen, the same machine as under {draft.baseline}."]
     keys = set[str]().union(*(cell.applied.already_in_force for cell in cells if cell.applied))
     return [f"in force before it was applied, so not part of the effect: {', '.join(sorted(keys))}."] if keys else []

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, NoReturn
 from .terms import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
+
+
+# What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
+SHORTEST_S, LONGEST_S = 1e-9, 1e7
+LARGEST_COUNT = 2**63 - 1
 
 
 class Fields:
@@ -97,34 +102,48 @@ class Fields:
 
     def whole(self, name: str) -> int:
         """Answer a whole number that is not negative."""
-        value = self._get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            self._wrong(name, value, "a whole number")
-        return value
+        return self._count(name, self._get(name), "a whole number")
 
     def positive(self, name: str) -> float:
         """Answer a finite number above 0."""
         return self._number(name, self._get(name), above=0)
 
-    def numbers(self, name: str, *, above: float = -math.inf, least: float = -math.inf) -> tuple[float, ...]:
-        """Answer a list of finite numbers, each above a bound or at least one."""
-        return tuple(self._number(f"{name}[{at}]", value, above=above, least=least) for at, value in enumerate(self._list(name)))
+    def times(self, name: str, *, zero: bool = False) -> tuple[float, ...]:
+        """Answer a list of times in seconds, as a clock gives them; with `zero`, none at all may have passed."""
+        return tuple(self._time(f"{name}[{at}]", value, zero=zero) for at, value in enumerate(self._list(name)))
 
     def counts(self, name: str) -> tuple[int, ...]:
         """Answer a list of whole numbers, none negative."""
-        return tuple(
-            value
-            if isinstance(value, int) and not isinstance(value, bool) and value >= 0
-            else self._wrong(f"{name}[{at}]", value, "a count")
-            for at, value in enumerate(self._list(name))
-        )
+        return tuple(self._count(f"{name}[{at}]", value, "a count") for at, value in enumerate(self._list(name)))
 
-    def _number(self, name: str, value: object, *, above: float = -math.inf, least: float = -math.inf) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    def known_numbers(self, name: str, known: Container[str]) -> dict[str, float]:
+        """Answer the finite numbers of an object that go by known names; null is absent, as is the object."""
+        inner = Fields(self.optional_mapping(name), self.origin, self._at(name))
+        return {key: inner._number(key, value) for key, value in inner.value.items() if key in known and value is not None}
+
+    def _count(self, name: str, value: object, wanted: str) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST_COUNT:
+            self._wrong(name, value, wanted)
+        return value
+
+    def _time(self, name: str, value: object, *, zero: bool) -> float:
+        seconds = self._number(name, value, above=-math.inf if zero else 0)
+        if not SHORTEST_S <= seconds <= LONGEST_S and not (zero and seconds == 0):
+            self._wrong(name, value, f"a time from {SHORTEST_S:g} to {LONGEST_S:g} s{' or 0' if zero else ''}")
+        return seconds
+
+    def _number(self, name: str, value: object, *, above: float = -math.inf) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
             self._wrong(name, value, "a finite number")
-        if not value > above or value < least:
-            self._wrong(name, value, f"a number above {above:g}" if value >= least else f"a number of at least {least:g}")
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            self._wrong(name, value, "a finite number")
+        if not math.isfinite(number):
+            self._wrong(name, value, "a finite number")
+        if not number > above:
+            self._wrong(name, value, f"a number above {above:g}")
+        return number
 
 
 def _shown(value: object) -> str:

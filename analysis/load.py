@@ -80,10 +80,14 @@ def from_json(saved: object, origin: str) -> Run:
                 part.refuse(f"names {name!r}, which the file does not describe")
         if key in cells:
             part.refuse(f"is there twice: {_called(key)}")
+        planned = studies[key[0]].blocks
+        if not 1 <= key[3] <= planned:
+            part.refuse(f"is of block {key[3]}, but its study has blocks 1 to {planned}")
         cells[key] = _cell(part, key, records.pop(key, None), warnings)
     if records:
         key, record = next(iter(records.items()))
         record.refuse(f"measured {_called(key)}, which is not in the list of cells")
+    _no_copies(cells, ours)
     warnings += _machine_left_changed(ours)
     host = top.fields("machine_info").optional_mapping(OURS)
     return Run(
@@ -186,9 +190,12 @@ def _cell(part: Fields, key: CellKey, record: Fields | None, warnings: list[str]
     if record is None:
         part.refuse(f"is said to be measured, but no benchmark holds it: {_called(key)}")
     steps = _steps(record.fields("steps"))
-    saved = record.optional_mapping("metrics")
-    metrics = metrics_of(steps)
-    warnings += [f"{name}: {line}" for line in disagreements(saved, metrics)]
+    try:
+        metrics = metrics_of(steps)
+    except ArithmeticError:
+        record.refuse("has steps of which no finite metrics can be made")
+    contradictions = tuple(disagreements(record.known_numbers("metrics", metrics), metrics))
+    warnings += [f"{name}: {line}" for line in contradictions]
     return Cell(
         name,
         *key,
@@ -200,17 +207,33 @@ def _cell(part: Fields, key: CellKey, record: Fields | None, warnings: list[str]
         facts=record.optional_mapping("workload_facts"),
         limits=record.optional_mapping("limits"),
         boot_id=record.fields("environment").optional_text("boot_id") if record.has("environment") else None,
+        contradictions=contradictions,
     )
 
 
+def _no_copies(cells: Mapping[CellKey, Cell], ours: Fields) -> None:
+    """Refuse two blocks of one arm with the same times, in all steps or in the measured ones: a copy is no second measurement.
+
+    A single step, or steps that all took equally long, can be alike by chance where the clock is coarse; `effect` looks at those.
+    """
+    seen: dict[tuple[str, str, str, tuple[float, ...]], Cell] = {}
+    for (*arm, _), cell in cells.items():
+        if cell.steps is None:
+            continue
+        for times in {cell.steps.wall_s, cell.steps.wall_s[cell.steps.warmup :]}:
+            first = seen.setdefault((arm[0], arm[1], arm[2], times), cell)
+            if first is not cell and len(set(times)) > 1:
+                ours.refuse(f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the other and no measurement")
+
+
 def _steps(part: Fields) -> Steps:
-    wall_s = part.numbers("wall_s", above=0)
+    wall_s = part.times("wall_s")
     warmup = part.whole("warmup")
     steps = Steps(
         wall_s=wall_s,
         samples=part.counts("samples"),
         tokens=part.counts("tokens") if part.has("tokens") else None,
-        cpu_s=part.numbers("cpu_s", least=0) if part.has("cpu_s") else None,
+        cpu_s=part.times("cpu_s", zero=True) if part.has("cpu_s") else None,
         warmup=warmup,
     )
     for column, values in (("samples", steps.samples), ("tokens", steps.tokens), ("cpu_s", steps.cpu_s)):

@@ -30,7 +30,10 @@ def quantile(values: Sequence[float], q: float) -> float:
 
 
 def metrics_of(steps: Steps) -> dict[str, float]:
-    """Summarise the measured steps of one cell. A metric whose column is missing is left out, not 0."""
+    """Summarise the measured steps of one cell. A metric whose column is missing is left out, not 0.
+
+    Raises: ArithmeticError, where the steps are too large or too small for their metrics to be numbers.
+    """
     wall_s = steps.wall_s[steps.warmup :]
     total_s = math.fsum(wall_s)
     metrics = {
@@ -43,13 +46,15 @@ def metrics_of(steps: Steps) -> dict[str, float]:
         metrics["throughput_tokens_per_s"] = sum(steps.tokens[steps.warmup :]) / total_s
     if steps.cpu_s is not None:
         metrics["cpu_s_per_step"] = math.fsum(steps.cpu_s[steps.warmup :]) / len(wall_s)
+    if not all(math.isfinite(value) for value in metrics.values()):
+        raise OverflowError("a metric is not finite")
     return metrics
 
 
-def disagreements(saved: Mapping[str, object], computed: Mapping[str, float]) -> list[str]:
+def disagreements(saved: Mapping[str, float], computed: Mapping[str, float]) -> list[str]:
     """Say where the file's own metrics are not what its steps give; the computed ones are used."""
     return [
         f"the file says {name} = {value:.6g}, its steps give {computed[name]:.6g}; the steps are believed."
         for name, value in saved.items()
-        if name in computed and isinstance(value, int | float) and not math.isclose(value, computed[name], rel_tol=ROUNDING, abs_tol=1e-12)
+        if name in computed and not math.isclose(value, computed[name], rel_tol=ROUNDING, abs_tol=1e-12)
     ]

@@ -115,7 +115,8 @@ class Applied:
 class Cell:
     """One workload under one tweak set in one block: the unit of replication.
 
-    `steps`, `metrics` and `applied` are there exactly when `outcome` is "measured"; `reason` when it is not.
+    `steps`, `metrics` and `applied` are there exactly when `outcome` is "measured"; `reason` when it is not. `contradictions` say
+    where the file's own metrics are not those of its steps.
     """
 
     id: str
@@ -132,6 +133,7 @@ class Cell:
     facts: Mapping[str, object] = field(default_factory=dict)
     limits: Mapping[str, object] = field(default_factory=dict)
     boot_id: str | None = None
+    contradictions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

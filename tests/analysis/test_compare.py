@@ -187,6 +187,7 @@ def test_identical_times_in_both_arms_are_no_measurement() -> None:
     def copied(saved: JSON) -> None:
         for one, other in zip(records(saved, "stock"), records(saved, "stock-again"), strict=True):
             other["steps"]["wall_s"] = one["steps"]["wall_s"] = [0.04] * 14
+            one["metrics"] = other["metrics"] = {}
 
     one = verdict(AGAIN, change=copied)
     assert (one.verdict, one.p_holm) == ("not comparable", None)
@@ -202,6 +203,7 @@ def test_a_primary_metric_of_zero_has_no_ratio() -> None:
     def idle(saved: JSON) -> None:
         for record in records(saved, "stock-again"):
             record["steps"]["cpu_s"] = [0.0] * 14
+            record["metrics"]["cpu_s_per_step"] = 0
 
     one = verdict(AGAIN, change=idle, primaries={"cnn_train": ("cpu_s_per_step", "lower")})
     assert "cpu_s_per_step = 0: no ratio can be taken" in one.reason
@@ -256,12 +258,55 @@ def test_a_limit_is_a_tweak_where_the_workload_found_another_one() -> None:
     assert not verdict(arm, change=raised).untouched
 
 
-def test_scripts_that_changed_no_kernel_value_are_noted_but_judged() -> None:
-    """A script can do what no reading shows, so its arm is never called untouched."""
-    one = verdict(Arm("script", gain=0.2, scripts=1))
-    assert one.verdict == "improved"
+@pytest.mark.parametrize("gain", [0.2, -0.2])
+def test_scripts_that_changed_nothing_visible_get_neither_credit_nor_blame(gain: float) -> None:
+    """As for values that were in force already: whatever made the difference, nothing shows that it was the script."""
+    one = verdict(Arm("script", gain=gain, scripts=1))
+    assert (one.verdict, one.untouched) == ("not comparable", True)
+    assert one.reason.startswith("nothing was changed in this arm, yet it differs: ")
     assert one.notes[0].startswith("its scripts changed no kernel value here")
-    assert verdict(Arm("script", gain=0.2, scripts=1, side_effects={"/sys/kernel/mm/x": ["0", "1"]})).notes == ()
+
+
+def test_scripts_that_changed_nothing_visible_may_be_called_equivalent() -> None:
+    one = verdict(Arm("script", scripts=1), run_cv=0.004, step_cv=0.004)
+    assert one.verdict == "equivalent"
+    assert one.notes[0].startswith("its scripts changed no kernel value here")
+
+
+def test_a_script_seen_to_act_in_one_cell_is_a_tweak() -> None:
+    def acted_once(saved: JSON) -> None:
+        records(saved, "script")[0]["tweak"]["side_effects"] = {"/sys/kernel/mm/x": ["0", "1"]}
+
+    one = verdict(Arm("script", gain=0.2, scripts=1), change=acted_once)
+    assert (one.verdict, one.untouched, one.notes) == ("improved", False, ())
+
+
+def test_scripts_beside_a_value_that_was_written_are_judged() -> None:
+    one = verdict(Arm("both", gain=0.2, requested=SWAPPINESS, scripts=1))
+    assert (one.verdict, one.untouched) == ("improved", False)
+
+
+def test_a_cell_that_contradicts_its_own_steps_is_compared_with_nothing() -> None:
+    """Times or metrics were edited, and nobody can tell which: every contrast that needs the cell says so."""
+
+    def edited(saved: JSON) -> None:
+        records(saved, "faster")[2]["metrics"]["step_time_p10_s"] *= 1.01
+
+    run = read(AGAIN, Arm("faster", 0.2, SWAPPINESS), change=edited)
+    again, faster = compare(run)
+    assert again.primary is not None
+    assert (faster.verdict, faster.primary) == ("not comparable", None)
+    assert faster.reason == "cnn_train-faster-b3 contradicts its own steps (see the warnings): the file was damaged or edited."
+    assert any(line.startswith("cnn_train-faster-b3: the file says step_time_p10_s") for line in warnings_of(run, [again, faster]))
+    assert {one.verdict for one in compare(run, baseline="faster")} == {"not comparable"}
+
+
+def test_metrics_that_are_only_rounded_contradict_nothing() -> None:
+    def rounded(saved: JSON) -> None:
+        for record in records(saved, "faster"):
+            record["metrics"] = {name: float(f"{value:.6g}") for name, value in record["metrics"].items()}
+
+    assert verdict(Arm("faster", 0.2, SWAPPINESS), change=rounded).verdict == "improved"
 
 
 # -- which metric, which family, which baseline

@@ -90,7 +90,36 @@ def test_a_machine_that_was_not_put_back_is_reported() -> None:
     assert run.warnings == ("the machine was not as before when the run ended: /proc/sys/vm/swappiness.",)
 
 
+def copied(since: int, step_s: float | None = None) -> JSON:
+    """Two blocks of stock with the same times from one step on; with `step_s`, every step of both took that long."""
+    run = copy.deepcopy(GOOD)
+    one, other = [part["extra_info"] for part in run["benchmarks"] if part["extra_info"]["tweakset"] == "stock"][:2]
+    if step_s:
+        one["steps"]["wall_s"] = [step_s] * 14
+    other["steps"]["wall_s"][since:] = one["steps"]["wall_s"][since:]
+    return run
+
+
+@pytest.mark.parametrize("alike", ["coarse clock", "one step", "other arm"])
+def test_times_that_may_be_alike_by_chance_are_no_copies(alike: str) -> None:
+    """Equally long steps on a coarse clock, or a single measured step. Arms are compared elsewhere: see `paired_effect`."""
+    run = copied(0, 0.04)
+    if alike == "one step":
+        run = copied(13)
+        for part in run["benchmarks"]:
+            part["extra_info"]["steps"]["warmup"] = 13
+    elif alike == "other arm":
+        run = copy.deepcopy(GOOD)
+        one, other = (
+            next(part["extra_info"] for part in run["benchmarks"] if part["extra_info"]["tweakset"] == name)
+            for name in ("stock", "stock-again")
+        )
+        other["steps"]["wall_s"] = one["steps"]["wall_s"]
+    assert len(from_json(run, "here").cells) == 18
+
+
 STEPS = ("benchmarks", 0, "extra_info", "steps")
+METRICS = ("benchmarks", 0, "extra_info", "metrics")
 REFUSED = {
     "a list": ([1, 2], "is [1, 2] where an object belongs"),
     "another program's JSON": ({"hello": 1}, "not a saved run"),
@@ -111,7 +140,22 @@ REFUSED = {
     "an endless time": (changed((*STEPS, "wall_s", 0), float("inf")), "wall_s[0] = inf"),
     "a time in words": (changed((*STEPS, "wall_s", 0), "40 ms"), "wall_s[0] = '40 ms'"),
     "a truth for a time": (changed((*STEPS, "wall_s"), [True]), "wall_s[0] = True"),
-    "negative processor time": (changed((*STEPS, "cpu_s", 0), -1.0), "a number of at least 0"),
+    "negative processor time": (changed((*STEPS, "cpu_s", 0), -1.0), "cpu_s[0] = -1.0, where a time"),
+    "a time beyond any float": (changed((*STEPS, "wall_s", 0), 10**400), "where a finite number"),
+    "times too long to add up": (changed((*STEPS, "wall_s"), [1e308] * 14), "wall_s[0] = 1e+308, where a time"),
+    "times shorter than a clock's tick": (changed((*STEPS, "wall_s"), [1e-320] * 14), "where a time from 1e-09 to 1e+07 s"),
+    "endless processor time": (changed((*STEPS, "cpu_s", 0), 1e308), "cpu_s[0] = 1e+308, where a time"),
+    "hardly any processor time": (changed((*STEPS, "cpu_s"), [1e-320] * 14), "or 0 belongs"),
+    "more samples than can be counted": (changed((*STEPS, "samples", 3), 10**400), "samples[3] = 1000"),
+    "more blocks than can be counted": (changed(("deeptweak", "studies", "made_up", "blocks"), 2**63), "where a whole number"),
+    "a margin beyond any float": (changed(("deeptweak", "studies", "made_up", "margin"), 10**400), "where a finite number"),
+    "metrics beyond any float": (changed((*METRICS, "step_time_p10_s"), 10**400), "metrics has step_time_p10_s = 1000"),
+    "metrics in words": (changed((*METRICS, "step_time_p10_s"), "fast"), "step_time_p10_s = 'fast', where a finite number"),
+    "metrics that are no object": (changed(METRICS, [1]), "metrics is [1] where an object"),
+    "block 0": (changed(("deeptweak", "cells", 0, "block"), 0), "is of block 0, but its study has blocks 1 to 6"),
+    "a block that was not planned": (changed(("deeptweak", "cells", 0, "block"), 7), "is of block 7, but its study has blocks 1 to 6"),
+    "a block with another's times": (copied(0), "with identical wall_s: one is a copy of the other"),
+    "a block with another's measured times": (copied(2), "with identical wall_s: one is a copy of the other"),
     "half a sample": (changed((*STEPS, "samples", 0), 0.5), "samples[0] = 0.5, where a count"),
     "no samples": (changed((*STEPS, "samples"), [0] * 14), "no samples in its measured steps"),
     "columns of different length": (changed((*STEPS, "tokens"), [1]), "1 tokens for 14 wall_s"),

@@ -7,11 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.__main__ import main
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+
+if TYPE_CHECKING:
+    from tests.synthetic import JSON
 
 HOUSE = Path(__file__).parents[2]
 MADE = Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, {"vm.swappiness": "1"})))
@@ -67,6 +71,59 @@ def test_a_bad_request_is_one_line_on_stderr_and_exit_code_2(
     assert main([known.get(argument, argument) for argument in arguments]) == 2
     out, err = capsys.readouterr()
     assert said in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def edit(part: str, name: str, value: object, run: JSON) -> None:
+    """Put one value, as a list where a list belongs, into every measured cell."""
+    for benchmark in run["benchmarks"]:
+        steps, metrics = benchmark["extra_info"]["steps"], benchmark["extra_info"]["metrics"]
+        if part == "steps":
+            steps[name] = [value] * 14
+        else:
+            metrics[name] = value
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("steps", "wall_s", 10**400),
+        ("steps", "wall_s", 1e308),
+        ("steps", "wall_s", 1e-320),
+        ("steps", "cpu_s", 1e308),
+        ("steps", "samples", 10**400),
+        ("steps", "tokens", 10**400),
+        ("metrics", "step_time_p10_s", 10**400),
+    ],
+)
+def test_an_edited_number_is_one_line_and_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str, name: str, value: float
+) -> None:
+    run = saved_run(MADE)
+    edit(part, name, value, run)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run))
+    for form in ([], ["--json"]):
+        assert main(["compare", str(path), *form]) == 2
+        out, err = capsys.readouterr()
+        assert err.startswith(f"error: {path}: benchmarks[0].extra_info.{part} has {name}")
+        assert (out, err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("error", [OverflowError, RecursionError, ValueError, KeyError])
+def test_whatever_a_damaged_file_breaks_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """The last line of defence, for damage that nobody has thought of; it names the error for whoever mends the reader."""
+
+    def choke(*_: object) -> None:
+        raise error("first\nsecond")
+
+    monkeypatch.setattr("analysis.__main__.compare", choke)
+    path = saved_file(tmp_path, MADE)
+    assert main(["compare", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"error: {path}: cannot be compared ({error.__name__}: ")
     assert (out, err.count("\n")) == ("", 1)
 
 
