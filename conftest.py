@@ -56,6 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     option = config.option
     if _named(config) and (getattr(option, "numprocesses", None) or getattr(option, "dist", "no") != "no"):
         pytest.exit("-n: this is one machine with one kernel, and its cells run one after the other. Leave -n out.", returncode=USAGE)
+    if _named(config) and option.benchmark_disable:
+        pytest.exit("--benchmark-disable: nothing would be kept of what is measured. Leave it out.", returncode=USAGE)
     # The steps are the data that everything later is judged on; without them a saved run is a summary of itself.
     option.benchmark_save_data = True
     tables = ("compare", "group_by", "histogram", "columns", "sort", "verbose", "compare_fail", "cprofile")
@@ -90,7 +92,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not session.config.getoption("plan"):
         return None
     run, cells = session.config.stash[RUN], [cell for item in session.items if (cell := cell_of(item))]
-    for line in plan_lines(run, cells, expected_s(cells)):
+    measurable = [cell for cell in cells if not run.plan_of(cell.tweakset).cannot]
+    for line in plan_lines(run, cells, expected_s(measurable)):
         print(line)
     return True
 
@@ -166,5 +169,7 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.C
         terminalreporter.write_line(render_table(compare(run), run, color=terminalreporter.hasmarkup))
     except Refused as error:
         terminalreporter.write_line(f"No table: {error}")
+        if terminalreporter._session:  # noqa: SLF001 its only place
+            terminalreporter._session.exitstatus = USAGE  # noqa: SLF001 a run without verdicts is no success
     for line in saving.closing_lines(config.stash[RUN], config):
         terminalreporter.write_line(line)

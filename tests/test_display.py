@@ -75,7 +75,7 @@ def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Run, c
     assert lines[0] == "10 cells in this order (seed 3):"
     assert [line.split()[1:6] for line in lines[1:11]] == [["block", str(c.block), "idle", "x", c.tweakset] for c in cells]
     assert [line.endswith("(skipped, see below)") for line in lines[1:11]] == [c.tweakset == "thp-never" for c in cells]
-    assert lines[-1] == "Expected: about 42 s. Nothing was touched."
+    assert lines[-1] == "Expected: about 42 s on 2 cores. Nothing was touched."
 
 
 def told(run: Run, cells: list[Cell], name: str) -> list[str]:

@@ -161,6 +161,24 @@ def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(
     assert f"/proc/sys/vm/swappiness: is {theirs}, we had left {value}: somebody else changed it since; left alone" in done.out
 
 
+def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Place) -> None:
+    """Somebody else writes the setting while the workload runs: what was measured was neither. His value stays, and is named."""
+    found, value = swappiness(), another_swappiness()
+    theirs = value + 3
+    process = in_the_middle(place, value)
+    until(lambda: '"applied"' in (place.state / "journal.jsonl").read_text(), process)
+    place.call("sysctl", "-q", f"vm.swappiness={theirs}")
+    done = place.ended(process)
+    stayed = swappiness()
+    place.call("sysctl", "-q", f"vm.swappiness={found}")
+    failed = [cell for cell in place.saved()["deeptweak"]["cells"] if cell["outcome"] == "failed"]
+    assert done.code == 1, done.out
+    assert stayed == theirs
+    assert failed
+    assert all(f"/proc/sys/vm/swappiness was '{theirs}' when the workload ended, not '{value}'" in cell["reason"] for cell in failed[:1])
+    assert not [b for b in place.saved()["benchmarks"] if b["extra_info"]["id"] in {cell["id"] for cell in failed}]
+
+
 def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:
     """It would disturb whatever runs next."""
     value = another_swappiness()

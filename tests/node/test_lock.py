@@ -164,3 +164,18 @@ def test_a_lock_is_lent_only_by_the_process_that_has_it(tmp_path: Path, monkeypa
         monkeypatch.setenv(lock.LENT, str(os.getppid()))
         with pytest.raises(MachineHeld), lock.machine_held(tmp_path / "one"):
             pass
+
+
+def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stock would be measured on a machine that somebody has left changed. Once that journal is finished, all is well."""
+    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with lock.machine_held(tmp_path / "one"):
+        (tmp_path / "one" / "journal.jsonl").write_text("a run was killed here")
+    for folder in (tmp_path / "other", tmp_path / "machine"):
+        with pytest.raises(Refused, match=f"DEEPTWEAK_STATE_DIR={tmp_path / 'one'} python -m fixtures restore"), lock.machine_held(folder):
+            pass
+    with lock.machine_held(tmp_path / "one"):
+        (tmp_path / "one" / "journal.jsonl").unlink()
+    with lock.machine_held(tmp_path / "other"):
+        pass

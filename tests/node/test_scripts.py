@@ -199,3 +199,15 @@ def test_a_device_that_came_before_the_script_is_not_its_effect(fake: FakeRoot) 
     machine.tunables.refresh()
     fake.put("/sys/block/vdb/queue/read_ahead_kb", "128")
     assert machine.apply("x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")]).changed == {}
+
+
+def test_a_daemon_that_drops_every_mark_is_ended_too(fake: FakeRoot) -> None:
+    """Cleared environment, own session, no open file of ours: it is an orphan, and orphans of a script come to us."""
+    loop = f"while :; do echo 42 > {fake.machine().tunables.real(SWAPPINESS)}; sleep 0.01; done"
+    script = fake.script("apply", f"(cd /; exec env -i setsid bash -c '{loop}' </dev/null >/dev/null 2>&1 &)\nsleep 0.1")
+    machine = fake.machine()
+    machine.apply("x", [], [script, fake.script("apply_check", "true")])
+    notes = machine.restore().notes
+    assert any("left running by a script, was ended" in note for note in notes)
+    time.sleep(0.1)
+    assert fake.wrong() == {}
