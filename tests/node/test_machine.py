@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.display import restored_lines
 from fixtures.node.coupled import neighbours
 from fixtures.node.journal import Journal
+from fixtures.node.machine import Restored
 from fixtures.node.tunables import Tunables, alike
 from fixtures.terms import Refused, TweakRefused
 from tests import fake_root
@@ -124,12 +126,12 @@ def test_originals_come_back_and_what_others_changed_stays(
         fake.put(path, value)
     result = machine.restore()
     ours = {p: v for p, v in asked.items() if not alike(p, v, SETTINGS[p])}
-    theirs = {p: v for p, v in others.items() if p in ours and not alike(p, v, ours[p]) and not alike(p, v, SETTINGS[p])}
+    theirs = {p: v for p, v in others.items() if p in ours and not alike(p, v, ours[p])}
     made = {**SETTINGS, **CONFIG}
     untouched = {p: v for p, v in others.items() if p not in ours and not alike(p, v, made.get(p))}
     assert {p: found for p, (found, _) in result.left_alone.items()} == theirs
     assert {p: now for p, (_, now) in result.elsewhere.items()} == untouched
-    assert fake.wrong() == theirs | untouched
+    assert fake.wrong() == {p: v for p, v in theirs.items() if not alike(p, v, SETTINGS[p])} | untouched
     assert (result.stuck, fake.journal.exists()) == ({}, False)
 
 
@@ -467,6 +469,48 @@ def test_somebody_s_change_after_a_crash_during_recovery_stays(fake: FakeRoot, m
     fake.put(SWAPPINESS, "33")
     assert fake.machine().restore().left_alone == {SWAPPINESS: ("33", "10")}
     assert fake.wrong() == {SWAPPINESS: "33"}
+
+
+def test_a_value_that_somebody_put_back_while_ours_was_to_be_in_force_is_said(fake: FakeRoot) -> None:
+    """What was measured then was not what was asked for. After a restore that broke off it may as well have been ourselves."""
+    fake.machine().apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))
+    fake.put(SWAPPINESS, "60")
+    journal = fake.journal.read_bytes()
+    result = fake.machine().restore()
+    assert (result.left_alone, result.back) == ({SWAPPINESS: ("60", "10")}, {RATIO: ("5", "20")})
+    restoring = b'{"record":"restoring","effects":{"/proc/sys/vm/swappiness":["60","10"]},"left":{}}\n'
+    fake.journal.write_bytes(journal + restoring)
+    fake.journal.chmod(0o600)
+    assert fake.machine().restore().left_alone == {}
+    assert fake.wrong() == {}
+
+
+@pytest.mark.parametrize("text", [b"{", b"\x00" * 512, b'{"record":"begin","version":1,"before":{"/proc/sys/vm/swap'])
+def test_a_journal_without_a_whole_first_line_is_set_aside_and_said(fake: FakeRoot, text: bytes) -> None:
+    """Mostly nothing had been written then; but it may have been cut later, and then it is the last trace."""
+    fake.state.mkdir()
+    fake.journal.touch(mode=0o600)
+    fake.journal.write_bytes(text)
+    result = fake.machine().restore()
+    (torn,) = fake.state.iterdir()
+    assert torn.name.startswith("journal.torn-")
+    assert torn.read_bytes() == text
+    assert result.label == "unknown"
+    assert result.notes[0].startswith(f"{torn}: a journal whose first line cannot be read")
+    said = list(restored_lines(result))
+    assert "nothing was put back" in said[0]
+    assert said[1:] == [f"  {result.notes[0]}"]
+    fake.machine().apply("y", writes([(SWAPPINESS, "10")]))
+    assert fake.machine().restore().label == "y"
+    assert fake.wrong() == {}
+
+
+def test_an_empty_journal_goes(fake: FakeRoot) -> None:
+    """Its run died between making the file and writing to it."""
+    fake.state.mkdir()
+    fake.journal.touch(mode=0o600)
+    assert fake.machine().restore() == Restored()
+    assert not list(fake.state.iterdir())
 
 
 def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
