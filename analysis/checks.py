@@ -122,7 +122,9 @@ def _left_behind(run: Run) -> list[str]:
             continue
         before, restored = cell.applied.before, cell.applied.restored
         keys = [key for key in before if key in restored and not same_value(before[key], restored[key])]
-        keys += cell.applied.left_alone
         if keys:
             lines.append(f"{cell.id} did not put back {', '.join(sorted(keys))}: the cells that ran after it are in doubt.")
+        if cell.applied.left_alone:
+            changed = ", ".join(sorted(cell.applied.left_alone))
+            lines.append(f"{cell.id}: somebody else changed {changed} meanwhile: this cell and those after it are in doubt.")
     return lines

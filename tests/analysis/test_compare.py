@@ -380,7 +380,7 @@ def test_doubts_about_a_run_are_listed() -> None:
     lines = warnings_of(run, compare(run))
     assert lines[0].startswith("the run was interrupted")
     assert "did not put back vm.swappiness" in lines[1]
-    assert "did not put back /proc/sys/vm/swappiness" in lines[2]
+    assert "somebody else changed /proc/sys/vm/swappiness meanwhile" in lines[2]
     assert lines[-1] == "odd: isolates 10 of 12 CPUs"
 
 
