@@ -214,7 +214,7 @@ def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> Non
     lines = seen.decode().split("\r")
     assert process.returncode == 0
     assert [line for line in lines if f" left: idle x typed, block 1; in force: vm.swappiness={value}" in line]
-    assert [line for line in lines if "[3/3] idle x " in line]
+    assert [line for line in lines if line.lstrip().startswith("[3/3] ") and " left: idle x " in line]
     assert not [line for line in lines if "ms a step" in line]
 
 
