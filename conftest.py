@@ -10,8 +10,9 @@ import pytest
 from fixtures import host, plugin, saving
 from fixtures.display import Display, plan_lines
 from fixtures.node.signals import stop_like_ctrl_c
-from fixtures.plugin import DISPLAY, RUN, USAGE, cell_of
+from fixtures.plugin import DISPLAY, RUN, cell_of
 from fixtures.run import Options, Run, expected_s
+from fixtures.terms import USAGE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -105,11 +106,6 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     if report.outcome == "failed":
         return ("failed" if report.when == "call" else "error", "", "")
     return (report.outcome, "", "") if report.when == "call" or report.skipped else ("", "", "")
-
-
-def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Nothing to print; what was finished is saved."""
-    del excinfo
 
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
