@@ -6,13 +6,14 @@ TORCH = $(shell sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' pyproject.toml)
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 NAME ?= exp1
 
-.PHONY: bench test setup clean
+.PHONY: bench test setup browser cluster clean
 
 bench: setup
 	$(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
 
-test: setup
-	$(VENV)/bin/python -m pytest $(ARGS)
+# In two processes; with a path in ARGS, or as `$(VENV)/bin/python -m pytest`, in one.
+test: setup browser cluster
+	$(VENV)/bin/python -m tests.side_by_side $(ARGS)
 
 setup: $(VENV)/ready
 
@@ -26,6 +27,21 @@ $(VENV)/ready: pyproject.toml
 	then $(VENV)/bin/pip install --quiet --index-url $(TORCH_CPU_INDEX) $(TORCH); fi
 	$(VENV)/bin/pip install --quiet --editable '.[workloads,test]'
 	touch $@
+
+# Tests open the report in a browser. In CI, as root where there is apt-get, it is installed; elsewhere those tests are skipped without it.
+browser:
+	@for name in chromium google-chrome chromium-browser; do if command -v $$name >/dev/null; then exit 0; fi; done; \
+	if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
+	else echo "No Chromium: the tests that open the report in a browser are skipped (apt-get install chromium)." >&2; fi
+
+# Tests start a Kubernetes cluster of this machine: Debian's containerd, and Go programs that are built once (6 minutes on 2 cores).
+# In CI, as root where there is apt-get, what is missing is installed; elsewhere it is said, and those tests are skipped.
+cluster: setup
+	@if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! $(VENV)/bin/python -m tests.cluster.rig can 2>/dev/null; \
+	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    containerd runc containernetworking-plugins busybox-static iptables iproute2 openssl; fi
+	@if [ -n "$$KUBECONFIG" ]; then exit 0; fi; if $(VENV)/bin/python -m tests.cluster.rig can; then $(VENV)/bin/python -m tests.cluster.rig build; fi
 
 clean:
 	rm -rf $(VENV) .benchmarks

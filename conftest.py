@@ -7,32 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import host, plugin, saving
+from fixtures import command_line, host, plugin, saving, spread, targets, time_limit
 from fixtures.display import Display, plan_lines
 from fixtures.node.signals import stop_like_ctrl_c
 from fixtures.plugin import DISPLAY, RUN, cell_of
-from fixtures.run import Options, Run, expected_s
-from fixtures.terms import USAGE
+from fixtures.run import Run
+from fixtures.terms import USAGE, BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from _pytest.terminal import TerminalReporter
 
+    from analysis.ending import Keeper
+    from fixtures.terms import Cell
+
 BENCHMARKS = Path(__file__).parent / "benchmarks"
+MAIN_JOB = BENCHMARKS / "bench_kernel_tweaks.py"
+GATE: pytest.StashKey[Keeper] = pytest.StashKey()
 SUMMARY = pytest.StashKey[dict[str, Any]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What chooses the cells of a run; None is the study's own choice."""
-    group = parser.getgroup("deeptweak", "kernel tweaks x AI workloads")
-    group.addoption("--tweaks", metavar="NAMES", help="tweak sets: names, paths of Skyhook manifests, folders, or `all`")
-    group.addoption("--workloads", metavar="NAMES", help="workloads, or `all`; every tweak set then meets every one of them")
-    group.addoption("--blocks", type=int, metavar="N", help="replicates of every cell, in random order each")
-    group.addoption("--steps", type=int, metavar="N", help="measured steps of each cell")
-    group.addoption("--seed", type=int, default=1, metavar="N", help="order of the cells and samples of the workloads (default: 1)")
-    group.addoption("--plan", action="store_true", help="print the cells, the writes and the expected duration; touch nothing")
-    group.addoption("--resume", action="store_true", help="go on with an interrupted run of the same plan")
+    """What chooses the cells of a run."""
+    command_line.add_options(parser)
 
 
 def _named(config: pytest.Config, path: Path = BENCHMARKS) -> bool:
@@ -42,10 +40,10 @@ def _named(config: pytest.Config, path: Path = BENCHMARKS) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Benchmarks run only when named, those of the harness itself only one by one."""
+    """Benchmarks run only when named: the main job by its folder too, every other study by its own file."""
     if not collection_path.is_relative_to(BENCHMARKS):
         return None
-    wanted = collection_path if collection_path.name.startswith("bench_harness") else BENCHMARKS
+    wanted = collection_path if collection_path.is_file() and collection_path != MAIN_JOB else BENCHMARKS
     return None if _named(config, wanted) else True
 
 
@@ -53,10 +51,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_configure(config: pytest.Config) -> None:
     """Set up before pytest-benchmark reads its options."""
     config.pluginmanager.register(plugin, "deeptweak")
-    config.pluginmanager.register(Finish(), "deeptweak-finish")
+    if not spread.is_worker(config):
+        config.pluginmanager.register(Finish(), "deeptweak-finish")
     option = config.option
-    if _named(config) and (getattr(option, "numprocesses", None) or getattr(option, "dist", "no") != "no"):
-        pytest.exit("-n: this is one machine with one kernel, and its cells run one after the other. Leave -n out.", returncode=USAGE)
+    if _named(config):
+        _refuse_bad_target(config)
+        spread.configure(config)
     if _named(config) and option.benchmark_disable:
         pytest.exit("--benchmark-disable: nothing would be kept of what is measured. Leave it out.", returncode=USAGE)
     # The steps are the data that everything later is judged on; without them a saved run is a summary of itself.
@@ -67,14 +67,23 @@ def pytest_configure(config: pytest.Config) -> None:
         option.benchmark_quiet = True  # a row a cell, hundreds of columns wide, would bury the verdicts
 
 
+def _refuse_bad_target(config: pytest.Config) -> None:
+    # Said once here; from a session that has started it would come out twice.
+    try:
+        targets.make(config.option.target, config, Path())
+    except BadInput as error:
+        pytest.exit(str(error), returncode=USAGE)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Make this session's run; nothing is touched before its first cell."""
     config = session.config
     saving.prepare(config)
     folder = Path(str(getattr(config._benchmarksession.storage, "path", ".benchmarks")))  # type: ignore[attr-defined]  # noqa: SLF001
-    value = config.getoption
-    options = Options(value("tweaks"), value("workloads"), value("blocks"), value("steps"), value("seed"), value("resume"), folder)
-    config.stash[RUN] = Run(options)
+    try:
+        config.stash[RUN] = Run(command_line.options(config, folder), targets.make(config.option.target, config, folder))
+    except BadInput as error:
+        pytest.exit(str(error), returncode=USAGE)
     config.stash[DISPLAY] = Display(config.pluginmanager.get_plugin("terminalreporter"))
 
 
@@ -82,9 +91,35 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Know how many cells there are."""
     cells = [cell for item in session.items if (cell := cell_of(item))]
     session.config.stash[DISPLAY].expect(cells)
-    session.config.stash[RUN].cells = {cell.id: cell for cell in cells}  # without those that -k and the like have left out
-    if cells:
-        stop_like_ctrl_c()
+    run = session.config.stash[RUN]
+    run.choose(cells)  # without those that -k and the like have left out
+    if not cells:
+        return
+    stop_like_ctrl_c()
+    if not session.config.option.plan:
+        _keep_to_the_time(session.config, run, cells)
+    gate = session.config.getoption("gate")
+    if gate:
+        _read_gate(session.config, gate, cells)
+
+
+def _keep_to_the_time(config: pytest.Config, run: Run, cells: Sequence[Cell]) -> None:
+    option = config.option
+    if option.time_limit and not spread.is_worker(config):
+        try:
+            time_limit.check(run, cells, option.time_limit, getattr(option, "numprocesses", None) or 1)
+        except BadInput as error:
+            pytest.exit(str(error), returncode=USAGE)
+
+
+def _read_gate(config: pytest.Config, gate: str, cells: Sequence[Cell]) -> None:
+    from analysis.ending import keeper  # noqa: PLC0415
+    from analysis.terms import Refused  # noqa: PLC0415
+
+    try:
+        config.stash[GATE] = keeper(gate, {cell.workload for cell in cells}, {cell.tweakset for cell in cells})
+    except Refused as error:
+        pytest.exit(f"--gate: {error}", returncode=USAGE)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -93,9 +128,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not session.config.getoption("plan"):
         return None
     run, cells = session.config.stash[RUN], [cell for item in session.items if (cell := cell_of(item))]
-    measurable = [cell for cell in cells if not run.plan_of(cell.tweakset).cannot]
-    for line in plan_lines(run, cells, expected_s(measurable)):
+    for line in plan_lines(run, cells):
         print(line)
+    _keep_to_the_time(session.config, run, cells)
     return True
 
 
@@ -110,8 +145,10 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
     """Add what a reader must know to judge a kernel benchmark."""
-    if _named(config):  # asked for before the first cell too, by --benchmark-compare
-        machine_info["deeptweak"] = host.facts()
+    if not _named(config):
+        return
+    run = config.stash.get(RUN, None)  # --benchmark-compare asks before there is one
+    machine_info["deeptweak"] = spread.common(run.nodes) if run and run.nodes else run.target.facts() if run else host.facts()
 
 
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: list[Any], output_json: dict[str, Any]) -> None:
@@ -127,7 +164,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     run = session.config.stash.get(RUN, None)
     if run is None or not run.records:
         return (yield)
-    run.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED or len(run.records) < len(run.cells)
+    run.interrupted |= exitstatus == pytest.ExitCode.INTERRUPTED or len(run.records) < len(run.cells) or run.unasked
     run.close()
     try:
         return (yield)
@@ -155,17 +192,16 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.C
     if output is None:
         return
     # Only a session that ran benchmarks needs the read side.
-    from analysis.compare import compare  # noqa: PLC0415
-    from analysis.load import from_json  # noqa: PLC0415
-    from analysis.table import render_table  # noqa: PLC0415
+    from analysis.ending import ending  # noqa: PLC0415
     from analysis.terms import Refused  # noqa: PLC0415
 
     try:
-        run = from_json(output, "this run")
-        terminalreporter.write_line(render_table(compare(run), run, color=terminalreporter.hasmarkup))
+        text, status = ending(output, config.stash.get(GATE, None), color=terminalreporter.hasmarkup)
     except Refused as error:
-        terminalreporter.write_line(f"No table: {error}")
-        if terminalreporter._session:  # noqa: SLF001 its only place
-            terminalreporter._session.exitstatus = USAGE  # noqa: SLF001 a run without verdicts is no success
+        text, status = f"No verdict: {error}", USAGE  # a run without verdicts is no success
+    terminalreporter.write_line(text)
+    session = terminalreporter._session  # noqa: SLF001 its only place
+    if session and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = status
     for line in saving.closing_lines(config.stash[RUN], config):
         terminalreporter.write_line(line)

@@ -1,89 +1,110 @@
-"""`python -m analysis`: what saved runs say, on a terminal or as JSON."""
+"""`python -m analysis`: what saved runs say. Each file of `commands/` is a command; only the one that is asked for is imported."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import shlex
 import sys
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import traceback
+from importlib import import_module
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Protocol, cast
 
-from .checks import warnings_of
-from .compare import compare
-from .load import load
+from .opening import reason_of
+from .plain import one_line
+from .streams import complain, mend, say, silence
 from .terms import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .terms import Comparison, Run
-
 USAGE_ERROR = 2
-COMPARE_EXAMPLE = """\
-example:
-  pytest benchmarks/ --benchmark-save=exp1
-  python -m analysis compare .benchmarks/*/0001_exp1.json
-  python -m analysis compare .benchmarks/*/0001_exp1.json --baseline thp-never --json
+PAGE = 100  # columns
+TRACEBACK = "DEEPTWEAK_TRACEBACK"
+COMMANDS = sorted(path.stem for path in Path(__file__).with_name("commands").glob("*.py") if not path.stem.startswith("_"))
 
-Exit code 0: compared, whatever was found. 2: bad usage, or the file cannot be used.
-"""
+
+class Command(Protocol):
+    """What a file of `commands/` holds: the docstring is its description, `HELP` its line in the list, `EXAMPLE` ends its help."""
+
+    __doc__: str | None
+    HELP: str
+    EXAMPLE: str
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add what can be asked; `--json` is there already."""
+
+    def run(self, asked: argparse.Namespace) -> int:
+        """Print what was found and answer the exit code. Raises: Refused, for what cannot be done."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and answer its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m analysis", description="What saved runs say.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = commands.add_parser(
-        "compare",
-        help="tweak sets of one saved run against its baseline",
-        description="Compare the tweak sets of one saved run with its baseline: effect, 95 %% interval, verdict.",
-        epilog=COMPARE_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.add_argument("run", metavar="RUN.json", help="a file saved by `pytest benchmarks/ --benchmark-save=NAME`")
-    command.add_argument("--baseline", default="stock", metavar="TWEAKSET", help="compare with this tweak set (default: %(default)s)")
-    command.add_argument("--json", action="store_true", help="write JSON instead of a table")
-    asked = parser.parse_args(arguments)
-    # A terminal that cannot show a character gets a question mark in its place, not a traceback.
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    """Run one command and answer its exit code.
+
+    Only a command itself answers 1: Python's own 1 for a crash would read as the gate's regression.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    mend()
     try:
-        run = load(asked.run)
-        comparisons = compare(run, asked.baseline)
-        print(as_json(comparisons, run) if asked.json else _table(comparisons, run), end="", flush=True)
+        code = _run(given)
+    except BrokenPipeError:  # the reader (head, less) has seen enough
+        silence(sys.stdout)
+        code = 0
     except Refused as error:
-        return _refused(str(error))
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        return _refused(f"{asked.run}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.")
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough; keep the interpreter from complaining again when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+        code = _failed(error)
+    except OSError as error:
+        what = one_line(error.filename) if error.filename else "the answer cannot be written"
+        code = _failed(f"{what}: {reason_of(error)}.")
+    except Exception as error:  # noqa: BLE001  # whatever it is, it is no finding and must not look like one
+        code = _failed(_fault(given, error))
+    reason = say()
+    return code if reason is None else code or _failed(f"standard output cannot be written: {reason}.")
 
 
-def _refused(what: str) -> int:
-    print("error:", " ".join(what.splitlines()), file=sys.stderr)
+def _run(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m analysis", description="What saved runs say.")
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    wanted = [name for name in COMMANDS if given and _said(name) == given[0]]
+    for name in wanted or COMMANDS:
+        command = cast("Command", import_module(f"analysis.commands.{name}"))
+        one = parsers.add_parser(
+            _said(name),
+            help=command.HELP,
+            description=_page(command.__doc__ or ""),
+            epilog=_page(command.EXAMPLE),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.arguments(one)
+        one.add_argument("--json", action="store_true", help="write JSON instead of text")
+        one.set_defaults(command=command)
+    asked = parser.parse_args(given)
+    return cast("Command", asked.command).run(asked)
+
+
+def _failed(what: object) -> int:
+    complain(what)
     return USAGE_ERROR
 
 
-def _table(comparisons: Sequence[Comparison], run: Run) -> str:
-    from .table import render_table, wants_color  # noqa: PLC0415  # --json has no need of rich
+def _fault(given: Sequence[str], error: Exception) -> str:
+    """Say in one line where a command broke and on what; the traceback is for whoever mends it."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(where.filename).name}:{where.lineno}"
+    words = one_line(shlex.join(given), 300)
+    return f"{words}: {type(error).__name__}: {error} ({place}); a fault of DeepTweak and no finding. {TRACEBACK}=1 shows where."
 
-    return render_table(comparisons, run, color=wants_color(sys.stdout))
+
+def _page(text: str) -> str:
+    """Break prose at 100 columns; what is indented is typed or copied as it stands."""
+    return "\n".join(line if line.startswith(" ") else fill(line, PAGE) for line in text.splitlines())
 
 
-def as_json(comparisons: Sequence[Comparison], run: Run) -> str:
-    """Write comparisons for programs: gains are fractions, above 0 is better (see `terms.Effect`)."""
-    said = {
-        "run_id": run.run_id,
-        "origin": run.origin,
-        "warnings": warnings_of(run, comparisons),
-        "comparisons": [asdict(one) for one in comparisons],
-    }
-    return json.dumps(said, indent=2, allow_nan=False) + "\n"
+def _said(name: str) -> str:
+    return name.rstrip("_")  # `import` is a word of Python's own
 
 
 if __name__ == "__main__":

@@ -72,10 +72,9 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
     boots = set()
     for pair in pairs:
         for arm, cell in zip(arms, pair, strict=True):
-            if arm.scripts and cell.applied and cell.applied.side_effects:
-                return False
-            already = cell.applied.already_in_force if cell.applied else frozenset()
-            if any(one.kind == "sysctl" and one.key not in already for one in arm.requested):
+            if cell.applied is None or (arm.scripts and cell.applied.side_effects):
+                return False  # without a record of what was applied, nobody knows what was touched
+            if any(one.kind == "sysctl" and one.key not in cell.applied.already_in_force for one in arm.requested):
                 return False
             boots.add(cell.boot_id)
         if pair[0].limits != pair[1].limits:
@@ -85,22 +84,62 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
 
 def different_data(baseline: Cell, candidate: Cell) -> str | None:
     """Say how the work of two cells differs, None where they did the same: only then does their ratio speak of the machine."""
-    if baseline.steps is None or candidate.steps is None:
-        raise ValueError("only measured cells have data to compare")
     for fact in SAME_WORK:
         if baseline.facts.get(fact) != candidate.facts.get(fact):
             return f"the arms differ in {fact}"
+    if baseline.steps is None or candidate.steps is None or not (baseline.applied and candidate.applied):
+        return None  # other tools do not say which samples they worked on; how many is what fitted into their time
     for column in ("warmup", "samples", "tokens"):
         if getattr(baseline.steps, column) != getattr(candidate.steps, column):
             return f"the arms differ in {column} a step" if column != "warmup" else "the arms differ in their warm-up steps"
     return None
 
 
+def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
+    """Check that cells which are no pairs did work of one kind: on the same device, with as many samples and warm-up steps each.
+
+    Raises: NotComparable.
+    """
+    kinds = {_kind(cell) for cell in (*baseline, *candidate)}
+    if len(kinds) > 1:
+        raise NotComparable(f"the cells did not do the same work: {'; '.join(sorted(kinds))}.")
+
+
+def _kind(cell: Cell) -> str:
+    device = f"on {cell.facts.get('device', 'an unknown device')}"
+    if cell.steps is None or cell.applied is None:
+        return device  # how many steps fitted into its time is no difference in the work: see `different_data`
+    return f"{device} {len(cell.steps.samples)} steps of {sum(cell.steps.samples)} samples, {cell.steps.warmup} to warm up"
+
+
+def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | None:
+    """Say how the machines of two arms differ in what a tweak cannot change, None where they are alike as far as the files say."""
+    seen: dict[str, set[str]] = {}
+    for run in (*baseline, *candidate):
+        for name, value in hardware(run).items():
+            seen.setdefault(name, set()).add(value)
+    differing = [f"{name} {' against '.join(sorted(values))}" for name, values in seen.items() if len(values) > 1]
+    return f"other hardware: {'; '.join(differing)}." if differing else None
+
+
+def hardware(run: Run) -> dict[str, str]:
+    """What a run says of its machine that no tweak can change; what it does not say is absent."""
+    facts = {name: str(run.machine[name]) for name in ("cpu_model", "cpu_count") if run.machine.get(name)}
+    memory = run.machine.get("mem_total_bytes")
+    if isinstance(memory, int | float):
+        # Kernels keep some for themselves, each version a little more or less.
+        facts["memory_gib"] = f"{memory / 2**30:.0f}"
+    gpus = run.machine.get("gpus")
+    if isinstance(gpus, list | tuple):
+        facts["gpus"] = ", ".join(sorted(str(gpu.get("name")) if isinstance(gpu, dict) else str(gpu) for gpu in gpus))
+    return facts
+
+
 def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     """Collect what casts doubt on a run as a whole, one line each: what the reader noticed, then what the run says of itself."""
     lines = list(run.warnings)
     if run.interrupted:
-        lines.append("the run was interrupted: later blocks are missing (`pytest benchmarks/ --resume` finishes it).")
+        lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
     lines += _left_behind(run)
     for comparison in comparisons:
         effect = comparison.primary
@@ -110,8 +149,15 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
                 f"{comparison.baseline} by {percent(effect.gain)} (p {probability(effect.p)}, not adjusted). "
                 "One such check in 20 does so by chance; otherwise the machine was not quiet: trust this workload's verdicts less."
             )
-    lines += [f"{name}: {warning}" for name, tweakset in run.tweaksets.items() for warning in tweakset.warnings]
+    lines += [f"{name}: {warning}" for name, tweakset in run.tweaksets.items() for warning in tweakset.warnings if _own(run, name, warning)]
     return lines
+
+
+def _own(run: Run, name: str, warning: str) -> bool:
+    """Whether a warning is this tweak set's own: what one that was taken apart has wrong in it, most of its points have too."""
+    point = run.design.points.get(name)
+    whole = run.tweaksets.get(point.tweakset) if point is not None and point.tweakset != name else None
+    return whole is None or warning not in whole.warnings
 
 
 def _left_behind(run: Run) -> list[str]:

@@ -1,158 +1,209 @@
-"""Tweak sets against a baseline inside one saved run: pair the blocks, take the effect, adjust for how many were asked, judge."""
+"""Tweak sets against a baseline, inside one saved run or across several: pair, take the effect, adjust for how many were asked, judge."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .checks import different_data, must_be_in_force, must_not_contradict, same_machine
-from .effect import ALPHA, detectable_gain, holm, paired_effect
-from .terms import Comparison, Metric, NotComparable, UnknownName
-from .verdict import inside_margin, judge
-from .wording import listed, unsigned
+from .arms import Arm, met, must_have, no_copies, same_runs, side, studies
+from .between import must_match, primary_of, run_notes
+from .checks import must_be_in_force, must_be_same_work, must_not_contradict, same_machine
+from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
+from .reading import metric_named, reader
+from .stats.adjust import ADJUSTMENTS
+from .stats.effect import ALPHA, LARGEST_LOG, detectable_errors
+from .switched.expand import expanded
+from .switched.inside import inside, inside_notes, outlasting, outlasts
+from .terms import Comparison, Metric, NotComparable, Refused, UnknownName
+from .verdict import ONE_RUN, inside_margin, judge
+from .wording import unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
-    from .terms import Cell, Effect, Run, Study, TweakSet
+    from .arms import Place, Side
+    from .pairing import Pairing
+    from .reading import Reader
+    from .terms import Cell, Effect, Run, TweakSet
 
-MINIMUM_PAIRS = 3
-COMFORTABLE_PAIRS = 5
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
-STEP_TIME_P10 = Metric("step_time_p10_s", "lower")
-
-Arm = dict[int, "Cell"]
+# The low quantile of step time beside it: the first of these that the cells have (other tools' files keep no steps).
+STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lower"))
 
 
 @dataclass(frozen=True, slots=True)
-class Pairing:
-    """The blocks both arms have, in order, and why the others are left out: reason → blocks."""
+class Options:
+    """How contrasts are made and read together.
 
-    pairs: tuple[tuple[Cell, Cell], ...]
-    left_out: Mapping[str, list[int]]
-
-
-def compare(run: Run, baseline: str = "stock") -> list[Comparison]:
-    """Compare every tweak set of the run with the baseline, under each workload of each study.
-
-    The family of Holm's adjustment is one study: all its contrasts in their declared primary metrics, stock-again among them.
-
-    Raises: UnknownName, if the run has no such baseline.
+    `adjustment` is one of `stats.adjust.ADJUSTMENTS`: holm for declared contrasts, bh for a screen. `relative_to` is a tweak set that every
+    run has: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep only these; empty keeps all. `metrics`
+    are names of further metrics to take the effect in.
     """
-    if baseline not in run.tweaksets:
-        raise UnknownName(f"{run.origin}: no tweak set {baseline!r} to compare with; it has {', '.join(sorted(run.tweaksets))}.")
-    return [comparison for study in run.studies.values() for comparison in _compare_study(run, study, baseline)]
+
+    adjustment: str = "holm"
+    metrics: tuple[str, ...] = ()
+    relative_to: str | None = None
+    tweaksets: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
 
 
-def _compare_study(run: Run, study: Study, baseline: str) -> list[Comparison]:
-    arms: dict[str, dict[str, Arm]] = {}
-    for cell in run.cells:
-        if cell.study == study.name:
-            arms.setdefault(cell.workload, {}).setdefault(cell.tweakset, {})[cell.block] = cell
-    drafts = [
-        _contrast(run, _draft(run, study, workload, (baseline, tweakset)), arms[workload])
-        for workload in run.workloads
-        if workload in arms
-        for tweakset in sorted(run.tweaksets, key=lambda name: name not in {"stock", "stock-again"})  # the A/A first
-        if tweakset != baseline and tweakset in arms[workload]
-    ]
-    family = [index for index, draft in enumerate(drafts) if draft.primary is not None]
-    adjusted = holm([draft.primary.p for draft in drafts if draft.primary is not None])
-    for index, p_holm in zip(family, adjusted, strict=True):
-        drafts[index] = _judged(drafts[index], p_holm, len(family))
+def compare(run: Run, baseline: str | None = None, options: Options = Options()) -> list[Comparison]:
+    """Compare every tweak set of one run with the baseline, under each workload of each study.
+
+    The family of the adjustment is one study: all its contrasts in their declared primary metrics, stock-again among them.
+
+    Raises: UnknownName, if the run has no such baseline or tweak set.
+    """
+    name = run.baseline if baseline is None else baseline
+    if name not in run.tweaksets:
+        raise UnknownName(f"{run.origin}: no tweak set {name!r} to compare with; it has {', '.join(sorted(run.tweaksets))}.")
+    return compare_arms(Arm(run.origin, (run,), name), [Arm(run.origin, (run,))], options)
+
+
+def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Options()) -> list[Comparison]:
+    """Compare each candidate with the base. Where a side names no tweak set, each is compared with its like.
+
+    Raises: Refused, where the arms have no workload in common. UnknownName, where a run lacks a tweak set that `options` names.
+    """
+    base, *candidates = (replace(arm, runs=tuple(map(expanded, arm.runs))) for arm in (base, *candidates))
+    for run in [run for arm in (base, *candidates) for run in arm.runs]:
+        must_have(run, "tweak set", (*options.tweaksets, *filter(None, [options.relative_to])), run.tweaksets)
+        must_have(run, "workload", options.workloads, run.workloads)
+    if base.tweakset is None and any(same_runs(base, one) and one.tweakset is None for one in candidates):
+        raise Refused(f"{base.label} is compared with itself: name two of its tweak sets, {base.label}:TWEAKSET.")
+    no_copies([run for arm in (base, *candidates) for run in arm.runs])
+    drafts = [draft for name in studies([base]) for draft in _study(base, candidates, name, options)]
+    if not drafts and not any(same_runs(base, other) for other in candidates):
+        raise Refused(f"{base.label} has no workload and tweak set in common with {', '.join(arm.label for arm in candidates)}.")
     return drafts
 
 
-def _draft(run: Run, study: Study, workload: str, arms: tuple[str, str]) -> Comparison:
-    return Comparison(
-        study=study.name,
-        workload=workload,
-        baseline=arms[0],
-        tweakset=arms[1],
-        verdict="not comparable",
-        reason="",
-        blocks=study.blocks,
-        margin=study.margin,
-        primary_metric=run.workloads[workload].primary or study.primary,
+def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -> list[Comparison]:
+    drafts, shown = [], []
+    for candidate in candidates:
+        for draft, sides in _drafts(base, candidate, study, options):
+            drafts.append(_contrast(draft, sides, (base, candidate), options))
+            shown.append(_wanted(draft, candidate, options))
+    family = [index for index, draft in enumerate(drafts) if draft.primary is not None]
+    adjusted = ADJUSTMENTS[options.adjustment]([draft.primary.p for draft in drafts if draft.primary is not None])
+    for index, p_adjusted in zip(family, adjusted, strict=True):
+        drafts[index] = _judged(drafts[index], p_adjusted, len(family))
+    return [draft for draft, picked in zip(drafts, shown, strict=True) if picked]
+
+
+def _wanted(draft: Comparison, candidate: Arm, options: Options) -> bool:
+    """Whether a contrast was asked to be shown. The study's others count in the adjustment all the same: picking one is no new study."""
+    return (
+        candidate.tweakset in {None, draft.tweakset}
+        and (not options.tweaksets or draft.tweakset in options.tweaksets)
+        and (not options.workloads or draft.workload in options.workloads)
     )
 
 
-def _contrast(run: Run, draft: Comparison, arms: Mapping[str, Arm]) -> Comparison:
+def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
+    """Answer every contrast of one study that is asked for, not yet computed, with its two sides."""
+    base_met, candidate_met = met(base, study), met(candidate, study)
+    inside = same_runs(base, candidate)
+    for workload, names in candidate_met.items():
+        if workload not in base_met:
+            continue
+        for name in [candidate.tweakset] if candidate.tweakset and not inside else names:
+            against = base.tweakset or name
+            other = side(candidate, study, workload, name)
+            skip = (inside and name == against) or name == options.relative_to
+            if other is None or skip or (against not in base_met[workload] and not inside):
+                continue
+            declared = next(run for run in base.runs if study in run.studies)
+            draft = Comparison(
+                study=study,
+                workload=workload,
+                baseline=against,
+                tweakset=name,
+                verdict="not comparable",
+                reason="",
+                blocks=declared.studies[study].blocks,
+                margin=declared.studies[study].margin,
+                primary_metric=primary_of(declared, study, workload),
+                adjustment=options.adjustment,
+                relative_to=options.relative_to,
+                baseline_run=base.label.removesuffix(f":{base.tweakset}"),
+                candidate_run=candidate.label.removesuffix(f":{candidate.tweakset}"),
+            )
+            yield draft, (side(base, study, workload, against), other)
+
+
+def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], options: Options) -> Comparison:
     """Take the effects of one contrast, not yet judged; or say why it is not comparable."""
-    pairing = _pair(arms.get(draft.baseline, {}), arms[draft.tweakset])
-    draft = replace(draft, pairs=len(pairing.pairs))
-    base, candidate = run.tweaksets[draft.baseline], run.tweaksets[draft.tweakset]
-    base_cells, candidate_cells = [pair[0] for pair in pairing.pairs], [pair[1] for pair in pairing.pairs]
+    base, candidate = sides
+    if base is None:
+        return replace(draft, reason=f"{draft.baseline} was not run under {draft.workload}.")
+    read = reader(arms, draft, options.relative_to)
     try:
-        _enough(draft, pairing)
-        must_be_in_force(base, base_cells)
-        must_be_in_force(candidate, candidate_cells)
-        must_not_contradict([*base_cells, *candidate_cells])
-        primary = _effect(draft.primary_metric, pairing, draft.margin)
+        must_match(draft, arms)
+        read.must_hold()
+        pairing = pair(base, candidate, controlled=options.relative_to is not None)
+        draft = replace(draft, pairs=pairing.units, failed=_failed(base, candidate))
+        if pairing.by_run:
+            draft = replace(draft, blocks=len(base.runs | candidate.runs))
+        draft = inside(draft, pairing)
+        alone = _single(pairing, arms)
+        if alone is not None:
+            return _undecidable(draft, alone, read, arms)
+        enough(pairing, draft.blocks)
+        for one, cells in zip((base, candidate), pairing.cells, strict=True):
+            must_be_in_force(one.tweakset, cells)
+        must_not_contradict([*pairing.cells[0], *pairing.cells[1]])
+        if pairing.samples is not None:
+            must_be_same_work(*pairing.cells)
+        primary = effect_of(draft.primary_metric, pairing, draft.margin, read)
     except NotComparable as reason:
         return replace(draft, reason=str(reason))
-    draft = replace(
-        draft,
-        primary=primary,
-        second=_second(draft.primary_metric, pairing, draft.margin),
-        untouched=same_machine((base, candidate), pairing.pairs),
-    )
-    return replace(draft, notes=(*_in_force_notes(draft, candidate, candidate_cells), *_pair_notes(pairing)))
+    second = _first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read)
+    others = [_first_effect((metric_named(name),), draft, pairing, read) for name in options.metrics]
+    untouched = base.runs == candidate.runs and same_machine((base.tweakset, candidate.tweakset), list(zip(*pairing.cells, strict=True)))
+    draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
+    notes = pair_notes(pairing if options.relative_to is None else replace(pairing, caveat=None))
+    notes += run_notes(draft, arms, (base, candidate), read)
+    notes += inside_notes(draft, pairing, read)
+    return replace(draft, notes=(*_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
 
 
-def _pair(base: Arm, candidate: Arm) -> Pairing:
-    pairs, left_out = [], dict[str, list[int]]()
-    for block in sorted(base.keys() | candidate.keys()):
-        one, other = base.get(block), candidate.get(block)
-        reason = _unusable(one, "baseline ") or _unusable(other, "")
-        if not reason and one and other:
-            reason = different_data(one, other)
-            if not reason:
-                pairs.append((one, other))
-        if reason:
-            left_out.setdefault(reason, []).append(block)
-    return Pairing(tuple(pairs), left_out)
+def _failed(*sides: Side) -> int:
+    return sum(cell.outcome == "failed" for one in sides for cell in one.cells.values())
 
 
-def _unusable(cell: Cell | None, whose: str) -> str | None:
-    if cell is None:
-        return f"{whose}not run"
-    return None if cell.outcome == "measured" else f"{whose}{cell.outcome}: {cell.reason}"
+Units = tuple[Sequence[tuple["Place", "Cell"]], Sequence[tuple["Place", "Cell"]]]
 
 
-def _enough(draft: Comparison, pairing: Pairing) -> None:
-    if len(pairing.pairs) >= MINIMUM_PAIRS:
-        return
-    if not pairing.pairs and len(pairing.left_out) == 1:
-        # One and the same reason everywhere needs no counting: the tweak set cannot be had on this machine.
-        (reason,) = pairing.left_out
-        raise NotComparable(f"{reason.rstrip('.')}.")
-    why = "; ".join(f"{listed(blocks)} {reason.rstrip('.')}" for reason, blocks in pairing.left_out.items())
-    count = (
-        f"{len(pairing.pairs)} complete pair{'s' if len(pairing.pairs) != 1 else ''} of {draft.blocks}, at least {MINIMUM_PAIRS} are needed"
-    )
-    raise NotComparable(f"{count}{f' ({why})' if why else ''}.")
+def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> Units | None:
+    """Find the only two units of a contrast: one run an arm, or the one cell an arm that formats without blocks have."""
+    if pairing.samples is not None and all(len(arm) == 1 for arm in pairing.samples):
+        return pairing.samples[0][0], pairing.samples[1][0]
+    if len(pairing.pairs) == 1 and not any(run.replicated for arm in arms for run in arm.runs):
+        return [pairing.pairs[0][0]], [pairing.pairs[0][1]]
+    return None
 
 
-def _effect(metric: Metric, pairing: Pairing, margin: float) -> Effect:
-    columns: list[list[float]] = [[], []]
-    for pair in pairing.pairs:
-        for column, cell in zip(columns, pair, strict=True):
-            value = cell.metrics.get(metric.name)
-            if value is None:
-                raise NotComparable(f"{cell.id} has no {metric.name}; it has {', '.join(sorted(cell.metrics))}.")
-            if value <= 0:
-                raise NotComparable(f"{cell.id} has {metric.name} = {value:g}: no ratio can be taken.")
-            column.append(value)
-    return paired_effect(metric, columns[0], columns[1], margin)
+def _undecidable(draft: Comparison, alone: Units, read: Reader, arms: tuple[Arm, Arm]) -> Comparison:
+    """Describe what has no replicates: the ratio that was seen, and no verdict."""
+    base, candidate = (unit_value(draft.primary_metric, unit, read) for unit in alone)
+    ratio = candidate / base if draft.primary_metric.better == "higher" else base / candidate
+    draft = replace(draft, observed=ratio - 1, observed_baseline=base)
+    if any(run.replicated for arm in arms for run in arm.runs):
+        return replace(draft, reason=ONE_RUN_AN_ARM)
+    return replace(draft, verdict="inconclusive", reason=ONE_RUN)
 
 
-def _second(primary: Metric, pairing: Pairing, margin: float) -> Effect | None:
-    """The other summary: a throughput beside a quantile of step time, and the other way round."""
-    try:
-        return _effect(STEP_TIME_P10 if primary.name.startswith("throughput") else THROUGHPUT, pairing, margin)
-    except NotComparable:
-        return None
+def _first_effect(metrics: Sequence[Metric], draft: Comparison, pairing: Pairing, read: Reader) -> Effect | None:
+    """Take the effect in the first of some metrics that the cells have."""
+    for metric in metrics:
+        try:
+            return effect_of(metric, pairing, draft.margin, read)
+        except NotComparable:
+            continue
+    return None
 
 
 def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -> list[str]:
@@ -165,18 +216,15 @@ def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -
     return [f"in force before it was applied, so not part of the effect: {', '.join(sorted(keys))}."] if keys else []
 
 
-def _pair_notes(pairing: Pairing) -> list[str]:
-    few = len(pairing.pairs) < COMFORTABLE_PAIRS
-    notes = [f"{len(pairing.pairs)} pairs only: with fewer than {COMFORTABLE_PAIRS} one odd block can decide."] if few else []
-    return notes + [f"{listed(blocks)} left out: {reason.rstrip('.')}." for reason, blocks in pairing.left_out.items()]
-
-
-def _judged(draft: Comparison, p_holm: float, family: int) -> Comparison:
+def _judged(draft: Comparison, p_adjusted: float, family: int) -> Comparison:
     effect = draft.primary
     if effect is None:
         raise ValueError("only a contrast with an effect can be judged")
-    draft = replace(draft, p_holm=p_holm, family=family, mde=detectable_gain(effect.log_sd, effect.pairs, ALPHA / family))
-    verdict, reason = judge(draft, effect, p_holm)
+    errors = detectable_errors(effect.df, ALPHA / family)
+    draft = replace(draft, p_adjusted=p_adjusted, family=family, mde=math.expm1(min(errors * effect.log_se, LARGEST_LOG)))
+    if outlasts(draft):
+        return replace(draft, verdict="inconclusive", reason=outlasting(draft))
+    verdict, reason = judge(draft, effect, p_adjusted)
     notes = draft.notes
     if verdict in {"improved", "regressed"} and inside_margin(effect, draft.margin):
         notes = (*notes, f"smaller than the margin of {unsigned(draft.margin)}: real, but perhaps not worth having.")

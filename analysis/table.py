@@ -7,34 +7,45 @@ stands in a numbered line below.
 from __future__ import annotations
 
 import os
-from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from .checks import warnings_of
-from .wording import number, probability, size, unsigned
+from .printing import WIDTH, hanging, in_lines, on_page, unit_of
+from .switched.inside import outlasts
+from .wording import number, place_of, probability, size, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
 
+    from rich.console import RenderableType
+
     from .terms import Comparison, Effect, Metric, Run
 
-WIDTH = 100
+TOGETHER = 2  # more workloads than this with one row each share a table
+HEADLINES = 3  # runs named one by one
+SHORT = {"holm": "Holm", "hochberg": "Hochb", "bonferroni": "Bonf", "bh": "BH", "by": "BY"}
 NAME_WIDTH = 25  # longer names fold
 EFFECT_WIDTH = len("+12.3 [-10.0, 14.6]")
 STYLES = {"improved": "bold green", "regressed": "bold red", "equivalent": "green", "inconclusive": "yellow", "not comparable": "dim"}
 MACHINE = {"kernel_release": "Linux {}", "cpu_model": "{}", "cpu_count": "{} CPUs"}
 LABELS = {
-    "throughput_samples_per_s": ("throughput", "{:.4g} samples/s"),
-    "throughput_tokens_per_s": ("token throughput", "{:.4g} tokens/s"),
-    "step_time_p10_s": ("p10 step", "p10 step {:.4g} s"),
-    "step_time_median_s": ("median step", "median step {:.4g} s"),
-    "step_time_mean_s": ("mean step", "mean step {:.4g} s"),
-    "cpu_s_per_step": ("CPU a step", "{:.4g} CPU s a step"),
+    "throughput_samples_per_s": ("throughput", "{} samples/s"),
+    "throughput_tokens_per_s": ("token throughput", "{} tokens/s"),
+    "step_time_p10_s": ("p10 step", "p10 step {}"),
+    "step_time_q1_s": ("q1 step", "lower quartile of step time {}"),
+    "step_time_min_s": ("min step", "shortest step {}"),
+    "step_time_median_s": ("median step", "median step {}"),
+    "step_time_mean_s": ("mean step", "mean step {}"),
+    "cpu_s_per_step": ("CPU a step", "{} CPU s a step"),
+    "au_whole_percent": ("AU, whole epoch", "AU {} %"),
+    "au_steady_percent": ("AU, steady", "AU without the first step {} %"),
+    "samples_per_s_whole": ("whole epoch", "{} samples/s over the whole epoch"),
+    "mb_per_s_read": ("read", "{} MiB/s read"),
 }
 
 
@@ -43,47 +54,31 @@ def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool
     return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
-def render_table(comparisons: Sequence[Comparison], run: Run, width: int = WIDTH, *, color: bool = False) -> str:
-    """Write the comparisons of one run as text, no line longer than `width`."""
-    out = StringIO()
-    console = Console(
-        file=out,
-        width=width,
-        height=WIDTH,  # with both given, rich asks neither COLUMNS nor TERM
-        color_system="standard" if color else None,
-        force_terminal=color,
-        no_color=not color,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
+def render_table(comparisons: Sequence[Comparison], runs: Sequence[Run], width: int = WIDTH, *, color: bool = False) -> str:
+    """Write comparisons as text, no line longer than `width`. `runs` are those they were made of, the baseline's first."""
+    parts: list[RenderableType] = []
     footnotes = _Footnotes()
-    name_width = min(NAME_WIDTH, max((len(one.tweakset) for one in comparisons), default=0))
-    console.print(Text(_headline(run), "bold" if color else ""))
+    names = row_names(comparisons)
+    name_width = min(NAME_WIDTH, max(map(len, names.values()), default=0))
+    parts.append(Text(headline(runs), "bold" if color else ""))
     for study in dict.fromkeys(one.study for one in comparisons):
-        console.print(Text(f"{study}: {run.studies[study].question}"))
+        parts.append(Text(f"{study}: {next(run.studies[study].question for run in runs if study in run.studies)}"))
         rows = [one for one in comparisons if one.study == study]
-        for workload in dict.fromkeys(one.workload for one in rows):
-            console.print()
-            _print_workload(console, [one for one in rows if one.workload == workload], name_width, footnotes)
-        console.print()
+        for title, group in _groups(rows, names):
+            parts.append("")
+            parts += _group(title, group, name_width, footnotes)
+        parts.append("")
     if not comparisons:
-        console.print(Text("Nothing to compare: no cell of a tweak set beside its baseline was over when the run ended."))
-    for mark, line in footnotes.lines():
-        console.print(_hanging(f"({mark})", line))
-    warnings = warnings_of(run, comparisons)
-    for line in dict.fromkeys(warnings):
-        console.print(_hanging("warning:", line, "yellow"))
-    legend = Table.grid(padding=(0, 1, 0, 0))
-    legend.add_column(no_wrap=True)
-    legend.add_column(overflow="fold")
-    for word, meaning in _legend(comparisons):
-        legend.add_row(Text(word, "dim"), Text(meaning, "dim"))
+        parts.append(Text("Nothing to compare: there is no tweak set beside the baseline."))
+    footer = (
+        hanging((f"({mark})", line) for mark, line in footnotes.lines()),
+        hanging((("warning:", line) for line in dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons))), "yellow"),
+    )
+    parts += [grid for grid in footer if grid.row_count]
+    legend = hanging(_legend(comparisons), "dim", "dim")
     if legend.row_count:
-        console.print()
-        console.print(legend)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
+        parts += ["", legend]
+    return on_page(parts, width, color=color)
 
 
 class _Footnotes:
@@ -99,42 +94,88 @@ class _Footnotes:
         return [(number, sentence) for sentence, number in self.marks.items()]
 
 
-def _headline(run: Run) -> str:
+def row_names(comparisons: Sequence[Comparison]) -> dict[int, str]:
+    """Name each comparison in its table, by `id`: its tweak set, or its run where there are several, or both where both differ."""
+    runs = {one.candidate_run for one in comparisons}
+    stems = {run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run for run in runs}
+    sets = {one.tweakset for one in comparisons}
+    if len(runs) < 2:
+        return {id(one): one.tweakset for one in comparisons}
+    return {id(one): stems[one.candidate_run] + (f":{one.tweakset}" if len(sets) > 1 else "") for one in comparisons}
+
+
+def _groups(rows: Sequence[Comparison], names: Mapping[int, str]) -> list[tuple[str, dict[str, Comparison]]]:
+    """Answer the tables of one study: a title and its rows. One a workload; where each has but one row, one for all."""
+    workloads = list(dict.fromkeys(one.workload for one in rows))
+    if len(workloads) == len(rows) > TOGETHER and len({one.primary_metric for one in rows}) == 1:
+        files = {workload.rpartition("::")[0] for workload in workloads}  # pytest's names begin with their file
+        common = f"{files.pop()}::" if len(files) == 1 else ""
+        title = common.removesuffix("::") or f"{len(rows)} workloads"
+        return [(title, {one.workload.removeprefix(common): one for one in rows})]
+    return [(workload, {names[id(one)]: one for one in rows if one.workload == workload}) for workload in workloads]
+
+
+def headline(runs: Sequence[Run]) -> str:
+    """Name each run with how much of it was measured, and the machines they ran on."""
+    lines = [_counts(run) for run in runs[:HEADLINES]]
+    if len(runs) > HEADLINES:
+        lines.append(f"… and {len(runs) - HEADLINES} runs more")
+    machines = dict.fromkeys(_machine(run) for run in runs)
+    return "\n".join([*lines, *list(machines)[:HEADLINES]])
+
+
+def _counts(run: Run) -> str:
     measured = sum(cell.outcome == "measured" for cell in run.cells)
-    facts = [form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)]
+    if not run.replicated:
+        return f"{run.origin}: {measured} of {len(run.cells)} measured, no replicates"
     blocks = f"{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
-    counts = f"{measured} of {len(run.design.order) or len(run.cells)} cells measured, {blocks}, seed {run.design.seed}"
-    return f"Run {run.run_id}: {counts}\n{', '.join(facts) or 'machine unknown'}"
+    return f"Run {run.run_id}: {measured} of {len(run.design.order) or len(run.cells)} cells measured, {blocks}, seed {run.design.seed}"
 
 
-def _print_workload(console: Console, rows: Sequence[Comparison], name_width: int, footnotes: _Footnotes) -> None:
+def _machine(run: Run) -> str:
+    facts = [form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)]
+    where = place_of(run)
+    return (", ".join(facts) or "machine unknown") + (f"\n{where[0].upper()}{where[1:]}" if where else "")
+
+
+def _group(title: str, named: Mapping[str, Comparison], name_width: int, footnotes: _Footnotes) -> list[RenderableType]:
+    """Lay out one table: its title with the baseline's absolute values, and a row a comparison."""
+    rows = list(named.values())
     primary = rows[0].primary_metric
     second = next((one.second.metric for one in rows if one.second is not None), None)
     # Throughput stands left in every table of a run, whichever of the two is the primary.
     metrics = sorted((metric for metric in (primary, second) if metric), key=lambda metric: not metric.name.startswith("throughput"))
-    console.print(Text.assemble((rows[0].workload, "bold"), f"   {_baseline(rows, metrics)}"))
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="")
-    table.add_column("\ntweak set", overflow="fold", min_width=name_width)
+    head = "tweak set" if len({one.workload for one in rows}) == 1 else "workload"
+    table.add_column(f"\n{head}", overflow="fold", min_width=name_width)
     table.add_column("\nn", justify="right", no_wrap=True)
     for metric in metrics:
         head = f"{_label(metric)}{' *' if metric == primary else ''}\n+ % faster [95 %]"
         table.add_column(head, justify="right", no_wrap=True, min_width=EFFECT_WIDTH)
-    table.add_column("Holm\np", justify="right", no_wrap=True, min_width=6)
+    table.add_column(f"{SHORT[rows[0].adjustment]}\np", justify="right", no_wrap=True, min_width=6)
     table.add_column("MDE\n%", justify="right", no_wrap=True, min_width=4)
     table.add_column("\nverdict", no_wrap=True, min_width=len("not comparable"))
     table.add_column("\nsee", overflow="fold")
-    for one in rows:
-        sentences = [one.reason, *one.notes] if one.verdict == "not comparable" else one.notes
+    for name, one in named.items():
+        sentences = [one.reason, *one.notes] if _needs_reason(one) else one.notes
         table.add_row(
-            Text(one.tweakset),
-            f"{one.pairs}/{one.blocks}",
-            *(_gain(one.primary if metric == primary else one.second) for metric in metrics),
-            "" if one.p_holm is None else probability(one.p_holm),
+            Text(name),
+            _units(one),
+            *(_gain(one.primary if metric == primary else one.second) or (_single(one) if metric == primary else "") for metric in metrics),
+            "" if one.p_adjusted is None else probability(one.p_adjusted),
             "" if one.mde is None else size(one.mde),
             Text(one.verdict, STYLES[one.verdict]),
             footnotes.mark(sentences),
         )
-    console.print(table)
+    return [Text.assemble((in_lines(title), "bold"), f"   {_baseline(rows, metrics)}"), table]
+
+
+def _needs_reason(one: Comparison) -> bool:
+    """Whether a row does not explain itself: no numbers to go by, or a 95 % interval that goes beyond what the 90 % one decided."""
+    effect = one.primary
+    if effect is None or one.verdict == "not comparable" or outlasts(one):
+        return True
+    return one.verdict == "equivalent" and (effect.high >= one.margin or effect.low <= 1 / (1 + one.margin) - 1)
 
 
 def _baseline(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
@@ -142,8 +183,36 @@ def _baseline(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
     values: dict[Metric, float] = {}
     for effect in (effect for one in rows for effect in (one.primary, one.second) if effect is not None):
         values.setdefault(effect.metric, effect.baseline)
-    shown = [LABELS.get(metric.name, ("", metric.name + " {:.4g}"))[1].format(values[metric]) for metric in metrics if metric in values]
-    return f"{rows[0].baseline}: {', '.join(shown)}" if shown else f"baseline {rows[0].baseline}"
+    for one in rows:
+        if one.observed_baseline is not None:
+            values.setdefault(one.primary_metric, one.observed_baseline)
+    shown = [absolute(metric, values[metric], rows[0].relative_to) for metric in metrics if metric in values]
+    if len({(one.baseline, one.workload) for one in rows}) > 1:
+        return f"each against its like in {rows[0].baseline_run}"
+    where = "" if rows[0].baseline_run == rows[0].candidate_run else f" of {rows[0].baseline_run}"
+    return f"{rows[0].baseline}{where}: {', '.join(shown)}" if shown else f"baseline {rows[0].baseline}{where}"
+
+
+def absolute(metric: Metric, value: float, control: str | None = None) -> str:
+    """Write a metric's own value with its name and unit; with a control, the share of the control's."""
+    name, form = LABELS.get(metric.name, (metric.name, f"{metric.name} {{}}"))
+    if control:
+        return f"{name} {value:.4g} of {control}'s"
+    if not metric.name.endswith("_s") or metric.name.endswith("_per_s"):
+        return form.format(f"{value:.4g}")
+    scale, unit = unit_of([value])
+    return form.format(f"{value * scale:.4g} {unit}")
+
+
+def _units(one: Comparison) -> str:
+    effect = one.primary
+    if effect is not None and effect.design == "two-sample":
+        return f"{effect.n_baseline}+{effect.n_candidate}"
+    return "1+1" if one.observed is not None else f"{one.pairs}/{one.blocks}"
+
+
+def _single(one: Comparison) -> str:
+    return "" if one.observed is None else f"{number(one.observed)} (one run)"
 
 
 def _label(metric: Metric) -> str:
@@ -154,27 +223,28 @@ def _gain(effect: Effect | None) -> str:
     return "" if effect is None else f"{number(effect.gain)} [{number(effect.low).lstrip('+')}, {number(effect.high).lstrip('+')}]"
 
 
-def _hanging(head: str, line: str, style: str = "") -> Table:
-    """A line with a mark before it, wrapped under itself."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(head, style), Text(line))
-    return grid
-
-
 def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     if not any(one.primary for one in comparisons):
         return []
     margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in comparisons))
     family = ", ".join(dict.fromkeys(str(one.family) for one in comparisons if one.family))
-    return [
-        ("+", "is faster, - is slower, in both columns: % more or less work per second than the baseline, paired by block (n)."),
-        ("*", "the primary metric, declared before the run; the verdict stands on it."),
-        ("throughput", "samples / total time, stalls included: what the user got."),
-        ("p10 step", "speed at the 10th percentile of step time: what the kernel costs where nothing interferes."),
-        ("[ ]", f"95 % interval of this contrast alone; Holm p is adjusted for all the study's contrasts together ({family})."),
-        ("MDE", "the smallest gain or loss this run would have called with 80 % probability."),
-        ("equivalent", f"the 90 % interval lies inside the margin of {margins}."),
-        ("inconclusive", "neither a difference nor equivalence was shown: more blocks are needed. It does not mean 'no change'."),
-    ]
+    name = SHORT[comparisons[0].adjustment]
+    seen: set[str] = {one.primary.design for one in comparisons if one.primary}
+    seen |= {one.verdict for one in comparisons}
+    seen |= {effect.metric.name for one in comparisons for effect in (one.primary, one.second) if effect is not None}
+    said = {
+        "+": "is faster, - is slower, in both columns: % more or less work per second than the baseline, paired by block (n).",
+        "n: switched": "pairs of segments inside processes, or processes where there are five or more.",
+        "n + m": "units of base and candidate where they share no blocks: cells of one run each, or whole runs.",
+        "*": "the primary metric, declared before the run; the verdict stands on it.",
+        "throughput": "samples / total time, stalls included: what the user got.",
+        "p10 step": "speed at the 10th percentile of step time: what the kernel costs where nothing interferes.",
+        "q1 step": "speed at the lower quartile of the time of a call.",
+        "[ ]": f"95 % interval of this contrast alone; {name} p is adjusted for all the study's contrasts together ({family}).",
+        "MDE": "the smallest gain or loss this run would have called with 80 % probability.",
+        "equivalent": f"the 90 % interval lies inside the margin of {margins}.",
+        "inconclusive": "neither a difference nor equivalence was shown: more blocks are needed. It does not mean 'no change'.",
+    }
+    only = {"n + m": "two-sample", "n: switched": "switched", "p10 step": "step_time_p10_s", "q1 step": "step_time_q1_s"}
+    only |= {word: word for word in ("equivalent", "inconclusive")}
+    return [(word, meaning) for word, meaning in said.items() if word not in only or only[word] in seen]

@@ -115,8 +115,13 @@ class Applied:
 class Cell:
     """One workload under one tweak set in one block: the unit of replication.
 
-    `steps`, `metrics` and `applied` are there exactly when `outcome` is "measured"; `reason` when it is not. `contradictions` say
-    where the file's own metrics are not those of its steps.
+    `metrics` are there exactly when `outcome` is "measured", `reason` when it is not; `steps` and `applied` too, but for files of
+    other tools that do not keep them. `telemetry` is column and statistic → value over the measured steps (`data/README.md`);
+    `series` holds whole columns by name where the format keeps them in the run itself (see `telemetry.series_of`), None where a
+    value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
+    `contradictions` say where the file's own metrics are not those of its steps. A process whose settings were alternated has `segments`,
+    cells of tweak set and baseline, two a pair, whose `process` is its block; its own steps and metrics are those under the tweak set.
+    `report` is what the workload told beside its steps: name → everything under that name, in order, as it told it.
     """
 
     id: str
@@ -134,21 +139,68 @@ class Cell:
     limits: Mapping[str, object] = field(default_factory=dict)
     boot_id: str | None = None
     contradictions: tuple[str, ...] = ()
+    started_utc: str | None = None
+    duration_s: float | None = None
+    window_s: tuple[float, float] | None = None
+    environment: Mapping[str, object] = field(default_factory=dict)
+    telemetry: Mapping[str, float] = field(default_factory=dict)
+    telemetry_missing: Mapping[str, str] = field(default_factory=dict)
+    series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    segments: tuple[Cell, ...] = ()
+    process: int | None = None
+    node: str | None = None
+    report: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One setting of a tweak set that a design varied. `levels` begin with None, the machine as it was found.
+
+    `kind` is sysctl, ulimit, service, boot, or script (a shellscript package as a whole, called `script:<package>`).
+    """
+
+    tweakset: str
+    name: str
+    kind: str
+    levels: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a tweak set stands for in a design: a level for every factor of the tweak set that was taken apart."""
+
+    tweakset: str
+    levels: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the cells were laid out in time: `order` lists cell ids as they ran."""
+    """How the cells were laid out: `order` lists cell ids as they ran, `kind` is the name of the design (`--design`).
+
+    `points` are by tweak set; stock, where every factor is as found, is none of them. `notes` are what the design of a tweak set said of
+    itself (generators, aliases), `conclusion` is what an adaptive design came to. All are empty for a matrix.
+    """
 
     seed: int
     blocks: int
     steps: int | None
     order: tuple[str, ...]
+    kind: str = "matrix"
+    factors: tuple[Factor, ...] = ()
+    points: Mapping[str, Point] = field(default_factory=dict)
+    notes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    conclusion: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One saved run. `origin` says where it came from; `warnings` what the reader noticed and could live with."""
+    """One saved run. `origin` says where it came from; `warnings` what the reader noticed and could live with.
+
+    `format` names the file of `formats/` that read it. `baseline` is the tweak set the others are compared with. `replicated` is
+    false for formats of other tools that know no blocks: a run of theirs is one cell an arm and never carries a verdict alone.
+    `commit` is the source revision that was measured, `+dirty` where it was edited, None where unknown. `place` says where cells ran if
+    that was not the harness's own machine: target, nodes, and by whom and as what (`apply`, `workload_via`, `image`).
+    """
 
     origin: str
     run_id: str
@@ -161,20 +213,30 @@ class Run:
     machine: Mapping[str, object]
     design: Design
     warnings: tuple[str, ...] = ()
+    format: str = "deeptweak"
+    baseline: str = "stock"
+    replicated: bool = True
+    commit: str | None = None
+    telemetry_file: Mapping[str, object] = field(default_factory=dict)
+    place: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How much better the candidate is than the baseline in one metric, from paired blocks.
+    """How much better the candidate is than the baseline in one metric.
 
     `gain` and the interval are fractions, above 0 where the candidate is better, whichever way the metric runs: a step time
     that falls to 1/1.25 of itself is a gain of 0.25 (a quarter more steps in the same time). `baseline` is the baseline's own
-    value (geometric mean over the paired blocks, in the metric's unit). `log_sd` is the spread of the log ratio between blocks.
-    `p` is two-sided and not adjusted. `p_equivalent` is the larger of the two one-sided p-values (TOST).
+    value (geometric mean, in the metric's unit). `design` is "paired" (block by block, `n_baseline` == `n_candidate` pairs), "switched"
+    (the same with pairs of segments, or processes) or "two-sample" (no common blocks). `log_sd` is the spread of the log ratio between
+    pairs, or of the log values between the units of one arm (pooled); `log_se` is the standard error of the log gain and `df` its
+    degrees of freedom. `p` is two-sided and not adjusted.
+    `p_equivalent` is the larger of the two one-sided p-values (TOST). The values it was made of stand beside it, one a unit.
     """
 
     metric: Metric
-    pairs: int
+    n_baseline: int
+    n_candidate: int
     baseline: float
     gain: float
     low: float
@@ -182,18 +244,28 @@ class Effect:
     low90: float
     high90: float
     log_sd: float
+    log_se: float
+    df: float
     p: float
     p_equivalent: float
+    values_baseline: tuple[float, ...]
+    values_candidate: tuple[float, ...]
+    design: Literal["paired", "switched", "two-sample"] = "paired"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One tweak set against the baseline under one workload, and what may be said of it.
 
-    `primary` carries the verdict and was declared before the run; `second` stands beside it. Both are None where nothing could be
-    compared. `pairs` counts the blocks complete in both arms, of `blocks` that were planned. `family` counts the contrasts `p_holm`
-    is adjusted for; `mde` is the smallest gain this design would have called, after that adjustment, with 80 % probability.
-    `untouched` is true where neither arm changed the machine (an A/A comparison).
+    `primary` carries the verdict and was declared before the run; `second` stands beside it, `others` are effects in further metrics
+    that were asked for. All are absent where nothing could be compared. `pairs` counts the blocks complete in both arms, of `blocks`
+    that were planned (or runs, where there are several), `failed` the cells of both arms that broke. `family` counts the contrasts
+    `p_adjusted` is adjusted for, by the rule `adjustment`; `mde` is the smallest gain this design would have called, after that
+    adjustment, with 80 % probability. `observed` is the ratio of two single runs as a gain, a description that no interval can be put
+    around, and `observed_baseline` the baseline's own value. `untouched` is true where neither arm changed the machine (an A/A
+    comparison). `baseline_run` and `candidate_run` say where the arms came from; they are equal inside one run. Where `relative_to`
+    names a tweak set, values are ratios to its cells. Where settings were alternated inside processes, `processes` counts these,
+    and `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference.
     """
 
     study: str
@@ -206,10 +278,20 @@ class Comparison:
     margin: float
     primary_metric: Metric
     pairs: int = 0
+    failed: int = 0
     primary: Effect | None = None
     second: Effect | None = None
-    p_holm: float | None = None
+    others: tuple[Effect, ...] = ()
+    p_adjusted: float | None = None
+    adjustment: str = "holm"
     family: int = 0
     mde: float | None = None
+    observed: float | None = None
+    observed_baseline: float | None = None
     untouched: bool = False
     notes: tuple[str, ...] = ()
+    baseline_run: str = ""
+    candidate_run: str = ""
+    relative_to: str | None = None
+    processes: int = 0
+    carry_over: tuple[float, float, float] | None = None

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .effect import ALPHA
-from .wording import interval, number, percent, probability, unsigned
+from .stats.effect import ALPHA
+from .wording import interval, number, percent, probability, speed, unsigned
 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Verdict
 
+ONE_RUN = "1 run per configuration, run-level variance not estimable"
+NAMES = {"holm": "Holm", "hochberg": "Hochberg", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 
-def judge(contrast: Comparison, effect: Effect, p_holm: float) -> tuple[Verdict, str]:
+
+def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verdict, str]:
     """Find the verdict on one contrast and the sentence that justifies it.
 
-    improved / regressed: Holm-adjusted p below 0.05. equivalent: both one-sided tests below 0.05, that is, the 90 % interval inside the
+    improved / regressed: adjusted p below 0.05. equivalent: both one-sided tests below 0.05, that is, the 90 % interval inside the
     margin. inconclusive: neither, with the smallest gain that would have been called. not comparable: an arm that changed nothing
     and differs all the same, because whatever made the difference, it was no tweak.
     """
-    family, margin = contrast.family, contrast.margin
-    if p_holm < ALPHA:
-        found = f"{percent(effect.gain)} in {effect.metric.name} (95 % {interval(effect)}), Holm p {probability(p_holm)} of {family}"
+    family, margin, name = contrast.family, contrast.margin, NAMES[contrast.adjustment]
+    if p_adjusted < ALPHA:
+        found = f"{speed(effect.gain)} by {effect.metric.name} (95 % {interval(effect)}), {name} p {probability(p_adjusted)} of {family}"
         if contrast.untouched:
             return "not comparable", f"nothing was changed in this arm, yet it differs: {found}. The machine did that, not a tweak."
         word: Verdict = "improved" if effect.gain > 0 else "regressed"
         return word, f"{found}."
     if effect.p_equivalent < ALPHA:
         ends = f"{number(effect.low90)} to {percent(effect.high90)}"
-        return "equivalent", f"the 90 % interval {ends} in {effect.metric.name} lies inside the margin of {unsigned(margin)}."
+        return "equivalent", f"the 90 % interval {ends} by {effect.metric.name} lies inside the margin of {unsigned(margin)}."
     seen = "" if contrast.mde is None else f"; one of {unsigned(contrast.mde)} would be, 4 times in 5"
-    before = f" (p {probability(effect.p)} before Holm's adjustment for {family} contrasts)" if effect.p < ALPHA else ""
+    before = f" (p {probability(effect.p)} before {name}'s adjustment for {family} contrasts)" if effect.p < ALPHA else ""
     return "inconclusive", f"no difference shown{seen}{before}."
 
 

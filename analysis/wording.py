@@ -1,16 +1,50 @@
-"""How numbers are written for people, the same in sentences and in tables."""
+"""How numbers are written for people, the same in sentences and in tables, and how they are read from them."""
 
 from __future__ import annotations
 
+import math
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
+
+from .terms import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .terms import Effect
+    from .terms import Effect, Run
 
 # Beyond a thousandfold change digits say nothing.
 LARGEST = 10.0
+PERCENT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%", re.ASCII)
+NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)", re.ASCII)
+
+
+def place_of(run: Run) -> str:
+    """Where it ran and by whom, for a run on a cluster; "" for the harness's own machine."""
+    place = run.place
+    if not place:
+        return ""
+    version = run.machine.get("kubernetes")
+    cluster = f"Kubernetes {version['version']}" if isinstance(version, dict) and "version" in version else place["target"]
+    several = "nodes" if "," in place.get("nodes", "") else "node"
+    return (
+        f"{several} {place.get('nodes', 'unknown')} of {cluster}, tweaks by {place.get('apply')}, workloads by {place.get('workload_via')}"
+    )
+
+
+def study_files(run: Run) -> list[str]:
+    """What `pytest` is told that is to ask a run's studies again: a study is one file, called by its name."""
+    return [f"benchmarks/bench_{name}.py" for name in run.studies]
+
+
+def studies_own(run: Run) -> bool:
+    """Whether the study itself said which tweak sets meet which workloads: some workload met the machine as found alone."""
+    met: dict[str, set[str]] = {}
+    for cell in run.cells:
+        met.setdefault(cell.workload, set()).add(cell.tweakset)
+    stocks = {run.baseline, "stock-again"}
+    return any(sets <= stocks for sets in met.values()) and not all(sets <= stocks for sets in met.values())
 
 
 def percent(fraction: float) -> str:
@@ -24,6 +58,11 @@ def number(fraction: float) -> str:
         return f"{fraction * 100:+.1e}"
     rounded = round(fraction * 100, 1)
     return f"{rounded + 0.0:+.1f}"  # the sum turns -0.0 into 0.0
+
+
+def speed(fraction: float) -> str:
+    """Write a gain in words: 0.105 is `10.5 % faster`, whichever way the metric underneath runs."""
+    return f"{unsigned(abs(fraction))} {'faster' if fraction > 0 else 'slower'}"
 
 
 def interval(effect: Effect) -> str:
@@ -43,6 +82,13 @@ def size(fraction: float) -> str:
     return f">{LARGEST * 100:.0f}" if fraction >= LARGEST else f"{fraction * 100:.1f}"
 
 
+def digits(value: float, most: int = 4) -> str:
+    """Write a value to so many significant digits, noughts at the end included: `801.0`, `29.40`, `2088`."""
+    if value == 0 or not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{most}g}"
+    return f"{value:.{max(0, most - 1 - math.floor(math.log10(abs(value))))}f}"
+
+
 def probability(p: float) -> str:
     """Write a p-value: two digits, never 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
@@ -52,3 +98,29 @@ def listed(numbers: Iterable[int]) -> str:
     """Write block numbers: `block 3`, `blocks 1, 2`."""
     ordered = sorted(numbers)
     return f"block{'s' if len(ordered) > 1 else ''} {', '.join(map(str, ordered))}"
+
+
+def parse_percent(text: str) -> float:
+    """Read a share: `3%` and `3 %` are 0.03.
+
+    The sign is asked for: 0.5 may mean one half or half a percent, and a gate must not guess. At 0 % nothing could pass, at 100 %
+    nothing fail.
+
+    Raises: Refused, for anything else.
+    """
+    text = text.strip()
+    found = PERCENT.fullmatch(text)
+    if found is None:
+        raise Refused(f"{text!r} is no percentage; write {_meant(text)}.")
+    share = float(Decimal(found[1]) / 100)
+    if not 0 < share < 1:
+        raise Refused(f"{text} does not lie between 0 % and 100 %; write the smallest change that matters, such as 3%.")
+    return share
+
+
+def _meant(text: str) -> str:
+    """What a number without its sign may have meant."""
+    value = float(text) if NUMBER.fullmatch(text) else 0.0
+    if 0 < value < 1:
+        return f"{value * 100:g}% or {value:g}%, whichever is meant"
+    return f"{value:g}%" if 1 <= value < 100 else "one such as 3%"

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from fixtures.io.dlio import installed
+from tests.cluster.rig import kind, up
 from tests.kernel_lock import kernel_lock, kernel_unchanged
 
 if TYPE_CHECKING:
@@ -26,6 +28,26 @@ if not os.environ.get("CI"):
     hypothesis.settings.register_profile("house", deadline=None)
     hypothesis.settings.load_profile("house")
 
+
+def chromium() -> str | None:
+    """The path of the browser that tests drive; None where there is none."""
+    return next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
+
+
+def cluster() -> bool:
+    """Is there a Kubernetes cluster, or can one be made here?"""
+    return bool(os.environ.get("KUBECONFIG")) or not up.why_not() or kind.runs()
+
+
+def dlio() -> bool:
+    """Is there a DLIO that runs?"""
+    try:
+        installed.find()
+    except installed.NoDlio:
+        return False
+    return True
+
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "root": (lambda: os.geteuid() == 0, "it changes the running kernel: run as root"),
@@ -33,11 +55,14 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "cc": (lambda: shutil.which("cc") is not None, "it compiles a small C library: install a C compiler"),
     "go": (lambda: shutil.which("go") is not None, "actionlint is built with Go: install Go"),
     "unshare": (lambda: shutil.which("unshare") is not None, "it needs util-linux's unshare"),
+    "chromium": (lambda: chromium() is not None, "it opens a page in a browser: install Chromium, or `make test` with CI set and as root"),
     "reference": (REFERENCE.is_dir, f"it reads other people's data, which is not here ({REFERENCE})"),
+    "cluster": (cluster, f"it needs a Kubernetes cluster: set KUBECONFIG, or install kind and Docker. {up.why_not()}"),
+    "dlio": (dlio, f"it runs DLIO itself: install dlio-benchmark in an environment of its own and put its path into {installed.VARIABLE}"),
     "gpu": (lambda: Path("/proc/driver/nvidia/version").exists(), "it needs an NVIDIA GPU"),
 }
-# What a CI machine may lack: data that must not be copied, and hardware.
-MAY_LACK = {"reference", "gpu"}
+# What a CI machine may lack: data that must not be copied, an installation of gigabytes that nothing else needs, and hardware.
+MAY_LACK = {"reference", "dlio", "gpu"}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

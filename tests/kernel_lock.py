@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 PATIENCE_S = 600
 
 
-@pytest.fixture(scope="module")
-def kernel_lock() -> Iterator[None]:
-    """The kernel of this machine, held for a file of tests; waits for a run that is going on."""
-    deadline = time.monotonic() + PATIENCE_S
+@contextlib.contextmanager
+def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """The lock of every run that changes this kernel; waits for a run that is going on. Raises: MachineHeld, if that takes longer."""
+    deadline = time.monotonic() + patience_s
     with contextlib.ExitStack() as stack:
         while True:
             try:
@@ -31,7 +31,14 @@ def kernel_lock() -> Iterator[None]:
             except MachineHeld:
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(1)
+                time.sleep(0.2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def kernel_lock() -> Iterator[None]:
+    """The kernel of this machine, held for a file of tests."""
+    with kernel_held():
         yield
 
 

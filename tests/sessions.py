@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,10 +18,12 @@ import yaml
 from fixtures.node.lock import LENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HOUSE = Path(__file__).parents[1]
 PATIENCE_S = 120
+# pytest's own notes of the last session; and plugins for tests, which double the time that a session takes to start.
+WITHOUT = ("cacheprovider", "hypothesispytest", "anyio")
 Json = dict[str, Any]
 
 
@@ -42,6 +46,8 @@ class Place:
     folder: Path
     before: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    patience_s: float = PATIENCE_S
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
     def storage(self) -> Path:
@@ -55,19 +61,37 @@ class Place:
 
     def command(self, *options: str, workload: str = "idle") -> list[str]:
         """The main job on a workload that needs no framework, as a user would call it."""
-        fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}", "-p", "no:cacheprovider"]
+        fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}"]
+        fixed += [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
         return [*self.before, sys.executable, "-m", "pytest", "benchmarks/", *fixed, *options]
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         """Begin a session, as the leader of its process group; its output goes to a file in the folder."""
         with (self.folder / "output").open("w") as sink:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 self.command(*options), cwd=HOUSE, env=self.env(), stdout=sink, stderr=subprocess.STDOUT, text=True, process_group=0
             )
+        self.started.append(process)
+        return process
 
     def ended(self, process: subprocess.Popen[str]) -> Done:
         """Wait for a session that was started."""
-        return Done(process.wait(PATIENCE_S), (self.folder / "output").read_text())
+        return Done(process.wait(self.patience_s), (self.folder / "output").read_text())
+
+    def clear_up(self) -> None:
+        """End the sessions that a failed test has left, and put back what they had in force: other tests have this machine next."""
+        left = [process for process in self.started if process.poll() is None]
+        self.started.clear()
+        for process in left:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if left:
+            print(self.restore().out)
+        assert not left, f"{len(left)} sessions went on when their test was over"
+
+    def restore(self) -> Done:
+        """Finish what killed runs have left."""
+        return self.call(sys.executable, "-m", "fixtures", "restore")
 
     def run(self, *options: str, workload: str = "idle") -> Done:
         """Run a session to its end."""
@@ -75,7 +99,7 @@ class Place:
 
     def call(self, *command: str) -> Done:
         """Run any command of the house to its end."""
-        done = subprocess.run(command, cwd=HOUSE, env=self.env(), capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        done = subprocess.run(command, cwd=HOUSE, env=self.env(), capture_output=True, text=True, check=False, timeout=self.patience_s)
         return Done(done.returncode, done.stdout + done.stderr)
 
     def env(self) -> dict[str, str]:
@@ -122,13 +146,46 @@ class Place:
         return str(path)
 
 
-def until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Wait for something to happen in a session that is running."""
+def until(condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002) -> None:
+    """Wait for something to happen in a session that is running. `every_s`: whoever looks all the time takes its processors away."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert process.poll() is None, "the session ended before that happened"
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.002)
+        time.sleep(every_s)
+
+
+@contextlib.contextmanager
+def caught(condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002) -> Iterator[None]:
+    """Hold a session still at a moment at which something is so: what the block does is done then, however late this process gets there."""
+    while True:
+        until(condition, process, every_s)
+        process.send_signal(signal.SIGSTOP)
+        assert process.returncode is None, "the session ended before that happened"
+        assert stopped(process.pid), "the session ended before that happened"
+        if condition():
+            break
+        process.send_signal(signal.SIGCONT)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+def stopped(pid: int) -> bool:
+    """Wait until a child of ours that was sent SIGSTOP stands still. Returns: False, if it has ended instead."""
+    happened = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    return happened is not None and happened.si_code == os.CLD_STOPPED
+
+
+def workload_of(process: subprocess.Popen[str]) -> int | None:
+    """The process of the workload that a session on this machine runs now."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for children in Path(f"/proc/{process.pid}/task").glob("*/children"):
+            for pid in children.read_text().split():
+                if b"\0fixtures.workloads." in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return int(pid)
+    return None
 
 
 def swappiness() -> int:

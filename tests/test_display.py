@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.display import duration, in_force, plan_lines, restored_lines
+from fixtures.declaring import Options
+from fixtures.display import Display, duration, in_force, plan_lines, restored_lines
 from fixtures.node.machine import Machine, Restored, Write
-from fixtures.run import Options, Run
-from fixtures.terms import Metric, Script, Study
+from fixtures.run import Run
+from fixtures.targets.local import Local
+from fixtures.terms import Cell, Metric, Script, Study
 from fixtures.tweaks.local import Plan
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from fixtures.terms import Cell
 
 STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim", "thp-never", "process-limits"), Metric("step_time_p10_s", "lower"), blocks=2)
 PLANS = {
@@ -35,8 +35,9 @@ def run(tmp_path: Path) -> Run:
     path = tmp_path / "proc/sys/vm/swappiness"
     path.parent.mkdir(parents=True)
     path.write_text("60\n")
-    run = Run(Options(None, None, None, None, 3, resume=False, folder=tmp_path / "results"))
-    run.machine = Machine(tmp_path, tmp_path / "state")
+    target = Local(tmp_path)
+    target.machine = Machine(tmp_path, tmp_path / "state")
+    run = Run(Options(None, None, None, None, 3, resume=False, folder=tmp_path / "results"), target)
     run.plans = dict(PLANS)
     return run
 
@@ -66,21 +67,45 @@ def test_durations_are_said_as_one_says_them(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
+@pytest.mark.parametrize(
+    ("workload", "report", "said"),
+    [
+        ("idle", {}, "20.0 ms a step (median)"),
+        ("checkpoint_train", {}, "123.5 samples/s"),
+        ("io_train", {"epochs": [{"resident_before": 0.004}, {}]}, "123.5 samples/s, 0 % cached before"),
+        ("io_train", {"epochs": [{"resident_before": 1.0}, {"resident_before": 0.09}]}, "123.5 samples/s, 9 % to 100 % cached before"),
+        ("io_train", {"epochs": [{"resident_before": None}]}, "123.5 samples/s"),
+    ],
+)
+def test_a_cell_that_is_over_is_told_by_what_its_workload_stands_on(
+    run: Run, workload: str, report: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    display = Display(None)
+    monkeypatch.setattr(display, "say", lines.append)
+    cell = Cell("study", workload, "stock", 1, 1, 1)
+    metrics = {"step_time_median_s": 0.02, "throughput_samples_per_s": 123.456}
+    run.records[cell.id] = {"outcome": "measured", "duration_s": 1.0, "metrics": metrics, "report": report}
+    display.ended(run, cell, run.records[cell.id])
+    assert f"{workload} x stock, block 1: {said}; in force: " in lines[0]
+
+
 def test_nothing_is_ever_said_to_last_60_minutes() -> None:
     assert {duration(s) for s in range(3500, 3700)} == {"58 min", "59 min", "1 h 00 min", "1 h 01 min", "1 h 02 min"}
 
 
 def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Run, cells: list[Cell]) -> None:
-    lines = list(plan_lines(run, cells, 42.0))
+    lines = list(plan_lines(run, cells))
     assert lines[0] == "10 cells in this order (seed 3):"
     assert [line.split()[1:6] for line in lines[1:11]] == [["block", str(c.block), "idle", "x", c.tweakset] for c in cells]
     assert [line.endswith("(skipped, see below)") for line in lines[1:11]] == [c.tweakset == "thp-never" for c in cells]
-    assert lines[-1] == "Expected: about 42 s on 2 cores. Nothing was touched."
+    # 8 cells of 0.2 s; the two of thp-never take no time
+    assert lines[-1] == "Expected: about 2 s on 2 cores. Nothing was touched."
 
 
 def told(run: Run, cells: list[Cell], name: str) -> list[str]:
     """The lines below a tweak set's name."""
-    lines = list(plan_lines(run, cells, 1.0))
+    lines = list(plan_lines(run, cells))
     start = lines.index(f"  {name}:") + 1
     end = next(at for at in range(start, len(lines)) if not lines[at].startswith("    "))
     return [line.strip() for line in lines[start:end]]
@@ -102,7 +127,7 @@ def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Run, cells: list[C
 
 
 def test_planning_creates_nothing(run: Run, cells: list[Cell], tmp_path: Path) -> None:
-    list(plan_lines(run, cells, 1.0))
+    list(plan_lines(run, cells))
     assert {p.name for p in tmp_path.iterdir()} == {"proc"}
 
 

@@ -142,3 +142,44 @@ def test_the_seed_counts_even_where_it_gives_the_same_order() -> None:
     """It also chooses the workloads' samples."""
     same_order = [replace(cell, seed=2) for cell in planned()]
     assert digest(same_order, SETS, 5) != digest(planned(), SETS, 5)
+
+
+def test_workers_of_one_run_write_to_one_file(tmp_path: Path) -> None:
+    """One has begun it; those that join it neither begin it anew nor take over what others have just finished."""
+    begun = Progress(tmp_path, "plan", "first", resume=False)
+    workers = [Progress(tmp_path, "plan", "first", resume=False, joined=True) for _ in range(2)]
+    workers[0].add(record("a"), {})
+    late = Progress(tmp_path, "plan", "first", resume=False, joined=True)
+    late.add(record("b"), {})
+    workers[1].add(record("c"), {})
+    assert late.finished == begun.finished == {}
+    again = Progress(tmp_path, "plan", "second", resume=True)
+    assert (again.run_id, list(again.finished)) == ("first", ["a", "b", "c"])
+
+
+def test_a_worker_that_joins_leaves_a_line_alone_that_another_may_be_writing(tmp_path: Path) -> None:
+    """Only who begins or resumes a run mends its file: then nobody writes to it."""
+    progress = interrupted(tmp_path, "a", "b")
+    half = progress.path.read_bytes()[:-10]
+    progress.path.write_bytes(half)
+    joined = Progress(tmp_path, "plan", "second", resume=True, joined=True)
+    assert (list(joined.finished), progress.path.read_bytes()) == (["a"], half)
+
+
+def test_what_a_killed_worker_tore_does_not_cost_the_next_its_line(tmp_path: Path) -> None:
+    progress = interrupted(tmp_path, "a", "b")
+    progress.path.write_bytes(progress.path.read_bytes()[:-10])
+    Progress(tmp_path, "plan", "first", resume=False, joined=True).add(record("c"), {})
+    assert list(Progress(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
+
+
+def test_a_block_that_another_node_had_begun_is_forgotten_one_that_it_had_finished_is_kept(tmp_path: Path) -> None:
+    """What is compared within a block must have run on one node. Block 1 is whole, block 2 half done there, block 3 half done here."""
+    plan = cells("study", pairs(["idle"], [], crossed=False), 3, 1)
+    progress = Progress(tmp_path, "plan", "first", resume=False)
+    blocks = {block: [cell.id for cell in plan if cell.block == block] for block in (1, 2, 3)}
+    for name, node in [*((name, "there") for name in blocks[1]), (blocks[2][0], "there"), (blocks[3][0], "here")]:
+        progress.add(record(name) | {"node": node}, {})
+    again = Progress(tmp_path, "plan", "second", resume=True)
+    assert again.forget_begun_elsewhere(plan, "here") == {("study", 2): "there"}
+    assert list(again.finished) == [*blocks[1], blocks[3][0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from fixtures import record
 from fixtures.node.machine import Effects, Restored, Write
-from fixtures.terms import Cell, Metric, Script, Step, Study, Telemetry, Tweak, TweakSet, WorkloadRun
+from fixtures.targets.local import Local
+from fixtures.terms import Cell, Metric, Script, Segment, Step, Study, Telemetry, Tweak, TweakSet, WorkloadRun
 from fixtures.tweaks.local import Plan
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ POSITIVE = st.floats(1e-6, 1e3)
 
 
 def opened() -> dict[str, Any]:
-    return record.opened(Cell("study", "idle", "one", 1, 2, 3), {"boot_id": "b"}, "2026-01-01T00:00:00+00:00")
+    return record.opened(Cell("study", "idle", "one", 1, 2, 3), Local(Path()), "2026-01-01T00:00:00+00:00")
 
 
 def applied() -> dict[str, Any]:
@@ -41,7 +43,7 @@ def step(index: int, wall_s: float, *, warmup: bool = False, samples: int = 8, t
 
 def ran(steps: Sequence[Step], error: str | None = None, last_lines: tuple[str, ...] = ()) -> dict[str, Any]:
     found = opened()
-    record.ran(found, WorkloadRun(tuple(steps), {"device": "cpu"}, {"nofile": (1, 2)}, 7, error, last_lines))
+    record.steps(found, WorkloadRun(tuple(steps), {"device": "cpu"}, {"nofile": (1, 2)}, 7, error, last_lines))
     return found
 
 
@@ -220,3 +222,17 @@ def test_a_study_is_recorded_as_declared_with_the_blocks_it_was_given() -> None:
         "blocks": 2,
         "primary": {"name": "step_time_p10_s", "better": "lower"},
     }
+
+
+def test_where_settings_took_turns_a_cell_stands_for_the_steps_that_count_under_the_set() -> None:
+    """Warm-up, then a settle step and two that count, first as found (2 s), then set: 4 s and 6 s with 8 samples each are 1.6 a second."""
+    walls = [9.0, 7.0, 2.0, 2.0, 7.0, 4.0, 6.0]
+    segments = (Segment(1, "found", 1, 1, 2), Segment(1, "set", 4, 1, 2))
+    steps = tuple(step(index, wall_s, warmup=index == 0) for index, wall_s in enumerate(walls))
+    found = opened()
+    record.steps(found, WorkloadRun(steps, {}, {}, 7, segments=segments))
+    assert found["segments"][1] == {"pair": 1, "arm": "set", "first": 4, "settle": 1, "steps": 2}
+    assert record.rounds_s(found) == [4.0, 6.0]
+    assert found["metrics"]["throughput_samples_per_s"] == pytest.approx(1.6)
+    assert found["metrics"]["step_time_mean_s"] == 5.0
+    assert record.rounds_s(ran(steps)) == walls[1:]

@@ -10,13 +10,19 @@ import jsonschema
 import pytest
 
 from analysis.load import from_json
+from analysis.terms import Unreadable
 from fixtures import host, record, saving
+from fixtures.declaring import Options
 from fixtures.node.machine import Effects, Restored, Write
-from fixtures.run import Options, Run
+from fixtures.run import Run
+from fixtures.targets import Ran
+from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Step, Study, Telemetry, WorkloadRun
 from fixtures.tweaks.local import Plan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from analysis.terms import Run as Loaded
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data/run.schema.json").read_text(encoding="utf-8"))
@@ -24,16 +30,18 @@ STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("throughpu
 SWAPPINESS = "/proc/sys/vm/swappiness"
 # Warm-up of 9 s left out: 6 samples in 2 s are 3 a second.
 STEPS = [Step(0, 1.0, 9.0, 9.0, 2, 5, 3.0, warmup=True)] + [Step(n, 9.0 + n, 1.0, 0.5, 3, 10, 2.0, warmup=False) for n in (1, 2)]
+TOLD: dict[str, list[Mapping[str, object]]] = {"io": [{"engine": "torch"}], "epochs": [{"epoch": 1, "load_s": [0.5]}, {"epoch": 2}]}
 
 
 def finished(run: Run, cell: Cell) -> dict[str, Any]:
     """A cell as the plugin brings it about, with a made-up kernel and workload."""
-    found = run.records[cell.id] = record.opened(cell, host.now(), "2026-01-01T00:00:00+00:00")
+    found = run.records[cell.id] = record.opened(cell, run.target, "2026-01-01T00:00:00+00:00")
     writes = (Write(SWAPPINESS, "10", "vm.swappiness"),) if cell.tweakset == "memory-reclaim" else ()
     changed: dict[str, tuple[str | None, str | None]] = {w.path: ("60", "10") for w in writes}
     record.applied(found, Plan(writes), Effects({SWAPPINESS: "60"}, changed, 0.001))
-    record.ran(found, WorkloadRun(tuple(STEPS), {"device": "cpu", "data_crc32": "0" * 8}, {"nofile": (1024, 4096)}, 7))
-    record.telemetry(found, Telemetry({"cpu": [1.0]}, {"cpu_busy_percent_mean": 50.0}, {"nvml": "no driver"}, 10.0, 0.001))
+    result = WorkloadRun(tuple(STEPS), {"device": "cpu", "data_crc32": "0" * 8}, {"nofile": (1024, 4096)}, 7, report=TOLD)
+    seen = Telemetry({"cpu": [1.0]}, {"cpu_busy_percent_mean": 50.0}, {"nvml": "no driver"}, 10.0, 0.001)
+    record.ran(found, Ran(result, seen))
     record.restored(found, Restored(back={path: (after, before) for path, (before, after) in changed.items()}, seconds=0.001))
     record.close(found, "measured", None, 12.0)
     return found
@@ -48,7 +56,7 @@ def benchmark(found: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def written(tmp_path: Path) -> dict[str, Any]:
     """A run of three sets and two blocks; in the second block one cell failed while it ran, one after it was measured, one was skipped."""
-    run = Run(Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path))
+    run = Run(Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path), Local(tmp_path))
     benchmarks = []
     for cell in run.declare(STUDY):
         run.fullnames[cell.id] = f"benchmarks/bench_study.py::bench[{cell.param_id}]"
@@ -123,3 +131,29 @@ def test_the_design_is_read_as_it_was_run(loaded: Loaded, written: dict[str, Any
     assert loaded.workloads["idle"].primary is not None
     assert loaded.workloads["idle"].primary.name == "step_time_p10_s"
     assert loaded.tweaksets["memory-reclaim"].requested
+
+
+def test_what_the_workload_told_beside_its_steps_is_read_in_its_order(loaded: Loaded) -> None:
+    told = [cell.report for cell in loaded.cells if cell.outcome == "measured"]
+    assert told == [{name: tuple(values) for name, values in TOLD.items()}] * 3
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_run_of_an_older_version_tells_nothing_beside_its_steps(written: dict[str, Any], version: int) -> None:
+    """Whether `report` is missing or `schema_version` is smaller, the rest is read as before."""
+    written["deeptweak"]["schema_version"] = version
+    for one in written["benchmarks"]:
+        one["extra_info"]["schema_version"] = version
+        del one["extra_info"]["report"]
+    read = from_json(written, "here")
+    assert [cell.report for cell in read.cells] == [{}] * 6
+    assert len([cell for cell in read.cells if cell.outcome == "measured"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("report", "says"), [([], "extra_info.report"), ({"epochs": {}}, "epochs"), ({"epochs": [1]}, "an object belongs")]
+)
+def test_a_report_of_another_shape_is_refused(written: dict[str, Any], report: object, says: str) -> None:
+    written["benchmarks"][0]["extra_info"]["report"] = report
+    with pytest.raises(Unreadable, match=says):
+        from_json(written, "here")

@@ -65,6 +65,14 @@ def in_readme() -> dict[str, tuple[str, str]]:
     return rows
 
 
+def test_what_io_train_tells_is_explained_once() -> None:
+    text = (DATA / "README.md").read_text(encoding="utf-8")
+    firsts = [line.split("|")[1] for line in text.splitlines() if line.startswith(("| `io[]", "| `epochs[]", "| `checkpoints[]"))]
+    named = [re.sub(r".*\.", "", name) + row.split("[")[0] for row in firsts for name in re.findall(r"`([^`]+)`", row)]
+    assert len(named) > 20
+    assert len(named) == len(set(named))
+
+
 def test_every_field_of_the_schema_is_explained_in_the_readme_and_the_other_way_round() -> None:
     assert in_schema() == in_readme().keys()
 
@@ -120,7 +128,7 @@ def test_a_benchmark_of_no_study_may_stand_beside_the_cells() -> None:
     ("place", "value"),
     [
         (("deeptweak", "unexplained"), 1),
-        (("deeptweak", "schema_version"), 2),
+        (("deeptweak", "schema_version"), 5),
         (("deeptweak", "started_utc"), "yesterday"),
         (("deeptweak", "cells", 0, "reason"), "measured cells have none"),
         (("deeptweak", "studies", "made_up", "margin"), 3),

@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_benchmark.logger import Logger
 from pytest_benchmark.storage.file import FileStorage
 
-from fixtures.storage import AtomicStorage, write_atomically
+from fixtures.storage import AtomicStorage, columns_in_lines, write_atomically
 
 HOUSE = Path(__file__).parents[1]
 # A process that may not write files longer than a page: what a full disk is to a program, without any privilege.
@@ -122,3 +124,21 @@ def test_the_same_telemetry_gives_the_same_bytes(storage: AtomicStorage) -> None
     """Its hash is about the samples, not about when they were written."""
     told = [storage.save_telemetry("run", {"a": {"cpu": [1.0]}}) for _ in range(2)]
     assert told[0] == told[1]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text('[]{},:\\"\n 0ab', max_size=8),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text("[],\n0 a", max_size=4), inner, max_size=4),
+)
+
+
+@given(JSON)
+def test_columns_in_lines_are_the_same_json(value: object) -> None:
+    """Whatever stands in texts; a list with anything but numbers stays as it was."""
+    assert json.loads(columns_in_lines(json.dumps(value, indent=1))) == value
+
+
+def test_a_column_of_numbers_is_one_line() -> None:
+    """[1.5, null, -2e-07] has no line end left in it, a list of texts keeps its own."""
+    written = columns_in_lines(json.dumps({"wall_s": [1.5, None, -2e-7], "names": ["a", "b"]}, indent=1))
+    assert written == '{\n "wall_s": [1.5, null, -2e-07],\n "names": [\n  "a",\n  "b"\n ]\n}'

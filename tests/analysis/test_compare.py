@@ -8,8 +8,8 @@ import pytest
 
 from analysis.checks import same_value, warnings_of
 from analysis.compare import compare
-from analysis.effect import detectable_gain
 from analysis.load import from_json
+from analysis.stats.effect import detectable_gain
 from analysis.terms import UnknownName
 from analysis.wording import unsigned
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
@@ -49,7 +49,7 @@ def test_improved_when_the_adjusted_p_is_small_and_the_gain_positive() -> None:
     assert one.verdict == "improved"
     assert one.primary is not None
     assert one.primary.low < 0.10 < one.primary.high
-    assert one.reason.startswith(f"+{one.primary.gain * 100:.1f} % in throughput_samples_per_s (95 % +")
+    assert one.reason.startswith(f"{one.primary.gain * 100:.1f} % faster by throughput_samples_per_s (95 % +")
 
 
 def test_regressed_when_the_gain_is_negative() -> None:
@@ -190,7 +190,7 @@ def test_identical_times_in_both_arms_are_no_measurement() -> None:
             one["metrics"] = other["metrics"] = {}
 
     one = verdict(AGAIN, change=copied)
-    assert (one.verdict, one.p_holm) == ("not comparable", None)
+    assert (one.verdict, one.p_adjusted) == ("not comparable", None)
     assert "identical values of throughput_samples_per_s in all 6 blocks" in one.reason
 
 
@@ -231,7 +231,7 @@ def test_no_tweak_gets_credit_where_nothing_was_changed(arm: Arm) -> None:
     run = read(arm)
     (one,) = compare(run)
     assert one.verdict == "not comparable"
-    assert one.reason.startswith("nothing was changed in this arm, yet it differs: +")
+    assert one.reason.startswith("nothing was changed in this arm, yet it differs: 20 % faster")
     (line,) = warnings_of(run, [one])
     assert line.startswith(f"A/A check: {arm.name} changes nothing, yet under cnn_train it differs from stock by +")
 
@@ -341,7 +341,7 @@ def test_the_family_is_all_contrasts_of_the_study_with_an_effect() -> None:
     assert [one.family for one in comparisons] == [4, 4, 0, 4, 4, 0]
     smallest = min((one for one in comparisons if one.primary), key=lambda one: one.primary.p if one.primary else 1)
     assert smallest.primary is not None
-    assert smallest.p_holm == pytest.approx(4 * smallest.primary.p)
+    assert smallest.p_adjusted == pytest.approx(4 * smallest.primary.p)
     # What such a run can see is stated for the strictest step of the same adjustment.
     assert smallest.mde == detectable_gain(smallest.primary.log_sd, 6, 0.05 / 4)
 

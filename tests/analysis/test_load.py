@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.load import SCHEMA_VERSION, from_json, load
+from analysis.formats.saved_run import SCHEMA_VERSION
+from analysis.load import find, from_json, load
 from analysis.terms import Unreadable
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
@@ -123,9 +124,9 @@ METRICS = ("benchmarks", 0, "extra_info", "metrics")
 REFUSED = {
     "a list": ([1, 2], "is [1, 2] where an object belongs"),
     "another program's JSON": ({"hello": 1}, "not a saved run"),
-    "a file of plain pytest-benchmark": ({"machine_info": {}, "benchmarks": []}, "use `pytest-benchmark compare`"),
-    "a newer version": (changed(("deeptweak", "schema_version"), SCHEMA_VERSION + 1), "newer than 1"),
-    "a newer cell": (changed(("benchmarks", 0, "extra_info", "schema_version"), 9), "schema_version 9, newer than 1"),
+    "a file without a benchmark": ({"machine_info": {}, "benchmarks": []}, "holds no benchmark"),
+    "a newer version": (changed(("deeptweak", "schema_version"), SCHEMA_VERSION + 1), "newer than 4"),
+    "a newer cell": (changed(("benchmarks", 0, "extra_info", "schema_version"), 9), "schema_version 9, newer than 4"),
     "a version that never was": (changed(("deeptweak", "schema_version"), 0), "never existed"),
     "a version in words": (changed(("deeptweak", "schema_version"), "one"), "schema_version = 'one'"),
     "no studies": (changed(("deeptweak", "studies"), None), "where an object belongs"),
@@ -215,3 +216,27 @@ def test_what_is_not_there_is_said_so(tmp_path: Path) -> None:
         load(tmp_path / "nothing.json")
     with pytest.raises(Unreadable, match="is a directory; name one saved run"):
         load(tmp_path)
+
+
+def test_a_folder_of_runs_a_storage_of_pytest_benchmark_and_a_folder_of_deeptweak_nodes_are_all_found(tmp_path: Path) -> None:
+    for name in (
+        "flat/b.json",
+        "flat/a.json",
+        "storage/Linux-64bit/0001.json",
+        "nodes/1/base/benchmark.csv",
+        "nodes/2/base/benchmark.csv",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    for name, there in {"flat": ["a.json", "b.json"], "storage": ["Linux-64bit/0001.json"], "nodes": ["1", "2"]}.items():
+        folder = tmp_path / name
+        assert [str(path.relative_to(folder)) for path in find([str(folder)])] == there
+
+
+def test_half_a_character_is_refused() -> None:
+    """JSON can escape a lone surrogate, which no file and no picture can hold."""
+    saved = saved_run()
+    saved["deeptweak"]["run_id"] = "half \ud800"
+    with pytest.raises(Unreadable, match="where a text of whole characters belongs"):
+        from_json(saved, "run.json")

@@ -42,7 +42,7 @@ def test_a_regression_is_a_finding_and_no_error(tmp_path: Path) -> None:
 def test_json_has_the_same_verdicts_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(saved_file(tmp_path, MADE)), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["run_id"] == "made-up-1"
+    assert [(run["run_id"], run["commit"]) for run in said["runs"]] == [("made-up-1", None)]
     faster = said["comparisons"][1]
     assert (faster["tweakset"], faster["verdict"]) == ("faster", "improved")
     assert faster["primary"]["low"] < 0.1 < faster["primary"]["high"]
@@ -58,7 +58,7 @@ def test_another_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     ("arguments", "said"),
     [
         (["compare", "nothing.json"], "error: nothing.json: no such file"),
-        (["compare", "."], "error: .: is a directory"),
+        (["compare", "docs"], "error: docs: no saved run (*.json) in this folder."),
         (["compare", "{run}", "--baseline", "stok"], "it has faster, stock, stock-again."),
         (["compare", "{empty}"], "not JSON at line 1"),
     ],
@@ -119,7 +119,7 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
     def choke(*_: object) -> None:
         raise error("first\nsecond")
 
-    monkeypatch.setattr("analysis.__main__.compare", choke)
+    monkeypatch.setattr("analysis.commands.compare.compare", choke)
     path = saved_file(tmp_path, MADE)
     assert main(["compare", str(path)]) == 2
     out, err = capsys.readouterr()
@@ -127,7 +127,7 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
     assert (out, err.count("\n")) == ("", 1)
 
 
-@pytest.mark.parametrize("arguments", [[], ["compare"], ["compare", "a", "b"], ["compare", "a", "--margin", "3"], ["judge"]])
+@pytest.mark.parametrize("arguments", [[], ["compare"], ["compare", "a", "--adjust", "luck"], ["compare", "a", "--margin", "3"], ["judge"]])
 def test_bad_usage_is_exit_code_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(arguments)

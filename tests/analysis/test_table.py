@@ -39,7 +39,7 @@ EVERYTHING = Made(
 
 def rendered(made: Made, width: int = 100, *, color: bool = False) -> str:
     run = from_json(saved_run(made), "made up")
-    return render_table(compare(run), run, width, color=color)
+    return render_table(compare(run), [run], width, color=color)
 
 
 def row(table: str, name: str) -> str:
@@ -78,7 +78,7 @@ def test_the_primary_metric_is_marked_in_each_workloads_head() -> None:
 
 def test_the_base_of_the_gains_is_given_in_its_own_unit() -> None:
     """Hoefler & Belli's first rule: a speed-up without its base says nothing."""
-    assert re.search(r"^cnn_train   stock: [\d.]+ samples/s, p10 step 0\.\d+ s$", rendered(EVERYTHING), re.MULTILINE)
+    assert re.search(r"^cnn_train   stock: [\d.]+ samples/s, p10 step [\d.]+ ms$", rendered(EVERYTHING), re.MULTILINE)
 
 
 def test_every_reason_stands_below_with_its_number() -> None:

@@ -122,7 +122,8 @@ def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) 
 
 def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: FakeRoot) -> None:
     """It holds the script's output open and has a session of its own; it is found by its environment, and told of."""
-    text = f"setsid sh -c 'while sleep 0.01; do echo 1 > $ROOT{SWAPPINESS}; done' & echo $! > $ROOT/pid; echo 1 > $ROOT{SWAPPINESS}"
+    # `1<>` does not empty the file first: killed in between it would leave what no kernel shows.
+    text = f"setsid sh -c 'while sleep 0.01; do echo 11 1<> $ROOT{SWAPPINESS}; done' & echo $! > $ROOT/pid; echo 11 > $ROOT{SWAPPINESS}"
     machine = fake.machine()
     machine.apply("x", [], [fake.script("apply", f"export ROOT; {text}")])
     result = machine.restore()
@@ -203,7 +204,7 @@ def test_a_device_that_came_before_the_script_is_not_its_effect(fake: FakeRoot) 
 
 def test_a_daemon_that_drops_every_mark_is_ended_too(fake: FakeRoot) -> None:
     """Cleared environment, own session, no open file of ours: it is an orphan, and orphans of a script come to us."""
-    loop = f"while :; do echo 42 > {fake.machine().tunables.real(SWAPPINESS)}; sleep 0.01; done"
+    loop = f"while :; do echo 42 1<> {fake.machine().tunables.real(SWAPPINESS)}; sleep 0.01; done"
     script = fake.script("apply", f"(cd /; exec env -i setsid bash -c '{loop}' </dev/null >/dev/null 2>&1 &)\nsleep 0.1")
     machine = fake.machine()
     machine.apply("x", [], [script, fake.script("apply_check", "true")])

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node.signals import STOPPING, shielded, stop_like_ctrl_c
+from fixtures.node.signals import STOPPING, shielded, stop_if_asked, stop_like_ctrl_c
 from fixtures.node.tunables import Tunables
+from fixtures.targets import _process
+from fixtures.terms import Order
 from tests import fake_root
 from tests.fake_root import FakeRoot, writes
+from tests.sessions import HOUSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 
@@ -166,3 +172,62 @@ def test_in_another_thread_it_is_no_shield_and_no_error() -> None:
     thread.start()
     thread.join()
     assert seen == [[]]
+
+
+TWO_AT_ONCE = """
+import os, signal, sys
+from fixtures.node.signals import STOPPING, shielded, stop_like_ctrl_c
+two = [signal.Signals(int(number)) for number in sys.argv[1:]]
+stop_like_ctrl_c()
+signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+for number in two:
+    os.kill(os.getpid(), number)
+try:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)  # the kernel delivers both, before Python can handle one
+except KeyboardInterrupt as stopped:
+    with shielded() as waiting:
+        os.kill(os.getpid(), two[0])
+        print(stopped, waiting, flush=True)
+"""
+
+
+@pytest.mark.parametrize("two", list(itertools.permutations(STOPPING, 2)))
+def test_two_signals_at_once_stop_it_once_and_print_no_traceback(two: tuple[signal.Signals, signal.Signals]) -> None:
+    """Ctrl-C in a terminal that is closed with it; a worker that gets its group's and its controller's. A third one is not waited for."""
+    numbers = [str(int(number)) for number in two]
+    done = subprocess.run([sys.executable, "-c", TWO_AT_ONCE, *numbers], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in {f"{number.name} []\n" for number in two}
+
+
+def test_a_signal_while_a_workload_is_started_ends_the_run(tmp_path: Path) -> None:
+    """Python ignores what a handler raises while it forks; the run went on, deaf to any other signal. The workload is gone too."""
+
+    def work() -> int:
+        stop_like_ctrl_c()
+        os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
+        order = Order("idle", 1, 0, 1, tmp_path / "scratch", start_timeout_s=5)
+        _process.run(order, program=("sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 100"))
+        return 0
+
+    assert in_child(work) == 42
+    started = (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else ""
+    assert not started or not Path(f"/proc/{started.strip()}").exists()
+
+
+def test_a_signal_whose_exception_python_ignored_ends_the_run_at_the_next_cell() -> None:
+    """In a destructor, for one."""
+
+    class Noisy:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def work() -> int:
+        stop_like_ctrl_c()
+        stop_if_asked()
+        noisy = Noisy()
+        del noisy
+        stop_if_asked()
+        return 0
+
+    assert in_child(work) == 42

@@ -211,6 +211,16 @@ def test_diff_says_what_differs_and_what_came_or_went() -> None:
     assert diff(before, after) == {"/proc/sys/a": ("1", "2"), "/etc/c": ("x", None), "/etc/d": (None, "y")}
 
 
+def test_diff_leaves_out_an_interface_that_came_or_went_as_a_whole() -> None:
+    """The bridge of a node's first pod is no changed setting; a file that an interface gained or lost is."""
+    a, b = "/proc/sys/net/ipv4/conf/eth0/rp_filter", "/proc/sys/net/ipv4/conf/eth0/forwarding"
+    bridge = {"/proc/sys/net/ipv4/conf/cni0/rp_filter": "1", "/sys/class/net/cni0/queues/rx-0/rps_cpus": "0"}
+    assert diff({a: "1"}, {a: "2"} | bridge) == {a: ("1", "2")}
+    assert diff(bridge | {a: "1"}, {a: "1"}) == {}
+    assert diff({a: "1", b: "0"}, {a: "1"} | bridge) == {b: ("0", None)}
+    assert diff({}, {"/proc/sys/vm/swappiness": "1"} | bridge) == {"/proc/sys/vm/swappiness": (None, "1")}
+
+
 def test_the_kernel_moves_neighbours_and_nothing_else() -> None:
     paths = ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/min_free_kbytes", "/proc/sys/vm/swappiness"]
     assert neighbours(["/proc/sys/vm/dirty_ratio"], paths) == {"/proc/sys/vm/dirty_bytes"}
@@ -254,3 +264,14 @@ from pathlib import Path
 from fixtures.node.tunables import Tunables
 print(Tunables(Path(sys.argv[1])).refusal("/proc/sys/vm/swappiness"))
 """
+
+
+def test_interfaces_that_containers_bring_are_no_settings(tmp_path: Path) -> None:
+    """A veth's other end is another interface; so is what a VLAN is stacked on. A card's is itself."""
+    for name, index, link in (("eth0", "2", "2"), ("veth1a", "7", "3"), ("eth0.5", "8", "2")):
+        for folder, setting in ((f"sys/class/net/{name}/queues/rx-0", "rps_cpus"), (f"proc/sys/net/ipv6/neigh/{name}", "locktime")):
+            (tmp_path / folder).mkdir(parents=True)
+            (tmp_path / folder / setting).write_text("0\n")
+        (tmp_path / f"sys/class/net/{name}/ifindex").write_text(f"{index}\n")
+        (tmp_path / f"sys/class/net/{name}/iflink").write_text(f"{link}\n")
+    assert set(Tunables(tmp_path).snapshot()) == {"/sys/class/net/eth0/queues/rx-0/rps_cpus", "/proc/sys/net/ipv6/neigh/eth0/locktime"}

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 import yaml
 
+from fixtures import workloads
 from fixtures.tweaks import available, resolve
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import notes, text_of
@@ -57,7 +58,8 @@ def test_each_setting_has_a_reason_and_a_source(name: str) -> None:
     assert all(source.startswith(("https://", "Cardwell et al.")) for source in about.sources.values())
     if SETS[name].scripts:
         written = "".join(script.text for script in SETS[name].scripts if script.stage == "apply")
-        assert [key for key in about.reasons if key.rpartition(".")[2] not in written] == []
+        typed = {tweak.key for tweak in SETS[name].tweaks}
+        assert [key for key in about.reasons.keys() - typed if key.rpartition(".")[2] not in written] == []
     else:
         tokens = {t.key for t in SETS[name].tweaks} - {"0-1"}  # the stray half of exp2's isolcpus
         assert about.reasons.keys() == tokens
@@ -179,16 +181,35 @@ EFFECTS = {
     "thp-always": {f"{THP}/enabled": ("always", "madvise"), f"{THP}/defrag": ("always", "madvise")},
     "thp-never": {f"{THP}/enabled": ("never", "madvise"), f"{THP}/defrag": ("never", "madvise")},
     "block-readahead": {"sys/block/sda/queue/read_ahead_kb": ("4096", "128"), "sys/block/nvme0n1/queue/read_ahead_kb": ("4096", "512")},
+    "block-readahead-128": {"sys/block/sda/queue/read_ahead_kb": ("128", "128"), "sys/block/nvme0n1/queue/read_ahead_kb": ("128", "512")},
+    "block-readahead-8192": {
+        "sys/block/sda/queue/read_ahead_kb": ("8192", "128"),
+        "sys/block/nvme0n1/queue/read_ahead_kb": ("8192", "512"),
+    },
+    "block-scheduler-mq-deadline": {
+        "sys/block/sda/queue/scheduler": ("mq-deadline", "mq-deadline"),
+        "sys/block/nvme0n1/queue/scheduler": ("mq-deadline", "none"),
+    },
     "block-scheduler-none": {
         "sys/block/sda/queue/scheduler": ("none", "mq-deadline"),
         "sys/block/nvme0n1/queue/scheduler": ("none", "none"),
     },
+    "training-host": {f"{THP}/enabled": ("always", "madvise"), f"{THP}/defrag": ("always", "madvise")},
     "scheduler-slice": {"sys/kernel/debug/sched/base_slice_ns": ("12000000", "2800000")},
     "cpufreq-performance": {
         f"{CPU}/policy0/scaling_governor": ("performance", "schedutil"),
         f"{CPU}/policy4/scaling_governor": ("performance", "powersave"),
     },
 }
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_workloads_that_a_set_is_for_are_there(name: str) -> None:
+    """By name, or by name and parameters."""
+    for pattern in SETS[name].workloads:
+        base, _ = workloads.split(pattern)
+        assert workloads.matches(pattern, workloads.load(pattern).name), pattern
+        assert base in workloads.names()
 
 
 def test_every_script_set_is_tried() -> None:

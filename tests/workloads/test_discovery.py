@@ -33,10 +33,11 @@ def test_every_workload_says_what_it_is(name: str) -> None:
         ("step_time_median_s", "lower"),
         ("throughput_samples_per_s", "higher"),
     }
-    for key in ("steps", "warmup_steps"):
-        count = workload.params[key]
-        assert isinstance(count, int)
-        assert count > 0
+    steps, warmup_steps = workload.params["steps"], workload.params["warmup_steps"]
+    assert isinstance(steps, int)
+    assert steps > 0
+    assert isinstance(warmup_steps, int)
+    assert warmup_steps >= 0
     assert 0 < workload.typical_cell_s < 10
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -73,6 +76,45 @@ def test_a_step_has_wall_and_cpu_seconds_of_its_own() -> None:
     assert math.isnan(steps[2]["loss"])
 
 
+def lingering(script: str) -> tuple[list[dict[str, object]], int]:
+    """Run it with --linger until its last word, then end it. Returns: its events and its exit code."""
+    options = ("--steps=1", "--warmup=0", "--seed=7", "--scratch=/somewhere", "--linger")
+    with subprocess.Popen(
+        (sys.executable, "-c", script, *options),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        events = []
+        try:
+            for line in process.stdout:
+                events.append(json.loads(line))
+                if events[-1]["event"] == "exit":
+                    break
+            assert process.poll() is None
+            process.terminate()
+            return events, process.wait(30)
+        finally:  # its peer too, which an error leaves behind
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_lingering_workload_says_how_it_ended_and_stays_until_it_is_told_to_go() -> None:
+    events, code = lingering(WORKLOAD)
+    assert [one["event"] for one in events] == ["ready", "step", "end", "exit"]
+    assert (events[-1]["code"], code) == (0, 0)
+
+
+def test_a_lingering_workload_stays_after_an_error_too() -> None:
+    """Where a container that ends is started anew, its traceback would be gone."""
+    events, code = lingering(WORKLOAD.replace("burn(0.05)", "raise OSError"))
+    assert [one["event"] for one in events] == ["ready", "exit"]
+    assert (events[-1]["code"], code) == (1, 1)
+
+
 def test_the_cpu_time_of_peers_is_added() -> None:
     """Here the peer burns a core while the workload itself sleeps."""
     script = WORKLOAD.replace("while True: time.sleep(60)", "burn(60)").replace("burn(0.05)", "time.sleep(0.2)")
@@ -86,3 +128,40 @@ def test_a_failing_step_ends_without_an_end() -> None:
     assert process.returncode == 1
     assert "end" not in process.stdout
     assert process.stderr.splitlines()[-1] == "MemoryError: too small"
+
+
+# Tells something in the middle of a step, and something when all is over; one step says itself how long it took.
+TELLS = """
+import time
+from contextlib import contextmanager
+from fixtures.workloads._protocol import Done, Job, serve
+
+@contextmanager
+def prepare(asked):
+    def step(index):
+        asked.report("epochs", {"step": index, "given": dict(asked.given), "data": str(asked.data)})
+        return Done(samples=1, tokens=0, loss=0.5, timed=(7.0, 2.5) if index == 1 else None)
+    yield Job({}, step)
+    asked.report("io", {"last": True})
+serve(prepare, {"size": "how much"})
+"""
+
+
+def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
+    """And what is told at the close comes before the end; parameters and the folder of data sets reach the workload."""
+    options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere", "--set", "size=a=b", "--data=/data")
+    process = subprocess.run((sys.executable, "-c", TELLS, *options), cwd=ROOT, capture_output=True, text=True, check=False)
+    events = [json.loads(line) for line in process.stdout.splitlines()]
+    assert [one["event"] for one in events] == ["ready", "step", "report", "step", "report", "report", "end"]
+    told = [(one["name"], one["value"]) for one in events if one["event"] == "report"]
+    beside = {"given": {"size": "a=b"}, "data": "/data"}
+    assert told == [("epochs", {"step": 0, **beside}), ("epochs", {"step": 1, **beside}), ("io", {"last": True})]
+
+
+def test_a_step_may_say_itself_when_it_was() -> None:
+    """Where it began with the end of the one before, the clock around it would miss what lies between."""
+    options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere")
+    process = subprocess.run((sys.executable, "-c", TELLS, *options), cwd=ROOT, capture_output=True, text=True, check=False)
+    first, second = (one for one in map(json.loads, process.stdout.splitlines()) if one["event"] == "step")
+    assert (second["start_monotonic_s"], second["wall_s"]) == (7.0, 2.5)
+    assert first["start_monotonic_s"] != 7.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import workloads
-from fixtures.targets.local import run
+from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.torch
 
 
+# One that reads a data set is tried on small ones: test_io_train.py.
+ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data]
 # All but the one that only waits, which the harness uses to measure itself.
-TRAINING = [name for name in workloads.names() if name != "idle"]
+TRAINING = [name for name in ALONE if name != "idle"]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,7 +48,7 @@ def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
     return first, again, other
 
 
-@pytest.mark.parametrize("name", workloads.names())
+@pytest.mark.parametrize("name", ALONE)
 def test_every_workload_runs_the_samples_its_seed_names(name: str) -> None:
     """Contract of the plug-in point: the same seed gives the same samples in every process, another seed gives others."""
     first, again, other = seeds_5_5_6(name)
@@ -64,6 +67,7 @@ def test_a_training_workload_trains(name: str) -> None:
     first, _, other = seeds_5_5_6(name)
     assert first.facts["device"] == "cpu"
     assert {"torch", "threads", "parameters", "trainable_parameters", "dtype", "cpu_s_covers"} <= set(first.facts)
+    assert "gpu_uuids" not in first.facts
     assert all(step.cpu_s > 0 for step in first.steps)
     losses = {step.loss for step in first.steps}
     assert len(losses) == 4
@@ -114,3 +118,13 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+@pytest.mark.needs("gpu")
+def test_a_workload_names_the_gpus_it_may_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nvidia-smi does, so that a pod's can be found among its node's."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout
+    result = run(Order("cnn_train", steps=1, warmup_steps=1, seed=1, scratch=tmp_path))
+    assert result.error is None, result.last_lines
+    assert result.facts["gpu_uuids"] == re.findall(r"UUID: (GPU-[0-9a-f-]+)", listed)

@@ -1,0 +1,132 @@
+"""The sides of a comparison: which runs and tweak sets are meant, and which of their cells belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .load import GLOB, load_each
+from .terms import Refused, UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .terms import Cell, Run, TweakSet
+
+# A run and a block of it: what two cells must share to have run close in time.
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One side of a comparison: runs, and the tweak set meant in them; None means each tweak set with its like."""
+
+    label: str
+    runs: tuple[Run, ...]
+    tweakset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The cells of one tweak set under one workload, measured or not, by run and block."""
+
+    label: str
+    tweakset: TweakSet
+    cells: Mapping[Place, Cell]
+
+    @property
+    def runs(self) -> frozenset[str]:
+        """The runs these cells are of."""
+        return frozenset(run for run, _ in self.cells)
+
+
+def read_arm(text: str, refused: list[str]) -> Arm:
+    """Read what `PATH[:TWEAKSET]` names; PATH is a file, a quoted glob or a folder, and all its runs are one arm.
+
+    Files that cannot be read are added to `refused`, one line each.
+
+    Raises: Refused, where nothing can be read. UnknownName, where a run does not have the tweak set.
+    """
+    path, tweakset = _split(text)
+    own: list[str] = []
+    runs = tuple(load_each([path], own))
+    if not runs:
+        raise Refused(own[0] if len(own) == 1 else f"{path}: none of {len(own)} files can be read; the first: {own[0]}")
+    refused += own
+    seen: dict[str, str] = {}
+    for run in runs:
+        must_have(run, "tweak set", filter(None, [tweakset]), run.tweaksets)
+        first = seen.setdefault(run.run_id, run.origin)
+        if first != run.origin:
+            raise Refused(f"{run.origin}: is the same run as {first} ({run.run_id}): a copy is no second measurement; name one of them.")
+    return Arm(text, runs, tweakset)
+
+
+def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -> None:
+    """Check that a run has what was named.
+
+    Raises: UnknownName, with the names there are.
+    """
+    known = set(there)
+    for name in names:
+        if name not in known:
+            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {', '.join(sorted(known))}.")
+
+
+def _split(text: str) -> tuple[str, str | None]:
+    path, colon, tweakset = text.rpartition(":")
+    if not colon or Path(text).exists() or not (Path(path).exists() or GLOB & set(path)):
+        return text, None
+    return path, tweakset
+
+
+def same_runs(one: Arm, other: Arm) -> bool:
+    """Whether two arms are of the same runs, so that their cells can have run side by side."""
+    return {run.run_id for run in one.runs} == {run.run_id for run in other.runs}
+
+
+def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
+    """Collect one tweak set's cells over the runs of an arm; None where it has none."""
+    cells = {
+        (run.run_id, cell.block): cell
+        for run in arm.runs
+        for cell in run.cells
+        if (cell.study, cell.workload, cell.tweakset) == (study, workload, tweakset)
+    }
+    known = next((run.tweaksets[tweakset] for run in arm.runs if tweakset in run.tweaksets), None)
+    return Side(arm.label, known, cells) if cells and known else None
+
+
+def met(arm: Arm, study: str) -> dict[str, list[str]]:
+    """Which tweak sets each workload of a study met in an arm: workload → names, in order of the runs' own lists, the stocks first."""
+    found: dict[str, set[str]] = {}
+    for run in arm.runs:
+        for cell in run.cells:
+            if cell.study == study:
+                found.setdefault(cell.workload, set()).add(cell.tweakset)
+    workloads = list(dict.fromkeys(name for run in arm.runs for name in run.workloads))
+    tweaksets = list(dict.fromkeys(name for run in arm.runs for name in run.tweaksets))
+    tweaksets.sort(key=lambda name: name not in {"stock", "stock-again"})  # the A/A first
+    return {workload: [name for name in tweaksets if name in found[workload]] for workload in workloads if workload in found}
+
+
+def no_copies(runs: Iterable[Run]) -> None:
+    """Check that no run holds the very times of another: a copy under another name is no second measurement.
+
+    Raises: Refused, naming the two cells.
+    """
+    seen: dict[object, tuple[Run, Cell]] = {}
+    for run in {one.run_id: one for one in runs}.values():
+        for cell in run.cells:
+            times = cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())
+            if cell.outcome != "measured" or len(set(times)) < 2:
+                continue
+            first, other = seen.setdefault((cell.workload, times), (run, cell))
+            if first is not run:
+                raise Refused(f"{run.origin}: {cell.id} has the very times of {other.id} in {first.origin}: a copy is no measurement.")
+
+
+def studies(arms: Iterable[Arm]) -> list[str]:
+    """Names of all studies, each once."""
+    return list(dict.fromkeys(name for arm in arms for run in arm.runs for name in run.studies))

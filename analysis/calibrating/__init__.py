@@ -1,0 +1,1 @@
+"""How often each decision rule is wrong, and how often it sees what is there: `python -m analysis calibrate`."""

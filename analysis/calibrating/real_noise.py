@@ -1,0 +1,186 @@
+"""The noise of a real machine, from the cells of a saved run in which nothing was changed: `stock` and `stock-again`.
+
+Which of two equal cells is called the candidate is arbitrary, so that swapping their names within blocks, at random, makes as many A/A
+sessions as are wanted, with this machine's own stalls, drift and tails in them. Taken in time order instead, the same cells show
+what it means to measure one arm after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.arms import Arm, met, side, studies
+from analysis.pairing import pair
+from analysis.stats.effect import paired_effect, two_sample_effect
+from analysis.stats.sessions import Sessions
+from analysis.stats.simulate import BLOCKS
+from analysis.terms import Metric, NotComparable, Refused
+
+from .rates import MARGIN, Rates, any_called, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from analysis.stats.sessions import Floats
+    from analysis.terms import Cell, Effect, Run
+
+AGAIN = "stock-again"
+FEWEST = 5
+FEWEST_STEPS = 3
+STEP_TIME = Metric("step_time_mean_s", "lower")
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A/A cells of one workload: step times in seconds.
+
+    `blocks_s` has shape (blocks, 2, steps), blocks in time order, baseline first; `in_time_s` the same cells in the order in which
+    they ran, (2 · blocks, steps), and `work` what was done in each of those steps: tokens, else samples, where every step has some.
+    """
+
+    workload: str
+    blocks_s: Floats
+    in_time_s: Floats
+    work: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """What a workload's A/A cells say of its machine: three comparisons of equals, each of which should show nothing.
+
+    `again`: stock-again against stock, as they were named. `later_steps`: second half of each cell's steps against its first, in time
+    for the same work. `later_cells`: second half of the session against its first, cells not paired.
+    `run_cv` is the spread of one cell among equals, a fraction.
+    """
+
+    workload: str
+    blocks: int
+    run_cv: float
+    again: Effect
+    later_steps: Effect
+    later_cells: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class RealNoise:
+    """What the A/A cells of one saved run say of the rules, and of the machine."""
+
+    run: Run
+    rates: Rates
+    steadiness: tuple[Steadiness, ...]
+
+
+def real_noise(run: Run, seed: int, trials: int) -> RealNoise:
+    """Put the A/A cells of a run to every rule, and to each other.
+
+    Raises: Refused, where there are too few cells, or they do not differ at all.
+    """
+    noises = noise_of(run)
+    try:
+        steadiness = tuple(_steadiness(noise) for noise in noises)
+    except NotComparable as reason:
+        raise Refused(f"{run.origin}: {reason}") from None
+    return RealNoise(run, noise_rates(noises, run.run_id, seed, trials), steadiness)
+
+
+def noise_of(run: Run) -> list[Noise]:
+    """Collect the A/A cells of each workload that has at least `FEWEST` blocks of them.
+
+    Raises: Refused, where none has.
+    """
+    arm = Arm(run.origin, (run,))
+    found = []
+    for study in studies([arm]):
+        for workload in met(arm, study):
+            base, again = (side(arm, study, workload, name) for name in (run.baseline, AGAIN))
+            cells = pair(base, again).cells if base and again else ([], [])
+            if len(cells[0]) >= FEWEST and min(map(_measured, (*cells[0], *cells[1]))) >= FEWEST_STEPS:
+                found.append(_noise(workload, *cells))
+    if not found:
+        wanted = f"{FEWEST} blocks of both {run.baseline} and {AGAIN} with {FEWEST_STEPS} measured steps"
+        raise Refused(f"{run.origin}: no workload has {wanted}; `pytest benchmarks/ --tweaks=stock` measures them.")
+    return found
+
+
+def _measured(cell: Cell) -> int:
+    """How many measured steps a cell has; other tools' files may keep none."""
+    return len(cell.steps.wall_s) - cell.steps.warmup if cell.steps else 0
+
+
+def _noise(workload: str, base: list[Cell], again: list[Cell]) -> Noise:
+    steps = {cell.id: cell.steps for cell in (*base, *again) if cell.steps is not None}
+    count = min(map(_measured, (*base, *again)))
+
+    def of(cell: Cell, column: str) -> Sequence[float] | None:
+        values: Sequence[float] | None = getattr(steps[cell.id], column)
+        return values and values[steps[cell.id].warmup :][:count]
+
+    in_time = sorted((*base, *again), key=lambda cell: cell.order)
+    counted = ([of(cell, column) for cell in in_time] for column in ("tokens", "samples"))
+    return Noise(
+        workload,
+        np.array([[of(cell, "wall_s") for cell in cells] for cells in zip(base, again, strict=True)]),
+        np.array([of(cell, "wall_s") for cell in in_time]),
+        np.array(next((work for work in counted if all(each and all(each) for each in work)), np.ones((len(in_time), count))), float),
+    )
+
+
+def swapped(noise: Noise, count: int, rng: np.random.Generator) -> Sessions:
+    """Draw A/A sessions: ten of the blocks at random, in their order, and in each a coin for which cell is the candidate."""
+    blocks = len(noise.blocks_s)
+    chosen = np.sort(rng.random((count, blocks)).argsort(axis=1)[:, :BLOCKS], axis=1)
+    arms = rng.integers(0, 2, (*chosen.shape, 1))
+    return Sessions(noise.blocks_s[chosen[..., np.newaxis], np.concatenate([arms, 1 - arms], axis=-1)])
+
+
+def one_after_the_other(noise: Noise) -> Sessions:
+    """Take every stretch of cells that follow each other in time: its first half is the baseline, its second the candidate."""
+    runs = min(BLOCKS, (len(noise.blocks_s) + 1) // 2)
+    starts = np.arange(len(noise.in_time_s) - 2 * runs + 1)
+    cells = starts[:, np.newaxis, np.newaxis] + np.arange(2 * runs).reshape(2, runs).T
+    return Sessions(noise.in_time_s[cells], interleaved=False)
+
+
+def noise_rates(noises: Sequence[Noise], run_id: str, seed: int, trials: int) -> Rates:
+    """How often each rule calls a difference between equal cells: in one contrast, in any of the workloads, and A then B."""
+    rng = np.random.default_rng([seed, *run_id.encode()])
+    sessions = [swapped(noise, trials, rng) for noise in noises]
+    one = _mean(any_called(ask([each]), 1) for each in sessions)
+    any_of = any_called(ask(sessions), len(sessions))
+    in_time = _mean(any_called(ask([one_after_the_other(noise)]), 1) for noise in noises)
+    rows = {rule: (one[rule], any_of.get(rule), in_time[rule]) for rule in one}
+    return Rates(f"A/A cells of {run_id}", ("swapped", f"any of {len(noises)}", "A then B"), rows)
+
+
+def _mean(shares: Iterable[dict[str, float | None]]) -> dict[str, float | None]:
+    """Average over workloads; None where a rule could not be asked of one of them."""
+    columns = list(shares)
+    means: dict[str, float | None] = {}
+    for rule in columns[0]:
+        known = [share for share in (column[rule] for column in columns) if share is not None]
+        means[rule] = sum(known) / len(known) if len(known) == len(columns) else None
+    return means
+
+
+def _steadiness(noise: Noise) -> Steadiness:
+    means = noise.blocks_s.mean(axis=-1)
+    again = paired_effect(STEP_TIME, means[:, 0].tolist(), means[:, 1].tolist(), MARGIN)
+    before, after = (half.mean(axis=-1).tolist() for half in np.array_split(noise.in_time_s, 2))
+    return Steadiness(
+        workload=noise.workload,
+        blocks=len(means),
+        run_cv=again.log_sd / math.sqrt(2),
+        again=again,
+        later_steps=_later_steps(noise),
+        later_cells=two_sample_effect(STEP_TIME, before, after, MARGIN),
+    )
+
+
+def _later_steps(noise: Noise) -> Effect:
+    seconds, work = ([half.sum(axis=1) for half in np.array_split(column, 2, axis=1)] for column in (noise.in_time_s, noise.work))
+    early, late = ((time / done).tolist() for time, done in zip(seconds, work, strict=True))
+    return paired_effect(STEP_TIME, early, late, MARGIN)

@@ -1,0 +1,60 @@
+"""Measure the decision rules themselves: how often each cries wolf, and how often it sees a real change.
+
+Ours and those of other tools are put to the same simulated sessions, whose truth is known, and to the A/A cells (stock and
+stock-again) of the saved runs that are named. docs/calibration.md holds what it prints and what follows from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from analysis.load import load
+
+HELP = "how often each rule, ours and others', is wrong"
+EXAMPLE = """\
+example:
+  python -m analysis calibrate
+  python -m analysis calibrate data/runs/2026-11-21_aa_amd-epyc-2cpu.json
+
+Exit code 0: measured. 2: bad usage, or a file cannot be used.
+"""
+TRIALS = 2000
+FEWEST_TRIALS = 100  # under which a rate of 5 % cannot be told from 0
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("runs", nargs="*", metavar="RUN.json", help="saved runs with stock and stock-again in at least 5 blocks")
+    parser.add_argument("--trials", type=_trials, default=TRIALS, metavar="N", help="sessions a scenario (default: %(default)s)")
+    parser.add_argument("--seed", type=_whole, default=1, metavar="N", help="the same seed gives the same tables (default: %(default)s)")
+    parser.add_argument("--markdown", action="store_true", help="write Markdown, with the rules and their sources, for docs/calibration.md")
+
+
+def _trials(text: str) -> int:
+    count = _whole(text)
+    if count < FEWEST_TRIALS:
+        raise argparse.ArgumentTypeError(f"{count} trials show no rate of 5 %; at least {FEWEST_TRIALS}")
+    return count
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 up")
+    return int(text)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Print the tables."""
+    # numpy and scipy: a second that `--help` need not take.
+    from analysis.calibrating.rates import Calibration, family_rates, single_rates, word_rates  # noqa: PLC0415
+    from analysis.calibrating.real_noise import real_noise  # noqa: PLC0415
+    from analysis.calibrating.text import as_json, as_markdown, as_text  # noqa: PLC0415
+    from analysis.table import wants_color  # noqa: PLC0415
+
+    real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
+    single, families, words = (measure(asked.seed, asked.trials) for measure in (single_rates, family_rates, word_rates))
+    calibration = Calibration(asked.seed, asked.trials, single, families, words, real)
+    said = as_json(calibration) if asked.json else as_markdown(calibration) if asked.markdown else ""
+    print(said or as_text(calibration, color=wants_color(sys.stdout)), end="", flush=True)
+    return 0

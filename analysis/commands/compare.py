@@ -1,0 +1,133 @@
+"""Compare saved runs, or tweak sets inside one: effect, 95 % interval, adjusted p, detectable effect, verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from analysis import digest
+from analysis.arms import read_arm
+from analysis.checks import warnings_of
+from analysis.compare import Options, compare, compare_arms
+from analysis.digest import ROWS
+from analysis.stats.adjust import ADJUSTMENTS
+from analysis.terms import Refused, UnknownName
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from analysis.arms import Arm
+    from analysis.terms import Comparison, Run
+
+HELP = "saved runs, or tweak sets inside one: effects and verdicts"
+EXAMPLE = """\
+BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or of pytest-benchmark, a DeepTweak directory, or a quoted glob or
+folder of saved runs that are replicates of one arm. With BASE alone its tweak sets are compared inside the run.
+
+examples:
+  python -m analysis compare .benchmarks/*/0001_exp1.json           tweak sets of one run with its stock
+  python -m analysis compare exp1.json --baseline thp-never         … with another tweak set
+  python -m analysis compare exp1.json:stock exp1.json:thp-always   two tweak sets
+  python -m analysis compare before.json after.json                 each tweak set with its like in another run
+  python -m analysis compare before.json after.json --relative-to stock   … freed of drift between the runs
+  python -m analysis compare 'runs/old-*.json' 'runs/new-*.json'    several runs an arm
+
+Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be used.
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("base", metavar="BASE", help="what to compare with")
+    parser.add_argument("candidates", metavar="CAND", nargs="*", help="what to compare")
+    parser.add_argument("--baseline", metavar="TWEAKSET", help="inside one run: compare with this tweak set (default: stock)")
+    parser.add_argument("--tweaks", metavar="NAMES", default="", help="only these tweak sets, separated by commas")
+    parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas")
+    parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's cell of the same run and block")
+    parser.add_argument(
+        "--adjust",
+        choices=list(ADJUSTMENTS),
+        default="holm",
+        help="for many contrasts: holm (default) for those declared before the run, bh for a screen that others will follow up",
+    )
+    parser.add_argument("--robust", action="store_true", help="a second opinion that assumes no distribution: sign-flip or rank test")
+    parser.add_argument("--all", action="store_true", help="every row, also where there are hundreds")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Print the comparison."""
+    refused: list[str] = []
+    base = read_arm(asked.base, refused)
+    candidates = _read_candidates(asked.candidates, refused)
+    for line in refused:
+        print("refused:", line, file=sys.stderr)
+    tweaksets, workloads = (tuple(filter(None, names.split(","))) for names in (asked.tweaks, asked.workloads))
+    options = Options(adjustment=asked.adjust, relative_to=asked.relative_to, tweaksets=tweaksets, workloads=workloads)
+    try:
+        comparisons = _compare(base, candidates, asked.baseline, options)
+        runs = list({id(one): one for arm in (base, *candidates) for one in arm.runs}.values())
+        said = as_json(comparisons, runs, refused) if asked.json else _text(comparisons, runs, every=asked.all)
+        if asked.robust and not asked.json:
+            said += _robust(comparisons)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+        raise Refused(f"{asked.base}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
+    print(said, end="", flush=True)
+    return 0
+
+
+def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
+    """Read each candidate; one that cannot be read is named and the others are compared all the same."""
+    found: list[Arm] = []
+    for name in names:
+        try:
+            found.append(read_arm(name, refused))
+        except UnknownName:
+            raise
+        except Refused as error:
+            refused.append(str(error))
+    if names and not found:
+        raise Refused(refused[-1])
+    return found
+
+
+def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options) -> list[Comparison]:
+    if candidates:
+        if baseline is not None:
+            raise Refused("--baseline is for one run alone; with several write BASE:TWEAKSET.")
+        return compare_arms(base, candidates, options)
+    if len(base.runs) > 1:  # of which none was meant to be the baseline
+        raise Refused(f"{base.label} holds {len(base.runs)} runs: name what to compare them with, or see `python -m analysis history`.")
+    return compare(base.runs[0], baseline or base.tweakset, options)
+
+
+def _text(comparisons: Sequence[Comparison], runs: Sequence[Run], *, every: bool) -> str:
+    if len(comparisons) > ROWS and not every:
+        return "\n".join([f"{len(runs)} run{'s' if len(runs) != 1 else ''}", *digest.lines(comparisons)]) + "\n"
+    from analysis.table import render_table, wants_color  # noqa: PLC0415  # --json has no need of rich
+
+    return render_table(comparisons, runs, color=wants_color(sys.stdout))
+
+
+def _robust(comparisons: Sequence[Comparison]) -> str:
+    from analysis.robust import lines  # noqa: PLC0415  # scipy's distributions take a second to import
+
+    said = [fill(line, 100, subsequent_indent="  ") for line in lines(comparisons)]
+    return "".join(
+        f"{line}\n" for line in ["", "without assuming a distribution (primary metric, Hodges-Lehmann gain and interval):", *said]
+    )
+
+
+def as_json(comparisons: Sequence[Comparison], runs: Sequence[Run], refused: Sequence[str] = ()) -> str:
+    """Write comparisons for programs: gains are fractions, above 0 is better (the fields are those of `terms.Comparison` and `Effect`)."""
+    said = {
+        "runs": [{"run_id": one.run_id, "origin": one.origin, "started_utc": one.started_utc, "commit": one.commit} for one in runs],
+        "refused": list(refused),
+        "warnings": list(dict.fromkeys(line for one in runs for line in warnings_of(one, comparisons))),
+        "comparisons": [asdict(one) for one in comparisons],
+    }
+    return json.dumps(said, indent=2, allow_nan=False) + "\n"

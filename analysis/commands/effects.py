@@ -1,0 +1,165 @@
+"""Which setting did it: the effects of a design over keys, with intervals, what varied with what, and the answer in a sentence."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.arms import must_have
+from analysis.load import load
+from analysis.plain import one_line
+from analysis.switched.expand import is_switched
+from analysis.terms import Refused, UnknownName
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from analysis.effects.terms import Effects
+    from analysis.terms import Run
+
+HELP = "which key did it: effects, intervals, ANOVA, and a sentence"
+EXAMPLE = """\
+RUN is a saved run of any design, or a table of another study: a .csv file with a column a factor and a row a cell.
+
+examples:
+  pytest benchmarks/ --design=ablation --tweaks=training-host --benchmark-save=which
+  python -m analysis effects .benchmarks/*/0001_which.json
+  python -m analysis effects which.json --effect vm.swappiness:vm.dirty_ratio
+  python -m analysis effects results.csv --response au --factors format,workers --block day
+
+Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, or an effect asked for cannot be told from others.
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("run", metavar="RUN", help="a saved run, or a .csv table")
+    parser.add_argument("--workload", metavar="NAMES", default="", help="only these workloads, separated by commas")
+    parser.add_argument("--metric", metavar="NAME", help="another metric than the one declared before the run")
+    parser.add_argument(
+        "--effect",
+        metavar="A:B",
+        action="append",
+        default=[],
+        help="only this effect; refused where the design cannot tell it (repeatable)",
+    )
+    table = parser.add_argument_group("for a .csv table")
+    table.add_argument("--response", metavar="COLUMN", help="what was measured")
+    table.add_argument("--factors", metavar="COLUMNS", help="what was varied, separated by commas")
+    table.add_argument("--block", metavar="COLUMN", help="what was held equal in turn: a day, a machine, a block")
+    table.add_argument("--better", choices=["lower", "higher"], help="which way is good (with --log: gains)")
+    table.add_argument("--log", action="store_true", help="analyse ratios: where the spread grows with the mean")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Print the effects."""
+    path = Path(asked.run)
+    try:
+        if path.suffix.lower() == ".csv" and not path.is_dir():
+            saved, found = None, _of_table(path, asked)
+        else:
+            saved = load(path)
+            found = _of_run(saved, asked)
+        said = as_json(found, saved) if asked.json else _text(found, saved)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+        raise Refused(f"{asked.run}: cannot be analysed ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
+    print(said, end="", flush=True)
+    return 0
+
+
+def _of_table(path: Path, asked: argparse.Namespace) -> list[Effects]:
+    from analysis.effects.csv_table import Columns, read_table  # noqa: PLC0415
+    from analysis.effects.effects import of_table  # noqa: PLC0415  # statsmodels takes a second to import
+
+    for option in ("workload", "metric"):
+        if getattr(asked, option):
+            raise Refused(f"--{option} is for saved runs; of {path} name --response and --factors.")
+    if not asked.response or not asked.factors:
+        raise Refused(f"{path}: say which columns are what: --response COLUMN --factors COLUMN,COLUMN.")
+    factors = tuple(filter(None, (name.strip() for name in asked.factors.split(","))))
+    seen = read_table(path, Columns(asked.response, factors, asked.block, asked.better, asked.log))
+    wanted = [_effect(text, {one.name: one.letter for one in seen.factors}, str(path)) for text in asked.effect]
+    return _only(of_table(seen, wanted), wanted)
+
+
+def _of_run(saved: Run, asked: argparse.Namespace) -> list[Effects]:
+    from analysis.effects.effects import effects_of  # noqa: PLC0415  # statsmodels takes a second to import
+    from analysis.effects.observed import letters  # noqa: PLC0415
+
+    for option in ("response", "factors", "block", "better", "log"):
+        if getattr(asked, option):
+            raise Refused(f"--{option} is for .csv tables: {saved.origin} is a saved run, which says itself what was varied.")
+    if is_switched(saved):
+        raise Refused(f"{saved.origin}: settings were switched inside a process, no key was taken apart; see `python -m analysis compare`.")
+    workloads = tuple(filter(None, asked.workload.split(",")))
+    must_have(saved, "workload", workloads, saved.workloads)
+    if asked.metric:
+        must_have(saved, "metric", [asked.metric], {name for cell in saved.cells for name in cell.metrics})
+    known: dict[str, str] = {}
+    for profile in dict.fromkeys(one.tweakset for one in saved.design.factors):
+        names = [one.name for one in saved.design.factors if one.tweakset == profile]
+        known |= dict(zip(names, letters(len(names)), strict=True))
+    if asked.effect and not known:
+        raise Refused(
+            f"{saved.origin}: a {saved.design.kind} of whole tweak sets: no key of them was varied by itself. See --design=ablation."
+        )
+    wanted = [_effect(text, known, saved.origin) for text in asked.effect]
+    found = [one for one in effects_of(saved, asked.metric, wanted) if not workloads or one.observed.workload in workloads]
+    if not found:
+        raise Refused(f"{saved.origin}: holds no cell to take an effect of.")
+    return _only(found, wanted)
+
+
+def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
+    """Take an effect apart into its factors: by names, which may hold colons themselves, or by letters.
+
+    Raises: UnknownName, with the factors there are.
+    """
+    by_letter = {letter: name for name, letter in known.items()}
+    found: list[str] = []
+    parts = text.split(":")
+    while parts:
+        for size in range(len(parts), 0, -1):
+            name = ":".join(parts[:size]).strip()
+            if name in known or name in by_letter:
+                found.append(name if name in known else by_letter[name])
+                parts = parts[size:]
+                break
+        else:
+            raise UnknownName(f"{origin}: no factor {parts[0]!r} in --effect {one_line(text)}; there are {one_line(', '.join(known))}.")
+    if len(set(found)) < len(found):
+        raise Refused(f"--effect {text}: names a factor twice; an interaction is of different ones.")
+    return tuple(found)
+
+
+def _only(found: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[Effects]:
+    """Keep the effects asked for; all of them were adjusted together before."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    if not wanted:
+        return list(found)
+    from analysis.effects.answers import answered  # noqa: PLC0415
+
+    sets = [frozenset(one) for one in wanted]
+    return [
+        replace(one, terms=tuple(term for term in one.terms if frozenset(term.factors) in sets), sentence=answered(one, wanted))
+        for one in found
+    ]
+
+
+def _text(found: Sequence[Effects], saved: Run | None) -> str:
+    from analysis.effects.page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.table import wants_color  # noqa: PLC0415
+
+    return render(found, saved, color=wants_color(sys.stdout))
+
+
+def as_json(found: Sequence[Effects], saved: Run | None) -> str:
+    """Write effects for programs: the fields are those of `effects.terms.Effects`."""
+    about = None if saved is None else {"run_id": saved.run_id, "origin": saved.origin, "design": saved.design.kind, "commit": saved.commit}
+    return json.dumps({"run": about, "effects": [asdict(one) for one in found]}, indent=2, allow_nan=False) + "\n"

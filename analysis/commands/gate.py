@@ -1,0 +1,165 @@
+"""Fail a build on a regression: pass, regression or undecided, with the evidence for each. It never passes by default."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.arms import read_arm
+from analysis.gating import limits as limits_file
+from analysis.gating.judge import EXIT, judge
+from analysis.gating.promote import Promotion, place, promote
+from analysis.gating.table import render
+from analysis.load import files_of
+from analysis.opening import reason_of, resolved
+from analysis.plain import inert, inert_json, one_line
+from analysis.saving import write_whole
+from analysis.streams import complain, say
+from analysis.terms import Refused
+from analysis.wording import parse_percent
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from analysis.gating.limits import Limits
+    from analysis.gating.terms import Gate
+    from analysis.terms import Run
+
+UNTOLD = 2
+LONGEST = 2000
+HELP = "fail a build on a regression"
+EXAMPLE = """\
+BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs made at different times say nothing about the tweak alone: interleave both
+arms in one run, keep a folder of accepted runs as BASELINE, or gate --relative-to a tweak set that both have.
+
+examples:
+  python -m analysis gate exp1.json:stock exp1.json:my-tuning --max-regression 3%
+  python -m analysis gate baselines/ exp2.json --limits gate.yaml --promote-to baselines/
+  python -m analysis gate baseline.json exp2.json:my-tuning --relative-to stock --junit gate.xml --comment comment.md
+
+Exit code 0: pass. 1: regression. 2: bad usage, or a file cannot be used. 3: not comparable, or too little data to decide.
+In GitHub Actions the step summary and annotations are written too.
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("baseline", metavar="BASELINE", help="what the candidate must not be slower than")
+    parser.add_argument("candidate", metavar="CAND", help="what is judged")
+    parser.add_argument("--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%")
+    parser.add_argument("--limits", metavar="FILE", help="limits by workload and metric (YAML, see docs/ci.md)")
+    parser.add_argument("--metric", action="append", metavar="NAME", help="judge this metric: primary (default), second, both, or a name")
+    parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads (default: all of BASELINE)")
+    parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's cell of the same run and block")
+    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
+    parser.add_argument("--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)")
+    parser.add_argument("--comment-key", default="", metavar="KEY", help="tells the comments of several gates on one pull request apart")
+    parser.add_argument("--promote-to", metavar="PATH", help="after a pass only: copy CAND there (a folder, or a file that is replaced)")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Judge, write what was asked for, and answer with the exit code."""
+    limits = _limits(asked)
+    refused: list[str] = []
+    base, candidate = (read_arm(name, refused) for name in (asked.baseline, asked.candidate))
+    if refused:
+        # What is not read cannot be judged: a gate that skips a damaged file has passed it by default.
+        raise Refused(refused[0])
+    runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
+    target = place(candidate, Path(asked.promote_to)) if asked.promote_to else None
+    _must_not_be_inputs(asked, runs, target)
+    answer = judge(base, candidate, limits, asked.relative_to, tuple(filter(None, asked.workloads.split(","))))
+    unwritten = _write(asked, answer, runs)
+    promotion = Promotion()
+    if target is not None:
+        try:
+            promotion = promote(base, candidate, target, answer)
+        except Refused as error:
+            promotion = Promotion(not_promoted=str(error))
+            unwritten.append(str(error))
+    # What was found counts, whoever can read it; a pass that is not told whole is none.
+    code = EXIT[answer.ruling] or (UNTOLD if unwritten else 0)
+    reason = _say(asked, answer, promotion, code)
+    for line in unwritten + ([f"standard output cannot be written: {reason}."] if reason else []):
+        complain(f"{line} The gate says {answer.ruling}.")
+    return code or (UNTOLD if reason else 0)
+
+
+def _say(asked: argparse.Namespace, answer: Gate, promotion: Promotion, code: int) -> str | None:
+    """Print the answer, and the runner's commands where there is a runner. Returns: why that could not be done."""
+    from analysis.gating.annotations import workflow_commands  # noqa: PLC0415  # only where somebody reads them
+
+    commands = "".join(f"{line}\n" for line in workflow_commands(answer)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
+    if asked.json:
+        # Beside --json stdout belongs to the program that reads it; the runner looks at both streams.
+        say(commands, sys.stderr)
+        whole = {"exit_code": code, **asdict(promotion), **asdict(answer)}
+        return say(inert_json(json.dumps(whole, indent=2, allow_nan=False)) + "\n")
+    return say(commands + render(answer) + (_of_promotion(promotion, asked.promote_to) if asked.promote_to else ""))
+
+
+def _of_promotion(promotion: Promotion, target: str) -> str:
+    if promotion.promoted_to is None:
+        said = f"Not promoted to {target}: {promotion.not_promoted}"
+    else:
+        without = f" without its telemetry: {promotion.without_telemetry}" if promotion.without_telemetry else "."
+        said = f"Promoted to {promotion.promoted_to}{without}"
+    return inert(one_line(said, LONGEST)) + "\n"
+
+
+def _must_not_be_inputs(asked: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:
+    """Check, before anything is judged, that no output would replace what is read, or another output. Raises: Refused."""
+    taken = {resolved(path): f"the run {run.run_id}" for run in runs for path in files_of(run)}
+    baselines = set(taken)  # the usual target of a promotion
+    if asked.limits:
+        taken[resolved(asked.limits)] = "the limits"
+    for option, path in (("--junit", asked.junit), ("--comment", asked.comment)):
+        if path:
+            what = taken.setdefault(resolved(path), option)
+            if what != option:
+                raise Refused(f"{option} {path}: is where {what} stands; name another file.")
+    if target is not None and target in taken.keys() - baselines:
+        raise Refused(f"--promote-to {target}: is where {taken[target]} stands; name another file.")
+
+
+def _limits(asked: argparse.Namespace) -> Limits:
+    share = parse_percent(asked.max_regression) if asked.max_regression else None
+    if asked.limits:
+        limits = limits_file.read(asked.limits, share)
+        if limits.baseline_run is not None:
+            raise Refused(
+                f"{asked.limits}: names a baseline run, and so does the command; `pytest --gate` reads that key, take it out here."
+            )
+    elif share is None:
+        raise Refused("how much slower is too slow? Give --max-regression 3%, or --limits FILE.")
+    else:
+        limits = limits_file.Limits(share)
+    return replace(limits, metrics=limits_file.parse_metrics(asked.metric)) if asked.metric else limits
+
+
+def _write(asked: argparse.Namespace, answer: Gate, runs: Sequence[Run]) -> list[str]:
+    """Write for those who do not read logs. Returns: what could not be written and why; it changes no ruling."""
+    from analysis.gating.junit import junit  # noqa: PLC0415  # only where somebody reads them
+    from analysis.gating.markdown import markdown  # noqa: PLC0415
+
+    page = markdown(answer, runs, asked.comment_key)
+    unwritten = []
+    for path, text in ((asked.junit, junit(answer)), (asked.comment, page)):
+        if path:
+            try:
+                write_whole(Path(path), text.encode("utf-8", "replace"))
+            except Refused as error:
+                unwritten.append(str(error))
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        try:
+            with Path(summary).open("a", encoding="utf-8", errors="replace") as file:
+                file.write(f"{page}\n")
+        except OSError as error:
+            unwritten.append(f"{summary}: cannot be written: {reason_of(error)}.")
+    return unwritten

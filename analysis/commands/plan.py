@@ -1,0 +1,98 @@
+"""How many blocks a run needs to find an effect, and how long it takes, by the noise of a pilot run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from analysis.load import load
+from analysis.terms import Refused
+from analysis.wording import parse_percent
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analysis.planning.looks import Looks
+    from analysis.planning.plan import Plan
+    from analysis.terms import Run
+
+HELP = "blocks and time needed to find an effect, by a pilot's noise"
+EXAMPLE = """\
+example:
+  pytest benchmarks/ --blocks=4 --benchmark-save=pilot
+  python -m analysis plan --effect 3% .benchmarks/*/0001_pilot.json
+  python -m analysis plan --effect 3% pilot.json --power 0.9 --looks 4
+  python -m analysis plan --effect 3% pilot.json --blocks 20     what 20 blocks would see
+
+Exit code 0: planned. 2: bad usage, the file cannot be used, or it holds no replicates to plan from.
+"""
+
+LEAST_EFFECT = 0.0001
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("pilot", metavar="PILOT.json", help="a saved run of the same workloads and tweak sets on the same machine")
+    parser.add_argument("--effect", required=True, metavar="PERCENT", help="smallest change of speed that matters, such as 3%%")
+    parser.add_argument("--power", type=float, default=0.8, metavar="SHARE", help="how often it shall be found (default: %(default)s)")
+    parser.add_argument("--blocks", type=int, metavar="N", help="what so many blocks would see (default: as many as the pilot has)")
+    parser.add_argument("--looks", type=int, metavar="K", help="bounds for looking K times and stopping early")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Print the plan."""
+    from analysis.planning.looks import looks_of  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.planning.plan import Goal, plan  # noqa: PLC0415
+
+    if not 0.5 <= asked.power <= 0.999:
+        raise Refused(f"--power {asked.power}: how often the effect shall be found, from 0.5 to 0.999.")
+    if asked.blocks is not None and asked.blocks < 3:
+        raise Refused(f"--blocks {asked.blocks}: fewer than 3 are never compared.")
+    pilot = load(asked.pilot)
+    goal = Goal(_effect(asked.effect), asked.power, asked.blocks)
+    try:
+        found = plan(pilot, goal)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+        raise Refused(
+            f"{asked.pilot}: cannot be planned from ({type(error).__name__}: {error}); the file is damaged or was edited."
+        ) from error
+    looks = None
+    if asked.looks is not None:
+        if found.blocks is None:
+            raise Refused(f"{asked.pilot}: no number of blocks finds {asked.effect}, so there is nothing to look at.")
+        looks = looks_of(asked.looks, found.blocks, min(need.alpha for need in found.needs), asked.power)
+    if asked.json:
+        print(as_json(found, looks, pilot), end="")
+        return 0
+    from analysis.planning.page import render_plan  # noqa: PLC0415  # --json has no need of rich
+    from analysis.table import wants_color  # noqa: PLC0415
+
+    print(render_plan(found, looks, pilot, color=wants_color(sys.stdout)), end="")
+    return 0
+
+
+def _effect(text: str) -> float:
+    share = parse_percent(text)
+    if share < LEAST_EFFECT:
+        raise Refused(f"--effect {text}: less than 0.01 %, which no machine holds still enough to show; name a larger one.")
+    return share
+
+
+def as_json(found: Plan, looks: Looks | None, pilot: Run) -> str:
+    """Write a plan for programs: a workload has the fields of `plan.Need`, looks those of `looks.Looks`; gains are fractions."""
+    said = {
+        "run_id": pilot.run_id,
+        "origin": pilot.origin,
+        "gain": found.goal.gain,
+        "power": found.goal.power,
+        "blocks": found.blocks,
+        "block_s": found.block_s,
+        "total_s": None if found.blocks is None or found.block_s is None else found.blocks * found.block_s,
+        "workloads": [asdict(need) for need in found.needs],
+        "unplanned": list(found.unplanned),
+        "looks": None if looks is None else asdict(looks),
+    }
+    return json.dumps(said, indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,140 @@
+"""Draw saved runs: every picture their data allow, a file each, and summary tables beside them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.load import load_each
+from analysis.saving import write_whole
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from analysis.summary.rows import Row
+    from analysis.terms import Run
+
+HELP = "pictures of saved runs and summary tables, a file each"
+EXAMPLE = """\
+example:
+  python -m analysis plot .benchmarks/*/0001_exp1.json
+  python -m analysis plot exp1.json --picture forest --picture run_order --format svg
+  python -m analysis plot data/one_node_one_gpu/ data/one_node_two_gpu/ --output gpu
+
+Without --picture all that can be drawn is drawn, with the tables summary.csv and summary.md;
+`--picture summary` writes these alone. What cannot be drawn is named with the reason.
+Files of these names in the folder are replaced.
+
+Exit code 0: something was written. 2: bad usage, or nothing could be read or written.
+"""
+FORMATS = ("png", "svg", "pdf")
+SUMMARY = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written: which picture or table it holds, and in a sentence what a reader sees there."""
+
+    picture: str
+    path: str
+    size_bytes: int
+    answers: str
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
+    parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="only this picture; may be given several times")
+    parser.add_argument("--output", type=Path, default=Path("plots"), metavar="DIR", help="folder to write to (default: %(default)s)")
+    parser.add_argument("--format", choices=FORMATS, default="png", help="of the pictures (default: %(default)s)")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Write the files and name them."""
+    refused: list[str] = []
+    runs = list({one.run_id: one for one in load_each(asked.runs, refused)}.values())  # a copy of a run is no second one
+    for line in refused:
+        print("refused:", line, file=sys.stderr)
+    if not runs:
+        raise Refused(f"{', '.join(asked.runs)}: no run could be read, so there is nothing to draw.")
+    try:
+        files, missing, rows = _write(runs, asked)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+        names = ", ".join(one.origin for one in runs)
+        raise Refused(f"{names}: cannot be drawn ({type(error).__name__}: {error}); a file is damaged or was edited.") from error
+    if not files:
+        raise Refused("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
+    print(_as_json(files, missing, rows, refused) if asked.json else _as_text(files, missing, rows), end="", flush=True)
+    return 0
+
+
+def _write(runs: Sequence[Run], asked: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[Row]]:
+    from analysis.plots import fitting, pictures  # noqa: PLC0415  # matplotlib, which --help need not wait for
+    from analysis.plots.scene import NothingToDraw, scene_of  # noqa: PLC0415  # as above
+    from analysis.plots.style import written  # noqa: PLC0415  # as above
+    from analysis.summary.rows import rows_of  # noqa: PLC0415  # only of use with the pictures
+
+    known = pictures()
+    unknown = [name for name in asked.picture if name not in {*known, SUMMARY}]
+    if unknown:
+        raise Refused(f"no picture {unknown[0]!r}; there are {', '.join([*known, SUMMARY])}.")
+    scene = scene_of(runs)
+    files: list[Written] = []
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(asked.picture or [*fitting(known, runs), SUMMARY]):
+        if name == SUMMARY:
+            continue
+        try:
+            content = written(known[name].draw(scene), asked.format)
+        except NothingToDraw as reason:
+            missing[name] = str(reason).rstrip(".") + "."
+            continue
+        files.append(_save(asked.output / f"{name}.{asked.format}", content, name, known[name].ANSWERS))
+    rows: list[Row] = []
+    if SUMMARY in (asked.picture or [SUMMARY]):
+        rows = rows_of(runs, scene.comparisons)
+        files += _tables(rows, asked.output)
+    return files, missing, rows
+
+
+def _tables(rows: Sequence[Row], folder: Path) -> list[Written]:
+    from analysis.summary.written import as_csv, as_markdown  # noqa: PLC0415  # as above
+
+    said = "One row a tweak set and workload: throughput, step time, telemetry, parameters, verdict."
+    return [
+        _save(folder / "summary.csv", as_csv(rows).encode(), SUMMARY, said),
+        _save(folder / "summary.md", as_markdown(rows).encode(), SUMMARY, said),
+    ]
+
+
+def _save(path: Path, content: bytes, name: str, answers: str) -> Written:
+    write_whole(path, content)
+    return Written(name, str(path), len(content), answers)
+
+
+def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[Row]) -> str:
+    from textwrap import fill  # noqa: PLC0415  # as above
+
+    from analysis.summary.written import as_text  # noqa: PLC0415  # as above
+
+    lines = [as_text(rows)] if rows else []
+    lines += [f"{one.path} ({one.size_bytes / 1000:.0f} kB)" for one in files]
+    lines += [fill(f"not drawn: {name}: {reason}", 100, subsequent_indent="  ") for name, reason in missing.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[Row], refused: Sequence[str]) -> str:
+    """Say the same for programs; the fields are those of `Written` and `summary.Row`, units in their names."""
+    said = {
+        "files": [asdict(one) for one in files],
+        "not_drawn": missing,
+        "summary": [asdict(row) for row in rows],
+        "refused": list(refused),
+    }
+    return json.dumps(said, indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,122 @@
+"""Write one self-contained HTML page on saved runs: verdicts, pictures, what was asked of the kernel, provenance, the data."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.load import load_each
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from analysis.report.page import Page
+    from analysis.terms import Run
+
+HELP = "one HTML page with verdicts, pictures, provenance and data"
+EXAMPLE = """\
+example:
+  python -m analysis report .benchmarks/*/0001_exp1.json --output report.html
+  python -m analysis report before.json after.json --output both.html
+  python -m analysis report data/one_node_one_gpu/ --output gpu.html
+
+The page needs no network and no script; an earlier report of that name is replaced, nothing else ever is.
+Exit code 0: written, whatever was found. 2: bad usage, or nothing could be read or written.
+"""
+MOST_RUNS = 10  # beside each other on one page; `history` is for more
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
+    parser.add_argument("--output", type=Path, default=Path("report.html"), metavar="FILE", help="where to write (default: %(default)s)")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Write the page and say where it is and what it found."""
+    from analysis.report.saving import must_be_replaceable, save  # noqa: PLC0415  # as below
+
+    must_be_replaceable(asked.output)
+    refused: list[str] = []
+    runs = _distinct(load_each(asked.runs, refused), refused)
+    for line in refused:
+        print("refused:", line, file=sys.stderr)
+    if not runs:
+        raise Refused(f"{', '.join(asked.runs)}: no run could be read, so there is nothing to report.")
+    if len(runs) > MOST_RUNS:
+        raise Refused(f"{len(runs)} runs: a report holds at most {MOST_RUNS} beside each other; `history` is for more.")
+    command = shlex.join(["python", "-m", "analysis", "report", *asked.runs, "--output", str(asked.output)])
+    try:
+        page = _page(runs, command, refused)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+        names = ", ".join(one.origin for one in runs)
+        raise Refused(f"{names}: cannot be reported ({type(error).__name__}: {error}); a file is damaged or was edited.") from error
+    size = save(page.html, asked.output)
+    print(_as_json(page, asked.output, size, refused) if asked.json else _as_text(page, asked.output, size))
+    return 0
+
+
+def _distinct(runs: Iterable[Run], refused: list[str]) -> list[Run]:
+    """Leave out copies: a run beside itself would look like a second measurement that agrees."""
+    known: dict[str, Run] = {}
+    for one in runs:
+        first = known.setdefault(one.run_id, one)
+        if first is not one:
+            refused.append(f"{one.origin}: is the same run as {first.origin} ({one.run_id}); it is in the report once.")
+    return list(known.values())
+
+
+def _page(runs: Sequence[Run], command: str, refused: Sequence[str]) -> Page:
+    from analysis.report.page import page_of  # noqa: PLC0415  # matplotlib and jinja2, which --help need not wait for
+
+    return page_of(runs, command, refused)
+
+
+def _as_text(page: Page, path: Path, size: int) -> str:
+    drawn = sum(reason is None for reason in page.pictures.values())
+    lines = [f"{path}: {size / 1000:.0f} kB, {drawn} picture{'s' if drawn != 1 else ''}"]
+    for view in page.views:
+        said = [
+            f"  {answer.workload}: {', '.join(f'{count} {word}' for word, count in answer.verdicts.items())}" for answer in view.answers
+        ]
+        lines += [f"{view.name}:", *said] if said else [f"{view.name}: {view.nothing}"]
+        lines += [f"  {one.workload}, {one.profile}: {one.sentence}" for one in view.keys]
+    if page.between:
+        words = ", ".join(f"{count} {word}" for word, count in page.between.verdicts.items())
+        lines.append(f"between the runs: {page.between.refused or words}")
+    return "\n".join(lines)
+
+
+def _as_json(page: Page, path: Path, size: int, refused: Sequence[str]) -> str:
+    """Say the same for programs: `size_bytes`, verdicts counted by word, why pictures are missing (null: drawn).
+
+    `effects` has a sentence for each tweak set that was taken apart: which key, how much, how sure; all of them stand in `effects --json`.
+
+    `between_runs` is null for one run; its verdicts are those of each later run against the first.
+    """
+    said = {
+        "path": str(path),
+        "size_bytes": size,
+        "runs": [
+            {
+                "run_id": view.name,
+                "origin": view.origin,
+                "workloads": [
+                    {"workload": answer.workload, "verdicts": answer.verdicts, "answer": answer.sentence} for answer in view.answers
+                ],
+                "effects": [{"workload": one.workload, "tweakset": one.profile, "answer": one.sentence} for one in view.keys],
+                "warnings": list(view.warnings),
+            }
+            for view in page.views
+        ],
+        "between_runs": page.between and {"verdicts": page.between.verdicts, "refused": page.between.refused},
+        "pictures": page.pictures,
+        "refused": list(refused),
+    }
+    return json.dumps(said, indent=2, allow_nan=False)

@@ -1,0 +1,1 @@
+"""Which setting did it: the effects of the factors of a design, one number a cell in, terms with intervals and one sentence out."""

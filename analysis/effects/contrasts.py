@@ -1,0 +1,229 @@
+"""Tweak sets against tweak sets: ablation, matrix, and what an adaptive design left behind.
+
+A contrast is taken block by block, among the cells of one block, and stands on the scatter of those very differences: the paired t of
+`compare`, with the same numbers. Tweak sets need not scatter alike for that; pooled over all of them the error would be too small for
+those that scatter more. Only the table of variation and the means pool.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from analysis.stats.effect import ROUNDING, moments
+from analysis.terms import NotComparable, Refused
+
+from .frame import FEWEST_RUNS, frame
+from .model import coded_levels, fit, independent
+from .observed import ADAPTIVE, AS_FOUND
+from .terms import Effects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .frame import Frame
+    from .model import Fit, Floats
+    from .terms import Level, Means, Observed, Term
+
+MOST_KEYS = 3  # listed by name
+COMFORTABLE_RUNS = 5
+ERROR = (
+    "each effect's own, the scatter of its block-by-block differences as `compare` takes them, blocks − 1 df; variation and means pool "
+    "block × tweak set, as if all scattered alike"
+)
+Key = TypeVar("Key")
+# Weight by point: what is added and what is taken off.
+Weights = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One question to the means of the points."""
+
+    label: str
+    factors: tuple[str, ...]
+    means: Means
+    weights: Weights
+    level: str | None = None
+
+
+def contrasts(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
+    """Answer the contrasts of a design that sets whole tweak sets against each other.
+
+    Raises: NotComparable, where nothing can be said. Refused, where an effect asked for is none of this design.
+    """
+    for effect in asked:
+        if len(effect) > 1:
+            raise Refused(
+                f"{':'.join(effect)}: {seen.design} tells no interaction of two keys; lay out a factorial or fractional design over them."
+            )
+    made = frame(seen)
+    blocks = _by_block(made)
+    names = [row.name for row in seen.rows]
+    there = list(dict.fromkeys(name for name in seen.points if name in names))
+    if not made.replicated:
+        more = "Give it more cells (--trials)." if seen.design in ADAPTIVE else "Run 3 blocks or more."
+        raise NotComparable(f"one cell a tweak set: how far equal cells differ is not known. {more}")
+    columns = np.column_stack([made.base, coded_levels(names, there)])
+    if len(independent(columns)) < columns.shape[1]:
+        raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
+    done = fit(columns, made.y)
+    first = made.base.shape[1]
+    counts = {name: names.count(name) for name in there}
+    terms: list[Term] = []
+    gone: list[tuple[str, str]] = []
+    for one in _asked_of(seen):
+        few = [
+            f"{counts.get(name, 0)} cells of {name}" for name, weight in one.weights.items() if weight and counts.get(name, 0) < FEWEST_RUNS
+        ]
+        if few:
+            gone.append((one.label, f"{' and '.join(few)}, where at least {FEWEST_RUNS} are needed"))
+            continue
+        try:
+            size, error, count = _paired(one, blocks, seen.metric)
+        except NotComparable as reason:
+            gone.append((one.label, str(reason)))
+            continue
+        variance = sum(weight**2 for weight in one.weights.values()) / count
+        terms.append(made.term(one.label, one.factors, one.means, size, variance, level=one.level, own=(error, count - 1)))
+    if not terms:
+        why = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_RUNS} times beside it"
+        raise NotComparable(f"nothing can be set against {next(iter(seen.points))}: {why}.")
+    among = made.total - made.error_ss - sum(one.ss for one in made.blocks_source())
+    balanced = len(set(counts.values())) == 1 and len(names) == len(there) * len(set(made.blocks))
+    return Effects(
+        observed=seen,
+        terms=tuple(terms),
+        anova=(
+            *made.blocks_source(),
+            made.source("tweak sets", len(there) - 1, among if balanced else _among(made, columns), tested=True),
+            *made.closing_sources(),
+        ),
+        levels=tuple(_levels(made, done, there, counts)),
+        pairs=(),
+        error=ERROR,
+        error_df=made.error_df,
+        error_ms=made.error_ms,
+        mean=float(done.beta[0]),
+        blocks=first if first > 1 else 0,
+        resolution=None,
+        orthogonal=balanced,
+        lenth=None,
+        unestimable=tuple(gone),
+        notes=(*_few(counts), *_incomplete(terms, len(blocks), seen)),
+    )
+
+
+def _by_block(made: Frame) -> list[dict[str, float]]:
+    """The responses of each block by tweak set, on the scale of the analysis; of a set that ran twice in a block, their mean."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for row, value in zip(made.seen.rows, made.y, strict=True):
+        found.setdefault(row.block, {}).setdefault(row.name, []).append(float(value))
+    return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in found.values()]
+
+
+def differences(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
+    """Take a contrast inside each block that holds all of its cells; the other blocks do not count for it."""
+    return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]
+
+
+def _paired(one: Contrast, blocks: Iterable[Mapping[str, float]], metric: str) -> tuple[float, float, int]:
+    """A contrast's mean over the blocks that hold all of its tweak sets, its standard error, and how many such blocks there are.
+
+    Raises: NotComparable, where they are too few, or do not differ at all.
+    """
+    weights = {name: weight for name, weight in one.weights.items() if weight}
+    found = differences(weights, blocks)
+    count = len(found)
+    if count < FEWEST_RUNS:
+        raise NotComparable(f"{' and '.join(weights)} were measured together in {count} blocks, where at least {FEWEST_RUNS} are needed")
+    mean, spread = moments(found)
+    if spread < ROUNDING:
+        raise NotComparable(f"the same ratio of {metric} in all {count} blocks: these are no independent measurements")
+    return mean, spread / math.sqrt(count), count
+
+
+def _incomplete(terms: Iterable[Term], blocks: int, seen: Observed) -> tuple[str, ...]:
+    """Say which contrasts have fewer blocks than there are; an adaptive design never means all of its sets to run in all blocks."""
+    short = [f"{one.label} {int(one.df) + 1}" for one in terms if one.df is not None and int(one.df) + 1 < blocks]
+    if not short or seen.design in ADAPTIVE:
+        return ()
+    more = f" and {len(short) - MOST_KEYS} more" if len(short) > MOST_KEYS else ""
+    return (f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {', '.join(short[:MOST_KEYS])}{more}.",)
+
+
+def _few(counts: dict[str, int]) -> tuple[str, ...]:
+    """A caution where tweak sets ran less often than one odd cell can be borne."""
+    fewest = min(counts, key=lambda name: counts[name])
+    if counts[fewest] >= COMFORTABLE_RUNS:
+        return ()
+    return (f"{counts[fewest]} cells of {fewest}: with fewer than {COMFORTABLE_RUNS} of a tweak set one odd cell can decide.",)
+
+
+def _asked_of(seen: Observed) -> Iterator[Contrast]:
+    """The contrasts of a design, those of its keys first. An adaptive one is asked only of what ran often enough to answer."""
+    stock, *others = seen.points
+    if seen.design == "ablation":
+        yield from _ablation(seen)
+    elif seen.design in ADAPTIVE:
+        often = {name for name in seen.points if sum(row.name == name for row in seen.rows) >= FEWEST_RUNS}
+        found = [one for one in _ablation(seen) if often.issuperset(one.weights)]
+        yield from found
+        there = {name for one in found for name in one.weights}
+        for name in others:
+            if name in often - there:
+                yield Contrast(f"{name} ({_changed(seen, name)})", (), "set", {name: 1.0, stock: -1.0}, name)
+    else:
+        for name in others:
+            yield Contrast(name, (seen.factors[0].name,), "set", {name: 1.0, stock: -1.0}, name)
+
+
+def _changed(seen: Observed, name: str) -> str:
+    """What a point sets: its keys, or how many of them."""
+    found = [f"{factor.name} = {level}" for factor, level in zip(seen.factors, seen.points[name], strict=True) if level != AS_FOUND]
+    return ", ".join(found) if len(found) <= MOST_KEYS else f"{len(found)} of {len(seen.factors)} keys"
+
+
+def _ablation(seen: Observed) -> Iterator[Contrast]:
+    """For each key: alone, in the profile, and the two's disagreement; then the profile as a whole. Points are known by their levels."""
+    by_levels: dict[tuple[str, ...], str] = {}
+    for name, levels in seen.points.items():  # stock first: a key alone of one key is the profile, the profile without it stock
+        by_levels.setdefault(levels, name)
+    low, high = (tuple(one.levels[at] for one in seen.factors) for at in (0, -1))
+    stock, profile = by_levels[low], by_levels.get(high, seen.profile)
+    late: list[Contrast] = []
+    for at, factor in enumerate(seen.factors):
+        alone = by_levels.get((*low[:at], high[at], *low[at + 1 :]))
+        without = by_levels.get((*high[:at], low[at], *high[at + 1 :]))
+        level = factor.levels[-1]
+        if alone:
+            yield Contrast(f"{factor.name} alone", (factor.name,), "alone", {alone: 1.0, stock: -1.0}, level)
+        if without and len(seen.factors) > 1:
+            yield Contrast(f"{factor.name} in the profile", (factor.name,), "in profile", {profile: 1.0, without: -1.0}, level)
+        if alone and without and len(seen.factors) > 1:
+            weights: Weights = {}
+            for name, weight in ((profile, 1.0), (without, -1.0), (alone, -1.0), (stock, 1.0)):
+                weights[name] = weights.get(name, 0.0) + weight
+            if all(weights != one.weights for one in late):  # of two keys it is one and the same
+                late.append(Contrast(factor.name, (factor.name,), "disagreement", weights, level))
+    if len(seen.factors) > 1:
+        yield Contrast(profile, tuple(one.name for one in seen.factors), "profile", {profile: 1.0, stock: -1.0})
+    yield from late
+
+
+def _among(made: Frame, columns: Floats) -> float:
+    """Sum of squares of the tweak sets, the blocks taken off first."""
+    from .model import rss  # noqa: PLC0415
+
+    return rss(made.base, made.y)[0] - rss(columns, made.y)[0]
+
+
+def _levels(made: Frame, done: Fit, there: list[str], counts: dict[str, int]) -> Iterator[Level]:
+    first = made.base.shape[1]
+    for name, code in zip(there, coded_levels(there, there), strict=True):
+        weights = np.concatenate([np.eye(first)[0], code])
+        mean, variance = done.contrast(weights)
+        yield made.level(("tweak set", name), counts[name], mean, float(done.beta[0]), variance)

@@ -1,0 +1,168 @@
+"""From a saved run to what was observed at the points of its design: which cells count, which were lost and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.arms import Arm, met, studies
+from analysis.between import primary_of
+from analysis.checks import different_data, must_be_in_force, must_not_contradict
+from analysis.reading import Reader, metric_named
+from analysis.switched.expand import is_switched
+from analysis.terms import NotComparable
+
+from .found import moved, must_be_as_requested
+from .terms import Factor, Lost, Observed, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from analysis.terms import Cell, Metric, Run
+
+AS_FOUND = "as found"
+AGAIN = "stock-again"
+SETS = "tweak set"  # the one factor of a matrix
+# Designs that choose the next cell by what came out so far: not every point is planned in every block.
+ADAPTIVE = frozenset({"bisect", "search"})
+# Designs that set whole tweak sets against each other.
+WHOLE_SETS = frozenset({"matrix", "ablation", *ADAPTIVE})
+# Those of the design's own notes: no I, which is the identity in every alias table, and no O, which reads as nought.
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz"
+
+
+def letters(count: int) -> list[str]:
+    """Name so many factors A, B, …; after the last letter comes A2."""
+    most = len(LETTERS)
+    return [LETTERS[at % most] + (str(at // most + 1) if at >= most else "") for at in range(count)]
+
+
+def observed(run: Run, metric: str | None = None) -> list[Observed]:
+    """Answer what was observed of each tweak set that was taken apart, under each workload of each study; of a matrix, of all its sets.
+
+    `metric` takes the place of the declared primary one.
+
+    Raises: Unreadable, where the design's points contradict what their tweak sets asked for.
+    """
+    if is_switched(run):
+        return []  # each tweak set against the values found, as `compare` says it: nothing is taken apart
+    must_be_as_requested(run)
+    found = []
+    arm = Arm(run.origin, (run,))
+    for study in studies([arm]):
+        for workload, names in met(arm, study).items():
+            taken = metric_named(metric) if metric else primary_of(run, study, workload)
+            profiles = list(dict.fromkeys(one.tweakset for one in run.design.factors))
+            of_profiles = [one for profile in profiles if (one := _profile(run, study, workload, profile, taken)) is not None]
+            found += of_profiles or [_matrix(run, study, workload, names, taken)]
+    return found
+
+
+def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) -> Observed | None:
+    """One tweak set taken apart; None where this workload never met a point of it."""
+    varied = [one for one in run.design.factors if one.tweakset == profile]
+    points = {run.baseline: dict.fromkeys((one.name for one in varied), None)}
+    points |= {name: dict(point.levels) for name, point in run.design.points.items() if point.tweakset == profile}
+    factors = tuple(
+        Factor(one.name, letter, tuple(AS_FOUND if level is None else level for level in one.levels))
+        for one, letter in zip(varied, letters(len(varied)), strict=True)
+    )
+    named = {
+        name: tuple(AS_FOUND if levels[one.name] is None else str(levels[one.name]) for one in varied) for name, levels in points.items()
+    }
+    made = _gather(run, (study, workload), metric, named)
+    if not any(cell.tweakset in run.design.points for cell in _cells(run, study, workload)):
+        return None
+    return Observed(
+        study=study,
+        workload=workload,
+        profile=profile,
+        design=run.design.kind,
+        metric=metric.name,
+        better=metric.better,
+        scale="log",
+        margin=run.studies[study].margin,
+        factors=factors,
+        points=named,
+        rows=made[0],
+        lost=made[1],
+        design_notes=dict(run.design.notes.get(profile, {})),
+        notes=tuple(_in_force(run, study, workload, profile)),
+    )
+
+
+def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metric) -> Observed:
+    """Whole tweak sets beside each other: one factor, whose first level is stock."""
+    sets = [run.baseline, *(name for name in names if name not in {run.baseline, AGAIN})]
+    points: dict[str, tuple[str, ...]] = {name: (name,) for name in sets}
+    rows, lost = _gather(run, (study, workload), metric, points)
+    return Observed(
+        study=study,
+        workload=workload,
+        profile="",
+        design="matrix",
+        metric=metric.name,
+        better=metric.better,
+        scale="log",
+        margin=run.studies[study].margin,
+        factors=(Factor(SETS, "A", tuple(sets)),),
+        points=points,
+        rows=rows,
+        lost=lost,
+    )
+
+
+def _cells(run: Run, study: str, workload: str) -> list[Cell]:
+    return [cell for cell in run.cells if (cell.study, cell.workload) == (study, workload)]
+
+
+def _gather(
+    run: Run, where: tuple[str, str], metric: Metric, points: Mapping[str, tuple[str, ...]]
+) -> tuple[tuple[Row, ...], tuple[Lost, ...]]:
+    """Read every cell of these points; what cannot be used is lost, for a reason."""
+    cells = {(cell.tweakset, cell.block): cell for cell in _cells(run, *where)}
+    doubts = moved(run)
+    blocks = sorted({block for _, block in cells} | (set() if run.design.kind in ADAPTIVE else set(range(1, run.design.blocks + 1))))
+    rows, lost = [], dict[tuple[str, str], list[str]]()
+    for block in blocks:
+        there = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]
+        for name in points:
+            cell = cells.get((name, block))
+            if cell is None and run.design.kind in ADAPTIVE:
+                continue
+            try:
+                value = _value(run, cell, metric, there[0] if there else None, doubts)
+            except NotComparable as reason:
+                lost.setdefault((name, str(reason).rstrip(".")), []).append(str(block))
+            else:
+                rows.append(Row(name, points[name], str(block), value))
+    return tuple(rows), tuple(Lost(name, reason, tuple(missing)) for (name, reason), missing in lost.items())
+
+
+def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doubts: Mapping[str, str]) -> float:
+    """Read a cell as `compare` would: measured, its settings in force, its numbers those of its steps, its work that of its block."""
+    if cell is None:
+        raise NotComparable("not run")
+    if cell.outcome != "measured":
+        raise NotComparable(f"{cell.outcome}: {cell.reason}")
+    if cell.id in doubts:
+        raise NotComparable(doubts[cell.id])
+    must_be_in_force(run.tweaksets[cell.tweakset], [cell])
+    must_not_contradict([cell])
+    reason = different_data(first, cell) if first is not None and first is not cell else None
+    if reason:
+        raise NotComparable(f"did other work than {first.tweakset if first else ''} in its block: {reason}")
+    return Reader(None)((run.run_id, cell.block), cell, metric)
+
+
+def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
+    """Keys that had their value already: setting them changed nothing, whatever is found."""
+    for factor in (one for one in run.design.factors if one.tweakset == profile and one.kind == "sysctl"):
+        cells = [
+            cell
+            for cell in _cells(run, study, workload)
+            if cell.outcome == "measured"
+            and cell.tweakset in run.design.points
+            and run.design.points[cell.tweakset].levels.get(factor.name) is not None
+        ]
+        if cells and all(cell.applied is not None and factor.name in cell.applied.already_in_force for cell in cells):
+            yield f"{factor.name} had its value before: setting it changed nothing here, so no effect of it is one."

@@ -1,0 +1,221 @@
+"""The sentence that answers the question: which key, how much, how sure; or that none can be named, and what would have been seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.wording import digits, number, percent, probability, speed, unsigned
+
+from .settle import SCREENED
+from .unjudged import SEARCH, caveat, judged, not_covered, unjudged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .terms import Effects, Source, Term
+
+NAMED = frozenset({"improved", "regressed", "raises", "lowers"})
+ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "lenth": "simulated"}
+MOST = 4  # keys named one by one
+ALPHA = 0.05
+
+
+def sentence(one: Effects) -> str:
+    """Say what the design says of its keys, never more than the intervals hold."""
+    if one.conclusion:
+        return f"The design's own conclusion: {one.conclusion.rstrip('.')}. What its cells say, set against stock: {_cells(one)}"
+    return _cells(one)
+
+
+def _cells(one: Effects) -> str:
+    """Say what the cells show, whatever a design concluded from them."""
+    if one.refusal:
+        return f"Nothing can be said: {one.refusal}"
+    if one.observed.scale == "raw" and any(row.f is not None and row.df > 1 and row.factors for row in one.anova):
+        return _by_factor(one)
+    return " ".join(filter(None, (_keys(one), *not_covered(one), *caveat(one), _whole(one), _company(one))))
+
+
+def subject(term: Term, one: Effects) -> str:
+    """Call a term as one would in speech: its key and the value it was set to."""
+    if term.means == "set":
+        return term.label if term.level is None or term.label.startswith(term.level) else term.level
+    if term.means == "profile":
+        return term.label
+    if term.means == "level":
+        return f"{term.factors[0]} = {term.level}"
+    factor = next((known for known in one.observed.factors if known.name == term.factors[0]), None)
+    value = factor.levels[-1] if factor is not None and one.observed.profile and not term.factors[0].startswith("script:") else ""
+    return f"{term.factors[0]} = {value}" if value and len(term.factors) == 1 else ":".join(term.factors)
+
+
+def _noun(one: Effects) -> str:
+    """What is named: a key, a candidate of a search, a whole tweak set, or a factor of another study."""
+    if one.observed.design == SEARCH:
+        return "candidate"
+    if one.observed.profile:
+        return "key"
+    return "factor" if one.observed.design == "table" else "tweak set"
+
+
+def _keys(one: Effects) -> str:
+    """Name the keys whose effect is shown, the largest first; or none, with what would have been."""
+    # Of a search the profile is a candidate as good as any; elsewhere it has a sentence of its own.
+    whole = "" if one.observed.design == SEARCH else "profile"
+    family = [term for term in one.terms if term.means not in SCREENED and term.means != whole]
+    if not family:
+        return f"None of the {_noun(one)}s can be judged."
+    groups: dict[tuple[str, ...], list[Term]] = {}
+    for term in family:
+        groups.setdefault((*term.factors, term.level or "") if term.means in {"level", "set"} else term.factors, []).append(term)
+    named = [terms for terms in groups.values() if any(term.verdict in NAMED for term in terms)]
+    named.sort(key=lambda terms: -max(abs(term.effect) for term in terms if term.verdict in NAMED))
+    if not named:
+        return _none(one, family)
+    said = "; ".join(_named(terms, one) for terms in named[:MOST])
+    more = f"; and {len(named) - MOST} more" if len(named) > MOST else ""
+    # A main effect of a design that mixes it with interactions is not its key's alone.
+    called = "suspect" if any(or_others(terms[0], one) for terms in named) else _noun(one)
+    head = f"{len(named)} {called}s: " if len(named) > 1 else "Suspect: " if called == "suspect" else ""
+    return f"{head}{said}{more}."
+
+
+def _named(terms: Sequence[Term], one: Effects) -> str:
+    what = f"{subject(terms[0], one)}{', or interactions of others' if or_others(terms[0], one) else ''}"
+    said = []
+    for term in sorted(terms, key=lambda term: term.verdict not in NAMED):
+        place = {"alone": " alone", "in profile": " in the profile"}.get(term.means, "")
+        if term.verdict in NAMED:
+            small = f", within the margin of {unsigned(one.observed.margin or 0)}" if _small(term, one) else ""
+            said.append(f"{amount(term, one)}{place} ({evidence(term, one)}{small})")
+        else:
+            said.append(f"not shown to matter{place} ({_interval(term, one)})")
+    # Interactions of three are as good as never there.
+    close = [alias for alias in terms[0].aliases if _factors_in(alias, one) <= 2]
+    more = f" and {len(close) - MOST} more" if len(close) > MOST else ""
+    mixed = f", which cannot be told from {', '.join(close[:MOST])}{more}" if close else ""
+    return f"{what}: {', '.join(said)}{mixed}"
+
+
+def or_others(term: Term, one: Effects) -> bool:
+    """Whether a main effect holds interactions of two, wholly or in part."""
+    return term.means == "main" and (one.mixed > 0 or any(_factors_in(alias, one) == 2 for alias in term.aliases))
+
+
+def _small(term: Term, one: Effects) -> bool:
+    """Whether an effect, however certain, is smaller than what the study calls a difference."""
+    margin = one.observed.margin
+    return margin is not None and term.gain is not None and 1 / (1 + margin) < 1 + term.gain < 1 + margin
+
+
+def _factors_in(alias: str, one: Effects) -> int:
+    """How many factors an effect's name is of; names of scripts have colons of their own."""
+    for factor in sorted(one.observed.factors, key=lambda factor: -len(factor.name)):
+        alias = alias.replace(factor.name, "\0")
+    return alias.count("\0")
+
+
+def amount(term: Term, one: Effects) -> str:
+    """Say how much: `9.8 % slower`, or `20 more` in the response's own unit."""
+    if term.gain is not None:
+        if one.observed.better is None:
+            return f"{unsigned(abs(term.gain))} {'more' if term.gain > 0 else 'less'} {one.observed.metric}"
+        return speed(term.gain)
+    share = "" if term.share is None else f", {unsigned(term.share)} of the variation"
+    return f"{digits(abs(term.effect))} {'more' if term.effect > 0 else 'less'} {one.observed.metric}{share}"
+
+
+def evidence(term: Term, one: Effects) -> str:
+    """Say how sure: the 95 % interval, and p after the adjustment for so many."""
+    p = "" if term.p_adjusted is None else f", {ADJUSTED.get(term.adjustment, '')} p {probability(term.p_adjusted)} of {term.family}"
+    return f"{_interval(term, one)}{p}"
+
+
+def _interval(term: Term, one: Effects) -> str:
+    del one
+    if term.gain_low is not None and term.gain_high is not None:
+        return f"95 % {number(term.gain_low)} to {percent(term.gain_high)}"
+    if term.low is not None and term.high is not None:
+        return f"95 % {digits(term.low)} to {digits(term.high)}"
+    return "no interval"
+
+
+def _none(one: Effects, family: Sequence[Term]) -> str:
+    noun = _noun(one)
+    known = [term for term in family if judged(term)]
+    if not known:
+        return (
+            f"No {noun} can be named: nothing was replicated, and {len(family)} contrasts are too few to judge each other; run more blocks."
+        )
+    largest = min(known, key=lambda term: (term.p_adjusted or 0.0, term.p or 0.0))
+    place = {"alone": " alone", "in profile": " in the profile"}.get(largest.means, "")
+    size = percent(largest.gain) if largest.gain is not None else f"{digits(largest.effect)}"
+    equal = sum(term.verdict == "equivalent" for term in family)
+    some = bool(unjudged(one))
+    head = f"Of the {noun}s that can be judged none can be named" if some else f"No {noun} can be named"
+    margin = one.observed.margin
+    shown = f" {equal} of {len(family)} effects are shown to lie within the margin of {unsigned(margin)}." if equal and margin else ""
+    mdes = [term.mde for term in known if term.mde is not None]
+    worth = "" if not mdes else unsigned(max(mdes)) if one.observed.scale == "log" else digits(max(mdes))
+    seen = f" One {'of these ' if some else ''}worth {worth} or more would have been named 4 times in 5." if worth else ""
+    if one.again_fails:
+        shown, seen = "", " A copy of stock differs from stock as well (A/A): run it again, with more blocks or on a quieter machine."
+    return f"{head}: the clearest, {subject(largest, one)}{place}, is {size} ({evidence(largest, one)}).{shown}{seen}"
+
+
+def _whole(one: Effects) -> str:
+    """Say what the profile does as a whole, where the design shows it."""
+    profile = next((term for term in one.terms if term.means == "profile"), None)
+    if profile is None or one.observed.design == SEARCH:
+        return ""
+    if profile.verdict in NAMED:
+        return f"The profile as a whole: {amount(profile, one)} ({evidence(profile, one)})."
+    word = "equivalent to stock" if profile.verdict == "equivalent" else "no difference shown"
+    return f"The profile as a whole: {word} ({evidence(profile, one)})."
+
+
+def _company(one: Effects) -> str:
+    """Say which keys do something else together than each alone; a hint from a screen."""
+    found = [term for term in one.terms if term.verdict == "interacts"]
+    if not found:
+        rows = [row for row in one.anova if row.p_adjusted is not None and row.p_adjusted < ALPHA]
+        return f"Not simply added up: {', '.join(row.name for row in rows)} (a screen; confirm it)." if rows else ""
+    said = []
+    for term in found[:MOST]:
+        close = [alias for alias in term.aliases if _factors_in(alias, one) <= 2]
+        mixed = f", or {', '.join(close)}" if close else ""
+        size = percent(term.gain) if term.gain is not None else f"{'+' if term.effect > 0 else ''}{digits(term.effect)}"
+        if term.means == "disagreement":
+            what = f"{term.factors[0]} in the profile {size} beyond what it does alone"
+        else:
+            what = f"{' with '.join(term.factors)} {size} beyond their sum{mixed}"
+        said.append(f"{what} ({evidence(term, one)})")
+    return f"Not simply added up: {'; '.join(said)}: a hint from a screen, to be confirmed."
+
+
+def _by_factor(one: Effects) -> str:
+    """Factors of several levels in another study's table: by their F tests."""
+    rows = [row for row in one.anova if row.factors and row.p is not None]
+    shown = [row for row in rows if _significant(row, one)]
+    if not shown:
+        clearest = min(rows, key=lambda row: row.p or 0.0)
+        return f"No factor can be named: the clearest, {clearest.name}, has {_f(clearest, one)}."
+    return (
+        "; ".join(
+            f"{row.name}: {unsigned(row.share)} of the variation, {_f(row, one)}" for row in sorted(shown, key=lambda row: -row.share)
+        )
+        + "."
+    )
+
+
+def _significant(row: Source, one: Effects) -> bool:
+    if row.p_adjusted is not None:
+        return row.p_adjusted < ALPHA
+    from analysis.stats.adjust import holm  # noqa: PLC0415
+
+    mains = [other for other in one.anova if len(other.factors) == 1 and other.p is not None]
+    return holm([other.p or 0.0 for other in mains])[mains.index(row)] < ALPHA
+
+
+def _f(row: Source, one: Effects) -> str:
+    return f"F {digits(row.f or 0.0)} ({row.df}, {one.error_df}), p {probability(row.p or 0.0)}"

@@ -1,0 +1,216 @@
+"""Factors of any number of levels: analysis of variance, and each level against the first.
+
+Sums of squares are of Type II: each term adjusted for all that do not contain it. Where the design is balanced they are the textbook's;
+where cells were lost they ask the question that makes sense (Langsrud 2003), and do not add up to the total.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import fdtrc
+
+from analysis.terms import NotComparable, Refused
+
+from .frame import FEWEST_DF, FEWEST_RUNS, Frame, frame, half_counts
+from .model import coded_levels, fit, independent, rss
+from .terms import Effects, Level, Source, Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .model import Fit, Floats
+    from .terms import Observed
+
+MOST_COLUMNS = 300  # of interactions; of more nobody reads the table
+TOO_MANY = "there are more interactions of these factors than a table shows: main effects alone."
+LEFT = "what interactions of {} factors and chance leave: no combination was replicated, so these count as noise"
+
+
+@dataclass(frozen=True)
+class Model:
+    """Terms by the numbers of their factors, with their columns; and what they are tested against."""
+
+    made: Frame
+    columns: dict[tuple[int, ...], Floats]
+    error_ss: float
+    error_df: int
+    error: str
+
+    def rss(self, terms: Iterable[tuple[int, ...]]) -> tuple[float, int]:
+        """Residual sum of squares of some of the terms, blocks always among them."""
+        return rss(np.column_stack([self.made.base, *(self.columns[one] for one in terms)]), self.made.y)
+
+    def source(self, term: tuple[int, ...], name: str) -> Source:
+        """Test a term, adjusted for all that do not contain it."""
+        others = [one for one in self.columns if one != term and not set(term) <= set(one)]
+        without, df = self.rss(others)
+        with_it, df_with = self.rss([*others, term])
+        ss, used = max(0.0, without - with_it), df - df_with
+        factors = tuple(self.made.seen.factors[at].name for at in term)
+        if not used:
+            return Source(name, 0, 0.0, 0.0, factors=factors)
+        ms, error = ss / used, self.error_ss / self.error_df
+        return Source(name, used, ss, ss / self.made.total, ms, ms / error, float(fdtrc(used, self.error_df, ms / error)), factors)
+
+
+def several(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
+    """Estimate the effects of factors of any number of levels.
+
+    Raises: NotComparable, where nothing can be said. Refused, where an interaction asked for cannot be told.
+    """
+    made = frame(seen)
+    there = {one.name: [level for level in one.levels if any(key[at] == level for key in made.keys)] for at, one in enumerate(seen.factors)}
+    model = _model(made, there)
+    names = [one.name for one in seen.factors]
+    sources = {term: model.source(term, ":".join(names[at] for at in term)) for term in model.columns}
+    for one in asked:
+        _must_be_told(one, names, {frozenset(term): source for term, source in sources.items()})
+    # The error that terms stand on is the model's: the frame's own is that of replicates alone.
+    made = Frame(seen, made.y, made.blocks, made.keys, made.base, model.error_ss, model.error_df)
+    mains = [term for term in model.columns if len(term) == 1]
+    used = list(model.columns) if _full_rank(model, list(model.columns)) else mains
+    done, places = _fit(made, model, used)
+    terms, levels = _terms(made, done, places, there)
+    left = _left(model)
+    shown = [one for one in sources.values() if one.df]
+    return Effects(
+        observed=seen,
+        terms=tuple(terms),
+        anova=(*_blocks(model), *shown, *left, *made.closing_sources()),
+        levels=tuple(levels),
+        pairs=made.pairs(),
+        error=model.error,
+        error_df=model.error_df,
+        error_ms=model.error_ss / model.error_df,
+        mean=float(done.beta[0]),
+        blocks=made.base.shape[1] if made.base.shape[1] > 1 else 0,
+        resolution=None,
+        orthogonal=_balanced(made),
+        lenth=None,
+        unestimable=tuple((source.name, _why(seen)) for source in sources.values() if not source.df),
+        notes=(TOO_MANY,) if _many(model.columns[term] for term in mains) else (),
+    )
+
+
+def _model(made: Frame, there: dict[str, list[str]]) -> Model:
+    """Main effects and interactions of two, against replicates where there are enough, else against what the terms leave."""
+    factors = made.seen.factors
+    mains: dict[tuple[int, ...], Floats] = {
+        (at,): coded_levels([key[at] for key in made.keys], there[one.name]) for at, one in enumerate(factors) if len(there[one.name]) > 1
+    }
+    if not mains:
+        raise NotComparable("no factor stood at more than one level.")
+    both = [] if _many(mains.values()) else combinations(mains, 2)
+    pairs: dict[tuple[int, ...], Floats] = {(*a, *b): _product(mains[a], mains[b]) for a, b in both}
+    if made.replicated:
+        for (at,) in mains:
+            if sum(count >= FEWEST_RUNS for count in half_counts(made.keys, at).values()) < 2:
+                raise NotComparable(f"fewer than {FEWEST_RUNS} cells at the levels of {factors[at].name}.")
+        error = (
+            "block × point: how far the same point scatters from block to block" if made.base.shape[1] > 1 else "cells of the same point"
+        )
+        return Model(made, mains | pairs, made.error_ss, made.error_df, error)
+    for columns, size in ((mains | pairs, "three"), (mains, "two")):
+        ss, df = rss(np.column_stack([made.base, *columns.values()]), made.y)
+        if len(mains) > 1 and df >= FEWEST_DF:
+            return Model(made, columns, ss, df, LEFT.format(size))
+    raise NotComparable("no point was run twice, and too few are left over to see how far equal cells differ: run more blocks.")
+
+
+def _many(mains: Iterable[Floats]) -> bool:
+    """Whether interactions of two would take more columns than there is sense in."""
+    return sum(int(a.shape[1] * b.shape[1]) for a, b in combinations(mains, 2)) > MOST_COLUMNS
+
+
+def _product(one: Floats, other: Floats) -> Floats:
+    """Columns of an interaction: every column of the one times every column of the other."""
+    return np.column_stack([a * b for a in one.T for b in other.T])
+
+
+def _full_rank(model: Model, terms: Sequence[tuple[int, ...]]) -> bool:
+    columns = np.column_stack([model.made.base, *(model.columns[one] for one in terms)])
+    return len(independent(columns)) == int(columns.shape[1])
+
+
+def _fit(made: Frame, model: Model, terms: Sequence[tuple[int, ...]]) -> tuple[Fit, dict[tuple[int, ...], slice]]:
+    places, at = {}, made.base.shape[1]
+    for one in terms:
+        width = model.columns[one].shape[1]
+        places[one] = slice(at, at + width)
+        at += width
+    columns = np.column_stack([made.base, *(model.columns[one] for one in terms)])
+    if len(independent(columns)) < columns.shape[1]:
+        raise NotComparable("the factors' levels cannot be told apart: some never varied without others.")
+    return fit(columns, made.y), places
+
+
+def _terms(made: Frame, done: Fit, places: dict[tuple[int, ...], slice], there: dict[str, list[str]]) -> tuple[list[Term], list[Level]]:
+    terms, levels = [], []
+    for at, factor in enumerate(made.seen.factors):
+        if (at,) not in places:
+            continue
+        names = there[factor.name]
+        code = coded_levels(names, names)
+        counts = half_counts(made.keys, at)
+        for index, level in enumerate(names):
+            weights = np.zeros(len(done.beta))
+            weights[0] = 1.0
+            weights[places[at,]] = code[index]
+            mean, variance = done.contrast(weights)
+            levels.append(made.level((factor.name, level), counts[level], mean, float(done.beta[0]), variance))
+            if index and min(counts[level], counts[names[0]]) >= (FEWEST_RUNS if made.base.shape[1] > 1 else 1):
+                against = np.zeros(len(done.beta))
+                against[places[at,]] = code[index] - code[0]
+                effect, variance = done.contrast(against)
+                label = f"{factor.name} {names[0]} → {level}"
+                terms.append(made.term(label, (factor.name,), "level", effect, variance, level=level))
+    return terms, levels
+
+
+def _blocks(model: Model) -> list[Source]:
+    made = model.made
+    df = made.base.shape[1] - 1
+    if not df:
+        return []
+    terms = [model.columns[one] for one in model.columns]
+    without, _ = rss(np.column_stack([made.base[:, :1], *terms]), made.y)
+    with_them, _ = rss(np.column_stack([made.base, *terms]), made.y)
+    return [made.source("blocks", df, without - with_them)]
+
+
+def _left(model: Model) -> list[Source]:
+    ss, df = model.rss(model.columns)
+    if df <= model.error_df:
+        return []
+    return [
+        Frame(model.made.seen, model.made.y, model.made.blocks, model.made.keys, model.made.base, model.error_ss, model.error_df).source(
+            "what these leave", df - model.error_df, max(0.0, ss - model.error_ss), tested=True
+        )
+    ]
+
+
+def _balanced(made: Frame) -> bool:
+    """Whether every combination of levels, and every block, holds equally many cells."""
+    counts: dict[tuple[str, ...], int] = {}
+    for block, key in zip(made.blocks, made.keys, strict=True):
+        counts[block, *key] = counts.get((block, *key), 0) + 1
+    whole = len(set(made.blocks))
+    for at in range(len(made.seen.factors)):
+        whole *= len({key[at] for key in made.keys})
+    return len(counts) == whole and len(set(counts.values())) == 1
+
+
+def _must_be_told(asked: tuple[str, ...], names: Sequence[str], sources: dict[frozenset[int], Source]) -> None:
+    found = sources.get(frozenset(names.index(one) for one in asked))
+    if found is None or not found.df:
+        told = ", ".join(source.name for source in sources.values() if source.df)
+        raise Refused(f"{':'.join(asked)} cannot be told here, by the cells there are; what can be: {told}.")
+
+
+def _why(seen: Observed) -> str:
+    gone = sorted({one.point for one in seen.lost})
+    return f"cells of {', '.join(gone)} are missing" if gone else "there are combinations of levels that were never run"

@@ -1,0 +1,205 @@
+"""The words of `effects`: what was observed at the points of a design, and what is said of its factors.
+
+Frozen records without behaviour. Everything here is of one workload, one metric, and one tweak set that was taken apart (or one table of
+another study). A *point* is one combination of levels; a *cell* is one run of it, the unit of replication; steps never are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+# log: gains as fractions of speed, + is better. raw: differences in the response's own unit, + is more.
+Scale = Literal["log", "raw"]
+# main, interaction: of a two-level design. level: one level of a factor against its first, over the others.
+# alone: this key only, against stock. in profile: the profile against it without this key. profile: all of it against stock.
+# disagreement: in profile less alone, that is, what a key does to or gets from its company. set: a tweak set against stock.
+Means = Literal["main", "interaction", "level", "alone", "in profile", "profile", "disagreement", "set"]
+Word = Literal["improved", "regressed", "raises", "lowers", "equivalent", "inconclusive", "interacts", "not comparable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What was varied: its name, the letter it has in the table, its levels in order; the first is the machine as found, or the low one."""
+
+    name: str
+    letter: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cell that was measured: its point (a level a factor), block ("" where there are none) and response in its own unit."""
+
+    name: str
+    levels: tuple[str, ...]
+    block: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Cells that were planned and cannot be used, of one point and for one reason."""
+
+    point: str
+    reason: str
+    blocks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What there is to analyse. `points` are all that were planned, by name, stock or the all-low one among them.
+
+    `better` is None where nobody said which way is good (other studies): then words are raises and lowers. `profile` is the tweak set
+    that was taken apart, "" for a matrix or another study; `notes` is what the design said of itself.
+    """
+
+    study: str
+    workload: str
+    profile: str
+    design: str
+    metric: str
+    better: Literal["lower", "higher"] | None
+    scale: Scale
+    margin: float | None
+    factors: tuple[Factor, ...]
+    points: dict[str, tuple[str, ...]]
+    rows: tuple[Row, ...]
+    lost: tuple[Lost, ...] = ()
+    design_notes: dict[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One effect. `factors` are the names of those that make it up (two for an interaction); `label` is how a table calls it.
+
+    `effect` is on the scale of the analysis: log gain, above 0 better, or the response's own unit, above 0 more. For a main effect it is
+    what going from the first to the last level does on average over the others; for an interaction by how much the effect of one
+    changes when the other is set. `coefficient` is the same on the coded -1/+1 scale (Jain's q: half a main effect, a
+    quarter of an interaction), None where there is no such coding. `se` and `df` are of `effect`; `low` and `high` its 95 % interval.
+    Where nothing was replicated `se`, `low`, `high` stand on Lenth's pseudo standard error, and `df` on none (None).
+    `gain`, `gain_low`, `gain_high` say the same as fractions of speed, None on the raw scale.
+    `p` is two-sided; `p_adjusted` is for `family` terms by `adjustment` (holm, bh, or lenth: simulated and simultaneous).
+    `share` is the part of the total variation, a description; of terms that are not orthogonal shares do not add up. `aliases` are the
+    effects it cannot be told from in this design. `level` is the level a `level` or `set` term speaks of. `mde` is the smallest effect
+    (a gain on the log scale) that would have been called with 80 % probability.
+    """
+
+    label: str
+    factors: tuple[str, ...]
+    means: Means
+    effect: float
+    se: float | None
+    df: float | None
+    low: float | None
+    high: float | None
+    gain: float | None
+    gain_low: float | None
+    gain_high: float | None
+    p: float | None
+    p_adjusted: float | None
+    adjustment: Literal["holm", "bh", "lenth", ""]
+    family: int
+    share: float | None
+    aliases: tuple[str, ...] = ()
+    coefficient: float | None = None
+    level: str | None = None
+    mde: float | None = None
+    verdict: Word = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One row of the analysis of variance; `f` and `p` are None where a row is not tested (blocks, the error, the total).
+
+    `p_adjusted` is there for interactions that no single term can stand for (more than two levels): Benjamini-Hochberg over all of them.
+    """
+
+    name: str
+    df: int
+    ss: float
+    share: float
+    ms: float | None = None
+    f: float | None = None
+    p: float | None = None
+    factors: tuple[str, ...] = ()
+    p_adjusted: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Where a factor stood and what came out on average over the others: `mean` is adjusted for blocks and what was lost.
+
+    In the metric's own unit (a geometric mean on the log scale); `deviation` is from the mean of all levels, on the scale of the
+    analysis (log gain, or the response's unit). `low`, `high`: 95 % of the mean where there is an error term. `n`: cells.
+    """
+
+    factor: str
+    level: str
+    n: int
+    mean: float
+    deviation: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The mean of the cells at two levels of two factors, for an interaction plot; as `Level`."""
+
+    factors: tuple[str, str]
+    levels: tuple[str, str]
+    n: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lenth:
+    """Lenth's pseudo standard error of an unreplicated design's `contrasts`, in the unit of main effects.
+
+    An effect beyond `me` would be called alone, one beyond `sme` among all of them, each once in 20 where there is nothing. The
+    margins are simulated for this very design. `estimates` are all contrasts by label, for a half-normal (Daniel) plot: main effects and
+    interactions on one scale (twice the coefficient), those without a name ("") complete the design.
+    """
+
+    pse: float
+    me: float
+    sme: float
+    contrasts: int
+    estimates: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """All that is said of one observed design.
+
+    `error` is the error term in words, `error_df` its degrees of freedom (0 where there is none), `error_ms` its mean square. `mean` is
+    the grand mean on the scale of the analysis. `lenth` is there where nothing was replicated. `unestimable` are effects that were lost
+    or never there, each with the reason. `resolution` is None where no effect is wholly mixed with another (in part all may be, as of
+    Plackett and Burman: `mixed` is the largest share of an interaction of two in another key's main effect). `again` is the A/A check
+    (stock-again against stock), in words; where it differs, `again_fails`. `conclusion` is an adaptive design's own. `sentence` is the
+    answer: which key, how much, how sure. `refusal` is set where nothing could be said: then there are no terms.
+    """
+
+    observed: Observed
+    terms: tuple[Term, ...]
+    anova: tuple[Source, ...]
+    levels: tuple[Level, ...]
+    pairs: tuple[Pair, ...]
+    error: str
+    error_df: int
+    error_ms: float | None
+    mean: float
+    blocks: int
+    resolution: int | None
+    orthogonal: bool
+    lenth: Lenth | None
+    unestimable: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    mixed: float = 0.0
+    again: str = ""
+    again_fails: bool = False
+    conclusion: str = ""
+    sentence: str = ""
+    refusal: str = ""

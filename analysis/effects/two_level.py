@@ -1,0 +1,220 @@
+"""Designs of factors with two levels: factorial, fractional, screening. Main effects, interactions where they can be told, and the rest.
+
+Which effects can be told is worked out twice from the points themselves: of those that were planned, which share a column; of the cells
+that were measured, which can still be estimated. Terms enter in order of size of their factors' number, so an interaction never takes the
+place of a main effect.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.terms import NotComparable, Refused
+
+from .coding import aliases, column, effects_up_to, partly_mixed, resolution, words
+from .frame import FEWEST_RUNS, Frame, frame, half_counts
+from .model import DEPENDENT, Basis, fit
+from .terms import Effects, Lenth, Level, Term
+from .unreplicated import judged_by_each_other
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .coding import Effect
+    from .model import Fit, Floats
+    from .terms import Observed, Source
+
+MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there
+MIXED = 0.999
+
+
+def two_level(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
+    """Estimate the effects of a two-level design; `asked` are effects that must be told, by their factors' names.
+
+    Raises: NotComparable, where nothing can be said. Refused, where an effect asked for cannot be told from another.
+    """
+    made = frame(seen)
+    names = [one.name for one in seen.factors]
+    planned = _coded(seen, list(seen.points.values()))
+    try:
+        defining = words(planned)
+    except ValueError as error:
+        raise NotComparable(f"{error}: a design that tells nothing apart.") from None
+    wanted = [tuple(sorted(names.index(name) for name in one)) for one in asked]
+    partly = partly_mixed(planned)
+    for one in wanted:
+        _must_be_told(one, seen, planned, defining)
+    order = 2 if made.replicated else len(names)
+    if partly or seen.design == "screening":
+        order = 1
+    coded = _coded(seen, made.keys)
+    told = _told(made, coded, chain(effects_up_to(len(names), 1), wanted, effects_up_to(len(names), order)))
+    if not told:
+        raise NotComparable("no factor stood at both of its levels: nothing can be told.")
+    columns = np.column_stack([made.base, *(column(coded, one) for one in told)])
+    done = fit(columns, made.y)
+    first = made.base.shape[1]
+    terms = [_term(made, done, first + at, one, defining) for at, one in enumerate(told)]
+    lenth = None
+    if not made.replicated:
+        lenth, terms = judged_by_each_other(made, done, columns, terms)
+    elif min(min(half_counts(made.keys, at).values()) for at in range(len(names)) if (at,) in told) < FEWEST_RUNS:
+        raise NotComparable(f"fewer than {FEWEST_RUNS} cells at one of the two levels of a factor.")
+    shared = np.abs(columns[:, first:].T @ columns)
+    np.fill_diagonal(shared[:, first:], 0)
+    return Effects(
+        observed=seen,
+        terms=tuple(terms),
+        anova=tuple(_anova(made, terms, done)),
+        levels=tuple(_levels(made, done, told, first)),
+        pairs=made.pairs(),
+        error=_error(made, lenth),
+        error_df=made.error_df if made.replicated else 0,
+        error_ms=made.error_ms,
+        mean=float(done.beta[0]),
+        blocks=first if first > 1 else 0,
+        resolution=None if partly else resolution(defining),
+        orthogonal=bool(shared.max() < 1e-6 * len(columns)),
+        lenth=lenth,
+        unestimable=tuple(_unestimable(made, told, defining, order)),
+        notes=tuple(_mixed_notes(partly, order)),
+        mixed=partly,
+    )
+
+
+def _coded(seen: Observed, points: Sequence[tuple[str, ...]]) -> Floats:
+    """Points as rows of -1 (the first level) and +1."""
+    lows = [one.levels[0] for one in seen.factors]
+    return np.array([[-1.0 if level == low else 1.0 for level, low in zip(point, lows, strict=True)] for point in points])
+
+
+def _told(made: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effect]:
+    """Those effects that add something to the mean, the blocks and the effects before them, until the points have no more to tell."""
+    most = len(coded) - made.error_df
+    basis = Basis(len(coded), most)
+    for one in made.base.T:
+        basis.grow(one)
+    found: list[Effect] = []
+    for effect in candidates:
+        if basis.rank == most:
+            break
+        if effect not in found and basis.grow(column(coded, effect)):
+            found.append(effect)
+    return found
+
+
+def named(effect: Effect, seen: Observed) -> str:
+    """Call an effect by its factors: `a:b`."""
+    return ":".join(seen.factors[at].name for at in effect)
+
+
+def _must_be_told(effect: Effect, seen: Observed, planned: Floats, defining: Sequence[Effect]) -> None:
+    """Check that an effect asked for is mixed with none of its own size or smaller.
+
+    Raises: Refused, naming those it is mixed with.
+    """
+    same = [one for one in aliases(effect, defining, max(len(effect), 1)) if one != effect]
+    what = named(effect, seen)
+    if same:
+        others = ", ".join(named(one, seen) if one else "the mean" for one in same)
+        grade = _roman(resolution(defining))
+        raise Refused(
+            f"{what} cannot be told from {others} in this design (resolution {grade}); a design laid out with `--estimate={what}` can."
+        )
+    if len(effect) > 1:
+        shared = np.abs(planned.T @ column(planned, effect)) / len(planned)
+        mixed = [at for at in range(planned.shape[1]) if at not in effect and 1e-9 < shared[at] < MIXED]
+        if mixed:
+            others = ", ".join(seen.factors[at].name for at in mixed[:4])
+            others += f" and {len(mixed) - 4} more" if len(mixed) > 4 else ""
+            raise Refused(
+                f"{what} is mixed with the main effects of {others} (correlation {shared[mixed].max():.2f}): a screening design cannot "
+                f"tell it; lay a factorial out over these keys."
+            )
+
+
+def _roman(number: int | None) -> str:
+    return {None: "full", 1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}.get(number, str(number))
+
+
+def _term(made: Frame, done: Fit, at: int, effect: Effect, defining: Sequence[Effect]) -> Term:
+    """One effect: its coefficient times 2 (main), 4 (interaction of two): what changing the factor does, or changes of another's effect."""
+    seen, times = made.seen, 2.0 ** len(effect)
+    same: list[Effect] = []
+    for order in (MOST_SHOWN, MOST_SHOWN + 1):
+        same = same or [one for one in aliases(effect, defining, order) if one]
+    return made.term(
+        named(effect, seen),
+        tuple(seen.factors[one].name for one in effect),
+        "main" if len(effect) == 1 else "interaction",
+        times * float(done.beta[at]),
+        times**2 * float(done.inverse[at, at]),
+        aliases=tuple(named(one, seen) for one in same),
+        coefficient=float(done.beta[at]),
+    )
+
+
+def _anova(made: Frame, terms: Sequence[Term], done: Fit) -> list[Source]:
+    sources = made.blocks_source()
+    sources += [made.source(one.label, 1, (one.share or 0.0) * made.total, one.factors, tested=True) for one in terms]
+    left = done.df - made.error_df
+    if left > 0:
+        name = "what these leave" if made.replicated else "not told apart"
+        sources.append(made.source(name, left, max(0.0, done.rss - made.error_ss), tested=made.replicated))
+    return sources + made.closing_sources()
+
+
+def _levels(made: Frame, done: Fit, told: Sequence[Effect], first: int) -> list[Level]:
+    found = []
+    for index, effect in enumerate(told):
+        if len(effect) == 1:
+            factor = made.seen.factors[effect[0]]
+            counts = half_counts(made.keys, effect[0])
+            for level, sign in zip((factor.levels[0], factor.levels[-1]), (-1.0, 1.0), strict=True):
+                weights = np.zeros(len(done.beta))
+                weights[[0, first + index]] = 1.0, sign
+                mean, variance = done.contrast(weights)
+                found.append(made.level((factor.name, level), counts.get(level, 0), mean, float(done.beta[0]), variance))
+    return found
+
+
+def _error(made: Frame, lenth: Lenth | None) -> str:
+    if made.replicated and made.base.shape[1] > 1:
+        return "block × point: how far the same point scatters from block to block"
+    if made.replicated:
+        return "cells of the same point"
+    if lenth is not None:
+        return f"none: nothing was replicated, so {lenth.contrasts} contrasts are judged by each other (Lenth)"
+    return "none: nothing was replicated"
+
+
+def _unestimable(made: Frame, told: Sequence[Effect], defining: Sequence[Effect], order: int) -> list[tuple[str, str]]:
+    """Effects that the planned points could tell and the measured cells cannot."""
+    seen = made.seen
+    coded = _coded(seen, made.keys)
+    blocks = Basis(len(coded), made.base.shape[1])
+    for one in made.base.T:
+        blocks.grow(one)
+    known = {one for effect in told for one in (effect, *aliases(effect, defining, len(seen.factors)))}
+    missing = [one for one in effects_up_to(len(seen.factors), min(order, MOST_SHOWN)) if one not in known]
+    gone = sorted({one.point for one in seen.lost})
+    reason = f"cells of {', '.join(gone)} are missing" if gone else "the design has too few points"
+
+    def why(effect: Effect) -> str:
+        contrast = column(coded, effect)
+        constant = len(set(contrast)) == 1
+        within = float(np.linalg.norm(blocks.left(contrast))) > DEPENDENT * math.sqrt(len(contrast))
+        return reason if constant or within else "in each block it stood at one level only: it cannot be told from the blocks"
+
+    return [(named(one, seen), why(one)) for one in missing if () not in aliases(one, defining, 0)]
+
+
+def _mixed_notes(partly: float, order: int) -> list[str]:
+    if not partly or order > 1:
+        return []
+    said = f"a screening design: up to {partly:.2f} of each interaction of two keys is part of every other key's main effect."
+    return [f"{said} What is found is a suspect; its interactions are for a second, smaller design."]

@@ -1,0 +1,69 @@
+"""What a benchmark session ends with: its verdicts, or which key did it, and the gate's answer where one was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from analysis.gating import limits as limits_file
+from analysis.gating.judge import EXIT, judge
+from analysis.gating.table import render
+
+from .arms import Arm, read_arm, same_runs
+from .compare import compare
+from .conclusion import render_conclusion, takes_keys_apart
+from .load import from_json
+from .table import render_table
+from .terms import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from analysis.gating.limits import Limits
+
+OWN = "this run"
+CONTROL = "stock"
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """A gate that was read and found usable before the first cell ran. Without `limits` the study's own margin is the limit."""
+
+    limits: Limits | None
+    baseline: Arm | None = None
+
+
+def keeper(file: str, workloads: Collection[str], tweaksets: Collection[str]) -> Keeper:
+    """Read what `--gate FILE` names: a limits file, or a saved run (a folder of them) that this one must not be slower than.
+
+    Raises: Refused, for a file that cannot be used: that must be known before hours of measuring.
+    """
+    refused: list[str] = []
+    if not file.endswith((".yaml", ".yml")):
+        found = Keeper(None, read_arm(file, refused))
+    else:
+        limits = limits_file.read(file)
+        found = Keeper(limits, read_arm(limits.baseline_run, refused) if limits.baseline_run else None)
+        planned = replace(limits, metrics=(), of_metric=dict.fromkeys(((workload, "") for workload, _ in limits.of_metric), 0.0))
+        refused += limits_file.unknown(planned, workloads, {CONTROL, *tweaksets}, {""})
+    if refused:
+        raise Refused(refused[0])
+    return found
+
+
+def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[str, int]:
+    """Write what a finished run says, and answer the exit code its gate asks for: 0 where there is none.
+
+    Raises: Refused, where the run cannot be read or the gate cannot judge it.
+    """
+    run = from_json(saved, OWN)
+    text = render_conclusion(run, color=color) if takes_keys_apart(run) else render_table(compare(run), [run], color=color)
+    if gate is None:
+        return text, 0
+    own = Arm(OWN, (run,))
+    base = gate.baseline or own
+    limits = gate.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
+    # Of two runs made at different times only what each says relative to its own stock can be told from the time between.
+    control = CONTROL if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
+    answer = judge(base, own, limits, control)
+    return f"{text}\n{render(answer)}", EXIT[answer.ruling]

@@ -1,0 +1,199 @@
+"""Reading foreign JSON field by field: what is not as it should be is refused in one line that says where it stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from analysis.terms import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+
+# What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
+SHORTEST_S, LONGEST_S = 1e-9, 1e7
+LARGEST_COUNT = 2**63 - 1
+
+
+class Fields:
+    """One JSON object and its place in its file; each method answers one field in the type it must have, or refuses the file."""
+
+    def __init__(self, value: object, origin: str, place: str = "") -> None:
+        self.origin, self.place = origin, place
+        # Asking a dict whether it is a Mapping takes longer than reading a field from it.
+        if type(value) is not dict and not isinstance(value, Mapping):
+            self.refuse(f"is {_shown(value)} where an object belongs")
+        self.value: Mapping[str, object] = value
+
+    def refuse(self, what: str, remedy: str = "the file is damaged or was edited: measure again, or take it from its source") -> NoReturn:
+        """Say what is wrong at this place."""
+        raise Unreadable(f"{self.origin}: {self.place or 'the file'} {what}; {remedy}.")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.value
+
+    def has(self, name: str) -> bool:
+        """Whether the field is there; null is absent."""
+        return self.value.get(name) is not None
+
+    def _at(self, name: str) -> str:
+        return f"{self.place}.{name}" if self.place else name
+
+    def _get(self, name: str) -> object:
+        if name not in self.value:
+            self.refuse(f"has no {name!r}")
+        return self.value[name]
+
+    def _wrong(self, name: str, value: object, wanted: str) -> NoReturn:
+        self.refuse(f"has {name} = {_shown(value)}, where {wanted} belongs")
+
+    def fields(self, name: str) -> Fields:
+        """Answer an object."""
+        return Fields(self._get(name), self.origin, self._at(name))
+
+    def optional_fields(self, name: str) -> Fields:
+        """Answer an object, an empty one where it is absent."""
+        return self.fields(name) if self.has(name) else Fields({}, self.origin, self._at(name))
+
+    def items(self, name: str) -> list[tuple[str, Fields]]:
+        """Answer the named objects in an object."""
+        inner = self.fields(name)
+        return [(key, Fields(value, self.origin, f"{inner.place}[{key!r}]")) for key, value in inner.value.items()]
+
+    def _list(self, name: str) -> Sequence[object]:
+        value = self._get(name)
+        if not isinstance(value, list | tuple):
+            self._wrong(name, value, "a list")
+        return value
+
+    def each(self, name: str) -> list[Fields]:
+        """Answer a list of objects."""
+        return [Fields(value, self.origin, f"{self._at(name)}[{index}]") for index, value in enumerate(self._list(name))]
+
+    def optional_mapping(self, name: str) -> Mapping[str, object]:
+        """Answer an object as it is; empty where it is absent."""
+        value = self.value.get(name)
+        return {} if value is None else value if type(value) is dict else self.fields(name).value
+
+    def text(self, name: str) -> str:
+        """Answer a text."""
+        value = self._get(name)
+        if not isinstance(value, str):
+            self._wrong(name, value, "a text")
+        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            self._wrong(name, value, "a text of whole characters")  # JSON can write half of one; no file and no picture can hold it
+        return value
+
+    def optional_text(self, name: str) -> str | None:
+        """Answer a text, None where it is absent."""
+        return self.text(name) if self.has(name) else None
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Answer a list of texts."""
+        return tuple(value if isinstance(value, str) else self._wrong(name, value, "a text") for value in self._list(name))
+
+    def one_of(self, name: str, words: tuple[str, ...]) -> str:
+        """Answer one of some words."""
+        value = self._get(name)
+        if not isinstance(value, str) or value not in words:
+            self._wrong(name, value, f"one of {', '.join(words)}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """Answer true or false."""
+        value = self._get(name)
+        if not isinstance(value, bool):
+            self._wrong(name, value, "true or false")
+        return value
+
+    def whole(self, name: str) -> int:
+        """Answer a whole number that is not negative."""
+        return self._count(name, self._get(name), "a whole number")
+
+    def positive(self, name: str) -> float:
+        """Answer a finite number above 0."""
+        return self._number(name, self._get(name), above=0)
+
+    def up_to(self, name: str, most: float) -> float | None:
+        """Answer a number from 0 to the most that can be, None where it is absent."""
+        value = self._number(name, self.value[name]) if self.has(name) else None
+        if value is not None and not 0 <= value <= most:
+            self._wrong(name, value, f"a number from 0 to {most:g}")
+        return value
+
+    def time(self, name: str) -> float:
+        """Answer a time in seconds, as a clock gives it."""
+        return self._time(name, self._get(name), zero=False)
+
+    def times(self, name: str, *, zero: bool = False) -> tuple[float, ...]:
+        """Answer a list of times in seconds, as a clock gives them; with `zero`, none at all may have passed."""
+        values = self._list(name)
+        # Hardly a list has a fault, and a run has a million times: one by one they are looked at only to name a fault.
+        if {*map(type, values)} == {float} and _all_times(cast("Sequence[float]", values)):
+            return tuple(cast("Sequence[float]", values))
+        return tuple(self._time(f"{name}[{at}]", value, zero=zero) for at, value in enumerate(values))
+
+    def counts(self, name: str) -> tuple[int, ...]:
+        """Answer a list of whole numbers, none negative."""
+        values = self._list(name)
+        if (
+            {*map(type, values)} == {int}
+            and min(cast("Sequence[int]", values)) >= 0
+            and max(cast("Sequence[int]", values)) <= LARGEST_COUNT
+        ):
+            return tuple(cast("Sequence[int]", values))  # as above
+        return tuple(self._count(f"{name}[{at}]", value, "a count") for at, value in enumerate(values))
+
+    def numbers_at(self, name: str, length: int, places: Sequence[int]) -> tuple[float, ...]:
+        """Answer the finite numbers at some places of a list that must be so long; the others are not looked at."""
+        values = self._list(name)
+        if len(values) != length:
+            self.refuse(f"has {len(values)} {name} where {length} belong")
+        return tuple(self._number(f"{name}[{at}]", values[at]) for at in places)
+
+    def known_numbers(self, name: str, known: Container[str]) -> dict[str, float]:
+        """Answer the finite numbers of an object that go by known names; null is absent, as is the object."""
+        inner = Fields(self.optional_mapping(name), self.origin, self._at(name))
+        return {key: inner._number(key, value) for key, value in inner.value.items() if key in known and value is not None}
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """Answer the finite numbers of an object; null is absent, as is the object."""
+        inner = Fields(self.optional_mapping(name), self.origin, self._at(name))
+        return {key: inner._number(key, value) for key, value in inner.value.items() if value is not None}
+
+    def _count(self, name: str, value: object, wanted: str) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST_COUNT:
+            self._wrong(name, value, wanted)
+        return value
+
+    def _time(self, name: str, value: object, *, zero: bool) -> float:
+        seconds = self._number(name, value, above=-math.inf if zero else 0)
+        if not SHORTEST_S <= seconds <= LONGEST_S and not (zero and seconds == 0):
+            self._wrong(name, value, f"a time from {SHORTEST_S:g} to {LONGEST_S:g} s{' or 0' if zero else ''}")
+        return seconds
+
+    def _number(self, name: str, value: object, *, above: float = -math.inf) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self._wrong(name, value, "a finite number")
+        try:
+            number = float(value)
+        except OverflowError:
+            self._wrong(name, value, "a finite number")
+        if not math.isfinite(number):
+            self._wrong(name, value, "a finite number")
+        if not number > above:
+            self._wrong(name, value, f"a number above {above:g}")
+        return number
+
+
+def _all_times(values: Sequence[float]) -> bool:
+    # A NaN hides from min and max, and from no sum.
+    return min(values) >= SHORTEST_S and max(values) <= LONGEST_S and not math.isnan(math.fsum(values))
+
+
+def _shown(value: object) -> str:
+    """Show a value shortly enough for one line."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

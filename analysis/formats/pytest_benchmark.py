@@ -1,0 +1,179 @@
+"""Files that stock pytest-benchmark saved (4 and later; 3 looks the same): one benchmark is one cell, one file is one run.
+
+A sample is one call of the benchmarked function, and all times are seconds a call. Where the rounds were kept (`--benchmark-json`,
+`--benchmark-save-data`), a step is a round: the mean of its calls. Source: pytest_benchmark/stats.py, 3.0.0 to 5.3.1. Many files are read
+at once (a history), so what is the same in all of them is made once.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+from analysis.metrics import disagreements, metrics_of
+from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Workload
+
+from .fields import Fields
+from .saved_run import commit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AS_RUN = "as-run"
+TWEAKSETS = {AS_RUN: TweakSet(AS_RUN, description="the machine as it was: such a file does not say what was tweaked")}
+STUDIES = {
+    "pytest-benchmark": Study(
+        name="pytest-benchmark",
+        question="How long does one call take?",
+        margin=0.03,
+        blocks=1,
+        primary=Metric("throughput_samples_per_s", "higher"),
+    )
+}
+# Saved name → ours. The quartile and the minimum cannot be had from a file without rounds in any other way.
+STATISTICS = {"mean": "step_time_mean_s", "median": "step_time_median_s", "q1": "step_time_q1_s", "min": "step_time_min_s"}
+SECONDS = frozenset({"s", "sec", "second", "seconds"})
+UNIT_FIELDS = ("unit", "units", "time_unit")
+# A mean of equal numbers may come out a few bits beside them.
+SLACK = 1 + 1e-9
+
+
+def recognises(saved: Mapping[str, object]) -> bool:
+    """Whether parsed JSON is of this format."""
+    return "benchmarks" in saved and "machine_info" in saved
+
+
+def from_json(saved: Mapping[str, object], origin: str) -> Run:
+    """Read a run from parsed JSON.
+
+    Raises: Unreadable, for a benchmark that is there twice, lacks a statistic, was not timed in seconds, or took no time.
+    """
+    top = Fields(saved, origin)
+    cells: dict[str, Cell] = {}
+    workloads: dict[str, Workload] = {}
+    warnings: list[str] = []
+    for part in top.each("benchmarks"):
+        name = sys.intern(part.text("fullname"))
+        if name in cells:
+            part.refuse(f"is there twice: {name}")
+        cells[name] = cell = _cell(name, len(cells), part)
+        workloads[name] = _workload(name, part.optional_text("group") or "")
+        warnings += [f"{name}: {line}" for line in cell.contradictions]
+    if not cells:
+        top.refuse("holds no benchmark", "the session measured none: run it again")
+    machine = machine_of(top.optional_mapping("machine_info"))
+    saved_utc = _utc(top.value.get("datetime"))
+    piece = _piece(top)
+    if piece:
+        warnings.append(f"is the piece {piece} of a run of ours, each block a workload of its own; compare tweak sets inside that run.")
+    elif not saved_utc:
+        warnings.append("the file does not say when it was saved: its place among other runs is not known.")
+    return Run(
+        origin=origin,
+        run_id=piece or (f"{machine.get('hostname', 'unknown')}-{saved_utc}" if saved_utc else origin),
+        started_utc=saved_utc,
+        interrupted=False,
+        studies=STUDIES,
+        workloads=workloads,
+        tweaksets=TWEAKSETS,
+        cells=tuple(cells.values()),
+        machine=machine,
+        design=Design(seed=0, blocks=1, steps=None, order=tuple(cells)),
+        warnings=tuple(warnings),
+        format="pytest-benchmark",
+        baseline=AS_RUN,
+        replicated=False,
+        commit=commit_of(top),
+    )
+
+
+def _piece(top: Fields) -> str | None:
+    """Answer `run/tweakset` for a file that `python -m analysis split` wrote: all pieces of a run were saved at the same time."""
+    infos = [part.optional_mapping("extra_info") for part in top.each("benchmarks")]
+    found = {(str(info.get("run_id") or ""), str(info.get("tweakset") or "")) for info in infos}
+    whole, tweakset = found.pop() if len(found) == 1 else ("", "")
+    return f"{whole}/{tweakset}" if whole and tweakset else None
+
+
+def machine_of(info: Mapping[str, object]) -> dict[str, object]:
+    """Answer pytest-benchmark's machine facts under our names; one that is absent or of another type is left out."""
+    cpu = info.get("cpu")
+    cpu = cpu if isinstance(cpu, dict) else {}
+    texts = {
+        "hostname": info.get("node"),
+        "kernel_release": info.get("release"),
+        "cpu_model": cpu.get("brand_raw") or cpu.get("brand"),  # cpuinfo 6 renamed it
+        "python_version": info.get("python_version"),
+    }
+    facts: dict[str, object] = {name: value for name, value in texts.items() if isinstance(value, str) and value}
+    count = cpu.get("count")
+    return facts | {"cpu_count": count} if isinstance(count, int) and count > 0 else facts
+
+
+def _utc(text: object) -> str:
+    """Answer a time as ISO 8601 in UTC; versions before 5 wrote UTC without saying so. Empty where there is none."""
+    try:
+        stamp = datetime.fromisoformat(str(text))
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return ""
+
+
+@cache
+def _workload(name: str, group: str) -> Workload:
+    return Workload(name, description=group)
+
+
+def _cell(name: str, order: int, part: Fields) -> Cell:
+    stats = part.fields("stats")
+    _in_seconds(part, stats)
+    metrics = {ours: stats.time(theirs) for theirs, ours in STATISTICS.items()}
+    least, median, mean = metrics["step_time_min_s"], metrics["step_time_median_s"], metrics["step_time_mean_s"]
+    if least > min(metrics["step_time_q1_s"], median, mean) * SLACK or metrics["step_time_q1_s"] > median * SLACK:
+        stats.refuse("contradicts itself: the minimum is not the least, or the lower quartile is above the median")
+    facts = {name: stats.whole(name) for name in ("rounds", "iterations") if stats.has(name)}
+    steps = None
+    contradictions: tuple[str, ...] = ()
+    if stats.has("data"):
+        steps, computed = _rounds(stats)
+        contradictions = tuple(disagreements(metrics, computed))
+        if facts.get("rounds", len(steps.wall_s)) != len(steps.wall_s):
+            contradictions += (f"the file says rounds = {facts['rounds']}, and holds {len(steps.wall_s)}; those it holds are believed.",)
+        metrics |= computed
+    else:
+        metrics["throughput_samples_per_s"] = 1 / mean
+    return Cell(
+        id=name,
+        study="pytest-benchmark",
+        workload=name,
+        tweakset=AS_RUN,
+        block=1,
+        order=order,
+        outcome="measured",
+        steps=steps,
+        metrics=metrics,
+        facts=facts,
+        contradictions=contradictions,
+    )
+
+
+def _rounds(stats: Fields) -> tuple[Steps, dict[str, float]]:
+    wall_s = stats.times("data")
+    if not wall_s:
+        stats.refuse("has an empty list of rounds")
+    steps = Steps(wall_s, (1,) * len(wall_s), None, None, warmup=0)
+    return steps, {**metrics_of(steps), "step_time_min_s": min(wall_s)}
+
+
+def _in_seconds(part: Fields, stats: Fields) -> None:
+    """Refuse times that are no seconds: a clock of nanoseconds, or a unit that another program wrote down."""
+    options = part.optional_mapping("options")
+    timer = options.get("timer")
+    if isinstance(timer, str) and timer.endswith("_ns"):
+        part.refuse(f"was timed with {timer}: its statistics are nanoseconds, not seconds", f"measure with {timer.removesuffix('_ns')}")
+    for place in (stats.value, options):
+        for field in UNIT_FIELDS:
+            if field in place and place[field] not in SECONDS:
+                part.refuse(f"says {field} = {place[field]!r}, where pytest-benchmark has seconds", "convert it at its source")

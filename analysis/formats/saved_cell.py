@@ -1,0 +1,123 @@
+"""One cell of our own format: its line in the list of cells, and the record of what was measured in it.
+
+A cell that was imported from another tool's file has what that tool kept: perhaps no steps, and never a record of what was applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
+
+from analysis.metrics import disagreements, metrics_of
+from analysis.terms import Applied, Cell, Outcome, Steps
+
+from . import saved_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .fields import Fields
+
+
+def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *, imported: bool) -> Cell:
+    """Read a cell by its line and, where it was measured, its record; `key` is study, workload, tweak set and block.
+
+    Raises: Unreadable.
+    """
+    outcome = part.one_of("outcome", get_args(Outcome))
+    name, reason, order = part.text("id"), part.optional_text("reason"), part.whole("order")
+    if outcome != "measured":
+        if record is not None:
+            record.refuse(f"was saved as measured, but the list of cells says {outcome}: {called(key)}")
+        return Cell(name, *key, order, "failed" if outcome == "failed" else "skipped", reason or "no reason was recorded")
+    if record is None:
+        part.refuse(f"is said to be measured, but no benchmark holds it: {called(key)}")
+    timed = record.fields("steps") if record.has("steps") or not imported else None
+    segments: list[saved_segments.Segment] = []
+    whole = steps = _steps(timed) if timed else None
+    if whole and record.has("segments"):
+        segments = saved_segments.read(record, whole)
+        steps = saved_segments.under_the_set(whole, segments)
+    computed = _metrics(record, steps)
+    environment: Mapping[str, object] = record.optional_mapping("environment")
+    telemetry = record.optional_fields("telemetry")
+    cell = Cell(
+        name,
+        *key,
+        order,
+        "measured",
+        steps=steps,
+        metrics=record.numbers("metrics") | computed if imported else computed,
+        applied=None if imported else _applied(record),
+        facts=record.optional_mapping("workload_facts"),
+        limits=record.optional_mapping("limits"),
+        boot_id=boot if isinstance(boot := environment.get("boot_id"), str) else None,
+        contradictions=tuple(disagreements(record.known_numbers("metrics", computed), computed)),
+        started_utc=record.optional_text("started_utc"),
+        duration_s=record.positive("duration_s") if record.has("duration_s") else None,
+        window_s=_window_s(timed, whole) if timed and whole else None,
+        environment=environment,
+        node=record.optional_text("node"),
+        telemetry=telemetry.numbers("summary"),
+        telemetry_missing={key: str(reason) for key, reason in telemetry.optional_mapping("missing").items()},
+        report=_report(record) if record.has("report") else {},
+    )
+    try:
+        return replace(cell, segments=saved_segments.cells(cell, segments))
+    except ArithmeticError:
+        record.refuse("has a segment of which no finite metrics can be made")
+
+
+def called(key: tuple[str, str, str, int]) -> str:
+    """Write which cell is meant."""
+    study, workload, tweakset, block = key
+    return f"study {study}, workload {workload}, tweak set {tweakset}, block {block}"
+
+
+def _report(record: Fields) -> dict[str, tuple[Mapping[str, object], ...]]:
+    told = record.fields("report")
+    return {name: tuple(one.value for one in told.each(name)) for name in told.value}
+
+
+def _metrics(record: Fields, steps: Steps | None) -> dict[str, float]:
+    try:
+        return metrics_of(steps) if steps else {}
+    except ArithmeticError:
+        record.refuse("has steps of which no finite metrics can be made")
+
+
+def _steps(part: Fields) -> Steps:
+    wall_s = part.times("wall_s")
+    warmup = part.whole("warmup")
+    steps = Steps(
+        wall_s=wall_s,
+        samples=part.counts("samples"),
+        tokens=part.counts("tokens") if part.has("tokens") else None,
+        cpu_s=part.times("cpu_s", zero=True) if part.has("cpu_s") else None,
+        warmup=warmup,
+    )
+    for column, values in (("samples", steps.samples), ("tokens", steps.tokens), ("cpu_s", steps.cpu_s)):
+        if values is not None and len(values) != len(wall_s):
+            part.refuse(f"has {len(values)} {column} for {len(wall_s)} wall_s")
+    if warmup >= len(wall_s):
+        part.refuse(f"has {len(wall_s)} steps of which {warmup} are warm-up: none was measured")
+    if not sum(steps.samples[warmup:]):
+        part.refuse("has no samples in its measured steps")
+    return steps
+
+
+def _window_s(part: Fields, steps: Steps) -> tuple[float, float] | None:
+    if not part.has("start_monotonic_s"):
+        return None
+    first, last = part.numbers_at("start_monotonic_s", len(steps.wall_s), (steps.warmup, -1))
+    return first, last + steps.wall_s[-1]
+
+
+def _applied(record: Fields) -> Applied:
+    if not record.has("tweak"):
+        return Applied({}, {}, {}, {})
+    part = record.fields("tweak")
+    requested, before, observed, restored = map(part.optional_mapping, ("requested", "before", "observed", "restored"))
+    already = part.texts("already_in_force") if part.has("already_in_force") else ()
+    side_effects, left_alone = part.optional_mapping("side_effects"), part.optional_mapping("left_alone")
+    return Applied(requested, before, observed, restored, frozenset(already), side_effects, left_alone)

@@ -1,0 +1,80 @@
+"""How a saved run was laid out: its order, and for a design over the keys of a tweak set which settings made which tweak set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.terms import Design, Factor, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+    from .fields import Fields
+
+KINDS = ("sysctl", "ulimit", "service", "boot", "script")
+
+
+def read(part: Fields, tweaksets: Container[str]) -> Design:
+    """Read the design of a run that has these tweak sets. Raises: Unreadable."""
+    factors = tuple(_factor(one, tweaksets) for one in part.each("factors")) if part.has("factors") else ()
+    taken_apart: dict[str, dict[str, Factor]] = {}
+    for one in factors:
+        if one.name in taken_apart.setdefault(one.tweakset, {}):
+            part.refuse(f"has the factor {one.name!r} of {one.tweakset!r} twice")
+        taken_apart[one.tweakset][one.name] = one
+    points = {name: _point(name, one, taken_apart, tweaksets) for name, one in part.items("points")} if part.has("points") else {}
+    notes = {name: one.value for name, one in part.items("notes")} if part.has("notes") else {}
+    for name in notes:
+        if name not in taken_apart:
+            part.refuse(f"has notes on {name!r}, of which it has no factor")
+    return Design(
+        seed=part.whole("seed"),
+        blocks=part.whole("blocks"),
+        steps=part.whole("steps") if part.has("steps") else None,
+        order=part.texts("order"),
+        kind=part.text("kind") if part.has("kind") else "matrix",
+        factors=factors,
+        points=points,
+        notes=notes,
+        conclusion=_conclusion(part),
+    )
+
+
+def _factor(part: Fields, tweaksets: Container[str]) -> Factor:
+    tweakset, levels = part.text("tweakset"), _levels(part)
+    if tweakset not in tweaksets:
+        part.refuse(f"is of {tweakset!r}, which the file does not describe")
+    return Factor(tweakset, part.text("name"), part.one_of("kind", KINDS), levels)
+
+
+def _levels(part: Fields) -> tuple[str | None, ...]:
+    levels = part.value.get("levels")
+    if not isinstance(levels, list | tuple) or not all(level is None or isinstance(level, str) for level in levels):
+        part.refuse("has levels that are no list of texts that begins with null")
+    if len(levels) < 2 or levels[0] is not None or len(set(levels)) < len(levels):
+        part.refuse(f"has the levels {list(levels)}: they are null (as found) and at least one other, each once")
+    return tuple(levels)
+
+
+def _point(name: str, part: Fields, taken_apart: Mapping[str, Mapping[str, Factor]], tweaksets: Container[str]) -> Point:
+    if name not in tweaksets:
+        part.refuse("is of a tweak set that the file does not describe")
+    profile = part.one_of("tweakset", tuple(taken_apart))
+    factors, levels = taken_apart[profile], part.fields("levels").value
+    if factors.keys() != levels.keys():
+        part.refuse(f"has levels of {', '.join(levels) or 'nothing'}, where each factor of {profile!r} has one: {', '.join(factors)}")
+    found: dict[str, str | None] = {}
+    for factor, level in levels.items():
+        if not (level is None or isinstance(level, str)) or level not in factors[factor].levels:
+            part.refuse(f"has {factor} = {level!r}, where one of {list(factors[factor].levels)} belongs")
+        found[factor] = level
+    return Point(profile, found)
+
+
+def _conclusion(part: Fields) -> Mapping[str, object]:
+    if not part.has("conclusion"):
+        return {}
+    conclusion = part.fields("conclusion")
+    conclusion.text("text")
+    conclusion.flag("done")
+    return conclusion.value

@@ -1,0 +1,195 @@
+"""DeepTweak's own format: pytest-benchmark's JSON with a `deeptweak` part in it.
+
+The metrics are computed anew from each cell's steps, so that a verdict stands on what was timed and not on what another program
+made of it. Fields and units are explained in `data/README.md`, their shape in `data/run.schema.json`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from analysis.io.metrics import with_figures
+from analysis.terms import Better, Metric, Outcome, Run, Setting, Study, TweakSet, Workload
+
+from . import saved_cell, saved_design
+from .fields import Fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analysis.terms import Cell
+
+SCHEMA_VERSION = 4
+OURS = "deeptweak"
+
+CellKey = tuple[str, str, str, int]
+
+
+def from_json(saved: object, origin: str) -> Run:
+    """Read a run from parsed JSON; `origin` is what messages call it.
+
+    Raises: Unreadable.
+    """
+    top = Fields(saved, origin)
+    ours = top.fields(OURS)
+    _known_version(ours)
+    studies = {name: _study(name, part) for name, part in ours.items("studies")}
+    workloads = {name: _workload(name, part) for name, part in ours.items("workloads")}
+    tweaksets = {name: _tweakset(name, part) for name, part in ours.items("tweaksets")}
+    records = _measured_records(top)
+    place = _place(records)
+    cells: dict[CellKey, Cell] = {}
+    design = saved_design.read(ours.fields("design"), tweaksets)
+    imported = ours.has("imported_from")
+    source = ours.optional_fields("imported_from")
+    warnings = list(source.texts("warnings")) if imported else []
+    for part in ours.each("cells"):
+        key = _key(part)
+        for name, described in ((key[0], studies.keys()), (key[1], workloads.keys()), (key[2], tweaksets.keys())):
+            if name not in described:
+                part.refuse(f"names {name!r}, which the file does not describe")
+        if key in cells:
+            part.refuse(f"is there twice: {saved_cell.called(key)}")
+        planned = studies[key[0]].blocks
+        if not 1 <= key[3] <= planned:
+            part.refuse(f"is of block {key[3]}, but its study has blocks 1 to {planned}")
+        cell = saved_cell.read(part, key, records.pop(key, None), imported=imported)
+        cells[key] = cell = with_figures(cell, origin, workloads[key[1]].params, capped=design.steps is not None)
+        warnings += [f"{cell.id}: {line}" for line in cell.contradictions]
+    if records:
+        key, record = next(iter(records.items()))
+        record.refuse(f"measured {saved_cell.called(key)}, which is not in the list of cells")
+    _no_copies(cells, ours)
+    warnings += _machine_left_changed(ours)
+    return Run(
+        origin=origin,
+        run_id=ours.text("run_id"),
+        started_utc=(ours.optional_text("started_utc") or "") if imported else ours.text("started_utc"),
+        interrupted=ours.flag("interrupted"),
+        studies=studies,
+        workloads=workloads,
+        tweaksets=tweaksets,
+        cells=tuple(sorted(cells.values(), key=lambda cell: cell.order)),
+        machine=top.fields("machine_info").optional_mapping(OURS),
+        design=design,
+        warnings=tuple(warnings),
+        baseline=source.one_of("baseline", tuple(tweaksets)) if imported else "stock",
+        replicated=not imported or design.blocks > 1,
+        commit=commit_of(top),
+        telemetry_file=ours.optional_mapping("telemetry_file"),
+        place=place,
+    )
+
+
+def _place(records: Mapping[CellKey, Fields]) -> dict[str, str]:
+    """Where cells ran, if not on the harness's own machine; several of a kind are told with commas."""
+    found: dict[str, list[str]] = {}
+    for record in records.values():
+        where: Mapping[str, object] = record.optional_mapping("place")
+        if where:
+            told = {"target": record.text("target"), "nodes": record.text("node"), **where}
+            for name in ("target", "nodes", "apply", "workload_via", "image"):
+                if isinstance(value := told.get(name), str) and value not in found.setdefault(name, []):
+                    found[name].append(value)
+    return {name: ", ".join(sorted(values)) for name, values in found.items() if values}
+
+
+def recognises(saved: Mapping[str, object]) -> bool:
+    """Whether parsed JSON is of this format."""
+    return OURS in saved
+
+
+def commit_of(top: Fields) -> str | None:
+    """Answer the source revision a file says it measured."""
+    info: Mapping[str, object] = top.optional_mapping("commit_info")
+    commit = info.get("id")
+    if not isinstance(commit, str) or commit in ("unversioned", "unknown"):
+        return None
+    return f"{commit}+dirty" if info.get("dirty") else commit
+
+
+def _known_version(part: Fields) -> None:
+    version = part.whole("schema_version")
+    if version > SCHEMA_VERSION:
+        part.refuse(f"has schema_version {version}, newer than {SCHEMA_VERSION}, the newest known here", "update DeepTweak")
+    if version < 1:
+        part.refuse(f"has schema_version {version}, which never existed")
+
+
+def _key(part: Fields) -> CellKey:
+    return part.text("study"), part.text("workload"), part.text("tweakset"), part.whole("block")
+
+
+def _measured_records(top: Fields) -> dict[CellKey, Fields]:
+    """Cell records by cell; a benchmark without one was not of a study (somebody's own, in the same session) and is passed over.
+
+    So is one whose cell failed after its steps were timed: the list of cells has the reason.
+    """
+    records: dict[CellKey, Fields] = {}
+    for benchmark in top.each("benchmarks"):
+        record = benchmark.fields("extra_info")
+        if "schema_version" not in record:
+            continue
+        _known_version(record)
+        if record.one_of("outcome", get_args(Outcome)) != "measured":
+            continue
+        key = _key(record)
+        if key in records:
+            record.refuse(f"is there twice: {saved_cell.called(key)}")
+        records[key] = record
+    return records
+
+
+def _metric(part: Fields) -> Metric:
+    better: Better = "lower" if part.one_of("better", get_args(Better)) == "lower" else "higher"
+    return Metric(part.text("name"), better)
+
+
+def _study(name: str, part: Fields) -> Study:
+    margin = part.positive("margin")
+    if margin >= 1:
+        part.refuse(f"has the margin {margin}, which is a fraction (0.03 is 3 %)")
+    return Study(name, part.text("question"), margin, part.whole("blocks"), _metric(part.fields("primary")))
+
+
+def _workload(name: str, part: Fields) -> Workload:
+    primary = _metric(part.fields("primary")) if part.has("primary") else None
+    return Workload(name, primary, part.optional_text("description") or "", part.optional_mapping("params"))
+
+
+def _tweakset(name: str, part: Fields) -> TweakSet:
+    return TweakSet(
+        name=name,
+        requested=tuple(Setting(one.text("kind"), one.text("key"), one.text("value")) for one in part.each("requested")),
+        scripts=len(part.each("scripts")) if part.has("scripts") else 0,
+        description=part.optional_text("description") or "",
+        path=part.optional_text("path"),
+        sha256=part.optional_text("sha256"),
+        warnings=part.texts("warnings") if part.has("warnings") else (),
+    )
+
+
+def _no_copies(cells: Mapping[CellKey, Cell], ours: Fields) -> None:
+    """Refuse two blocks of one arm with the same times, in all steps or in the measured ones: a copy is no second measurement.
+
+    A single step, or steps that all took equally long, can be alike by chance where the clock is coarse; `effect` looks at those.
+    """
+    seen: dict[tuple[str, str, str, tuple[float, ...]], Cell] = {}
+    for (*arm, _), cell in cells.items():
+        if cell.steps is None:
+            continue
+        for times in {cell.steps.wall_s, cell.steps.wall_s[cell.steps.warmup :]}:
+            first = seen.setdefault((arm[0], arm[1], arm[2], times), cell)
+            if first is not cell and len(set(times)) > 1:
+                ours.refuse(f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the other and no measurement")
+
+
+def _machine_left_changed(ours: Fields) -> list[str]:
+    if not ours.has("machine_check"):
+        return []
+    check = ours.fields("machine_check")
+    changed: Mapping[str, object] = check.optional_mapping("changed")
+    if check.flag("restored") and not changed:
+        return []
+    names = ", ".join(sorted(changed)[:5]) or "values that were not named"
+    return [f"the machine was not as before when the run ended: {names}."]

@@ -1,0 +1,143 @@
+"""What a Skyhook manifest asks for: its settings by section, and how many scripts it brings. Only `spec` is believed.
+
+An exported manifest also carries status, labels and, as an annotation, the text of an older version of itself: none of these was asked
+for. The run side reads manifests before it applies them and is strict; here a manifest only says what an arm of old data was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import yaml
+
+from analysis.opening import must_be_file
+from analysis.terms import Setting, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+MAX_BYTES = 1 << 20
+KINDS = ("Skyhook", "NodeWright")  # renamed in 2026
+LISTS = ("List", "SkyhookList", "NodeWrightList")
+SWAPPED = str.maketrans("./", "/.")
+BOOT_TOKEN = re.compile(r'(?:"[^"]*"|[^\s"])+')
+LIMIT = re.compile(r"([A-Za-z]+)\s*[=:]\s*(\S+)")
+SERVICE = re.compile(r"service_(.+?)(?:\.service)?\.conf")
+
+
+class Asked(NamedTuple):
+    """A setting and the package it stands in."""
+
+    setting: Setting
+    package: str
+
+
+class Script(NamedTuple):
+    """A stage of a `shellscript` package, and the SHA-256 of its text in hex."""
+
+    package: str
+    stage: str
+    sha256: str
+
+
+class Manifest(NamedTuple):
+    """What is asked for, in the order written; of a key that is set twice, the last. Nothing at all is the untouched machine."""
+
+    asked: tuple[Asked, ...] = ()
+    scripts: tuple[Script, ...] = ()
+    warnings: tuple[str, ...] = ()
+    sha256: str | None = None
+
+
+def read(path: Path) -> Manifest:
+    """Read a manifest's file. One of comments only asks for nothing.
+
+    Raises: Unreadable, with the file's name, for anything that is no manifest.
+    """
+    try:
+        must_be_file(path)
+        raw = path.read_bytes()
+        if len(raw) > MAX_BYTES:
+            raise Unreadable(f"{path}: larger than 1 MiB; is this a Skyhook manifest?")
+        documents = list(yaml.safe_load_all(raw.decode("utf-8")))
+    except OSError as error:
+        raise Unreadable(f"{path}: cannot be read: {error.strerror}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # A text that looks like a date and is none is a ValueError; thousands of brackets end the recursion.
+        raise Unreadable(f"{path}: no YAML ({' '.join(str(error).split())[:120]}); take it from its source again.") from None
+    asked: dict[object, Asked] = {}
+    scripts: list[Script] = []
+    warnings: list[str] = []
+    for label, package in _packages(documents, path):
+        image, sections = package.get("image"), _mapping(package.get("configMap"), f"{path}: configMap of {label}")
+        kind = str(image).rpartition("/")[2].partition("@")[0].partition(":")[0]
+        if kind not in ("tuning", "shellscript"):
+            warnings.append(f"package {label}: image {image} is of no kind known here; what it does is not counted.")
+            continue
+        for section, text in sections.items():
+            if kind == "shellscript":
+                scripts.append(Script(label, str(section).removesuffix(".sh"), hashlib.sha256(str(text).encode()).hexdigest()))
+                continue
+            found = _settings(str(section), str(text or ""))
+            if found is None:
+                warnings.append(f"package {label}: {section} is no section known here; it is not counted.")
+            for setting in found or ():
+                # The order and number of boot tokens mean something (hugepagesz=1G hugepages=2 hugepagesz=2M …): all are kept.
+                key = len(asked) if setting.kind == "boot" else (setting.kind, setting.key)
+                asked.pop(key, None)
+                asked[key] = Asked(setting, label)
+    return Manifest(tuple(asked.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest())
+
+
+def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for document in documents:
+        one = _mapping(document, f"{path}: the file")
+        items = one.get("items") if one.get("kind") in LISTS else [one] if one else []
+        if not isinstance(items, list):
+            raise Unreadable(f"{path}: a List without a list of items; take it from its source again.")
+        for item in items:
+            skyhook = _mapping(item, f"{path}: an item")
+            if skyhook.get("kind") not in KINDS:
+                raise Unreadable(f"{path}: holds a {skyhook.get('kind')!r} where a Skyhook belongs; is this the right file?")
+            spec = _mapping(skyhook.get("spec"), f"{path}: spec")
+            for label, package in _mapping(spec.get("packages"), f"{path}: packages").items():
+                yield str(label), _mapping(package, f"{path}: package {label}")
+
+
+def _settings(section: str, text: str) -> list[Setting] | None:
+    """Read one section of a `tuning` package line by line; None for a section of another name."""
+    service = SERVICE.fullmatch(section)
+    lines = [line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"]
+    if section == "grub.conf":
+        tokens = [token.replace('"', "") for line in lines for token in BOOT_TOKEN.findall(line)]
+        return [Setting("boot", *_split(token)) for token in tokens]
+    if section == "sysctl.conf":
+        return [Setting("sysctl", _sysctl(key.removeprefix("-").strip()), value) for key, value in map(_split, lines)]
+    if section == "ulimit.conf":
+        return [Setting("ulimit", *limit.groups()) for line in lines if (limit := LIMIT.fullmatch(line))]
+    if service:
+        directives = (_split(line) for line in lines if not line.startswith("["))
+        return [Setting("service", f"{service[1]}.{key}", value) for key, value in directives]
+    return None
+
+
+def _split(line: str) -> tuple[str, str]:
+    key, _, value = line.partition("=")
+    return key.strip(), value.strip()
+
+
+def _sysctl(key: str) -> str:
+    """`net/ipv4/conf/eth0.100/rp_filter` is `net.ipv4.conf.eth0/100.rp_filter` (sysctl(8)): the first separator says which is meant."""
+    first = next((letter for letter in key if letter in "./"), ".")
+    return key.translate(SWAPPED) if first == "/" else key
+
+
+def _mapping(value: object, where: str) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Unreadable(f"{where} is {type(value).__name__} where a mapping belongs; take the manifest from its source again.")
+    return value

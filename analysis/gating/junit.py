@@ -1,0 +1,74 @@
+"""The gate's answer as JUnit XML, which GitLab, Jenkins and most other CI systems show: one test case a ruling.
+
+A regression is a failure. What is undecided is an error and never skipped, since CI systems count a skipped test as fine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from analysis.plain import one_line
+
+from .words import headline, units
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .terms import Gate, Ruled
+
+LONGEST = 2000
+# How JUnit calls what is no pass.
+ELEMENT = {"regression": "failure", "undecided": "error"}
+
+
+def junit(gate: Gate) -> str:
+    """Write the XML document.
+
+    Where no ruling bears the gate's own word, a test case of its own does, so that the file is green for a pass and for nothing else.
+    """
+    suite = ET.Element("testsuite", name="deeptweak gate")
+    _properties(suite, {"baseline": gate.baseline, "candidate": gate.candidate, "ruling": gate.ruling})
+    for one in gate.rulings:
+        comparison = one.comparison
+        case = _case(suite, f"{comparison.study}.{comparison.workload}", f"{comparison.tweakset}: {one.metric.name}")
+        _properties(case, _numbers(one))
+        _answer(case, one.ruling, one.reason)
+    if gate.ruling not in {one.ruling for one in gate.rulings}:
+        _answer(_case(suite, "gate", "gate"), gate.ruling, headline(gate))
+    cases = suite.findall("testcase")
+    counts = {"failures": ELEMENT["regression"], "errors": ELEMENT["undecided"]}
+    suite.attrib |= {name: str(sum(case.find(element) is not None for case in cases)) for name, element in counts.items()}
+    suite.attrib |= {"tests": str(len(cases)), "skipped": "0"}
+    if gate.warnings:
+        ET.SubElement(suite, "system-err").text = "\n".join(one_line(line, LONGEST) for line in gate.warnings)
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _case(suite: ET.Element, classname: str, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=one_line(classname), name=one_line(name))
+
+
+def _answer(case: ET.Element, ruling: str, said: str) -> None:
+    if ruling in ELEMENT:
+        text = one_line(said, LONGEST)
+        ET.SubElement(case, ELEMENT[ruling], type=ruling, message=text).text = text
+
+
+def _numbers(one: Ruled) -> dict[str, str]:
+    """The numbers behind a ruling, for programs; what is not known is left out."""
+    known = {"loss": one.loss, "loss_high": one.loss_high, "limit": one.limit, "blocks_needed": one.blocks_needed}
+    return {name: repr(value) for name, value in known.items() if value is not None} | {
+        "units": units(one),
+        "verdict": one.comparison.verdict,
+        "ruling": one.ruling,
+    }
+
+
+def _properties(parent: ET.Element, values: Mapping[str, object]) -> None:
+    inside = ET.SubElement(parent, "properties")
+    for name, value in values.items():
+        ET.SubElement(inside, "property", name=name, value=one_line(value))

@@ -1,0 +1,157 @@
+"""The gate's limits: how much slower is too slow, for which workloads, and compared with what. As a file:
+
+```yaml
+max_regression: 3%            # for all that is not named below
+metrics: [primary]            # primary, second, both, or metric names (default: primary)
+tweaksets: [my-tuning]        # which candidates are gated (default: all)
+baseline: stock               # a tweak set, or a saved run: a path from this file's folder
+workloads:
+  ddp_train: 10%
+  lora_finetune: {step_time_p10_s: 5%, throughput_samples_per_s: 10%}
+```
+
+A gate with a slip of the pen in its limits guards nothing, so whatever is not understood is refused, with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.terms import Refused
+from analysis.wording import parse_percent
+
+from . import marked_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from .marked_yaml import Value
+
+KEYS = ("max_regression", "metrics", "tweaksets", "baseline", "workloads")
+# Words for metrics that each study and workload declares for itself.
+DECLARED = {"primary": ("primary",), "second": ("second",), "both": ("primary", "second")}
+# A tweak set is named after its file and holds none of these; a saved run without any of them is written ./run.
+OF_A_PATH = re.compile(r"[/*?\[]|\.json(?::|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much slower a candidate may be. Every limit is a fraction: 0.03 is 3 %.
+
+    `of_workload` holds the limit of a workload where it has its own, `of_metric` by (workload, metric name). `metrics` are names, or
+    `primary` and `second` for what study and workload declare. `tweaksets`: the candidates that are gated, None for all. The
+    baseline is a tweak set or a saved run (`PATH[:TWEAKSET]`), both None where the file does not say. `places` tells messages where
+    each name was written.
+    """
+
+    max_regression: float
+    of_workload: Mapping[str, float] = field(default_factory=dict)
+    of_metric: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ("primary",)
+    tweaksets: tuple[str, ...] | None = None
+    baseline_tweakset: str | None = None
+    baseline_run: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def limit_of(self, workload: str, metric_name: str) -> float:
+        """The largest loss allowed to this workload in this metric, a fraction."""
+        return self.of_metric.get((workload, metric_name), self.of_workload.get(workload, self.max_regression))
+
+    def metrics_of(self, workload: str) -> tuple[str, ...]:
+        """The metrics gated under this workload: those asked for and those it has a limit for, which would else be held to nothing."""
+        return tuple(dict.fromkeys([*self.metrics, *(metric for of, metric in self.of_metric if of == workload)]))
+
+
+def parse_metrics(words: Sequence[str]) -> tuple[str, ...]:
+    """Spell out which metrics are gated: `both` is `primary` and `second`, any other word is a metric's name."""
+    return tuple(dict.fromkeys(name for word in words for name in DECLARED.get(word, (word,))))
+
+
+def read(path: Path | str, max_regression: float | None = None) -> Limits:
+    """Read a limits file. `max_regression`, where given (on the command line), takes the place of the file's own.
+
+    Raises: Refused, with the file's name and line, what is wrong there, and what to do.
+    """
+    return _limits(marked_yaml.read(path), Path(path), max_regression)
+
+
+def _limits(top: Value, path: Path, max_regression: float | None) -> Limits:
+    values = dict(top.items())
+    for name, value in values.items():
+        if name not in KEYS:
+            value.refuse(f"unknown key {name!r}; a limits file has {', '.join(KEYS)}")
+    own = _percent(values["max_regression"]) if "max_regression" in values else None
+    default = own if max_regression is None else max_regression
+    if default is None:
+        raise Refused(f"{path}: max_regression is missing; write max_regression: 3%, or give --max-regression.")
+    places: dict[str, str] = {}
+    metrics = _texts(values["metrics"], "metric", places) if "metrics" in values else ["primary"]
+    tweaksets = _texts(values["tweaksets"], "tweak set", places) if "tweaksets" in values else None
+    baseline_tweakset, baseline_run = _baseline(values["baseline"], path, places) if "baseline" in values else (None, None)
+    of_workload, of_metric = _workloads(values["workloads"], places) if "workloads" in values else ({}, {})
+    return Limits(
+        max_regression=default,
+        of_workload=of_workload,
+        of_metric=of_metric,
+        metrics=parse_metrics(metrics),
+        tweaksets=None if tweaksets is None else tuple(tweaksets),
+        baseline_tweakset=baseline_tweakset,
+        baseline_run=baseline_run,
+        places=places,
+    )
+
+
+def _percent(value: Value) -> float:
+    try:
+        return parse_percent(value.text())
+    except Refused as error:
+        value.refuse(f"{value.name}: {str(error).removesuffix('.')}")
+
+
+def _texts(value: Value, noun: str, places: dict[str, str]) -> list[str]:
+    entries = value.each()
+    places |= {f"{noun} {one.text()}": one.place for one in entries}
+    return [one.text() for one in entries]
+
+
+def _baseline(value: Value, path: Path, places: dict[str, str]) -> tuple[str | None, str | None]:
+    """Answer the tweak set or the saved run that a baseline names, the other None."""
+    if OF_A_PATH.search(value.text()):
+        return None, str(path.parent / value.text())
+    places[f"tweak set {value.text()}"] = value.place
+    return value.text(), None
+
+
+def _workloads(workloads: Value, places: dict[str, str]) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+    """Answer the limits of whole workloads, and those of single metrics by (workload, metric)."""
+    of_workload: dict[str, float] = {}
+    of_metric: dict[tuple[str, str], float] = {}
+    for workload, value in workloads.items():
+        places[f"workload {workload}"] = value.place
+        if not value.is_mapping:
+            of_workload[workload] = _percent(value)
+            continue
+        for metric, limit in value.items():
+            if metric in DECLARED:
+                limit.refuse(f"{metric!r} is no metric's name; name the metric that {workload} is held to, such as step_time_p10_s")
+            places[f"metric {metric}"] = limit.place
+            of_metric[workload, metric] = _percent(limit)
+    return of_workload, of_metric
+
+
+def unknown(limits: Limits, workloads: Collection[str], tweaksets: Collection[str], metrics: Collection[str]) -> list[str]:
+    """Say which names in the limits the runs do not have, one line each, with those they have: a limit on nothing guards nothing."""
+    named = {
+        "workload": ({*limits.of_workload, *(workload for workload, _ in limits.of_metric)}, workloads),
+        "tweak set": ({*(limits.tweaksets or ()), *filter(None, [limits.baseline_tweakset])}, tweaksets),
+        "metric": ({*limits.metrics, *(metric for _, metric in limits.of_metric)} - DECLARED.keys(), metrics),
+    }
+    lines = []
+    for noun, (names, there) in named.items():
+        for name in sorted(names - set(there)):
+            place = limits.places.get(f"{noun} {name}")
+            lines.append(f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {', '.join(sorted(there))}.")
+    return lines

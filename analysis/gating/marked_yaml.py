@@ -1,0 +1,133 @@
+"""A few lines of YAML that a person wrote, read so that each value still knows its line and nothing is guessed.
+
+Values are read as the text that stands there: `3%`, `0x10` and `on` stay what they are. Anchors, aliases, a key given twice and more than
+one document are refused: a small file needs none of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import yaml
+
+from analysis.opening import must_be_file
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 4
+
+
+class Value:
+    """One value of a YAML file and where it stands; each method answers it in the shape it must have, or refuses the file."""
+
+    def __init__(self, node: yaml.Node, origin: str, name: str = "") -> None:
+        self._node, self._origin = node, origin
+        self.name = name
+        self.place = f"{origin}:{node.start_mark.line + 1}"
+
+    def refuse(self, what: str) -> NoReturn:
+        """Say in one line what is wrong here and what to do.
+
+        Raises: Refused.
+        """
+        raise Refused(f"{self.place}: {' '.join(what.split())}.")
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether names belong to it."""
+        return isinstance(self._node, yaml.MappingNode)
+
+    def text(self) -> str:
+        """Answer a single value as it is written."""
+        if not isinstance(self._node, yaml.ScalarNode):
+            self.refuse(f"{self.name} must be a single value")
+        if not self._node.value.strip():
+            self.refuse(f"{self.name} has no value; give one, or drop the line")
+        return str(self._node.value)
+
+    def each(self) -> list[Value]:
+        """Answer the single values of a list; one that is empty or has a value twice is refused."""
+        if not isinstance(self._node, yaml.SequenceNode) or not self._node.value:
+            self.refuse(f"{self.name} must be a list with something in it, such as [one, another]")
+        found: dict[str, Value] = {}
+        for node in self._node.value:
+            one = Value(node, self._origin, f"an entry of {self.name}")
+            if found.setdefault(one.text(), one) is not one:
+                one.refuse(f"{self.name} lists {one.text()!r} twice; drop one")
+        return list(found.values())
+
+    def entries(self) -> list[Value]:
+        """Answer the entries of a list, whatever each is."""
+        if not isinstance(self._node, yaml.SequenceNode):
+            self.refuse(f"{self.name or 'the file'} must be a list: lines that begin with a dash")
+        return [Value(node, self._origin, f"an entry of {self.name or 'the file'}") for node in self._node.value]
+
+    def items(self) -> Iterator[tuple[str, Value]]:
+        """Answer the named values of a mapping; a name given twice is refused (YAML itself would take the last)."""
+        if not isinstance(self._node, yaml.MappingNode):
+            self.refuse(f"{self.name or 'the file'} must be names with values, such as max_regression: 3%")
+        seen = set()
+        for key, node in self._node.value:
+            name = Value(key, self._origin, "a name").text()
+            if name in seen:
+                Value(key, self._origin).refuse(f"{name!r} is given twice; drop one")
+            seen.add(name)
+            yield name, Value(node, self._origin, name)
+
+
+def read(path: Path | str) -> Value:
+    """Read a file of at most 64 KiB.
+
+    Raises: Refused, with the file's name and line, what is wrong there, and what to do.
+    """
+    path = Path(path)
+    must_be_file(path)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}.") from None
+    if len(raw) > MAX_BYTES:
+        raise Refused(f"{path}: larger than {MAX_BYTES // 1024} KiB, where a few lines belong; is this the right file?")
+    try:
+        return parse(raw.decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise Refused(f"{path}:{line}: not UTF-8; save the file as UTF-8.") from None
+
+
+def parse(text: str, origin: str) -> Value:
+    """Read a text; `origin` is what messages call it.
+
+    Raises: Refused.
+    """
+    try:
+        _must_be_plain(text, origin)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        problem = " ".join((error.problem or error.context or "cannot be read").split())
+        raise Refused(f"{origin}{line}: broken YAML: {problem}; correct the file.") from None
+    except yaml.reader.ReaderError as error:
+        line = f":{text.count(chr(10), 0, error.position) + 1}"
+        raise Refused(f"{origin}{line}: holds the character {error.character!r}, which is not allowed in YAML; remove it.") from None
+    if node is None:
+        raise Refused(f"{origin}: is empty.")
+    return Value(node, origin)
+
+
+def _must_be_plain(text: str, origin: str) -> None:
+    """Refuse what would make the composer recurse or multiply, by looking at events only."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if depth > MAX_DEPTH:
+            raise Refused(f"{origin}:{line}: more than {MAX_DEPTH} levels deep; is this the right file?")
+        if getattr(event, "anchor", None):
+            raise Refused(f"{origin}:{line}: anchors and aliases (& and *) are not read; write the value out.")

@@ -1,0 +1,210 @@
+"""From runs to series, in one pass: of each run only its few numbers are kept, so that a thousand runs need no more memory than one."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from analysis.checks import must_be_in_force, must_not_contradict
+from analysis.reading import metric_named
+from analysis.switched.expand import is_switched
+from analysis.terms import NotComparable, Refused
+
+from .hardware import Machines
+from .records import Mark, Point, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from analysis.terms import Cell, Run
+
+THROUGHPUT = "throughput_samples_per_s"
+# The low quantile, or what comes nearest to it in files that did not keep their rounds.
+STEP_TIMES = ("step_time_p10_s", "step_time_median_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The series of some runs. `notes` say what was left out and what was kept apart, one line each."""
+
+    runs: int
+    first_utc: str
+    last_utc: str
+    series: tuple[Series, ...]
+    notes: tuple[str, ...]
+
+
+class _Key(NamedTuple):
+    """What all points of a series have in common. `params` as JSON, `machine` by number."""
+
+    study: str
+    workload: str
+    params: str
+    tweakset: str
+    metric: str
+    machine: int
+
+
+def gather(runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None) -> Gathered:
+    """Make series of the throughput and of a low quantile of step time, or of one metric; with `relative_to` of ratios.
+
+    A value relative to a tweak set is divided by that of the same run and block: what the machine did to both cancels.
+
+    Raises: Refused, for a metric or tweak set that no run has.
+    """
+    gatherer = _Gatherer((metric,) if metric else (THROUGHPUT, *STEP_TIMES), relative_to)
+    for run in runs:
+        gatherer.add(run)
+    return gatherer.gathered()
+
+
+class _Gatherer:
+    def __init__(self, wanted: tuple[str, ...], relative_to: str | None) -> None:
+        self.wanted, self.relative_to = wanted, relative_to
+        self.machines = Machines()
+        self.marks: dict[tuple[str, str], Mark] = {}
+        self.points: dict[_Key, list[Point]] = {}
+        self.left_out: dict[str, tuple[int, str]] = {}
+        self.metrics: set[str] = set()
+        self.tweaksets: set[str] = set()
+
+    def add(self, run: Run) -> None:
+        """Take a run's values."""
+        started = _utc(run.started_utc)
+        if started is None:
+            self._leave_out("runs without a time, whose place among the others is not known", run.origin)
+            return
+        if is_switched(run):
+            self._leave_out(
+                "runs whose settings were alternated inside processes: their cells are no whole runs of a tweak set", run.origin
+            )
+            return
+        mark = Mark(run.run_id, started, run.origin, run.commit)
+        first = self.marks.setdefault((run.run_id, started), mark)
+        if first is not mark:
+            self._leave_out("copies of runs that are there already", f"{run.origin} is {first.origin}")
+            return
+        self.tweaksets |= run.tweaksets.keys()
+        for key, values in self._logs(run).items():
+            self.points.setdefault(key, []).append(Point(mark, math.exp(math.fsum(values) / len(values))))
+
+    def _logs(self, run: Run) -> dict[_Key, list[float]]:
+        """Logarithms of the values of a run's cells, by series."""
+        machine = self.machines.number_of(run.machine)
+        params = {name: json.dumps(workload.params, sort_keys=True, default=str) for name, workload in run.workloads.items()}
+        usable = [cell for cell in run.cells if cell.outcome == "measured" and self._can_be_used(run, cell)]
+        control = {(cell.study, cell.workload, cell.block): cell for cell in usable if cell.tweakset == self.relative_to}
+        logs: dict[_Key, list[float]] = {}
+        for cell in usable:
+            self.metrics |= cell.metrics.keys()
+            if cell.tweakset == self.relative_to:
+                continue
+            beside = control.get((cell.study, cell.workload, cell.block))
+            if self.relative_to and beside is None:
+                self._leave_out(f"cells without {self.relative_to} in their block", f"{run.origin}: {cell.id}")
+                continue
+            for name in self.wanted:
+                value, other = cell.metrics.get(name, 0.0), beside.metrics.get(name, 0.0) if beside else 1.0
+                if value > 0 and other > 0:
+                    key = _Key(cell.study, cell.workload, params[cell.workload], cell.tweakset, name, machine)
+                    logs.setdefault(key, []).append(math.log(value / other))
+        return logs
+
+    def _can_be_used(self, run: Run, cell: Cell) -> bool:
+        try:
+            must_not_contradict([cell])
+            must_be_in_force(run.tweaksets[cell.tweakset], [cell])
+        except NotComparable as reason:
+            what = "cells that contradict their own steps" if cell.contradictions else "cells whose tweak set was not in force"
+            self._leave_out(what, f"{run.origin}: {str(reason).removesuffix('.')}")
+            return False
+        return True
+
+    def _leave_out(self, what: str, example: str) -> None:
+        count, first = self.left_out.get(what, (0, example))
+        self.left_out[what] = count + 1, first
+
+    def gathered(self) -> Gathered:
+        """Order the points in time and choose the metrics."""
+        if self.relative_to and self.relative_to not in self.tweaksets:
+            raise Refused(f"no run has a tweak set {self.relative_to!r} to be relative to; they have {_listed(self.tweaksets)}.")
+        if len(self.wanted) == 1 and self.metrics and self.wanted[0] not in self.metrics:
+            raise Refused(f"no run has a metric {self.wanted[0]!r}; they have {_listed(self.metrics)}.")
+        marks = sorted(self.marks.values(), key=_when)
+        keys = sorted(key for key in self.points if not self._stands_behind(key))
+        variants = _variants({(key.workload, key.params) for key in keys})
+        return Gathered(
+            runs=len(marks),
+            first_utc=marks[0].started_utc if marks else "",
+            last_utc=marks[-1].started_utc if marks else "",
+            series=tuple(self._series(key, variants[key.workload, key.params]) for key in keys),
+            notes=(*self._notes(), *self._kept_apart(keys)),
+        )
+
+    def _stands_behind(self, key: _Key) -> bool:
+        """Whether this is the second choice of step time and the first is there for as many runs."""
+        if len(self.wanted) == 1 or key.metric not in STEP_TIMES:
+            return False
+        p10, median = (len(self.points.get(key._replace(metric=name), ())) for name in STEP_TIMES)
+        return p10 < median if key.metric == STEP_TIMES[0] else p10 >= median
+
+    def _series(self, key: _Key, variant: str) -> Series:
+        points = sorted(self.points[key], key=lambda point: _when(point.mark))
+        return Series(
+            study=key.study,
+            workload=key.workload,
+            variant=variant,
+            tweakset=key.tweakset,
+            metric=metric_named(key.metric),
+            machine=str(self.machines.known[key.machine]),
+            points=tuple(points),
+            relative_to=self.relative_to,
+        )
+
+    def _notes(self) -> list[str]:
+        return [f"left out, {what}: {count} (the first: {example})." for what, (count, example) in self.left_out.items()]
+
+    def _kept_apart(self, keys: Iterable[_Key]) -> list[str]:
+        lines = []
+        if len(self.machines.known) > 1:
+            names = "; ".join(map(str, self.machines.known))
+            lines.append(f"{len(self.machines.known)} machines, whose runs are separate series: {names}.")
+        params: dict[str, set[str]] = {}
+        for key in keys:
+            params.setdefault(key.workload, set()).add(key.params)
+        several = sorted(name for name, found in params.items() if len(found) > 1)
+        return [*lines, f"run with other parameters at times, each a separate series: {', '.join(several)}."] if several else lines
+
+
+def _when(mark: Mark) -> tuple[str, str]:
+    return mark.started_utc, mark.origin
+
+
+def _utc(text: str) -> str | None:
+    """Answer a time as ISO 8601 in UTC to the second, so that texts sort as times do; None where it is none."""
+    try:
+        stamp = datetime.fromisoformat(text)
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return None
+
+
+def _variants(found: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Name each workload's parameters by what differs between its variants (`batch=16`); empty where there is one."""
+    params: dict[str, list[str]] = {}
+    for workload, one in sorted(found):
+        params.setdefault(workload, []).append(one)
+    return {(workload, one): _differing(one, all_of_it) for workload, all_of_it in params.items() for one in all_of_it}
+
+
+def _differing(one: str, others: list[str]) -> str:
+    mine: Mapping[str, object] = json.loads(one)
+    theirs = [json.loads(other) for other in others]
+    return ", ".join(f"{key}={value}" for key, value in mine.items() if any(other.get(key) != value for other in theirs))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

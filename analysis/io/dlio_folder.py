@@ -1,0 +1,147 @@
+"""DLIO's result folders, as runs: one folder (`summary.json`, `<rank>_output.json`, `.hydra/`), or all that lie under one.
+
+The step lists are what is read; DLIO's own averages are kept beside them, as `reported`, and never taken for them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.plain import one_line
+from analysis.terms import Unreadable
+
+from .dlio_config import config_of
+from .dlio_facts import dataset_of, host_of, number_of, reported_in, started_of
+from .dlio_json import json_of
+from .dlio_steps import checkpoints_of, epochs_of, rank_files
+from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, Host, IoRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analysis.formats.fields import Fields
+
+    from .dlio_config import Config
+    from .terms import Checkpoint, Epoch
+
+SUMMARY = "summary.json"
+STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # how hydra names a run's folder
+CHECKPOINTS = "workflow.checkpoint"
+NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
+MOST_IN_NAME = 2
+IGNORED_SIZE_BYTES = 10240  # what DLIO writes as a checkpoint where no size reaches it
+
+
+def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
+    """Read every result folder at or under a path, in the order in which they ran.
+
+    What cannot be read is left out and said in `refused`, a line each. Folders that only generated data are runs without epochs.
+    """
+    runs = []
+    for folder in folders_under(path):
+        try:
+            runs.append(run_of(folder))
+        except Unreadable as error:
+            refused.append(one_line(error))
+    return sorted(runs, key=lambda run: run.started_utc or "")
+
+
+def folders_under(path: Path) -> list[Path]:
+    """Find result folders: those with a summary, and those that look like one whose summary is missing.
+
+    DLIO 2.0.0 lets each rank name its own folder by the clock; what other ranks left beside a folder with a summary is part of that one.
+    """
+    found = sorted(_looks_like(path))
+    whole = {folder.parent for folder in found if (folder / SUMMARY).is_file()}
+    return [folder for folder in found if not (folder.parent in whole and _of_another_rank(folder))]
+
+
+def _of_another_rank(folder: Path) -> bool:
+    return not (folder / SUMMARY).exists() and not (folder / "0_output.json").exists() and any(folder.glob("*_output.json"))
+
+
+def _looks_like(path: Path) -> Iterator[Path]:
+    for where, folders, files in os.walk(path):
+        hidden = {name for name in folders if name.startswith(".")}
+        if SUMMARY in files or any(name.endswith("_output.json") for name in files) or {".hydra", "dlio.log"} <= {*hidden, *files}:
+            folders.clear()
+            yield Path(where)
+        folders[:] = [name for name in folders if name not in hidden]  # nobody keeps results there, and environments are large
+
+
+def run_of(folder: Path) -> IoRun:
+    """Read one result folder.
+
+    Raises: Unreadable, naming the file that is missing or damaged.
+    """
+    path = folder / SUMMARY
+    old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 as on PyPI kept the stamps of one rank; those after it keep each rank's
+    config = config_of(folder, old=old)
+    if not path.is_file():
+        if config.only_generates:  # of that, 2.0.0 leaves its configuration and log alone
+            return _run(folder, config, None)
+        raise Unreadable(f"{path}: not there; DLIO writes it at the end, so that run did not end, or the folder was not copied whole.")
+    summary = json_of(path)
+    metric, processes = summary.optional_fields("metric"), summary.whole("num_accelerators")
+    files = rank_files(folder, processes)
+    epochs = epochs_of(files, config.notes)
+    if not epochs and any(name.startswith("train_") for name in metric.value):
+        raise Unreadable(f"{path}: reports a training, and {files[0].output.name} holds no step of it; the folder is incomplete.")
+    if not epochs and not config.only_generates:
+        raise Unreadable(f"{path}: neither trained nor generated data, so there is nothing to analyse.")
+    if epochs and len(files) < processes:
+        there = ", ".join(str(one.rank) for one in files)
+        raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {there} only; copy every <rank>_output.json.")
+    if any(one.output.parent != folder for one in files):
+        config.notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
+    checkpoints = checkpoints_of(files[0], number_of(metric, "checkpoint_size_GB"))
+    size = config.params.get("model_size")
+    if size and any(one.bytes == IGNORED_SIZE_BYTES for one in checkpoints):
+        config.notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
+    return _run(folder, config, summary, epochs, checkpoints)
+
+
+def _run(
+    folder: Path, config: Config, summary: Fields | None, epochs: tuple[Epoch, ...] = (), checkpoints: tuple[Checkpoint, ...] = ()
+) -> IoRun:
+    processes = summary.whole("num_accelerators") if summary else 1
+    return IoRun(
+        origin=str(folder),
+        id=_name(folder, config, processes),
+        model=config.workload or str(config.params.get("model") or folder.parent.name),
+        engine="dlio",
+        engine_version="2.0.0 of PyPI" if config.old else None,
+        dlio_counts_all=config.old,
+        kind="training" if epochs else "generation",
+        processes=processes,
+        batch_size=config.whole("batch_size", 1),
+        read_threads=config.whole("read_threads"),
+        prefetch_factor=config.prefetch_factor,
+        computation_time_s=config.computation_time_s,
+        record_length_bytes=config.number("record_length_bytes"),
+        epochs=epochs,
+        excluded_start_steps=EXCLUDED_START_STEPS if config.old else config.whole("exclude_start_steps"),
+        excluded_end_steps=EXCLUDED_END_STEPS if config.old else config.whole("exclude_end_steps"),
+        checkpoints=checkpoints,
+        params=config.params,
+        overrides={key: value for key, value in config.asked.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
+        dataset=dataset_of(folder, config),
+        reported=reported_in(summary),
+        host=host_of(summary) if summary else Host(),
+        started_utc=started_of(folder, summary),
+        notes=tuple(config.notes),
+    )
+
+
+def _name(folder: Path, config: Config, processes: int) -> str:
+    """Call a run as the study did that kept it in a folder of its own; otherwise by what distinguishes it."""
+    above = folder.resolve().parent.name
+    if not STAMPED.fullmatch(folder.name):
+        return folder.resolve().name
+    if re.match(rf"{processes}(_|$)", above):
+        return above
+    asked = [f"{key.rpartition('.')[2]}={value}" for key, value in config.asked.items() if not key.startswith(NO_FACTORS)]
+    return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME else f"{above}/{folder.name}"

@@ -1,0 +1,169 @@
+"""A published table of DLIO results: one row a run, as the collecting notebook of a DLIO study writes it.
+
+Columns `Model,Parameter,Value,Procs,AU (%),I/O (MB/s)`. The notebook took the name of a run's folder apart at its `_`:
+`4_read_threads_8` stands as parameter `read` with value `threads_8`. Here it is put together again. The design file beside it says in
+which order rows ran.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis.opening import read_whole
+from analysis.plain import one_line
+from analysis.terms import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from .terms import IoRun
+
+COLUMNS = ("Model", "Parameter", "Value", "Procs", "AU (%)", "I/O (MB/s)")
+DESIGN = ("model", "processes", "overrides", "run")
+OWN_DESIGN = ("block", "workload", "tweakset", "run")  # this project's
+ABOVE = 3  # results/model/setting
+BEGINNING = 4096  # characters that say what a file is
+AGREES = 0.005 + 1e-9  # what rounding to two decimals can do
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One published run. `setting` is the override's last key and its value, None for the baseline; `order` its place in the design."""
+
+    line: int
+    model: str
+    processes: int
+    setting: tuple[str, str] | None
+    au_percent: float
+    mb_per_s: float
+    order: int | None = None
+
+    @property
+    def id(self) -> str:
+        """What the study called its folder."""
+        return "_".join([str(self.processes), *(self.setting or ())])
+
+
+def is_published(path: Path) -> bool:
+    """Whether a file is such a table, by its first line."""
+    return _head(path) == COLUMNS
+
+
+def is_design(path: Path) -> bool:
+    """Whether a file is the design of a study, by its first line: which rows there were to be, and no figure."""
+    return any(set(columns) <= set(_head(path)) for columns in (DESIGN, OWN_DESIGN))
+
+
+def beside(path: Path) -> list[Path]:
+    """Find published tables above a folder of results, as far as they may lie from it: beside it, or beside what is above it."""
+    above = path.resolve().parents[:ABOVE]
+    return [one for where in above for one in sorted(where.glob("*.csv")) if is_published(one)]
+
+
+def begun(path: Path) -> str:
+    """The beginning of a text file; empty for what is none."""
+    try:
+        if not path.is_file():  # opening a pipe can already take for ever
+            return ""
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return file.read(BEGINNING)
+    except OSError:
+        return ""
+
+
+def _head(path: Path) -> tuple[str, ...]:
+    lines = (line for line in begun(path).splitlines() if line.strip() and not line.startswith("#"))
+    return tuple(next(lines, "").strip().split(","))
+
+
+def rows_of(path: Path, design: Path | None = None) -> list[Row]:
+    """Read a table; with its design, rows know their order and keys are those of the overrides.
+
+    Raises: Unreadable, with the line.
+    """
+    planned = _planned(design) if design is not None else []
+    found = []
+    for line, cells in _lines(path, COLUMNS):
+        setting = _setting(cells["Parameter"], cells["Value"])
+        processes = _number(path, line, "Procs", cells["Procs"])
+        if processes != processes // 1 or processes < 1:
+            raise Unreadable(f"{path}, line {line}: Procs = {cells['Procs']!r} is no count of processes.")
+        key = (cells["Model"], int(processes), setting)
+        au, rate = (_number(path, line, name, cells[name]) for name in COLUMNS[-2:])
+        found.append(Row(line, *key, au, rate, planned.index(key) if key in planned else None))
+    if not found:
+        raise Unreadable(f"{path}: no row after the head.")
+    return found
+
+
+def match(rows: Sequence[Row], runs: Sequence[IoRun]) -> dict[Row, IoRun]:
+    """Find the run that a row was made of: the same setting, and its reported figures when rounded are those published."""
+    found = {}
+    for row in rows:
+        for run in runs:
+            if run.kind == "training" and row.processes == run.processes and row.setting == setting_of(run) and _same(row, run.reported):
+                found[row] = run
+                break
+    return found
+
+
+def setting_of(run: IoRun) -> tuple[str, str] | None:
+    """The one override of a run, by its last key; None for the baseline. Of several, all."""
+    asked = [(key.rpartition(".")[2], str(value)) for key, value in run.overrides.items()]
+    if len(asked) < 2:
+        return asked[0] if asked else None
+    return " ".join(key for key, _ in asked), " ".join(value for _, value in asked)
+
+
+def _same(row: Row, reported: Mapping[str, object]) -> bool:
+    said = [reported.get(name) for name in ("train_au_mean_percentage", "train_io_mean_MB_per_second")]
+    return all(
+        isinstance(value, float) and abs(value - published) <= AGREES
+        for value, published in zip(said, (row.au_percent, row.mb_per_s), strict=True)
+    )
+
+
+def _planned(design: Path) -> list[tuple[str, int, tuple[str, str] | None]]:
+    found = []
+    for line, cells in _lines(design, DESIGN):
+        override, _, value = cells["overrides"].partition("=")
+        setting = (override.rpartition(".")[2], value) if override else None
+        found.append((cells["model"], int(_number(design, line, "processes", cells["processes"])), setting))
+    return found
+
+
+def _setting(parameter: str, value: str) -> tuple[str, str] | None:
+    if parameter in ("", "baseline"):
+        return None
+    rest, _, level = value.rpartition("_")
+    return f"{parameter}_{rest}" if rest else parameter, level
+
+
+def _lines(path: Path, wanted: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    try:
+        text = read_whole(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path}: not a text file.") from None
+    numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.lstrip().startswith("#")]
+    rows = [(number, next(csv.reader([line]))) for number, line in numbered]
+    if not rows or not set(wanted) <= set(rows[0][1]):
+        raise Unreadable(f"{path}: has no columns {', '.join(wanted)} in its first line.")
+    head = rows[0][1]
+    for number, row in rows[1:]:
+        if len(row) != len(head):
+            raise Unreadable(f"{path}, line {number}: has {len(row)} fields where {len(head)} belong: {one_line(','.join(row), 60)}.")
+    return [(number, dict(zip(head, row, strict=True))) for number, row in rows[1:]]
+
+
+def _number(path: Path, line: int, name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise Unreadable(f"{path}, line {line}: {name} = {one_line(text, 40)!r} is no number.")
+    return number

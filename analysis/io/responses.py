@@ -1,0 +1,207 @@
+"""What a run's input did, side by side and labelled: utilisation and throughput, with the first steps and without, nominal and read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING
+
+from . import reckoning
+from .terms import GIB, MIB, Doubt, Response
+from .validity import AU, EVERY, cannot_be, contradictions, doubts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from .terms import Epoch, IoRun
+
+    Job = Sequence[Sequence[Epoch]]  # the blocks of each rank, in one epoch
+
+OVERSLEEP = "oversleep"
+NOMINAL = "with the computation time that was asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run's figures by name, and everything that speaks against them."""
+
+    run: IoRun
+    responses: Mapping[str, Response]
+    doubts: tuple[Doubt, ...]
+
+    def value(self, name: str) -> float | None:
+        """One figure; None where it is refused or was not measured."""
+        return self.responses[name].value
+
+    def formula(self, name: str) -> float | None:
+        """What the formula gives, believed or not: for checking the source's own figures."""
+        values = self.responses[name].per_epoch
+        return fmean(values) if values else None
+
+
+def judge(run: IoRun, *, nominal: bool = False) -> Judged:
+    """Reckon all figures of a run and refuse those that cannot be believed, each with the reason.
+
+    `nominal` reckons AU with the computation time that was asked for, as its label says; then no sleep that ended late speaks against it.
+    """
+    jobs = job_epochs(run)
+    formulas = _formulas(run)
+    values = {name: [of(job) for job in jobs] for name, _, _, of in formulas}
+    found = doubts(run)
+    if jobs and not any(one.kind == "times" for one in found):
+        found += contradictions(run, values["au_steady_percent"], values["samples_per_s_dlio"])
+    # What says most comes first: it is the reason that is given.
+    found.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
+    if nominal and run.computation_time_s:
+        formulas = [*(one for one in formulas if one[0] not in AU), *_nominal(run, run.computation_time_s)]
+        values |= {name: [of(job) for job in jobs] for name, _, _, of in formulas if name in AU}
+        found = [replace(one, refuses=()) if one.kind == OVERSLEEP else one for one in found]
+    responses = {name: _response(name, unit, label, values[name], found) for name, unit, label, _ in formulas}
+    responses |= {one.name: one for one in _bytes(jobs, found)}
+    responses["checkpoint_gb_per_s"] = _checkpoint(run)
+    return Judged(run, responses, tuple(found))
+
+
+def doubted(one: Judged, doubt: Doubt) -> Judged:
+    """Answer a run with one more doubt, its figures refused for it: what reading it again with others has shown."""
+    why = f"{doubt.kind}: {doubt.reason}"
+    responses = {
+        name: replace(response, value=None, sd_epochs=None, why_missing=why) if name in doubt.refuses else response
+        for name, response in one.responses.items()
+    }
+    return replace(one, responses=responses, doubts=(doubt, *one.doubts))
+
+
+def judged_alike(runs: Iterable[IoRun]) -> list[Judged]:
+    """Judge runs with AU reckoned in one way within each saved run: where sleeps of one ended late, with the time asked for in all.
+
+    Refusing those runs alone would leave the quiet ones, and compare machines that were idle with machines that worked. Result folders of
+    DLIO are judged as DLIO reckons.
+    """
+    judged = [judge(run) for run in runs]
+    late = {one.run.origin for one in judged if one.run.block is not None and any(doubt.kind == OVERSLEEP for doubt in one.doubts)}
+    return [judge(one.run, nominal=True) if one.run.origin in late else one for one in judged]
+
+
+def is_refused(one: Judged) -> bool:
+    """Whether a run is refused as a whole."""
+    return any(set(EVERY) <= set(doubt.refuses) for doubt in one.doubts)
+
+
+def is_degenerate(one: Judged) -> bool:
+    """Whether a run is none: too short, or of too few steps, for any figure."""
+    return any(doubt.kind == "degenerate" for doubt in one.doubts)
+
+
+def formulas(run: IoRun, *names: str) -> list[float]:
+    """What formulas give on average over epochs, with the computation as it was clocked, believed or not."""
+    jobs = job_epochs(run)
+    known = {name: of for name, _, _, of in _formulas(run)}
+    return [fmean(known[name](job) for job in jobs) for name in names]
+
+
+def job_epochs(run: IoRun) -> list[Job]:
+    """The epochs of the whole job, in order: for each, the blocks of each rank."""
+    found: dict[int, dict[int, list[Epoch]]] = {}
+    for one in run.epochs:
+        found.setdefault(one.number, {}).setdefault(one.rank, []).append(one)
+    return [[sorted(ranks[rank], key=lambda one: one.block) for rank in sorted(ranks)] for _, ranks in sorted(found.items())]
+
+
+def _formulas(run: IoRun) -> list[tuple[str, str, str, Callable[[Job], float]]]:
+    batch, start, end, mb = run.batch_size, run.excluded_start_steps, run.excluded_end_steps, run.record_length_bytes / MIB
+    left_out = f"first {start} and last {end} steps left out" if end else f"first {'step' if start == 1 else f'{start} steps'} left out"
+    old = run.dlio_counts_all
+    dlio_way = "as DLIO 2.0.0 reports it: all steps over all time" if old else "as DLIO reports it: S - 2 steps over the time of S - 1"
+    nominal = "nominal record length, "
+
+    def steady(job: Job) -> float:
+        return math.fsum(reckoning.samples_per_s_steady(blocks, batch, start, end) for blocks in job)
+
+    def whole(job: Job) -> float:
+        return math.fsum(reckoning.samples_per_s_whole(blocks, batch) for blocks in job)
+
+    def dlio(job: Job) -> float:
+        if old:
+            return math.fsum(reckoning.samples_per_s_dlio_2_0_0(blocks, batch) for blocks in job)
+        return math.fsum(reckoning.samples_per_s_dlio(blocks, batch, start, end) for blocks in job)
+
+    mean = _mean_over_ranks
+    return [
+        ("au_steady_percent", "%", f"AU as DLIO defines it, {left_out}", mean(lambda b: reckoning.au_steady_percent(b, start, end))),
+        ("au_whole_percent", "%", "AU over the whole epoch, nothing left out", mean(reckoning.au_whole_percent)),
+        ("samples_per_s_steady", "samples/s", f"{left_out}, of the samples and of the time", steady),
+        ("samples_per_s_whole", "samples/s", "all samples over the whole epoch", whole),
+        ("samples_per_s_dlio", "samples/s", dlio_way, dlio),
+        ("mb_per_s_nominal_steady", "MiB/s", nominal + left_out, lambda job: steady(job) * mb),
+        ("mb_per_s_nominal_whole", "MiB/s", nominal + "whole epoch", lambda job: whole(job) * mb),
+        ("mb_per_s_nominal_dlio", "MiB/s", nominal + dlio_way, lambda job: dlio(job) * mb),
+        ("first_step_share", "", "part of the epoch until the first batch is there", mean(reckoning.first_step_share)),
+        ("barrier_share", "", "part of the epoch that is neither load nor computation", mean(reckoning.barrier_share)),
+    ]
+
+
+def _nominal(run: IoRun, computation_s: float) -> list[tuple[str, str, str, Callable[[Job], float]]]:
+    start, end = run.excluded_start_steps, run.excluded_end_steps
+    labels = {name: label for name, _, label, _ in _formulas(run)}
+    ways: dict[str, Callable[[Sequence[Epoch]], float]] = {
+        "au_steady_percent": lambda blocks: reckoning.au_steady_nominal_percent(blocks, computation_s, start, end),
+        "au_whole_percent": lambda blocks: reckoning.au_whole_nominal_percent(blocks, computation_s),
+    }
+    return [(name, "%", f"{labels[name]}; {NOMINAL}", _mean_over_ranks(of)) for name, of in ways.items()]
+
+
+def _mean_over_ranks(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Job], float]:
+    return lambda job: fmean(of(blocks) for blocks in job)
+
+
+def _response(name: str, unit: str, label: str, values: Sequence[float], found: Iterable[Doubt]) -> Response:
+    refused = next((f"{one.kind}: {one.reason}" for one in found if name in one.refuses), None)
+    why = cannot_be(name, values) if refused is None or not values else refused
+    good = why is None
+    return Response(name, unit, label, fmean(values) if good else None, why, tuple(values), pstdev(values) if good else None)
+
+
+def _bytes(jobs: Sequence[Job], found: Iterable[Doubt]) -> list[Response]:
+    ways = [
+        ("mb_per_s_read", "really asked for by the ranks and their readers (rchar)", _rate_of("rchar_bytes")),
+        ("mb_per_s_fetched", "of it, fetched from a device (read_bytes)", _rate_of("read_bytes")),
+        ("device_mb_per_s", "read from the device by the whole machine", _device),
+    ]
+    made = []
+    for name, label, of in ways:
+        values = [of(job) for job in jobs]
+        known = [value for value in values if value is not None]
+        made.append(_response(name, "MiB/s", label, known if len(known) == len(values) else [], found))
+    return made
+
+
+def _rate_of(column: str) -> Callable[[Job], float | None]:
+    """Make a rate of a count of bytes: each rank's over its own wall time, all ranks together."""
+
+    def of(job: Job) -> float | None:
+        counts = [[getattr(block, column) for block in blocks] for blocks in job]
+        if any(count is None for rank in counts for count in rank):
+            return None
+        rates = (sum(rank) / reckoning.total_s(blocks) for rank, blocks in zip(counts, job, strict=True) if reckoning.total_s(blocks) > 0)
+        return math.fsum(rates) / MIB
+
+    return of
+
+
+def _device(job: Job) -> float | None:
+    counts = [(block.device_read_bytes, block.duration_s) for blocks in job for block in blocks if block.device_read_bytes is not None]
+    span_s = math.fsum(span for _, span in counts)
+    return sum(count for count, _ in counts) / span_s / MIB if span_s > 0 else None
+
+
+def _checkpoint(run: IoRun) -> Response:
+    label = "bytes of all checkpoints over the time they took (2^30 bytes)"
+    if not run.checkpoints:
+        return Response("checkpoint_gb_per_s", "GiB/s", label, None, "no checkpoint was written")
+    sizes = [one.bytes for one in run.checkpoints if one.bytes is not None]
+    span_s = math.fsum(one.duration_s for one in run.checkpoints)
+    if len(sizes) < len(run.checkpoints) or span_s <= 0:
+        return Response("checkpoint_gb_per_s", "GiB/s", label, None, "how large or how long they were is not recorded")
+    return Response("checkpoint_gb_per_s", "GiB/s", label, math.fsum(sizes) / span_s / GIB)

@@ -1,0 +1,235 @@
+"""Our own saved runs as I/O runs: one a cell that was measured, its epochs as its processes reported them.
+
+The report is read as a foreign file is: what is not as it should be is named with its cell and left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.checks import must_be_in_force, must_not_contradict
+from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
+from analysis.terms import NotComparable, Unreadable
+
+from .same_data import of_one_data_set
+from .terms import Checkpoint, Epoch, Host, IoRun
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from analysis.terms import Cell, Run
+
+FEW = 2  # workloads, of which each is the other's only company
+
+
+def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
+    """Read the I/O runs of one saved run, in the order its cells ran; what cannot be used is said in `refused`.
+
+    Raises: Unreadable, where the file is no saved run.
+    """
+    from analysis.load import load  # noqa: PLC0415  # which reads reports itself, for the metrics of a cell
+
+    return io_runs(load(path), refused)
+
+
+def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
+    """Take the I/O runs out of a run that was read; cells of workloads that report no I/O are none."""
+    found = []
+    reporting = {cell.workload for cell in run.cells if "io" in cell.report}
+    varied = _varied(reporting)
+    for cell in run.cells:
+        if cell.workload not in reporting:
+            continue
+        if cell.outcome != "measured":
+            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
+            continue
+        try:
+            must_be_in_force(run.tweaksets[cell.tweakset], [cell])
+            must_not_contradict([cell])
+            params: Mapping[str, object] = run.workloads[cell.workload].params
+            params = {**params, "seed": run.design.seed}
+            one = replace(
+                of_report(cell, run.origin, params, capped=run.design.steps is not None),
+                params=params,
+                overrides=_asked(cell, params, varied),
+                host=_host(run),
+            )
+            found.append(replace(one, disk=_disk(cell), changed_nothing=_changed_nothing(cell, run)))
+        except Unreadable as error:
+            refused.append(str(error))
+        except NotComparable as error:
+            refused.append(f"{run.origin}: {cell.id}: {error}")
+    return of_one_data_set(found, refused)
+
+
+def reports_io(run: Run) -> bool:
+    """Whether any cell of a run reported what its input did."""
+    return any("io" in cell.report for cell in run.cells)
+
+
+def given_in(workload: str) -> dict[str, str]:
+    """Answer the parameters that a workload's name carries: `io_train:format=npz:cache=cold`."""
+    return dict(part.split("=", 1) for part in workload.split(":")[1:] if "=" in part)
+
+
+def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = None, *, capped: bool = False) -> IoRun:
+    """Read what one cell reported; `params` are its workload's. `capped`: fewer steps than its epochs have were asked for.
+
+    Raises: Unreadable.
+    """
+    place = f"cell {cell.id}, report"
+    if len(cell.report.get("io", ())) != 1:
+        raise Unreadable(f"{origin}: {place}: holds {len(cell.report.get('io', ()))} parts 'io' where one belongs; measure it again.")
+    part = Fields(cell.report["io"][0], origin, f"{place}.io")
+    processes = part.whole("processes")
+    epochs = [_epoch(Fields(one, origin, f"{place}.epochs[{at}]")) for at, one in enumerate(cell.report.get("epochs", ()))]
+    _complete(part, epochs, processes)
+    _whole_epochs(part, epochs, capped=capped)
+    engine, version = part.text("engine"), part.optional_text("engine_version")
+    marks = [Fields(one, origin, f"{place}.checkpoints[{at}]") for at, one in enumerate(cell.report.get("checkpoints", ()))]
+    return IoRun(
+        origin=origin,
+        id=cell.id,
+        model=part.text("model"),
+        engine=engine,
+        engine_version=version,
+        # Trees after 2.0.0 of PyPI call themselves the same; they are known by the key that they read the record's length from.
+        dlio_counts_all=engine == "dlio" and version == "2.0.0" and part.optional_text("engine_keys") != "record_length_bytes",
+        processes=processes,
+        batch_size=part.whole("batch_size"),
+        read_threads=part.whole("read_threads"),
+        prefetch_factor=part.whole("prefetch_factor") if part.has("prefetch_factor") else 0,
+        computation_time_s=part.up_to("computation_time_s", LONGEST_S),
+        record_length_bytes=_length_bytes(part),
+        epochs=tuple(sorted(epochs, key=lambda one: (one.number, one.rank))),
+        excluded_start_steps=part.whole("excluded_start_steps"),
+        excluded_end_steps=part.whole("excluded_end_steps"),
+        checkpoints=tuple(_checkpoint(one) for one in marks),
+        dataset=part.optional_mapping("dataset"),
+        reported=part.optional_mapping("reported"),
+        params=params or {},
+        started_utc=cell.started_utc,
+        tweakset=cell.tweakset,
+        block=cell.block,
+        order=cell.order,
+    )
+
+
+def _length_bytes(part: Fields) -> float:
+    length = part.positive("record_length_bytes")
+    if length > LARGEST_COUNT:
+        part.refuse(f"has samples of {length:g} bytes, which no disk holds")
+    return length
+
+
+def _varied(workloads: Collection[str]) -> frozenset[str]:
+    """Find the parameters that workloads of a run differ in: those that several of their names carry.
+
+    A name does not carry what is the default, so `io_train:format=raw` beside `io_train` means two formats. What one alone of many
+    carries is its own (how often one writes checkpoints), and no question that the others answer too.
+    """
+    carried = Counter(name for workload in workloads for name in given_in(workload))
+    return frozenset(name for name, times in carried.items() if times > 1 or len(workloads) <= FEW)
+
+
+def _asked(cell: Cell, params: Mapping[str, object], varied: frozenset[str]) -> dict[str, object]:
+    """What a workload was asked for by name, and its default level of what others were asked for, in the order of its parameters."""
+    given = given_in(cell.workload)
+    asked = {name: value for name, value in params.items() if name in given or name in varied}
+    return asked | {name: value for name, value in given.items() if name not in asked}
+
+
+def _complete(part: Fields, epochs: list[Epoch], processes: int) -> None:
+    """Refuse a report in which an epoch of a rank is missing or there twice: sums over ranks would be wrong."""
+    if not epochs or processes < 1:
+        part.refuse("has no epochs" if processes else "has no processes")
+    seen = {(one.number, one.rank) for one in epochs}
+    numbers = {number for number, _ in seen}
+    # Counted, not listed: a damaged file may speak of as many ranks as it likes.
+    whole = len(seen) == len(epochs) == len(numbers) * processes and max(rank for _, rank in seen) < processes
+    if not whole or numbers != set(range(1, len(numbers) + 1)):
+        part.refuse(f"has {len(epochs)} reports of epochs where each of {processes} ranks reports each of {len(numbers)} once")
+
+
+def _whole_epochs(part: Fields, epochs: list[Epoch], *, capped: bool) -> None:
+    """Refuse epochs of another number of steps than the report itself says; a cap on the steps cuts the last one short."""
+    if not part.has("steps_per_epoch"):
+        return
+    steps, last = part.whole("steps_per_epoch"), max(one.number for one in epochs)
+    for one in epochs:
+        if one.steps != steps and not (capped and one.number == last and one.steps < steps):
+            part.refuse(f"says that an epoch has {steps} steps, and epoch {one.number} of rank {one.rank} has {one.steps}")
+
+
+def _epoch(part: Fields) -> Epoch:
+    start_s, end_s = part.positive("start_monotonic_s"), part.positive("end_monotonic_s")
+    if end_s <= start_s:
+        part.refuse(f"ends at {end_s} s, before it begins ({start_s} s)")
+    load_s, compute_s = part.times("load_s", zero=True), part.times("compute_s", zero=True)
+    barrier_s = part.times("barrier_s", zero=True) if part.has("barrier_s") else None
+    if not load_s:
+        part.refuse("has no step")
+    for name, values in (("compute_s", compute_s), ("barrier_s", barrier_s)):
+        if values is not None and len(values) != len(load_s):
+            part.refuse(f"has {len(values)} {name} for {len(load_s)} load_s")
+    # To DLIO a checkpoint ends a block of steps: what it took is in none.
+    return Epoch(
+        number=part.whole("epoch"),
+        rank=part.whole("rank"),
+        start_s=start_s,
+        end_s=end_s - (part.up_to("checkpoint_s", LONGEST_S) or 0.0),
+        load_s=load_s,
+        compute_s=compute_s,
+        barrier_s=barrier_s,
+        rchar_bytes=part.whole("rchar_bytes") if part.has("rchar_bytes") else None,
+        read_bytes=part.whole("read_bytes") if part.has("read_bytes") else None,
+        device_read_bytes=part.whole("device_read_bytes") if part.has("device_read_bytes") else None,
+        resident_before=part.up_to("resident_before", 1.0),
+        resident_after=part.up_to("resident_after", 1.0),
+        evicted_s=part.up_to("evicted_s", LONGEST_S),
+    )
+
+
+def _checkpoint(part: Fields) -> Checkpoint:
+    return Checkpoint(
+        epoch=part.whole("epoch"),
+        bytes=part.whole("bytes"),
+        duration_s=part.time("duration_s"),
+        step=part.whole("step") if part.has("step") else None,
+        write_s=part.up_to("write_s", LONGEST_S),
+        fsync_s=part.up_to("fsync_s", LONGEST_S),
+    )
+
+
+def _disk(cell: Cell) -> dict[str, object]:
+    """Answer what the workload found in the queue of its disk, one word of a scheduler's list: `[none] mq-deadline` is `none`."""
+    found = {name.removeprefix("device_"): value for name, value in cell.facts.items() if name.startswith("device_")}
+    if found and "device" in cell.facts:
+        found["device"] = cell.facts["device"]
+    scheduler = found.get("scheduler")
+    if isinstance(scheduler, str) and "[" in scheduler:
+        found["scheduler"] = scheduler.partition("[")[2].partition("]")[0]
+    return found
+
+
+def _changed_nothing(cell: Cell, run: Run) -> bool:
+    """Whether a tweak set left every setting as it found it. On a cluster nobody looks at what scripts change: there only keys count."""
+    applied, asked = cell.applied, run.tweaksets[cell.tweakset]
+    if applied is None or not (asked.requested or asked.scripts) or (asked.scripts and run.place):
+        return False
+    return {one.key for one in asked.requested} <= applied.already_in_force and not applied.side_effects
+
+
+def _host(run: Run) -> Host:
+    machine = run.machine
+    memory = machine.get("mem_total_bytes")
+    cpus, name = machine.get("cpu_count"), machine.get("hostname")
+    return Host(
+        name=name if isinstance(name, str) else None,
+        hosts=1,
+        cpus=cpus if isinstance(cpus, int) else None,
+        memory_bytes=float(memory) if isinstance(memory, int | float) else None,
+    )

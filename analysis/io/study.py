@@ -1,0 +1,92 @@
+"""Everything that is said of some I/O runs together: by configuration, by factor, and of tweak sets against stock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .anova import analysed
+from .configurations import caches, configurations
+from .contrasts import contrasts
+from .factors import STOCK, alike_in_words, configuration, touched
+from .responses import judged_alike
+from .sentences import STEADY, WHOLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .anova import Analysis
+    from .configurations import Cache, Configuration
+    from .contrasts import Contrast, Contrasts
+    from .responses import Judged
+    from .terms import IoRun
+
+# What is answered unless asked otherwise: both utilisations, for the first step may hide what a factor does; and samples/s, which is as
+# good as AU where computation and batch are the same, and speaks where nothing is computed.
+RESPONSES = (WHOLE, STEADY, "samples_per_s_whole")
+RATE = "samples_per_s_whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """I/O runs of one source and what they say. `alike` is what all of them have in common, in words; `refused` what could not be used.
+
+    `idle` are tweak sets that changed nothing here, each against stock: no treatments, but further copies of stock, and in no analysis.
+    `analyses` are of untouched machines; where tweak sets were measured, further ones, of samples/s, have them as a factor: one for all
+    configurations that met the same tweak sets.
+    """
+
+    origin: str
+    cells: tuple[Judged, ...]
+    alike: str
+    configurations: tuple[Configuration, ...]
+    caches: Mapping[str, Cache]
+    analyses: tuple[Analysis, ...]
+    contrasts: Contrasts
+    idle: tuple[Contrast, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = (), responses: Sequence[str] = RESPONSES) -> Study:
+    """Say of training runs all there is to say; runs that only generated data have nothing to tell."""
+    cells = tuple(judged_alike(run for run in runs if run.epochs))
+    kept = [one.run for one in cells]
+    treated, copies = apart(cells)
+    analyses = [analysed(treated, response, sets=False) for response in responses] if cells else []
+    if touched(treated):
+        analyses += [analysed(group, RATE, sets=True) for group in _crossed(treated)]
+    return Study(
+        origin,
+        cells,
+        alike_in_words(kept),
+        tuple(configurations(cells)),
+        caches(cells),
+        tuple(analyses),
+        contrasts(treated, RATE),
+        contrasts(copies, RATE).tweaks if copies else (),
+        tuple(refused),
+    )
+
+
+def apart(cells: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
+    """Part the cells of tweak sets that changed nothing anywhere from the others; stock stands on both sides, where there is another.
+
+    Their names are as they were: only what is said of them is other.
+    """
+    idle = {one.run.tweakset for one in cells} - {one.run.tweakset for one in cells if not one.run.changed_nothing}
+    treated = [one for one in cells if one.run.tweakset not in idle]
+    return treated, [one for one in cells if one.run.tweakset in idle | {STOCK}] if idle else []
+
+
+def _crossed(cells: Sequence[Judged]) -> list[list[Judged]]:
+    """Put configurations together that met the same tweak sets: stock elsewhere has nothing to stand beside."""
+    met: dict[str, set[str]] = {}
+    for one in cells:
+        met.setdefault(configuration(one.run), set()).add(one.run.tweakset)
+    changed = set(touched(cells))
+    groups: dict[frozenset[str], list[Judged]] = {}
+    for one in cells:
+        sets = frozenset(met[configuration(one.run)] & changed)
+        if sets:
+            groups.setdefault(sets, []).append(one)
+    return list(groups.values())

@@ -1,0 +1,172 @@
+"""The words of the I/O study: one epoch of one rank as it was clocked, one run, and what may be said of it.
+
+Each source of runs is a file with one function, `runs_of(path, refused) -> list[IoRun]`: `dlio_folder` for result folders of DLIO, `saved`
+for our own runs. What cannot be read is left out and said in `refused`, a line each that names the file.
+
+What runs say together is a `study.Study`: `study.study(origin, runs, refused)` makes it, `page.render` writes it (`page.parts` for a page
+that has more on it), `as_json.as_dict` puts it into plain types, `pictures.write(runs, folder)` draws it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+MIB = 2.0**20  # DLIO's "MB"
+GIB = 2.0**30  # and its "GB"
+# DLIO's own figures, wherever it does not say otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`, `metric.au`).
+EXCLUDED_START_STEPS, EXCLUDED_END_STEPS, EXPECTED_AU = 1, 0, 0.90
+PREFETCH_FACTOR = 2  # batches a reader fetches ahead: the DataLoader's own default
+
+Kind = Literal["training", "generation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One stretch of steps of one rank; lists are in step order and equally long, times in seconds.
+
+    `load_s` is the wait for each batch, `compute_s` the emulated computation as it was measured, `barrier_s` the wait for the other
+    ranks (in neither). `proc_s` is load and computation together where the source clocked that itself. `start_s` and `end_s` are on one
+    clock for all ranks of the run. A checkpoint by steps ends a `block`; otherwise the epoch is one. Bytes are those of the rank and its
+    readers (`rchar_bytes` asked for, `read_bytes` fetched from a device), `device_read_bytes` those of the whole machine; `resident_*` is
+    the fraction of the data set in the page cache. None is what was not recorded.
+    """
+
+    number: int
+    rank: int
+    start_s: float
+    end_s: float
+    load_s: tuple[float, ...]
+    compute_s: tuple[float, ...]
+    barrier_s: tuple[float, ...] | None = None
+    proc_s: tuple[float, ...] | None = None
+    block: int = 1
+    rchar_bytes: int | None = None
+    read_bytes: int | None = None
+    device_read_bytes: int | None = None
+    resident_before: float | None = None
+    resident_after: float | None = None
+    evicted_s: float | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many steps it took."""
+        return len(self.compute_s)
+
+    @property
+    def duration_s(self) -> float:
+        """Wall time, barriers and the readers' end included."""
+        return self.end_s - self.start_s
+
+    @property
+    def busy_s(self) -> tuple[float, ...]:
+        """Load and computation of each step."""
+        return self.proc_s or tuple(load + compute for load, compute in zip(self.load_s, self.compute_s, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One checkpoint written: how many bytes, and how long it took in all; `write_s` and `fsync_s` where they were clocked apart."""
+
+    epoch: int
+    bytes: float | None
+    duration_s: float
+    step: int | None = None
+    write_s: float | None = None
+    fsync_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine as the source saw it when the run began. `cached_bytes` is /proc/meminfo's Cached, of one host."""
+
+    name: str | None = None
+    hosts: int | None = None
+    cpus: int | None = None
+    memory_bytes: float | None = None
+    cached_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IoRun:
+    """One run: `processes` ranks that read a data set epoch by epoch.
+
+    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only generated data (`kind`). `read_threads` are
+    reader processes of each rank. `record_length_bytes` is the nominal mean that DLIO counts with, whatever the files hold.
+    `params` are all parameters under DLIO's own names (`read_threads`, `format`, `file_shuffle`), `overrides` those that were asked for
+    by name, `dataset` what is known of the data set (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the figures of
+    the source itself under its own names; `dlio_counts_all` is DLIO 2.0.0's way of reckoning them (all steps over all time), which later
+    ones left for S - 2 steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
+    queue's settings as the workload found them; `changed_nothing` is of a cell whose tweak set found all that it sets in force already.
+    """
+
+    origin: str
+    id: str
+    model: str
+    engine: str
+    processes: int
+    batch_size: int
+    read_threads: int
+    prefetch_factor: int
+    computation_time_s: float | None
+    record_length_bytes: float
+    epochs: tuple[Epoch, ...]
+    kind: Kind = "training"
+    engine_version: str | None = None
+    dlio_counts_all: bool = False
+    excluded_start_steps: int = EXCLUDED_START_STEPS
+    excluded_end_steps: int = EXCLUDED_END_STEPS
+    checkpoints: tuple[Checkpoint, ...] = ()
+    params: Mapping[str, object] = field(default_factory=dict)
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    dataset: Mapping[str, object] = field(default_factory=dict)
+    reported: Mapping[str, object] = field(default_factory=dict)
+    host: Host = field(default_factory=Host)
+    started_utc: str | None = None
+    notes: tuple[str, ...] = ()
+    tweakset: str = "stock"
+    block: int | None = None
+    order: int | None = None
+    disk: Mapping[str, object] = field(default_factory=dict)
+    changed_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One figure of one run. `label` says in words how it is reckoned; `value` is None exactly where `why_missing` says why.
+
+    `per_epoch` is what the formula gives for the whole job epoch by epoch (mean or sum over ranks, as the figure asks), also where the
+    figure is refused: to check a source's own figures, and for nothing else. `value` is their mean and `sd_epochs` their population
+    deviation, as DLIO reports it. Epochs of one run are no replicates: no interval is put around them here.
+    """
+
+    name: str
+    unit: str
+    label: str
+    value: float | None
+    why_missing: str | None = None
+    per_epoch: tuple[float, ...] = ()
+    sd_epochs: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why figures of a run are not to be believed: `kind` for programs (`insufficient_steps`), `reason` for people.
+
+    `refuses` names the responses that are not given because of it; empty, where figures stand with the doubt beside them.
+    """
+
+    kind: str
+    reason: str
+    refuses: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """A module that reads runs of one kind."""
+
+    def runs_of(self, path: Path, refused: list[str]) -> list[IoRun]:
+        """Read all runs at a path; what cannot be read is left out and said in `refused`."""

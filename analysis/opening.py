@@ -1,0 +1,63 @@
+"""Opening what was named: a file of a size that can be read, never a pipe or a device that would be read for ever."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from .terms import Refused, Unreadable
+
+LARGEST_BYTES = 512 * 1024**2  # the largest saved run known has 40 MB
+
+
+def read_whole(path: Path, missing: str = "cannot be read: No such file or directory") -> bytes:
+    """Read a file; a link is followed. `missing` is what is said where there is none.
+
+    Raises: Unreadable, for what is no regular file, is larger than 512 MiB, or cannot be read.
+    """
+    must_be_file(path, missing)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path}: cannot be read: {reason_of(error)}.") from None
+
+
+def must_be_file(path: Path, missing: str = "cannot be read: No such file or directory") -> None:
+    """Check that a path is a regular file of at most 512 MiB, before it is opened: opening a pipe can already take for ever.
+
+    Raises: Unreadable.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise Unreadable(f"{path}: {missing}.") from None
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: cannot be read: {reason_of(error)}.") from None
+    if not stat.S_ISREG(found.st_mode):
+        what = "Is a directory" if stat.S_ISDIR(found.st_mode) else "It is a pipe or a device"
+        raise Unreadable(f"{path}: cannot be read: {what}; name a file.")
+    if found.st_size > LARGEST_BYTES:
+        mib = 1024**2
+        raise Unreadable(
+            f"{path}: has {found.st_size // mib} MiB, more than {LARGEST_BYTES // mib}: no saved run is so large; name another."
+        )
+
+
+def resolved(path: Path | str) -> Path:
+    """Answer where a path leads, links followed, whether something is there or not.
+
+    Raises: Refused, for links that lead in a circle and names that no file can have.
+    """
+    try:
+        place = Path(path).resolve()
+        place.exists()  # a name that is too long is found out by asking
+    except (OSError, RuntimeError, ValueError) as error:  # pathlib of Python 3.11 answers a circle of links with RuntimeError
+        raise Refused(f"{path}: {reason_of(error)}.") from None
+    return place
+
+
+def reason_of(error: Exception) -> str:
+    """Answer what the system said, without the path it adds."""
+    if isinstance(error, RuntimeError):
+        return "its links lead in a circle"
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

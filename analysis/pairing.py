@@ -1,0 +1,258 @@
+"""Which cells of two arms are set against each other: block by block where they ran side by side, as two samples where they did not.
+
+A statement about two arms can be no better than what was held equal between them. Cells of one block ran minutes apart: drift
+falls on both. Cells of two runs did not: whatever happened in between looks like the tweak, and the reader is told so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from .checks import different_data
+from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
+from .terms import NotComparable
+from .wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from .arms import Place, Side
+    from .terms import Cell, Effect, Metric
+
+STOCK = "stock"
+MINIMUM_UNITS = 3
+COMFORTABLE_UNITS = 5
+TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
+BORROWED = "an arm of {} has no spread of its own worth the name: it is taken to scatter like the other."
+MANY_RUNS = "means of whole runs: drift between them is part of the difference unless base and candidate runs took turns."
+RELATIVE = (
+    "each cell relative to {} of its own block: what the time between the runs did to both cancels, what it did to one of them does not, "
+    "and two runs cannot tell. {} itself moved by {} in {}, which is not judged."
+)
+ONE_RUN_AN_ARM = (
+    "one run an arm, at different times: how far two runs of the same would differ is not known. Interleave both in one run, give several "
+    "runs an arm, or compare --relative-to a tweak set that both have."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The units of two arms.
+
+    `pairs` are complete blocks; where the arms have none in common, `samples` holds each arm's units, one list of cells a unit.
+    `left_out` says why blocks are missing: reason → blocks.
+    """
+
+    pairs: tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...] = ()
+    samples: tuple[Sequence[Sequence[tuple[Place, Cell]]], Sequence[Sequence[tuple[Place, Cell]]]] | None = None
+    left_out: Mapping[str, list[int]] = field(default_factory=dict)
+    caveat: str | None = None
+
+    @property
+    def units(self) -> int:
+        """How many independent pairs there are: blocks of one run, or runs (processes) where there are several (enough)."""
+        if self.by_run:
+            return len({place[0] for (place, _), _ in self.pairs})
+        return len(self.processes) if len(self.processes) >= ENOUGH_PROCESSES else len(self.pairs)
+
+    @property
+    def by_run(self) -> bool:
+        """Whether the pairs are of several runs in which both arms ran, each of which then counts once."""
+        return all(one[0] == other[0] for (one, _), (other, _) in self.pairs) and len({place[0] for (place, _), _ in self.pairs}) > 1
+
+    @property
+    def processes(self) -> list[list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]]:
+        """The pairs of each process in which settings were alternated; none where they were not."""
+        found: dict[tuple[str, int | None], list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]] = {}
+        for one in self.pairs:
+            place, cell = one[1]
+            found.setdefault((place[0], cell.process), []).append(one)
+        return [] if any(process is None for _, process in found) else list(found.values())
+
+    @property
+    def cells(self) -> tuple[list[Cell], list[Cell]]:
+        """All cells that count, baseline's and candidate's."""
+        if self.samples is None:
+            return [one for (_, one), _ in self.pairs], [other for _, (_, other) in self.pairs]
+        base, candidate = ([cell for unit in arm for _, cell in unit] for arm in self.samples)
+        return base, candidate
+
+
+def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
+    """Set two arms against each other.
+
+    Same run: by block; same runs: by block in each, and a run is the unit. Other runs: run against run, since everything between them
+    is confounded with the arm. Only where each cell is `controlled` by another of its block do cells of two runs say something: by
+    block where the blocks had equal samples, else as two samples.
+    """
+    if base.runs & candidate.runs:
+        paired = _by_block(*_beside(base, candidate))
+        return replace(paired, caveat=TAKING_TURNS) if paired.by_run else paired
+    if not controlled:
+        units = tuple(_run_units(side) for side in (base, candidate))
+        return Pairing((), (units[0], units[1]), _missing(base, candidate), MANY_RUNS)
+    if len(base.runs) == len(candidate.runs) == 1:
+        one, other = ({("", block): cell for (_, block), cell in side.cells.items()} for side in (base, candidate))
+        paired = _by_block(one, other)
+        if len(paired.pairs) >= MINIMUM_UNITS and not any("differ" in reason for reason in paired.left_out):
+            return Pairing(_at_home(paired, base, candidate), None, paired.left_out)
+    units = tuple(_units(side) for side in (base, candidate))
+    return Pairing((), (units[0], units[1]), _missing(base, candidate))
+
+
+def _at_home(paired: Pairing, base: Side, candidate: Side) -> tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...]:
+    """Give the pairs their own places back, by which a control cell of the same run is found."""
+    (run,), (other,) = base.runs, candidate.runs
+    return tuple(((((run, a[0][1]), a[1])), ((other, b[0][1]), b[1])) for a, b in paired.pairs)
+
+
+def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pairing:
+    pairs, left_out = [], dict[str, list[int]]()
+    for place in sorted(base.keys() | candidate.keys()):
+        one, other = base.get(place), candidate.get(place)
+        switched = other is not None and other.process is not None
+        reason = (_unusable(other, "") if switched else None) or _unusable(one, "baseline ") or _unusable(other, "")
+        if not reason and one and other:
+            reason = different_data(one, other)
+            if not reason:
+                pairs.append(((place, one), (place, other)))
+        if reason:
+            left_out.setdefault(reason, []).append((other and other.process) or place[1])
+    return Pairing(tuple(pairs), None, left_out)
+
+
+def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[Place, Cell]]:
+    """The cells of two sides of one run; where settings were alternated, those of the processes that both have a part in.
+
+    Raises: NotComparable, where there is no such process: each tweak set took turns with stock alone.
+    """
+    sides = base.cells, candidate.cells
+    if all(cell.process is None for side in sides for cell in side.values()):
+        return sides
+    stock = 1 if candidate.tweakset.name == STOCK else 0
+    own = sides[1 - stock]
+    if not sides[stock].keys() & own.keys() and any(cell.outcome == "measured" for cell in own.values()):
+        raise NotComparable(f"{base.tweakset.name} and {candidate.tweakset.name} never took turns in one process: {STOCK} did with each.")
+    cut = {place: cell for place, cell in sides[stock].items() if place in own}
+    return (cut, own) if stock == 0 else (own, cut)
+
+
+def _unusable(cell: Cell | None, whose: str) -> str | None:
+    if cell is None:
+        return f"{whose}not run"
+    return None if cell.outcome == "measured" else f"{whose}{cell.outcome}: {cell.reason}"
+
+
+def _missing(base: Side, candidate: Side) -> dict[str, list[int]]:
+    left_out: dict[str, list[int]] = {}
+    for side, whose in ((base, "baseline "), (candidate, "")):
+        for (_, block), cell in side.cells.items():
+            reason = _unusable(cell, whose)
+            if reason:
+                left_out.setdefault(reason, []).append(block)
+    return left_out
+
+
+def _measured(side: Side) -> list[tuple[Place, Cell]]:
+    return [(place, cell) for place, cell in sorted(side.cells.items(), key=lambda item: item[0]) if cell.outcome == "measured"]
+
+
+def _units(side: Side) -> list[list[tuple[Place, Cell]]]:
+    """A cell each; segments of one process together."""
+    found: dict[tuple[str, int], list[tuple[Place, Cell]]] = {}
+    for place, cell in _measured(side):
+        found.setdefault((place[0], place[1] if cell.process is None else -cell.process), []).append((place, cell))
+    return list(found.values())
+
+
+def _run_units(side: Side) -> list[list[tuple[Place, Cell]]]:
+    units: dict[str, list[tuple[Place, Cell]]] = {}
+    for place, cell in _measured(side):
+        units.setdefault(place[0], []).append((place, cell))
+    return list(units.values())
+
+
+def enough(pairing: Pairing, blocks: int) -> None:
+    """Check that there are units enough to know how far equal ones differ.
+
+    Raises: NotComparable, with what is missing and why.
+    """
+    if pairing.samples is not None:
+        _enough_units(pairing)
+        return
+    if pairing.units >= MINIMUM_UNITS:
+        return
+    if pairing.by_run:
+        raise NotComparable(
+            f"{pairing.units} runs with both arms: a run is the unit, and at least {MINIMUM_UNITS} are needed{_why(pairing)}."
+        )
+    if not pairing.pairs and len(pairing.left_out) == 1:
+        # One and the same reason everywhere needs no counting: the tweak set cannot be had on this machine.
+        (reason,) = pairing.left_out
+        raise NotComparable(f"{reason.rstrip('.')}.")
+    count = f"{len(pairing.pairs)} complete pair{'s' if len(pairing.pairs) != 1 else ''} of {blocks}, at least {MINIMUM_UNITS} are needed"
+    raise NotComparable(f"{count}{_why(pairing)}.")
+
+
+def _enough_units(pairing: Pairing) -> None:
+    n, m = (len(arm) for arm in pairing.samples or ((), ()))
+    if min(n, m) == 0:
+        raise NotComparable(f"no measured cell in {'the baseline' if n == 0 else 'the candidate'}{_why(pairing)}.")
+    if n == m == 1:
+        raise NotComparable(ONE_RUN_AN_ARM)
+    if max(n, m) < MINIMUM_UNITS:
+        raise NotComparable(f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are needed{_why(pairing)}.")
+
+
+def _why(pairing: Pairing) -> str:
+    why = "; ".join(f"{listed(set(blocks))} {reason.rstrip('.')}" for reason, blocks in pairing.left_out.items())
+    return f" ({why})" if why else ""
+
+
+def effect_of(metric: Metric, pairing: Pairing, margin: float, value: Callable[[Place, Cell, Metric], float]) -> Effect:
+    """Take the effect in one metric; `value` reads a cell.
+
+    Raises: NotComparable.
+    """
+    if pairing.processes and not pairing.by_run:
+        found, under = ([[value(*pair[side], metric) for pair in process] for process in pairing.processes] for side in (0, 1))
+        return switched_effect(metric, found, under, margin)
+    if pairing.samples is None:
+        base, candidate = (_values(metric, pairing, side, value) for side in (0, 1))
+        return paired_effect(metric, base, candidate, margin)
+    base, candidate = ([unit_value(metric, unit, value) for unit in arm] for arm in pairing.samples)
+    return two_sample_effect(metric, base, candidate, margin)
+
+
+def _values(metric: Metric, pairing: Pairing, side: int, value: Callable[[Place, Cell, Metric], float]) -> list[float]:
+    """One arm's values, a block each, or a run each where there are several: the ratio of means is then the mean of its blocks' ratios."""
+    if not pairing.by_run:
+        return [value(*pair[side], metric) for pair in pairing.pairs]
+    units: dict[str, list[tuple[Place, Cell]]] = {}
+    for pair in pairing.pairs:
+        units.setdefault(pair[side][0][0], []).append(pair[side])
+    return [unit_value(metric, unit, value) for unit in units.values()]
+
+
+def unit_value(metric: Metric, unit: Sequence[tuple[Place, Cell]], value: Callable[[Place, Cell, Metric], float]) -> float:
+    """Geometric mean over the cells of one run."""
+    return math.exp(math.fsum(math.log(value(place, cell, metric)) for place, cell in unit) / len(unit))
+
+
+def pair_notes(pairing: Pairing) -> list[str]:
+    """Say what a reader must know of the units: too few of them, some left out, drift not held equal."""
+    notes = [pairing.caveat] if pairing.caveat else []
+    if pairing.samples is None:
+        few = pairing.units < COMFORTABLE_UNITS and not pairing.processes
+        notes += (
+            [f"{pairing.units} {'runs' if pairing.by_run else 'pairs'} only: with fewer than {COMFORTABLE_UNITS} one odd block can decide."]
+            if few
+            else []
+        )
+    elif min(map(len, pairing.samples)) < COMFORTABLE_UNITS:
+        n, m = map(len, pairing.samples)
+        notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} an arm one odd run can decide.")
+        notes += [BORROWED.format("one run" if min(n, m) == 1 else "two runs")] if min(n, m) < MINIMUM_UNITS else []
+    return notes + [f"{listed(set(blocks))} left out: {reason.rstrip('.')}." for reason, blocks in pairing.left_out.items()]

@@ -1,0 +1,169 @@
+"""From a pilot to a plan: how many blocks a run needs to find an effect, how long that takes, and where its time is best spent.
+
+The unit is the block, as in every verdict: its log ratio of two arms scatters by so much, and that alone says how many are needed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis.checks import different_data
+from analysis.compare import compare
+from analysis.stats.effect import ALPHA, POWER, detectable_gain
+from analysis.stats.power import blocks_needed, pair_spread, spread_interval
+from analysis.switched.expand import is_switched
+from analysis.terms import Refused
+from analysis.verdict import ONE_RUN
+
+from .cell_length import CellLength, cell_length
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.terms import Cell, Comparison, Metric, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the run to come shall find: a gain (a fraction) with this power. `blocks` are those whose detectable effect is asked for."""
+
+    gain: float
+    power: float = POWER
+    blocks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one workload needs.
+
+    `log_sd`: spread of the log ratio of two arms in a block, over all arms, with `df` degrees of freedom; `aa_log_sd`: of pairs that
+    changed nothing, the machine's own noise, None without such a pair. `alpha` is what the hardest of `family` contrasts is held to
+    (Holm's first step). `blocks_low` and `blocks_high` bound `blocks` as far as the spread is known (95 %); None is beyond 100,000.
+    `mde`: smallest gain found with the goal's power with `mde_blocks`. `block_s`: time of this workload's cells in one block.
+    """
+
+    study: str
+    workload: str
+    metric: Metric
+    arms: int
+    pilot_blocks: int
+    log_sd: float
+    df: int
+    aa_log_sd: float | None
+    family: int
+    alpha: float
+    blocks: int | None
+    blocks_low: int | None
+    blocks_high: int | None
+    mde_blocks: int
+    mde: float
+    block_s: float | None
+    cell_length: CellLength | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run needs to reach its goal. `unplanned` says of workloads why nothing can be planned for them."""
+
+    goal: Goal
+    needs: tuple[Need, ...]
+    unplanned: tuple[str, ...]
+
+    @property
+    def blocks(self) -> int | None:
+        """Blocks that suffice for every workload; None where one needs more than can be counted on."""
+        wanted = [need.blocks for need in self.needs]
+        return None if None in wanted else max(filter(None, wanted))
+
+    @property
+    def block_s(self) -> float | None:
+        """Time of one block of all workloads planned for, None where the pilot does not say how long its cells took."""
+        times = [need.block_s for need in self.needs]
+        return None if None in times else math.fsum(filter(None, times))
+
+
+def plan(pilot: Run, goal: Goal) -> Plan:
+    """Plan a run from a pilot of the same workloads, tweak sets and machine.
+
+    Raises: Refused, where the pilot holds no contrast with replicates: the noise between runs is then not known.
+    """
+    if is_switched(pilot):
+        raise Refused(
+            f"{pilot.origin}: nothing to plan from: its settings were alternated inside processes, and how far two processes differ is not "
+            "known. A pilot is of whole runs (--design=matrix); what this one could have seen is in the MDE column of `compare`."
+        )
+    if pilot.design.conclusion:
+        raise Refused(
+            f"{pilot.origin}: nothing to plan from: each cell of its {pilot.design.kind} followed from those before, so it has as many "
+            f"blocks as it needs. Give it more cells with --trials; a pilot for blocks is of another design (--design=ablation)."
+        )
+    comparisons = compare(pilot)
+    needs, unplanned = [], []
+    for study, workload in dict.fromkeys((one.study, one.workload) for one in comparisons):
+        mine = [one for one in comparisons if (one.study, one.workload) == (study, workload)]
+        usable = [one for one in mine if one.primary is not None]
+        if usable:
+            needs.append(_need(pilot, usable, goal))
+        else:
+            unplanned.append(f"{workload}: {mine[0].reason}")
+    if not needs:
+        reason = ONE_RUN if not pilot.replicated else unplanned[0].rstrip(".") if unplanned else "nothing beside its baseline was measured"
+        raise Refused(f"{pilot.origin}: nothing to plan from: {reason}. A pilot needs 3 blocks or more (`--blocks=3`).")
+    return Plan(goal, tuple(needs), tuple(unplanned))
+
+
+def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
+    first = usable[0]
+    cells = _cells(pilot, first, {first.baseline, *(one.tweakset for one in usable)})
+    log_sd, df = pair_spread([(cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name])) for cell in cells])
+    untouched = [one.primary for one in usable if one.untouched and one.primary]
+    alpha = ALPHA / first.family
+    low, high = spread_interval(log_sd, df)
+    pilot_blocks = len({cell.block for cell in cells})
+    mde_blocks = goal.blocks or pilot_blocks
+    return Need(
+        study=first.study,
+        workload=first.workload,
+        metric=first.primary_metric,
+        arms=len({cell.tweakset for cell in cells}),
+        pilot_blocks=pilot_blocks,
+        log_sd=log_sd,
+        df=df,
+        aa_log_sd=math.sqrt(sum(one.log_sd**2 for one in untouched) / len(untouched)) if untouched else None,
+        family=first.family,
+        alpha=alpha,
+        blocks=blocks_needed(log_sd, goal.gain, alpha, goal.power),
+        blocks_low=blocks_needed(low, goal.gain, alpha, goal.power),
+        blocks_high=blocks_needed(high, goal.gain, alpha, goal.power),
+        mde_blocks=mde_blocks,
+        mde=detectable_gain(log_sd, mde_blocks, alpha, goal.power),
+        block_s=_block_s(cells),
+        cell_length=cell_length(cells, first.baseline),
+    )
+
+
+def _cells(pilot: Run, contrast: Comparison, arms: set[str]) -> list[Cell]:
+    """Collect the cells of a workload's comparable arms that did the same work as their block's baseline and have its metric."""
+    mine = [
+        cell
+        for cell in pilot.cells
+        if (cell.study, cell.workload) == (contrast.study, contrast.workload) and cell.tweakset in arms and cell.outcome == "measured"
+    ]
+    base = {cell.block: cell for cell in mine if cell.tweakset == contrast.baseline}
+    return [
+        cell
+        for cell in mine
+        if cell.metrics.get(contrast.primary_metric.name, 0.0) > 0 and different_data(base.get(cell.block, cell), cell) is None
+    ]
+
+
+def _block_s(cells: Sequence[Cell]) -> float | None:
+    """Seconds that one cell of each arm takes together, on average."""
+    by_arm: dict[str, list[float]] = {}
+    for cell in cells:
+        if cell.duration_s is None:
+            return None
+        by_arm.setdefault(cell.tweakset, []).append(cell.duration_s)
+    return math.fsum(math.fsum(times) / len(times) for times in by_arm.values())

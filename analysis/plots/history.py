@@ -1,0 +1,235 @@
+"""Series over many runs: every run a dot, every level a line, and a mark where the level changed to stay."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+
+from analysis.stats.changepoint import without_outliers
+from analysis.wording import percent
+
+from .lettering import width_in
+from .measures import direction, measure_of, minus
+from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
+from .scene import NothingToDraw, Scene
+from .style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.history.records import Change, History, Judged, Series
+
+    from .page import Page
+
+TITLE = "Speed over time"
+ANSWERS = "When each workload's speed changed to stay, by how much, and which changes nobody has explained yet."
+ORDER = 90
+NEEDS = "history"
+
+BETTER, WORSE = COLOURS[0], COLOURS[1]
+LEFT, TALL, BELOW, LABELS = 0.62, 0.95, 0.34, 0.28
+PANELS, QUIET_PANELS = 10, 3
+MANY = 400  # dots that an SVG holds as a picture
+
+
+def draw(history: History) -> Figure:
+    """Draw the series that changed, the newest change first; where few did, some that did not, for comparison.
+
+    Raises: NothingToDraw, where no series is long enough to be judged.
+    """
+    chosen = _chosen(history)
+    if not chosen:
+        raise NothingToDraw("no series has enough runs to be judged")
+    changes = [change for one in chosen for change in one.changes]
+    legend = [
+        Entry("one run", {"color": AGAIN, "marker": "o", "markersize": 4, "linestyle": "none"}),
+        Entry("level between changes", {"color": INK, "linewidth": 1.6}),
+        *_kinds(changes),
+    ]
+    lead = (
+        f"{history.runs} runs, {history.first_utc[:10]} to {history.last_utc[:10]}. All panels share their dates; each has its own scale."
+    )
+    height = PANEL_HEAD + LABELS + TALL + BELOW
+    with house_style():
+        sheet = page(Scene(()), TITLE, lead, height * len(chosen), legend, _notes(history, chosen))
+        for at, one in enumerate(chosen):
+            _panel(sheet, at * height, one, history)
+        return sheet.figure
+
+
+def _chosen(history: History) -> list[Judged]:
+    """One metric of each workload, tweak set and machine: the first that changed, since both mostly change together."""
+    subjects: dict[tuple[str, ...], Judged] = {}
+    for change in history.changes:
+        series = change.series
+        one = next(one for one in history.judged if one.series is series)
+        subject = _subject(series)
+        if subject not in subjects or _is_throughput(one.series) > _is_throughput(subjects[subject].series):
+            subjects[subject] = one
+    changed = list(subjects.values())[:PANELS]
+    quiet = [one for one in history.judged if one.p is not None and not one.changes and _is_throughput(one.series)]
+    quiet = quiet or [one for one in history.judged if one.p is not None and not one.changes]
+    return changed + quiet[: max(0, min(QUIET_PANELS - len(changed), PANELS - len(changed)))]
+
+
+def _subject(series: Series) -> tuple[str, ...]:
+    """What a workload's metrics have in common."""
+    return series.study, series.name, series.machine
+
+
+def _is_throughput(series: Series) -> bool:
+    return series.metric.name.startswith("throughput")
+
+
+def _kinds(changes: Sequence[Change]) -> list[Entry]:
+    """The kinds of change there are on the page."""
+    kinds = (
+        ("for the worse", {"color": WORSE, "linewidth": 1.4}, [one for one in changes if not one.acknowledged and one.gain < 0]),
+        ("for the better", {"color": BETTER, "linewidth": 1.4}, [one for one in changes if not one.acknowledged and one.gain > 0]),
+        ("acknowledged", {"color": QUIET, "linewidth": 1.2, "linestyle": (0, (3, 2))}, [one for one in changes if one.acknowledged]),
+    )
+    return [Entry(f"changed {name}" if name != "acknowledged" else "acknowledged change", style) for name, style, there in kinds if there]
+
+
+def _panel(sheet: Page, top: float, one: Judged, history: History) -> None:
+    series = one.series
+    values = [point.value for point in series.points]
+    measure = measure_of(series.metric.name, values)
+    label = f"ratio of {measure.name}s" if series.relative_to else measure.label
+    several = len({other.series.machine for other in history.judged}) > 1
+    panel_head(sheet, top, series.name, f"{label} ({direction(series.metric)}){f', {series.machine}' if several else ''}")
+    axes = sheet.axes(LEFT, top + PANEL_HEAD + LABELS, INSIDE - LEFT - 0.04, TALL)
+    scale = 1.0 if series.relative_to else measure.scale
+    heights = np.array(values) * scale
+    times = np.array([_day(point.mark.started_utc) for point in series.points])
+    low, high = _range(heights)
+    axes.set_ylim(low, high)
+    axes.set_xlim(*_span(history))
+    inside = (heights >= low) & (heights <= high)
+    axes.plot(
+        times[inside],
+        heights[inside],
+        "o",
+        color=AGAIN,
+        alpha=0.6,
+        markersize=2.6,
+        markeredgewidth=0,
+        rasterized=len(values) > MANY,
+        zorder=1,
+        label="runs",
+    )
+    _outside(axes, times, heights, (low, high))
+    edges = [0, *(change.found.index for change in one.changes), len(values)]
+    levels = [one.changes[0].before, *(change.after for change in one.changes)] if one.changes else [float(np.exp(np.mean(np.log(values))))]
+    for begin, end, level in zip(edges, edges[1:], levels, strict=False):
+        axes.plot([times[begin], times[end - 1]], [level * scale] * 2, color=INK, linewidth=1.6, solid_capstyle="butt", zorder=3)
+    _mark_changes(axes, one.changes, times)
+    axes.grid(axis="y")
+    axes.locator_params(axis="y", nbins=4)
+    locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]  # matplotlib's dates have no types
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
+
+
+def _range(heights: np.ndarray) -> tuple[float, float]:
+    """Leave room for the noise, not for outliers: one would flatten all the others."""
+    tame = np.exp(without_outliers(np.log(heights)))
+    room = 0.12 * float(np.ptp(tame)) or 0.05 * float(tame[0])
+    return float(tame.min()) - room, float(tame.max()) + room
+
+
+def _outside(axes: Axes, times: np.ndarray, heights: np.ndarray, limits: tuple[float, float]) -> None:
+    """Show runs beyond the scale at its edge: they are not hidden, only not to scale."""
+    for marker, beyond, at in (("^", heights > limits[1], 1.0), ("v", heights < limits[0], 0.0)):
+        places = times[beyond]
+        axes.plot(
+            places,
+            [at] * len(places),
+            marker,
+            color=QUIET,
+            markersize=3.5,
+            markeredgewidth=0,
+            transform=axes.get_xaxis_transform(),
+            clip_on=False,
+            zorder=4,
+        )
+
+
+def _mark_changes(axes: Axes, changes: Sequence[Change], times: np.ndarray) -> None:
+    """Draw a line between the last run before and the first after, its size above: with its date where all labels find room in two rows."""
+    first, last = axes.get_xlim()
+    inches = (INSIDE - LEFT) / (last - first)
+    places = [float(times[change.found.index - 1 : change.found.index + 1].mean()) for change in changes]
+    sizes = [minus(percent(change.gain)) for change in changes]
+    dated = [
+        f"{size} on {one.first.started_utc[:10]}{', known' if one.acknowledged else ''}" for size, one in zip(sizes, changes, strict=True)
+    ]
+    middles = [(at - first) * inches for at in places]
+    wide = (last - first) * inches
+    labels = _in_rows(dated, middles, wide) or _in_rows(sizes, middles, wide) or []
+    for change, at in zip(changes, places, strict=True):
+        dashes = (0, (3, 2)) if change.acknowledged else "-"
+        axes.axvline(at, color=_colour(change), linewidth=1.2, linestyle=dashes, zorder=2)
+    for change, (text, middle, row) in zip(changes, labels, strict=False):
+        axes.annotate(
+            text,
+            (first + middle / inches, 1),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(0, 2 + 9.5 * row),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=SMALL,
+            color=_colour(change),
+        )
+
+
+def _colour(change: Change) -> str:
+    return QUIET if change.acknowledged else BETTER if change.gain > 0 else WORSE
+
+
+def _in_rows(texts: Sequence[str], middles: Sequence[float], wide: float) -> list[tuple[str, float, int]] | None:
+    """Place labels from left to right in the lower row, or the upper where they would overlap; None, where both are taken.
+
+    Widths and places in inches.
+    """
+    ends = [0.0, 0.0]
+    placed = []
+    for text, wanted in zip(texts, middles, strict=True):
+        half = width_in(text, SMALL) / 2
+        middle = min(max(wanted, half), wide - half)
+        row = next((row for row, end in enumerate(ends) if middle - half >= end), None)
+        if row is None:
+            return None
+        ends[row] = middle + half + 0.06
+        placed.append((text, middle, row))
+    return placed
+
+
+def _span(history: History) -> tuple[float, float]:
+    first, last = _day(history.first_utc), _day(history.last_utc)
+    room = 0.015 * (last - first) or 0.5
+    return first - room, last + room
+
+
+def _day(utc: str) -> float:
+    return float(date2num(datetime.fromisoformat(utc)))  # type: ignore[no-untyped-call]
+
+
+def _notes(history: History, chosen: Sequence[Judged]) -> list[str]:
+    judged = [one for one in history.judged if one.p is not None]
+    changed = {_subject(one.series) for one in judged if one.changes}
+    hidden = len(changed - {_subject(one.series) for one in chosen})
+    machines = {one.series.machine for one in judged}
+    lines = [
+        f"{len(judged)} series judged, {sum(not one.changes for one in judged)} without a change."
+        + (f" {hidden} more workloads changed and are not drawn." if hidden else ""),
+        "Triangles at the edge are single runs beyond the scale. The place of a change may be a run or two off.",
+    ]
+    return lines + ([f"Measured on {next(iter(machines))}."] if len(machines) == 1 else [])

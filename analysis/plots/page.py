@@ -1,0 +1,171 @@
+"""A sheet of paper 7.2 inches wide: what a picture shows stands above it, how and on what it was measured below it.
+
+Everything is placed in inches from the upper left, so that nothing overlaps whatever the names are and however many rows there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from analysis.plain import one_line
+
+from .lettering import fitted, width_in, wrapped
+from .scene import NothingToDraw
+from .style import GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from analysis.terms import Run
+
+    from .scene import Scene
+    from .style import Look
+
+WIDTH = 7.2
+EDGE = 0.12
+TALLEST = 120.0
+INSIDE = WIDTH - 2 * EDGE
+LINE = 0.16  # of small text
+HEAD_LINE = 0.19
+
+
+class Entry(NamedTuple):
+    """A line of the legend: a mark or a line drawn with `style` (matplotlib's words), or a filled `patch`."""
+
+    label: str
+    style: Mapping[str, Any]
+    patch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page with its head and foot drawn; the body is empty and `top` inches below the upper edge."""
+
+    figure: Figure
+    top: float
+    height: float
+
+    def axes(self, left: float, top: float, width: float, height: float, **settings: Any) -> Axes:  # noqa: ANN401  # matplotlib's words
+        """Add axes to the body; all in inches from its upper left corner."""
+        down = self.height - self.top - top - height
+        box = ((EDGE + left) / WIDTH, down / self.height, width / WIDTH, height / self.height)
+        return self.figure.add_axes(box, facecolor="none", **settings)
+
+    def text(self, left: float, top: float, text: str, **settings: Any) -> None:  # noqa: ANN401  # matplotlib's words
+        """Write in the body; the text hangs from (left, top) unless told otherwise."""
+        text = "\n".join(map(one_line, text.split("\n")))
+        style: dict[str, Any] = {"fontsize": TEXT, "ha": "left", "va": "top"} | settings
+        self.figure.text((EDGE + left) / WIDTH, 1 - (self.top + top) / self.height, text, **style)
+
+    def rule(self, top: float) -> None:
+        """Draw a thin line across the body."""
+        at = 1 - (self.top + top) / self.height
+        self.figure.add_artist(Line2D([EDGE / WIDTH, 1 - EDGE / WIDTH], [at, at], color=GRID, linewidth=0.7))
+
+
+def page(scene: Scene, title: str, lead: str, body_in: float, legend: Sequence[Entry] = (), notes: Sequence[str] = ()) -> Page:  # noqa: PLR0913, PLR0917  # the parts of a page
+    """Lay out a page whose body is `body_in` inches high; `lead` says how to read it, `notes` what must be known besides.
+
+    Raises: NothingToDraw, where nobody could read so long a page.
+    """
+    head = wrapped(lead, INSIDE, TEXT)
+    places, legend_in = _flow(legend)
+    foot = [line for note in notes for line in wrapped(note, INSIDE, SMALL)]
+    stamp = [line for run in scene.runs for line in wrapped(stamp_of(run), INSIDE, SMALL)]
+    legend_top = EDGE + 0.27 + HEAD_LINE * 0.92 * len(head) + 0.06
+    top = legend_top + legend_in + 0.04
+    height = top + body_in + 0.08 + LINE * (len(foot) + len(stamp)) + (0.05 if foot else 0) + EDGE
+    if height > TALLEST:
+        raise NothingToDraw(f"too many workloads and tweak sets for one picture: it would be {height:.0f} inches tall")
+    sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white"), top, height)
+    sheet.text(0, EDGE - top, title, fontsize=TITLE, fontweight="bold")
+    for at, line in enumerate(head):
+        sheet.text(0, EDGE + 0.27 + HEAD_LINE * 0.92 * at - top, line)
+    for entry, left, row in places:
+        _draw_entry(sheet, entry, left, legend_top - top + HEAD_LINE * (row + 0.5))
+    below = body_in + 0.08
+    for line in foot:
+        sheet.text(0, below, line, fontsize=SMALL)
+        below += LINE
+    below += 0.05 if foot else 0
+    for line in stamp:
+        sheet.text(0, below, line, fontsize=SMALL, color=QUIET)
+        below += LINE
+    return sheet
+
+
+def arms_legend(looks: Mapping[str, Look], names: Sequence[str], labels: Mapping[str, str], *, lines: bool = False) -> list[Entry]:
+    """Make a legend of tweak sets, by mark or by line."""
+    style = {
+        name: {"color": look.color, "linestyle": look.dashes, "linewidth": 1.6}
+        if lines
+        else {"color": look.color, "marker": look.marker, "markersize": 5, "linestyle": "none"}
+        for name, look in looks.items()
+    }
+    return [Entry(labels[name].replace("\n", ""), style[name]) for name in names]
+
+
+def stamp_of(run: Run) -> str:
+    """Say which run and machine a picture is of, and with which parameters: a picture is passed on without its page."""
+    facts = run.machine
+    gpus = facts.get("gpus")
+    names = [str(one.get("name")) for one in gpus if isinstance(one, dict)] if isinstance(gpus, list) else []
+    blocks = f"{run.design.blocks} block{'' if run.design.blocks == 1 else 's'}, seed {run.design.seed}" if run.replicated else ""
+    parts = (
+        f"Run {run.run_id}",
+        run.started_utc[:16].replace("T", " ") + " UTC" if run.started_utc else "",
+        blocks,
+        f"commit {run.commit[:12]}{'+dirty' if run.commit.endswith('+dirty') else ''}" if run.commit else "",
+        f"Linux {facts['kernel_release']}" if facts.get("kernel_release") else "",
+        str(facts.get("cpu_model") or ""),
+        f"{facts['cpu_count']} CPUs" if facts.get("cpu_count") else "",
+        "GPU " + ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) if names else "",
+        f"host {facts['hostname']}" if facts.get("hostname") else "",
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def panel_head(sheet: Page, top: float, title: str, beside: str = "") -> None:
+    """Write a panel's title across the page, what belongs to it beside it in small."""
+    sheet.rule(top + 0.02)
+    shown = fitted([title], INSIDE * (0.55 if beside else 1.0), HEAD, lines=1, weight="bold")[title]
+    sheet.text(0, top + 0.07, shown, fontsize=HEAD, fontweight="bold")
+    if beside:
+        left = width_in(shown, HEAD, "bold") + 0.15
+        rest = wrapped(beside, INSIDE - left, SMALL)
+        sheet.text(left, top + 0.085, rest[0] + ("…" if len(rest) > 1 else ""), fontsize=SMALL, color=QUIET)
+
+
+PANEL_HEAD = 0.30
+
+
+def _flow(legend: Sequence[Entry]) -> tuple[list[tuple[Entry, float, int]], float]:
+    """Set the entries of a legend one after the other, in as many rows as they need."""
+    places: list[tuple[Entry, float, int]] = []
+    left, row = 0.0, 0
+    for entry in legend:
+        wide = 0.34 + width_in(entry.label, SMALL) + 0.14
+        if places and left + wide > INSIDE:
+            left, row = 0.0, row + 1
+        places.append((entry, left, row))
+        left += wide
+    return places, (row + 1) * HEAD_LINE + 0.04 if places else 0.0
+
+
+def _draw_entry(sheet: Page, entry: Entry, left: float, top: float) -> None:
+    x, y = (EDGE + left) / WIDTH, 1 - (sheet.top + top) / sheet.height
+    wide = 0.26 / WIDTH
+    if entry.patch:
+        size = (wide, 0.11 / sheet.height)
+        sheet.figure.add_artist(Rectangle((x, y - size[1] / 2), *size, transform=sheet.figure.transFigure, **entry.style))
+    else:
+        at = [x, x + wide / 2, x + wide] if entry.style.get("linestyle", "-") != "none" else [x + wide / 2]
+        sheet.figure.add_artist(Line2D(at, [y] * len(at), markevery=[len(at) // 2], **entry.style))
+    sheet.text(left + 0.34, top, entry.label, fontsize=SMALL, va="center", color=INK)

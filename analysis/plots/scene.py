@@ -1,0 +1,122 @@
+"""What a picture is drawn from: runs, what was compared in them, and their telemetry; and how it says that it cannot be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from analysis.compare import compare
+from analysis.effects.effects import effects_of
+from analysis.io.responses import judged_alike
+from analysis.io.saved import io_runs
+from analysis.telemetry import Missing, series_of
+from analysis.variants import short_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from analysis.effects.terms import Effects
+    from analysis.io.responses import Judged
+    from analysis.telemetry import Series
+    from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
+
+
+class NothingToDraw(Exception):
+    """The runs have nothing of what this picture shows; the message is the reason, a sentence without its full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Runs and what is known of them.
+
+    `series` has the samples of a cell under `series_key`; `series_missing` says why some have none. `effects` has what is said of the keys
+    that a run's design varied, by the run's origin. `io` is what workloads reported of their input, a run of theirs each.
+    """
+
+    runs: tuple[Run, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    series: Mapping[str, Series] = field(default_factory=dict)
+    series_missing: str | None = None
+    effects: Mapping[str, tuple[Effects, ...]] = field(default_factory=dict)
+    io: tuple[Judged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One workload of one study in one run, with its cells in the order they ran and its tweak sets, the baseline first."""
+
+    run: Run
+    study: str
+    workload: str
+    title: str
+    metric: Metric
+    cells: tuple[Cell, ...]
+    arms: tuple[str, ...]
+
+
+def scene_of(runs: Sequence[Run]) -> Scene:
+    """Look at runs side by side: each compared within itself, with its telemetry where it can be read."""
+    series: dict[str, Series] = {}
+    missing: list[str] = []
+    for run in runs:
+        try:
+            series |= {series_key(run, name): one for name, one in series_of(run).items()}
+        except Missing as reason:
+            missing.append(f"{run.run_id}: {reason}" if len(runs) > 1 else str(reason))
+    comparisons = tuple(one for run in runs for one in compare(run))
+    effects = {run.origin: tuple(effects_of(run)) for run in runs if run.design.factors}
+    read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
+    return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read)
+
+
+def series_key(run: Run, cell_id: str) -> str:
+    """Name a cell across runs: cells of two runs of one study have equal ids."""
+    return f"{run.origin}\n{cell_id}"
+
+
+def panels_of(scene: Scene) -> list[Panel]:
+    """Answer what has measured cells, in the order of the runs and of their studies and workloads as they list them.
+
+    Raises: NothingToDraw, where no cell of any run was measured.
+    """
+    found: list[Panel] = []
+    for run in scene.runs:
+        places: dict[tuple[str, str], list[Cell]] = {(study, workload): [] for study in run.studies for workload in run.workloads}
+        for cell in sorted(run.cells, key=lambda one: one.order):
+            places[cell.study, cell.workload].append(cell)
+        known = {place: cells for place, cells in places.items() if any(cell.outcome == "measured" for cell in cells)}
+        names = short_names(run.workloads)
+        for (study, workload), cells in known.items():
+            title = f"{names[workload]} ({study})" if sum(name == workload for _, name in known) > 1 else names[workload]
+            if len(scene.runs) > 1 and title != run.run_id:
+                title = f"{title} · run {run.run_id}"
+            arms = tuple(name for name in in_order(run, run.tweaksets.values()) if any(cell.tweakset == name for cell in cells))
+            metric = run.workloads[workload].primary or run.studies[study].primary
+            found.append(Panel(run, study, workload, title, metric, tuple(cells), arms))
+    if not found:
+        raise NothingToDraw("no cell was measured")
+    return found
+
+
+def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:
+    """Names of tweak sets: the baseline first, then what else leaves the machine as it is, then the rest as the run lists them."""
+    return [one.name for one in sorted(tweaksets, key=lambda one: (one.name != run.baseline, changes_something(one)))]
+
+
+def changes_something(tweakset: TweakSet) -> bool:
+    """Whether a tweak set asks for anything: the two stocks do not."""
+    return bool(tweakset.requested or tweakset.scripts)
+
+
+def measured(panel: Panel, arm: str) -> list[Cell]:
+    """Answer the measured cells of one tweak set, in the order they ran."""
+    return [cell for cell in panel.cells if cell.tweakset == arm and cell.outcome == "measured"]
+
+
+def comparison_of(scene: Scene, panel: Panel, arm: str) -> Comparison | None:
+    """Find what was said of one tweak set; None for the baseline itself."""
+    for one in scene.comparisons:
+        place = one.study, one.workload, one.tweakset
+        if place == (panel.study, panel.workload, arm) and one.candidate_run == panel.run.origin:
+            return one
+    return None

@@ -1,0 +1,140 @@
+"""One look for all pictures: type, colours that the colour-blind can tell apart, and files that come out the same each time.
+
+Matplotlib's settings hold only while a picture is drawn or written; nothing of pyplot is used.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from base64 import b64decode, b64encode
+from contextlib import contextmanager
+from functools import wraps
+from io import BytesIO, StringIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
+
+from .scene import changes_something, in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from matplotlib.figure import Figure
+
+    from .scene import Scene
+
+FONT, LIKE_IT = "DejaVu Sans", "Verdana, sans-serif"  # matplotlib's own, and what a browser takes that lacks it: as wide
+DPI = 200  # 1440 pixels: sharp on dense screens and on paper
+DOTS_DPI = 130  # of the clouds of dots inside an SVG
+FORMATS = ("svg", "png", "pdf")
+SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
+INK, QUIET, FAINT, BAND, GRID = "#1a1a1a", "#5f5f5f", "#b8b8b8", "#eeeeee", "#e2e2e2"
+AGAIN = "#8c8c8c"  # an arm that changes nothing
+BAR = "#8fb8d8"
+WARM_UP, WRONG = "#f3e3c3", "#b00020"
+# Okabe and Ito (2008) without yellow, which white paper swallows, and black, which is the baseline's; then the same with other marks.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+MARKERS = ("o", "s", "^", "D", "v", "<")
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3)), (0, (8, 3)))
+SETTINGS: dict[Any, Any] = {
+    "font.family": FONT,
+    "font.size": TEXT,
+    "text.color": INK,
+    "text.parse_math": False,  # a $ in a name is a $
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.labelsize": SMALL,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.2,
+    "svg.fonttype": "none",  # text stays text: small, sharp, and found by a search
+    "svg.hashsalt": "deeptweak",
+    "pdf.fonttype": 42,
+}
+
+
+class Look(NamedTuple):
+    """How one tweak set is drawn wherever it appears."""
+
+    color: str
+    marker: str
+    dashes: str | tuple[float, tuple[float, ...]]
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Hold the house's settings for as long as something is drawn or written; matplotlib's own are as before afterwards."""
+    with rc_context(SETTINGS), warnings.catch_warnings():
+        # A name may hold a letter the font lacks; a viewer of the SVG has it, or the picture shows a box.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        yield
+
+
+def drawn(draw: Callable[[Scene], Figure]) -> Callable[[Scene], Figure]:
+    """Give a picture the house's settings while it is drawn."""
+
+    @wraps(draw)
+    def styled(scene: Scene) -> Figure:
+        with house_style():
+            return draw(scene)
+
+    return styled
+
+
+def looks_of(scene: Scene) -> Mapping[str, Look]:
+    """Give every tweak set its look: black for a baseline, grey for what changes nothing else, then colour and mark."""
+    looks: dict[str, Look] = {}
+    for run in scene.runs:
+        looks[run.baseline] = Look(INK, "o", "-")
+        looks |= {one.name: Look(AGAIN, "s", "-") for one in run.tweaksets.values() if not changes_something(one) and one.name not in looks}
+    names = dict.fromkeys(name for run in scene.runs for name in in_order(run, run.tweaksets.values()))
+    for place, name in enumerate(name for name in names if name not in looks):
+        turn, at = divmod(place, len(COLOURS))
+        looks[name] = Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
+    return looks
+
+
+def svg(figure: Figure) -> str:
+    """Write a picture as SVG text: the same bytes each time, coordinates to a hundredth of a point, clouds of dots in few colours."""
+    out = StringIO()
+    with house_style():
+        figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata={"Date": None, "Creator": None})
+    exact = re.sub(r' transform="rotate\(-0 [^"]*"', "", out.getvalue().replace(f"'{FONT}'", f"'{FONT}', {LIKE_IT}"))
+    short = re.sub(r'\bd="[^"]+"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path.group()), exact)
+    return re.sub(r"(?<=base64,)[^\"]+", lambda pixels: b64encode(_few_colours(b64decode(pixels.group()))).decode(), short)
+
+
+def _few_colours(png: bytes) -> bytes:
+    """A cloud of dots has one colour at a few opacities: with a palette it is a quarter of the size."""
+    out = BytesIO()
+    Image.open(BytesIO(png)).quantize(32, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(out, "png", optimize=True)
+    return out.getvalue()
+
+
+def written(figure: Figure, form: str) -> bytes:
+    """Write a picture as a file of one of `FORMATS`."""
+    if form == "svg":
+        return svg(figure).encode()
+    out = BytesIO()
+    dateless = {"CreationDate": None} if form == "pdf" else {"Software": None}
+    with house_style():
+        FigureCanvasAgg(figure)
+        figure.savefig(out, format=form, dpi=DPI, metadata=dateless)
+    return out.getvalue()

@@ -1,0 +1,98 @@
+"""Text on a page of 100 columns: what is printed by more than one command."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .wording import probability
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import RenderableType
+
+WIDTH = 100
+UNITS = ((1e9, "ns", 1e-7), (1e6, "µs", 1e-4), (1e3, "ms", 0.1))
+
+
+def on_page(parts: Iterable[RenderableType], width: int = WIDTH, *, color: bool = False) -> str:
+    """Write the parts one below the other, no line longer than `width`, without blanks at line ends."""
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        height=WIDTH,  # with both given, rich asks neither COLUMNS nor TERM
+        color_system="standard" if color else None,
+        force_terminal=color,
+        no_color=not color,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        legacy_windows=False,
+    )
+    for part in parts:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
+
+
+def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    """Lay out a table: the first `left` columns stand left and fold, numbers stand right."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False, header_style="")
+    for at, head in enumerate(heads):
+        table.add_column(head, justify="left" if at < left else "right", overflow="fold", vertical="top", no_wrap=at >= left)
+    for row in rows:
+        table.add_row(*(Text(value) for value in row))
+    return table
+
+
+def in_lines(name: str, width: int = WIDTH) -> str:
+    """A name that is wider than the page, broken between its parameters (`io_train:format=raw` `:cache=warm`)."""
+    lines = [""]
+    for part in re.split(r"(?=:)", name):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("  ")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def hanging(lines: Iterable[tuple[str, str]], head_style: str = "", style: str = "") -> Table:
+    """Lay out sentences with a mark or word before each, wrapped under themselves."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for head, line in lines:
+        grid.add_row(Text(head, head_style), Text(line, style))
+    return grid
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people: `45 s`, `12 min`, `3.4 h`, `2.1 days`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
+    if seconds < 120 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+def tiny(p: float) -> str:
+    """Write a p-value that may be very small, where how small is of interest."""
+    return probability(p) if p >= 0.001 else f"{p:.1e}"
+
+
+def unit_of(times_s: Iterable[float]) -> tuple[float, str]:
+    """Answer what to multiply seconds by so that the longest time has a digit or two before its point, and the unit it then has."""
+    longest_s = max(times_s)
+    return next(((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s"))
+
+
+def measures(*values: float) -> list[str]:
+    """Write values that belong together with equally many decimals: four digits of the first."""
+    largest = abs(values[0])
+    decimals = next((decimals for decimals, limit in enumerate((1000, 100, 10, 1)) if largest >= limit), 3 if largest >= 0.1 else 5)
+    return [f"{value:.{decimals}f}" for value in values]

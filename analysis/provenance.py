@@ -1,0 +1,158 @@
+"""Where a run was measured and with what, and how several runs differ in it: the changed keys only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .terms import Run
+
+# Group of facts → the names that belong to it, in the order they are told; what a machine says beyond these is "other".
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "hardware": (
+        "cpu_model",
+        "cpu_count",
+        "cpus_online",
+        "cpu_affinity_count",
+        "cpu_microcode",
+        "smt",
+        "numa_nodes",
+        "mem_total_bytes",
+        "gpus",
+        "hypervisor",
+    ),
+    "place": ("hostname", "os", "container", "cgroup", "is_root", "boot_id"),
+    "kernel": (
+        "kernel_release",
+        "kernel_version",
+        "clocksource",
+        "cpu_governor",
+        "cpuidle_governor",
+        "thp_enabled",
+        "mitigations",
+    ),
+    "boot command line": ("cmdline",),
+    "packages": ("python_version", "python_packages"),
+}
+DRIVER = "driver_version"
+# How a key of the plan begins that belongs to one tweak set or workload.
+OWN = ("tweak set ", "workload ")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that is known of a run's surroundings, as text."""
+
+    group: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A key that is not the same in all runs: one value a run in their order, None where a run does not say."""
+
+    group: str
+    key: str
+    values: tuple[str | None, ...]
+
+
+def facts(run: Run) -> list[Fact]:
+    """Collect what a run says of its machine, its kernel, its packages and its plan, in the order of `GROUPS`."""
+    return [*_machine(run), *_tunables(run), *_measured(run)]
+
+
+def differences(runs: Sequence[Run]) -> list[Change]:
+    """Find what differs between runs.
+
+    What belongs to a tunable, a tweak set or a workload is listed only where two runs have it: which they have is a key of its own,
+    and a run knows those tunables alone that one of its tweak sets touched.
+    """
+    known = [{(fact.group, fact.key): fact.value for fact in facts(run)} for run in runs]
+    changes = []
+    for group, key in dict.fromkeys(name for one in known for name in one):
+        values = tuple(one.get((group, key)) for one in known)
+        partial = group == "tunables" or key.startswith(OWN)
+        told = {value for value in values if value is not None or not partial}
+        if len(told) > 1:
+            changes.append(Change(group, key, values))
+    return changes
+
+
+def _machine(run: Run) -> Iterator[Fact]:
+    grouped = {name: group for group, names in GROUPS.items() for name in names}
+    for name in sorted(run.machine, key=lambda name: list(grouped).index(name) if name in grouped else len(grouped)):
+        value = run.machine[name]
+        if value is None:
+            continue
+        if name == "cmdline":
+            yield from _boot_tokens(str(value))
+        elif name == "gpus":
+            yield from _gpus(value)
+        elif isinstance(value, dict):
+            yield from (Fact(grouped.get(name, "other"), f"{name}: {key}", str(inner)) for key, inner in value.items())
+        else:
+            yield Fact(grouped.get(name, "other"), name, _shown(name, value))
+
+
+def _boot_tokens(cmdline: str) -> Iterator[Fact]:
+    """One fact a key; a key that is given several times keeps all its values, in order."""
+    tokens: dict[str, list[str]] = {}
+    for token in cmdline.split():
+        key, _, value = token.partition("=")
+        tokens.setdefault(key, []).append(value)
+    yield from (Fact("boot command line", key, ", ".join(values) or "given") for key, values in tokens.items())
+
+
+def _gpus(value: object) -> Iterator[Fact]:
+    if not isinstance(value, list):
+        yield Fact("hardware", "gpus", str(value))
+        return
+    for at, gpu in enumerate(value):
+        for key, inner in gpu.items() if isinstance(gpu, dict) else [("name", gpu)]:
+            yield Fact("driver" if key == DRIVER else "hardware", f"gpu{at} {key}", _shown(key, inner))
+
+
+def _shown(name: str, value: object) -> str:
+    if name.endswith("_bytes") and isinstance(value, int | float):
+        return f"{value / 2**30:.1f} GiB"
+    return "yes" if value is True else "no" if value is False else str(value)
+
+
+def _tunables(run: Run) -> Iterator[Fact]:
+    """Kernel values as the run first found them, before any tweak set of its own had touched them."""
+    found: dict[str, str] = {}
+    for cell in run.cells:
+        if cell.applied is None:
+            continue
+        for key, value in cell.applied.before.items():
+            found.setdefault(key, str(value))
+        for path, change in cell.applied.side_effects.items():
+            if isinstance(change, list | tuple) and change:
+                found.setdefault(path, str(change[0]))
+    yield from (Fact("tunables", key, found[key]) for key in sorted(found))
+
+
+def _measured(run: Run) -> Iterator[Fact]:
+    """The plan and what was run by it."""
+    yield Fact("plan", "commit", run.commit or "not versioned")
+    if run.replicated:
+        yield Fact("plan", "seed", str(run.design.seed))
+        yield Fact("plan", "blocks", str(run.design.blocks))
+        yield Fact("plan", "steps", "each workload's own" if run.design.steps is None else str(run.design.steps))
+    yield Fact("plan", "tweak sets", ", ".join(sorted(run.tweaksets)))
+    yield Fact("plan", "workloads", ", ".join(sorted(run.workloads)))
+    for name, tweakset in run.tweaksets.items():
+        if tweakset.sha256:
+            yield Fact("plan", f"tweak set {name}: sha256", tweakset.sha256)
+    for name, workload in run.workloads.items():
+        yield from (Fact("plan", f"workload {name}: {key}", str(value)) for key, value in workload.params.items())
+    told: dict[str, set[str]] = {}
+    for cell in run.cells:
+        for key in ("torch", "cuda", "device", "dtype", "threads"):
+            if cell.facts.get(key) is not None:
+                told.setdefault(key, set()).add(str(cell.facts[key]))
+    yield from (Fact("plan", f"workloads' {key}", ", ".join(sorted(values))) for key, values in told.items())

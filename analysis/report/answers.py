@@ -1,0 +1,129 @@
+"""The first thing a reader sees: one sentence a workload, in verdict words, with what is claimed and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis.verdict import ONE_RUN
+from analysis.wording import interval, percent, unsigned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.terms import Comparison, Run, Verdict
+
+# The order in which a reader wants to hear of them.
+VERDICTS: tuple[Verdict, ...] = ("regressed", "improved", "equivalent", "inconclusive", "not comparable")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said of one workload; `verdicts` counts its tweak sets by word, controls left out."""
+
+    workload: str
+    verdicts: dict[Verdict, int]
+    sentence: str
+
+    @property
+    def claims(self) -> bool:
+        """Whether anything is claimed, an effect or that there is none."""
+        return any(word in self.verdicts for word in ("regressed", "improved", "equivalent"))
+
+
+def answers(run: Run, comparisons: Sequence[Comparison]) -> list[Answer]:
+    """Answer every workload of a run that was compared, in the order of the comparisons."""
+    found = []
+    for workload in dict.fromkeys(one.workload for one in comparisons):
+        rows = [one for one in comparisons if one.workload == workload and not is_control(run, one)]
+        if rows:
+            found.append(Answer(workload, counted(rows), _sentence(rows)))
+    return found
+
+
+def counted(comparisons: Sequence[Comparison]) -> dict[Verdict, int]:
+    """Count comparisons by verdict, those words left out that were not said."""
+    counts = {word: sum(one.verdict == word for one in comparisons) for word in VERDICTS}
+    return {word: count for word, count in counts.items() if count}
+
+
+def is_control(run: Run, one: Comparison) -> bool:
+    """Whether a comparison is of the untouched machine with itself, as stock-again is: it answers no question, it checks the others."""
+    if not run.replicated or one.baseline_run != one.candidate_run:
+        return False
+    arms = [run.tweaksets[name] for name in (one.baseline, one.tweakset)]
+    return not any(arm.requested or arm.scripts for arm in arms)
+
+
+def control(run: Run, comparisons: Sequence[Comparison], doubted: Sequence[str] = ()) -> str | None:
+    """Say what became of the A/A comparisons; None where the run has none.
+
+    `doubted` are workloads where the effects' own check of the control fails: of two checks the worse one is told.
+    """
+    rows = [one for one in comparisons if is_control(run, one)]
+    if not rows:
+        return None
+    name = " and ".join(dict.fromkeys(one.tweakset for one in rows))
+    judged = [one for one in rows if one.primary is not None]
+    differing = list(dict.fromkeys([*(one.workload for one in judged if one.verdict == "not comparable"), *doubted]))
+    if differing:
+        return f"Control: {name} changes nothing and differs all the same under {joined(differing)}: trust no verdict there."
+    if not judged:
+        return f"Control: {name} could not be compared; see the table."
+    where = judged[0].workload if len(judged) == 1 else f"any of {len(judged)} workloads"
+    return f"Control: {name} changes nothing, and no difference from {judged[0].baseline} was found under {where}."
+
+
+def nothing_compared(run: Run, comparisons: Sequence[Comparison]) -> str:
+    """Say why a run has no verdict on any tweak set."""
+    if comparisons:
+        return f"The run has no tweak set: {run.baseline}, the untouched machine, was compared with itself."
+    if not run.replicated:
+        return f"Inconclusive: {ONE_RUN}. There is one configuration in this file and nothing to compare it with."
+    return f"Nothing was compared: the run has no measured cell beside those of {run.baseline}."
+
+
+def joined(names: Sequence[str]) -> str:
+    """Write names as in a sentence: `a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _sentence(rows: Sequence[Comparison]) -> str:
+    parts = []
+    for word in VERDICTS:
+        chosen = [one for one in rows if one.verdict == word]
+        if chosen:
+            parts.append(_part(word, chosen, everything=len(chosen) == len(rows)))
+    said = "; ".join(parts)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _part(word: Verdict, rows: Sequence[Comparison], *, everything: bool) -> str:
+    names = [one.tweakset for one in rows]
+    if word in {"improved", "regressed"}:
+        return f"{word} by {joined([_effect(one) for one in rows])}"
+    who = f"all {len(names)} tweak sets" if everything and len(names) > 3 else joined(names)
+    if word == "equivalent":
+        margin = max(one.margin for one in rows)
+        return f"equivalent to {rows[0].baseline} within {unsigned(margin)}: {who}"
+    if word == "inconclusive":
+        seen = sorted(one.mde for one in rows if one.mde is not None)
+        return f"{'nothing is claimed: ' if everything else ''}inconclusive for {who}{_missed(seen) or _alone(rows)}"
+    return f"{'no verdict: ' if everything else ''}not comparable for {who}, for the reason in the table"
+
+
+def _effect(one: Comparison) -> str:
+    effect = one.primary
+    return one.tweakset if effect is None else f"{one.tweakset} ({percent(effect.gain)} in speed, 95 % interval {interval(effect)})"
+
+
+def _missed(seen: Sequence[float]) -> str:
+    if not seen:
+        return ""
+    low, high = unsigned(seen[0]), unsigned(seen[-1])
+    size = low if low == high else f"{low.removesuffix(' %')} to {high}"
+    return f" (a difference below {size} may have been missed)"
+
+
+def _alone(rows: Sequence[Comparison]) -> str:
+    return f" ({ONE_RUN})" if any(one.observed is not None for one in rows) else ""

@@ -1,0 +1,149 @@
+"""The data behind a report as files for other programs: every cell, every comparison, and a summary of each arm.
+
+Full precision; the names carry the units; what is missing is an empty field.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from analysis.terms import Cell, Comparison, Effect, Run
+
+Value = str | int | float | bool | None
+Rows = list[dict[str, Value]]
+
+# A spreadsheet would take a text that begins so for a formula and run it; an apostrophe keeps it a text.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def cells(runs: Iterable[Run]) -> Rows:
+    """One row a cell, measured or not, in the order they ran: all metrics and all telemetry summaries."""
+    return [_cell(run, cell) for run in runs for cell in run.cells]
+
+
+def _cell(run: Run, cell: Cell) -> dict[str, Value]:
+    known: dict[str, Value] = {
+        "run_id": run.run_id,
+        "order": cell.order,
+        "cell": cell.id,
+        "study": cell.study,
+        "workload": cell.workload,
+        "tweakset": cell.tweakset,
+        "block": cell.block,
+        "outcome": cell.outcome,
+        "reason": cell.reason,
+        "started_utc": cell.started_utc,
+        "duration_s": cell.duration_s,
+        "warmup_steps": cell.steps.warmup if cell.steps else None,
+        "measured_steps": len(cell.steps.wall_s) - cell.steps.warmup if cell.steps else None,
+    }
+    return known | dict(cell.metrics) | {f"telemetry.{name}": value for name, value in cell.telemetry.items()}
+
+
+def comparisons(found: Iterable[Comparison]) -> Rows:
+    """One row a comparison; gains, margins and the detectable effect are fractions, above 0 is faster."""
+    return [
+        {
+            "baseline_run": one.baseline_run,
+            "candidate_run": one.candidate_run,
+            "study": one.study,
+            "workload": one.workload,
+            "baseline": one.baseline,
+            "tweakset": one.tweakset,
+            "verdict": one.verdict,
+            "reason": one.reason,
+            "blocks_paired": one.pairs,
+            "blocks_planned": one.blocks,
+            "margin_fraction": one.margin,
+            "p_adjusted": one.p_adjusted,
+            "adjustment": one.adjustment,
+            "family": one.family,
+            "mde_fraction": one.mde,
+            "observed_fraction": one.observed,
+            "untouched": one.untouched,
+            "notes": " ".join(one.notes),
+            **_effect("primary", one.primary),
+            **_effect("second", one.second),
+        }
+        for one in found
+    ]
+
+
+def _effect(place: str, effect: Effect | None) -> dict[str, Value]:
+    if effect is None:
+        return {}
+    known: dict[str, Value] = {
+        "metric": effect.metric.name,
+        "baseline_value": effect.baseline,
+        "gain_fraction": effect.gain,
+        "low95_fraction": effect.low,
+        "high95_fraction": effect.high,
+        "low90_fraction": effect.low90,
+        "high90_fraction": effect.high90,
+        "log_sd": effect.log_sd,
+        "p": effect.p,
+        "p_equivalent": effect.p_equivalent,
+    }
+    return {f"{place}_{name}": value for name, value in known.items()}
+
+
+def summary(runs: Iterable[Run]) -> Rows:
+    """One row a run, workload and tweak set: geometric mean of each metric over the blocks, mean of telemetry over the cells."""
+    rows: Rows = []
+    for run in runs:
+        arms: dict[tuple[str, str], list[Cell]] = {}
+        for cell in run.cells:
+            arms.setdefault((cell.workload, cell.tweakset), []).append(cell)
+        rows += [
+            {
+                "run_id": run.run_id,
+                "workload": workload,
+                "tweakset": tweakset,
+                "settings": len(run.tweaksets[tweakset].requested),
+                "scripts": run.tweaksets[tweakset].scripts,
+                "cells_measured": sum(cell.outcome == "measured" for cell in arm),
+                "cells": len(arm),
+                **_summarised([cell for cell in arm if cell.outcome == "measured"]),
+            }
+            for (workload, tweakset), arm in sorted(arms.items(), key=lambda item: list(run.workloads).index(item[0][0]))
+        ]
+    return rows
+
+
+def _summarised(arm: Sequence[Cell]) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for name in dict.fromkeys(name for cell in arm for name in cell.metrics):
+        values[f"{name}_geomean"] = geometric_mean([cell.metrics[name] for cell in arm if name in cell.metrics])
+    for name in dict.fromkeys(name for cell in arm for name in cell.telemetry):
+        values[f"telemetry.{name}"] = statistics.fmean(cell.telemetry[name] for cell in arm if name in cell.telemetry)
+    return values
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Answer the mean that a gain is the ratio of; None without values, or where one is not above 0."""
+    if not values or min(values) <= 0:
+        return None
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def as_csv(rows: Rows) -> str:
+    """Write rows as CSV (RFC 4180) with one header for all; columns in order of first use."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)), restval="")
+    writer.writeheader()
+    writer.writerows({name: field(value) for name, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def field(value: object) -> object:
+    """Answer a value as a field: no formula, and empty where it is missing."""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return "" if value is None else value

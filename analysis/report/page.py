@@ -1,0 +1,183 @@
+"""The report: runs in, one self-contained HTML page out."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from analysis import provenance
+from analysis.arms import Arm
+from analysis.compare import compare_arms
+from analysis.io.said import of_run
+from analysis.plots.scene import scene_of
+from analysis.terms import Refused
+from analysis.wording import unsigned
+
+from . import csv_files
+from .answers import counted
+from .keys import as_rows
+from .pictures import pictures_of
+from .saving import GENERATOR
+from .summary import as_markdown, summary
+from .verdicts import Table, tables
+from .view import view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analysis.plots.scene import Scene
+    from analysis.terms import Comparison, Run, Verdict
+
+    from .view import View
+
+TEMPLATES = Path(__file__).with_name("templates")
+SECTIONS = (
+    ("input", "Input"),
+    ("keys", "Which key"),
+    ("verdicts", "Verdicts"),
+    ("pictures", "Pictures"),
+    ("tweaks", "Kernel settings"),
+    ("order", "Cells and warnings"),
+    ("machine", "Machine"),
+    ("rules", "Twelve rules"),
+    ("methods", "Methods"),
+    ("data", "Data"),
+    ("again", "To do it again"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Later runs against the first: tables, or why there are none."""
+
+    tables: Sequence[Table]
+    comparisons: Sequence[Comparison]
+    verdicts: Mapping[Verdict, int]
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report: its HTML, what it says of each run, between runs, and its pictures (name → None where drawn, else why not)."""
+
+    html: str
+    views: tuple[View, ...]
+    between: Between | None
+    pictures: dict[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that can be taken from the page."""
+
+    name: str
+    href: str
+    says: str
+
+
+def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> Page:
+    """Write the report on some runs, each by itself and, where there are several, against the first.
+
+    `command` is what makes this page again; `refused` are files that were named and could not be read.
+    """
+    scene = scene_of(runs)
+    drawn = pictures_of(scene)
+    states = {picture.name: picture.missing for picture in drawn}
+    views = tuple(
+        view_of(
+            run,
+            [one for one in scene.comparisons if one.candidate_run == run.origin],
+            scene.effects.get(run.origin, ()),
+            pictures=states,
+            place=place,
+            read=of_run(scene, run.origin),
+        )
+        for place, run in enumerate(runs, 1)
+    )
+    between = _between(runs) if len(runs) > 1 else None
+    comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
+    html = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            generator=GENERATOR,
+            title=f"DeepTweak report: {', '.join(view.name for view in views)}",
+            question=_question(runs),
+            dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
+            style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
+            sections=[one for one in SECTIONS if one[0] not in {"keys", "input"} or any(getattr(view, one[0]) for view in views)],
+            views=views,
+            between=between,
+            refused=refused,
+            pictures=drawn,
+            changes=provenance.differences(runs),
+            margins=", ".join(dict.fromkeys(unsigned(one.margin) for one in comparisons)),
+            files=_files(runs, comparisons) + _effects_file(scene),
+            command=command,
+        )
+    )
+    return Page(html, views, between, states)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,  # every value of a run file is somebody else's text
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")
+    return environment
+
+
+def _visible(value: object) -> object:
+    """Show control and direction characters of a foreign text by their escapes: they could make a reader see other words."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(one if one.isprintable() or one in "\n\u00a0" else one.encode("unicode_escape").decode("ascii") for one in value)
+
+
+def _question(runs: Sequence[Run]) -> str:
+    questions = dict.fromkeys(study.question for run in runs for study in run.studies.values() if study.question)
+    return " ".join(questions) or "What do these measurements say?"
+
+
+def _between(runs: Sequence[Run]) -> Between:
+    first, *others = (Arm(run.origin, (run,)) for run in runs)
+    try:
+        found = compare_arms(first, others)
+    except Refused as reason:
+        return Between((), (), {}, str(reason))
+    return Between(tables(found), found, counted(found), None)
+
+
+def _files(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[File]:
+    return [
+        _file("cells.csv", csv_files.as_csv(csv_files.cells(runs)), "one row a cell: outcome, all metrics, all telemetry summaries"),
+        _file(
+            "comparisons.csv", csv_files.as_csv(csv_files.comparisons(comparisons)), "one row a comparison: verdict, effects, intervals, p"
+        ),
+        _file(
+            "summary.csv", csv_files.as_csv(csv_files.summary(runs)), "one row a workload and tweak set: geometric means over the blocks"
+        ),
+        _file("summary.md", as_markdown((run.run_id, summary(run)) for run in runs), "the same as a Markdown table, rounded"),
+    ]
+
+
+def _effects_file(scene: Scene) -> list[File]:
+    effects = [(run.run_id, one) for run in scene.runs for one in scene.effects.get(run.origin, ())]
+    says = "one row an effect of a key or of several: gain, interval, p, share, what it cannot be told from"
+    return [_file("effects.csv", csv_files.as_csv(as_rows(effects)), says)] if effects else []
+
+
+def _file(name: str, content: str, says: str) -> File:
+    kind = "text/csv" if name.endswith(".csv") else "text/markdown"
+    encoded = base64.b64encode(content.encode("utf-8", "replace")).decode()
+    return File(name, f"data:{kind};charset=utf-8;base64,{encoded}", says)

@@ -1,0 +1,158 @@
+"""What each tweak set asked of the kernel, what the kernel answered, and whether it was put back: one row a setting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from analysis.checks import same_value
+from analysis.wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analysis.terms import Applied, Cell, Run, Setting, TweakSet
+
+GONE = "not there"
+State = Literal["held", "failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting of one tweak set over all its cells; a column lists the values that occurred, none where none was read.
+
+    `state` is "failed" where the setting was not in force or not put back, "unknown" where no cell can tell; `says` is that in words.
+    """
+
+    kind: str
+    key: str
+    requested: str
+    before: tuple[str, ...]
+    observed: tuple[str, ...]
+    restored: tuple[str, ...]
+    state: State
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A tweak set with its rows; `summary` says how many of its cells were measured, and why others were not."""
+
+    tweakset: TweakSet
+    rows: tuple[Row, ...]
+    summary: str
+
+
+def asked(run: Run) -> list[Asked]:
+    """Answer every tweak set that asks for something or was seen to change something, in the run's order."""
+    found = []
+    for tweakset in run.tweaksets.values():
+        cells = [cell for cell in run.cells if cell.tweakset == tweakset.name]
+        rows = (*_settings(run, tweakset, cells), *_side_effects(tweakset, cells), *_left_alone(cells))
+        if rows or tweakset.scripts:
+            found.append(Asked(tweakset, rows, _summary(tweakset, cells)))
+    return found
+
+
+def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Row]:
+    measured = [cell for cell in cells if cell.outcome == "measured"]
+    answers = [(cell.block, cell.applied) for cell in measured if cell.applied is not None]
+    for setting in tweakset.requested:
+        if setting.kind == "boot" and measured:
+            yield _boot(run, setting)
+        elif not answers:
+            why = "the file does not say what the kernel answered" if measured else f"no cell of {tweakset.name} was measured"
+            yield _row(setting, "unknown", f"{why}: not known to have been in force.")
+        elif setting.kind == "sysctl":
+            yield _written(setting, answers)
+        else:
+            yield _limit(setting, measured)
+
+
+def _row(setting: Setting, state: State, says: str, *, observed: tuple[str, ...] = ()) -> Row:
+    return Row(setting.kind, setting.key, setting.value, (), observed, (), state, says)
+
+
+def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Row:
+    """A kernel value, judged by what was read back after writing and again at the end; `answers` are block and answer of each cell."""
+    key = setting.key
+    said: dict[str, list[int]] = {}
+    for block, applied in answers:
+        before, observed, restored = (source.get(key) for source in (applied.before, applied.observed, applied.restored))
+        if observed is None:
+            said.setdefault("not read back", []).append(block)
+        elif not same_value(applied.requested.get(key, setting.value), observed):
+            said.setdefault(f"not in force: the kernel answered {observed}", []).append(block)
+        if before is not None and (restored is None or not same_value(before, restored)):
+            said.setdefault(f"not put back: {'not read' if restored is None else f'left at {restored}'}", []).append(block)
+    if said:
+        says = "; ".join(f"{what} ({listed(set(blocks))})" for what, blocks in said.items()) + "."
+    elif all(key in applied.already_in_force for _, applied in answers):
+        says = "in force before it was applied: nothing was changed."
+    else:
+        says = f"in force in {len(answers)} of {len(answers)} measured cells, and put back."
+    return Row(
+        kind=setting.kind,
+        key=key,
+        requested=setting.value,
+        before=_distinct([applied.before.get(key) for _, applied in answers]),
+        observed=_distinct([applied.observed.get(key) for _, applied in answers]),
+        restored=_distinct([applied.restored.get(key) for _, applied in answers]),
+        state="failed" if said else "held",
+        says=says,
+    )
+
+
+def _boot(run: Run, setting: Setting) -> Row:
+    token = f"{setting.key}={setting.value}" if setting.value else setting.key
+    if "cmdline" not in run.machine:
+        return _row(setting, "unknown", "the file does not say what the kernel was started with.")
+    if token in str(run.machine["cmdline"]).split():
+        return _row(setting, "held", "the kernel was started with it.", observed=(setting.value or "given",))
+    return _row(setting, "failed", "not in the command line the kernel was started with.")
+
+
+def _limit(setting: Setting, cells: Sequence[Cell]) -> Row:
+    """A limit or a service setting: not written as a kernel value; what the workload's process had is in its cell."""
+    limits = [cell.limits.get(setting.key) for cell in cells]
+    seen = _distinct([" ".join(map(str, limit)) if isinstance(limit, list | tuple) else limit for limit in limits])
+    if not seen:
+        return _row(setting, "unknown", "the file does not say which value the workload found.")
+    return _row(setting, "held", "soft and hard limit that the workload found (-1 is unlimited).", observed=seen)
+
+
+def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Row]:
+    changes: dict[str, list[list[object]]] = {}
+    for cell in cells:
+        for path, change in (cell.applied.side_effects if cell.applied else {}).items():
+            changes.setdefault(path, []).append(list(change) if isinstance(change, list | tuple) else [None, change])
+    who = "changed by its script" if tweakset.scripts else "not asked for by name: changed along"
+    for path, seen in changes.items():
+        before, after = (_distinct([GONE if change[at] is None else change[at] for change in seen if len(change) > at]) for at in (0, 1))
+        says = f"{who}, in {len(seen)} of {len(cells)} cells."
+        yield Row("side effect", path, "", before, after, (), "held", says)
+
+
+def _left_alone(cells: Sequence[Cell]) -> Iterator[Row]:
+    blocks: dict[str, list[int]] = {}
+    for cell in cells:
+        for path in cell.applied.left_alone if cell.applied else ():
+            blocks.setdefault(path, []).append(cell.block)
+    for path, where in blocks.items():
+        says = f"somebody else changed it meanwhile, so it was not put back ({listed(set(where))})."
+        yield Row("left alone", path, "", (), (), (), "failed", says)
+
+
+def _distinct(values: Sequence[object]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(value) for value in values if value is not None))
+
+
+def _summary(tweakset: TweakSet, cells: Sequence[Cell]) -> str:
+    measured = sum(cell.outcome == "measured" for cell in cells)
+    lines = [f"{measured} of {len(cells)} cells measured"]
+    if tweakset.scripts:
+        lines.append(f"{tweakset.scripts} script stage{'s' if tweakset.scripts > 1 else ''}")
+    if tweakset.sha256:
+        lines.append(f"manifest {tweakset.path} (sha256 {tweakset.sha256[:12]}…)")
+    reasons = dict.fromkeys(f"{cell.outcome}: {cell.reason}" for cell in cells if cell.outcome != "measured")
+    return "; ".join([*lines, *reasons])

@@ -1,0 +1,231 @@
+"""One run as its part of a page: every line of text that the template puts in place."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis import provenance
+from analysis.checks import warnings_of
+from analysis.wording import listed, place_of, studies_own, study_files
+
+from .answers import Answer, answers, control, is_control, nothing_compared
+from .checklist import Rule, checklist
+from .keys import Keys, keys
+from .settings import Asked, State, asked
+from .subject import Subject
+from .summary import METRICS, Summary, summary
+from .verdicts import Table, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analysis.effects.terms import Effects
+    from analysis.provenance import Fact
+    from analysis.terms import Cell, Comparison, Design, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Cells that were not measured for one and the same reason."""
+
+    workload: str
+    tweakset: str
+    outcome: str
+    blocks: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One cell of the list of all: `numbers` are its duration and its metrics, as text."""
+
+    order: int
+    block: int
+    workload: str
+    tweakset: str
+    outcome: str
+    started: str
+    numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A run, told. `prefix` begins the ids of its places on the page."""
+
+    prefix: str
+    name: str
+    origin: str
+    machine: str
+    counts: str
+    answers: Sequence[Answer]
+    keys: Sequence[Keys]
+    fed: Sequence[str]
+    input: Sequence[str]
+    nothing: str
+    control: str | None
+    warnings: Sequence[str]
+    tables: Sequence[Table]
+    asked: Sequence[Asked]
+    rules: Sequence[Rule]
+    facts: Mapping[str, Sequence[Fact]]
+    order: str
+    lost: Sequence[Lost]
+    cell_metrics: Sequence[str]
+    cells: Sequence[Line]
+    summary: Summary
+    measure: str | None
+    replicated: bool
+
+    def settings(self, state: State) -> int:
+        """How many settings were in force ("held"), were not or not put back ("failed"), or may have been either ("unknown")."""
+        return sum(row.state == state and bool(row.requested) for one in self.asked for row in one.rows)
+
+
+def view_of(  # noqa: PLR0913  # all that is known of a run
+    run: Run,
+    comparisons: Sequence[Comparison],
+    effects: Sequence[Effects],
+    *,
+    pictures: Mapping[str, str | None],
+    place: int,
+    read: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> View:
+    """Tell one run; `pictures` says which were drawn (None) and why others were not, `read` its input: the answer, and the rest."""
+    shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
+    controls = [one for one in comparisons if is_control(run, one)]
+    doubted = list(dict.fromkeys(one.observed.workload for one in effects if one.again_fails))
+    differing = {*doubted, *(one.workload for one in controls if one.verdict == "not comparable")}
+    facts: dict[str, list[Fact]] = {}
+    for fact in provenance.facts(run):
+        facts.setdefault(fact.group, []).append(fact)
+    return View(
+        prefix=f"run{place}-",
+        name=run.run_id,
+        origin=run.origin,
+        machine=_machine(run),
+        counts=_counts(run),
+        # Where the control differs, counts of verdicts on the sets of a design would say more than can be trusted.
+        answers=[one for one in answers(run, comparisons) if not (effects and one.workload in differing)],
+        keys=keys(effects, controls),
+        fed=read[0],
+        input=read[1],
+        nothing=nothing_compared(run, comparisons),
+        control=control(run, comparisons, doubted),
+        warnings=list(dict.fromkeys(warnings_of(run, comparisons))),
+        tables=tables(comparisons, run),
+        asked=asked(run),
+        rules=checklist(Subject(run, tuple(comparisons), pictures, tuple(doubted))),
+        facts=facts,
+        order=_order(run),
+        lost=_lost(run),
+        cell_metrics=[METRICS[name].label for name in shown],
+        cells=[_line(cell, shown) for cell in run.cells],
+        summary=summary(run),
+        measure=_measure(run),
+        replicated=run.replicated,
+    )
+
+
+def _machine(run: Run) -> str:
+    """The machine in one line, from what the run knows of it."""
+    facts = run.machine
+    memory, gpus = facts.get("mem_total_bytes"), facts.get("gpus")
+    parts = [
+        facts.get("cpu_model"),
+        facts.get("cpu_count") and f"{facts['cpu_count']} CPUs",
+        isinstance(memory, int | float) and f"{memory / 2**30:.0f} GiB",
+        isinstance(gpus, list)
+        and gpus
+        and "GPU: " + ", ".join(str(gpu.get("name")) if isinstance(gpu, dict) else str(gpu) for gpu in gpus),
+        isinstance(gpus, str) and "no GPU",
+        facts.get("kernel_release") and f"Linux {facts['kernel_release']}",
+        facts.get("os"),
+        place_of(run),
+    ]
+    return ", ".join(str(part) for part in parts if part) or "Machine unknown"
+
+
+def _counts(run: Run) -> str:
+    measured = sum(cell.outcome == "measured" for cell in run.cells)
+    if not run.replicated:
+        return f"{measured} of {len(run.cells)} cells measured, no replicates"
+    planned = len(run.design.order) or len(run.cells)
+    blocks = f"{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
+    return f"{measured} of {planned} cells measured in {blocks}{', interrupted' if run.interrupted else ''}"
+
+
+def _order(run: Run) -> str:
+    if not run.replicated:
+        return "The file knows no blocks and no order of cells: each configuration was run once."
+    stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
+    span = f" First cell {stamps[0][:19].replace('T', ' ')} UTC, last {stamps[-1][:19].replace('T', ' ')}." if stamps else ""
+    return (
+        f"Seed {run.design.seed}; {_counts(run)}. In each block the workloads come in random order, and within a workload its tweak sets; "
+        f"what is compared ran close in time.{span}"
+    )
+
+
+def _lost(run: Run) -> list[Lost]:
+    """Cells that failed or were skipped, and planned ones that never ran, gathered by reason."""
+    blocks: dict[tuple[str, str, str, str], list[int]] = {}
+    for cell in run.cells:
+        if cell.outcome != "measured":
+            blocks.setdefault((cell.workload, cell.tweakset, cell.outcome, cell.reason or "no reason was given"), []).append(cell.block)
+    lost = [Lost(workload, tweakset, outcome, listed(set(where)), why) for (workload, tweakset, outcome, why), where in blocks.items()]
+    never = sorted(set(run.design.order) - {cell.id for cell in run.cells})
+    if never:
+        names = ", ".join(never[:5]) + (f" and {len(never) - 5} more" if len(never) > 5 else "")
+        lost.append(Lost("", "planned, never run", "skipped", f"{len(never)} cells", f"the run was over before them: {names}"))
+    return lost
+
+
+def _line(cell: Cell, metrics: Sequence[str]) -> Line:
+    numbers = (METRICS[name].written(cell.metrics.get(name)) for name in metrics)
+    return Line(
+        order=cell.order,
+        block=cell.block,
+        workload=cell.workload,
+        tweakset=cell.tweakset,
+        outcome=cell.outcome,
+        started=(cell.started_utc or "")[11:19],
+        numbers=("" if cell.duration_s is None else f"{cell.duration_s:.1f}", *numbers),
+    )
+
+
+def _measure(run: Run) -> str | None:
+    """The command that measures it again, as far as the file tells; None for files of other tools."""
+    if run.format != "deeptweak":
+        return None
+    lines = [] if run.commit is None else [f"git checkout {shlex.quote(run.commit.removesuffix('+dirty'))}"]
+    varied = {factor.tweakset for factor in run.design.factors}
+    asking = {name: one.path for name, one in run.tweaksets.items() if (one.requested or one.scripts) and (name in varied or not varied)}
+    tweaks = [name if path in {None, f"data/tweaks/{name}.yaml"} else path for name, path in asking.items()]
+    # A design that goes by what comes out takes as many blocks as it needs.
+    blocks = [] if run.design.conclusion else [f"--blocks={run.design.blocks}"]
+    options = [f"--seed={run.design.seed}", *blocks, *_design(run.design)]
+    options += [f"--steps={run.design.steps}"] if run.design.steps is not None else []
+    # With --tweaks a workload that none of them meets would be left out.
+    options += [] if studies_own(run) else [f"--tweaks={','.join(tweaks) or 'stock'}"]
+    if run.place:
+        asked = {"target": "target", "apply": "apply", "workload-via": "workload_via", "image": "image"}
+        options += [f"--{name}={run.place[key]}" for name, key in asked.items() if key in run.place]
+        lines.append(f"# it ran on {run.place.get('nodes')}; add your --kubeconfig, --namespace, --nodes, --gpus and --pod-overlay")
+    options += [f"--workloads={','.join(dict.fromkeys(cell.workload for cell in run.cells))}"] if _crossed(run) else []
+    return "\n".join([*lines, shlex.join(["python", "-m", "pytest", *study_files(run), *options, "--benchmark-save=again"])])
+
+
+def _design(design: Design) -> list[str]:
+    """The options that lay out the same design; one that was read from a file is named by a file of whoever reads this."""
+    if design.kind in {"matrix", "file"}:
+        return ["--design-file=DESIGN.csv"] if design.kind == "file" else []
+    resolutions = {note["resolution"] for note in design.notes.values() if "resolution" in note}
+    asked = [f"--resolution={resolution}" for resolution in sorted(map(str, resolutions))[:1]] if design.kind == "fractional" else []
+    return [f"--design={design.kind}", *asked]
+
+
+def _crossed(run: Run) -> bool:
+    """Whether every tweak set met every workload, which a run does when its workloads are named."""
+    met = {(cell.workload, cell.tweakset) for cell in run.cells}
+    return len(met) == len({one for one, _ in met}) * len({other for _, other in met})

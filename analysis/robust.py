@@ -1,0 +1,69 @@
+"""A second opinion on each contrast that assumes no distribution: is the verdict owed to one odd block?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scipy.stats import wilcoxon
+
+from .stats.effect import ALPHA, log_gains
+from .stats.ranks import centre, mann_whitney, shift, sign_flip_p
+from .wording import percent, probability
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .terms import Comparison, Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """The same contrast by ranks. `gain` is the Hodges-Lehmann estimate, a fraction; `p` is two-sided and not adjusted.
+
+    `confidence` is what the interval really has: with few units order statistics do not reach 95 %. `flip_p` is the exact sign-flip
+    test of paired blocks, which asks for the mean as t does, but assumes no distribution; None where there are no pairs.
+    """
+
+    test: str
+    gain: float
+    low: float
+    high: float
+    confidence: float
+    p: float
+    flip_p: float | None = None
+
+
+def opinion(effect: Effect) -> Opinion:
+    """Judge one effect by ranks: signed ranks and Walsh averages of paired blocks, Mann-Whitney's test of two samples and their shift."""
+    flip_p = None
+    if effect.design != "two-sample":
+        gains = log_gains(effect.metric, effect.values_baseline, effect.values_candidate)
+        found, p, test = centre(gains), float(wilcoxon(gains).pvalue), "signed-rank"
+        flip_p = sign_flip_p(gains)
+    else:
+        sign = 1.0 if effect.metric.better == "higher" else -1.0
+        base, after = ([sign * math.log(value) for value in arm] for arm in (effect.values_baseline, effect.values_candidate))
+        found, p, test = shift(after, base), mann_whitney(after, base).p, "Mann-Whitney"
+    gain, low, high = (math.expm1(value) for value in (found.estimate, found.low, found.high))
+    return Opinion(test, gain, low, high, found.confidence, p, flip_p)
+
+
+def lines(comparisons: Sequence[Comparison]) -> list[str]:
+    """Write the second opinions, one line a contrast; where the two tests part ways at the 5 % level the line says so."""
+    said = []
+    for one in comparisons:
+        effect = one.primary
+        if effect is None:
+            continue
+        other = opinion(effect)
+        parted = (other.p < ALPHA) != (effect.p < ALPHA)
+        said.append(
+            f"{one.workload}, {one.tweakset}: {percent(other.gain)} [{percent(other.low)}, {percent(other.high)}], "
+            f"{other.test} p {probability(other.p)}"
+            + (f", sign-flip p {probability(other.flip_p)}" if other.flip_p is not None else "")
+            + f" (t: {probability(effect.p)})"
+            + (": the two part ways, look at the blocks" if parted else "")
+        )
+    return said

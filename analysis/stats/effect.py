@@ -1,0 +1,197 @@
+"""The arithmetic of one contrast: one number per unit and arm in, effect, interval, p-values and detectable effect out.
+
+A unit is a block (a cell) or a run: steps inside a cell are not replicates (pseudo-replication), blocks are. Everything is computed on
+the logarithm of the ratio, where "a quarter faster" and its inverse are equally far from nothing, so that the answer does not depend on
+whether a reader thinks in time or in throughput, nor on which arm is called the baseline.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from analysis.terms import Effect, Metric, NotComparable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ALPHA = 0.05
+POWER = 0.80
+ENOUGH_PROCESSES = 5  # with fewer, a t on their means alone is too wide to say anything (2.8 standard errors and more)
+# Relative spread under which two numbers of a saved file are the same number: no two measurements agree this well.
+ROUNDING = 1e-9
+LARGEST_LOG = 700.0  # its exponential is still a float
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(p: float, df: float) -> float:
+    """Return the p-quantile of Student's t with `df` degrees of freedom."""
+    from scipy.special import stdtrit  # noqa: PLC0415  # a fifth of a second that reading a file need not pay
+
+    return float(stdtrit(df, p))
+
+
+def t_tail(t: float, df: float) -> float:
+    """Return the probability that Student's t exceeds `t`."""
+    from scipy.special import stdtr  # noqa: PLC0415
+
+    return float(stdtr(df, -t))
+
+
+@lru_cache(maxsize=4096)
+def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> float:
+    """Answer how many standard errors away an effect must be for a two-sided t-test to find it with the given power.
+
+    Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and a small alpha the
+    usual t_crit + t_power of statistics texts promises up to a fifth too much.
+    """
+    from scipy.special import nctdtrinc  # noqa: PLC0415
+
+    return float(nctdtrinc(df, 1 - power, t_quantile(1 - alpha / 2, df)))
+
+
+def detectable_gain(log_sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float:
+    """Smallest gain (a fraction) that a two-sided paired t-test of n blocks finds with the given power."""
+    return math.expm1(min(detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n), LARGEST_LOG))
+
+
+def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[float]) -> list[float]:
+    """Logarithm of how many times better the candidate is, block by block; above 0 is better whichever way the metric runs."""
+    sign = 1.0 if metric.better == "higher" else -1.0
+    return [sign * math.log(after / before) for before, after in zip(baseline, candidate, strict=True)]
+
+
+def paired_effect(metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float) -> Effect:
+    """Compare two arms block by block: paired t on the log ratio, d.f. = blocks - 1.
+
+    Raises: NotComparable, where the blocks do not differ at all: that is no measurement, and its p would be 0 or undefined.
+    """
+    gains = log_gains(metric, baseline, candidate)
+    n = len(gains)
+    mean, sd = moments(gains)
+    if sd < ROUNDING:
+        what = "identical values" if abs(mean) < ROUNDING else f"a ratio of exactly {math.exp(mean):.6g}"
+        raise NotComparable(
+            f"{what} of {metric.name} in all {n} blocks of both arms: these are not independent measurements; "
+            "see whether the workload reports its own times."
+        )
+    return _effect(metric, (baseline, candidate), mean, (sd, sd / math.sqrt(n), n - 1), margin)
+
+
+def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], margin: float) -> Effect:
+    """Compare two arms that took turns inside processes; a list a process, of its pairs of segments.
+
+    With five processes or more a process counts once, by the mean of its pairs: the interval is for processes of this kind, however far
+    they differ in the effect. With fewer, how far they differ cannot be had. Then the pairs are the units: the mean over processes with the
+    spread inside them, an interval for what the settings did in these very processes.
+
+    Raises: NotComparable, as `paired_effect`.
+    """
+    if len(baseline) >= ENOUGH_PROCESSES:
+        before, after = ([_geometric_mean(process) for process in arm] for arm in (baseline, candidate))
+        return replace(paired_effect(metric, before, after, margin), design="switched")
+    base, other = ([value for process in arm for value in process] for arm in (baseline, candidate))
+    gains = [log_gains(metric, *pair) for pair in zip(baseline, candidate, strict=True)]
+    pooled = paired_effect(metric, base, other, margin)
+    df = len(base) - len(gains)
+    if df < len(gains):  # fewer than two pairs a process: nothing is repeated inside
+        return replace(pooled, design="switched")
+    inside = [moments(process) for process in gains]
+    sd = math.sqrt(math.fsum(spread**2 * (len(process) - 1) for (_, spread), process in zip(inside, gains, strict=True)) / df)
+    mean = math.fsum(mean for mean, _ in inside) / len(gains)
+    error = sd * math.sqrt(math.fsum(1 / len(process) for process in gains)) / len(gains)
+    return replace(_effect(metric, (base, other), mean, (sd, error, df), margin), design="switched")
+
+
+def unequal(gains: Sequence[Sequence[float]]) -> float | None:
+    """Answer the p of several processes' log gains having one mean (one-way analysis of variance); None where that cannot be asked."""
+    from scipy.special import fdtrc  # noqa: PLC0415
+
+    every = [gain for process in gains for gain in process]
+    df = len(gains) - 1, len(every) - len(gains)
+    if min(df) < 1:
+        return None
+    mean = math.fsum(every) / len(every)
+    inside = [moments(process) for process in gains]
+    within = math.fsum(spread**2 * (len(process) - 1) for (_, spread), process in zip(inside, gains, strict=True)) / df[1]
+    between = math.fsum(len(process) * (own - mean) ** 2 for (own, _), process in zip(inside, gains, strict=True)) / df[0]
+    return float(fdtrc(*df, between / within)) if within > 0 else None
+
+
+def two_sample_effect(metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float) -> Effect:
+    """Compare two arms that share no blocks, on the log scale.
+
+    Welch's t with Satterthwaite's degrees of freedom where both arms have at least three units; with fewer in one of them its own
+    spread cannot be had, and the pooled t takes it to be the other's.
+
+    Raises: NotComparable, where there are fewer than three units in both arms, or the units of the arms do not differ at all.
+    """
+    sign = 1.0 if metric.better == "higher" else -1.0
+    n, m = len(baseline), len(candidate)
+    (base, base_sd), (after, after_sd) = (moments([sign * math.log(value) for value in arm]) for arm in (baseline, candidate))
+    if max(n, m) < 3:
+        raise NotComparable(f"{n} and {m} runs: at least 3 in one arm are needed to know how far equal runs differ.")
+    if max(base_sd, after_sd) < ROUNDING:
+        raise NotComparable(f"identical values of {metric.name} within each arm: these are not independent measurements.")
+    pooled = math.sqrt(((n - 1) * base_sd**2 + (m - 1) * after_sd**2) / (n + m - 2))
+    if min(n, m) < 3:
+        error, df = pooled * math.sqrt(1 / n + 1 / m), float(n + m - 2)
+    else:
+        parts = base_sd**2 / n, after_sd**2 / m
+        error = math.sqrt(sum(parts))
+        df = sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
+    return _effect(metric, (baseline, candidate), after - base, (pooled, error, df), margin, paired=False)
+
+
+def _effect(  # noqa: PLR0913  # the numbers of one t-test
+    metric: Metric,
+    arms: tuple[Sequence[float], Sequence[float]],
+    mean: float,
+    spread: tuple[float, float, float],
+    margin: float,
+    *,
+    paired: bool = True,
+) -> Effect:
+    """Make the record of one t-test; `spread` is standard deviation, standard error and degrees of freedom of the log gain.
+
+    The equivalence margin is symmetric on the log scale: from 1/(1+margin) to 1+margin, which lies inside ±margin.
+    """
+    sd, error, df = spread
+    half, half90 = (t_quantile(1 - tail, df) * error for tail in (ALPHA / 2, ALPHA))
+    edge = math.log1p(margin)
+    return Effect(
+        metric=metric,
+        n_baseline=len(arms[0]),
+        n_candidate=len(arms[1]),
+        baseline=_geometric_mean(arms[0]),
+        gain=_gain(mean),
+        low=_gain(mean - half),
+        high=_gain(mean + half),
+        low90=_gain(mean - half90),
+        high90=_gain(mean + half90),
+        log_sd=sd,
+        log_se=error,
+        df=df,
+        p=2 * t_tail(abs(mean) / error, df),
+        p_equivalent=max(t_tail((edge - mean) / error, df), t_tail((edge + mean) / error, df)),
+        values_baseline=tuple(arms[0]),
+        values_candidate=tuple(arms[1]),
+        design="paired" if paired else "two-sample",
+    )
+
+
+def _gain(log_gain: float) -> float:
+    return math.expm1(min(log_gain, LARGEST_LOG))
+
+
+def moments(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation; the deviation of a single value is 0: it has none to show."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else 0.0
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))

@@ -1,0 +1,111 @@
+"""The verdicts of many families of contrasts at once: the arithmetic of `effect`, `adjust`, `verdict` and the gate, on arrays.
+
+It exists for calibration alone, where a hundred thousand contrasts are judged; a test holds every word of it against `analysis.compare`
+and `analysis.gating.rule`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+from scipy.stats import wilcoxon
+
+from .effect import ALPHA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from .sessions import Floats, Sessions
+
+WORDS = ("improved", "regressed", "equivalent", "inconclusive")
+RULINGS = ("pass", "regression", "undecided")
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Mean log gain (above 0 the candidate is better), its one-sided 95 % lower bound, two-sided p and equivalence p, each of shape (…)."""
+
+    log_gain: Floats
+    log_low90: Floats
+    p: Floats
+    p_equivalent: Floats
+
+
+def log_gains(sessions: Sessions, quantile: float | None = None) -> Floats:
+    """Log ratio of baseline to candidate, shape (sessions, blocks): of the mean step time, that is of throughput, or of a quantile."""
+    summary = sessions.steps_s.mean(axis=-1) if quantile is None else np.quantile(sessions.steps_s, quantile, axis=-1)
+    logs: Floats = np.log(summary)
+    return logs[..., 0] - logs[..., 1]
+
+
+def paired_effects(gains: Floats, margin: float) -> Effects:
+    """Paired t over the blocks, the last axis: as `effect.paired_effect`."""
+    blocks = gains.shape[-1]
+    mean = gains.mean(axis=-1)
+    error = gains.std(axis=-1, ddof=1) / math.sqrt(blocks)
+    edge = math.log1p(margin)
+    nearest = np.minimum(edge - mean, edge + mean)
+    return Effects(
+        log_gain=mean,
+        log_low90=mean - stdtrit(blocks - 1, 1 - ALPHA) * error,
+        p=2 * stdtr(blocks - 1, -np.abs(mean) / error),
+        p_equivalent=stdtr(blocks - 1, -nearest / error),
+    )
+
+
+def signed_rank_p(gains: Floats) -> Floats:
+    """Two-sided p by signed ranks over the blocks, the last axis: as `robust.opinion`."""
+    return np.asarray(wilcoxon(gains, axis=-1).pvalue)
+
+
+def holm(ps: Floats) -> Floats:
+    """As `adjust.holm`, each family along the last axis."""
+    order = np.argsort(ps, axis=-1)
+    raised = np.take_along_axis(ps, order, -1) * np.arange(ps.shape[-1], 0, -1)
+    return _put_back(np.minimum(1, np.maximum.accumulate(raised, axis=-1)), order)
+
+
+def benjamini_hochberg(ps: Floats) -> Floats:
+    """As `adjust.benjamini_hochberg`, each family along the last axis."""
+    m = ps.shape[-1]
+    order = np.argsort(-ps, axis=-1)  # the largest first: each may not exceed those before it
+    raised = np.take_along_axis(ps, order, -1) * m / np.arange(m, 0, -1)
+    return _put_back(np.minimum(1, np.minimum.accumulate(raised, axis=-1)), order)
+
+
+def _put_back(ordered: Floats, order: npt.NDArray[np.intp]) -> Floats:
+    back = np.empty_like(ordered)
+    np.put_along_axis(back, order, ordered, -1)
+    return back
+
+
+def words(effects: Effects) -> npt.NDArray[np.int64]:
+    """Index into WORDS for every contrast, each family along the last axis: as `verdict.judge` after Holm."""
+    differs = holm(effects.p) < ALPHA
+    told = np.where(effects.log_gain > 0, WORDS.index("improved"), WORDS.index("regressed"))
+    quiet = np.where(effects.p_equivalent < ALPHA, WORDS.index("equivalent"), WORDS.index("inconclusive"))
+    return np.where(differs, told, quiet)
+
+
+def rulings(effects: Effects, limit: float) -> npt.NDArray[np.int64]:
+    """Index into RULINGS for every contrast, each family along the last axis: as `gating.rule.gate` with this largest loss allowed."""
+    loss, loss_high = -np.expm1(effects.log_gain), -np.expm1(effects.log_low90)
+    lost = (holm(effects.p) < ALPHA) & (loss > limit)
+    kept = np.where(loss_high < limit, RULINGS.index("pass"), RULINGS.index("undecided"))
+    return np.where(lost, RULINGS.index("regression"), kept)
+
+
+def side_by_side(effects: Sequence[Effects]) -> Effects:
+    """Make families, along a new last axis, of contrasts that were computed one after the other."""
+    return Effects(*(np.stack([getattr(one, field.name) for one in effects], axis=-1) for field in fields(Effects)))
+
+
+def first(effects: Effects, size: int) -> Effects:
+    """Keep the first contrasts of every family."""
+    return Effects(*(getattr(effects, field.name)[..., :size] for field in fields(Effects)))

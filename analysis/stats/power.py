@@ -1,0 +1,55 @@
+"""How many blocks it takes: a pilot's spread and the effect to be found in, blocks out."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.stats
+
+from .effect import ALPHA, POWER, detectable_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEVEL = 0.95
+FEWEST = 3  # blocks, below which nothing is compared
+MOST = 100_000  # blocks, beyond which no number helps
+
+
+def blocks_needed(log_sd: float, gain: float, alpha: float = ALPHA, power: float = POWER) -> int | None:
+    """Fewest blocks with which a two-sided paired t-test finds the gain (a fraction) with the given power; None beyond 100,000.
+
+    Exact, by the noncentral t: with few blocks the z of texts promises too much. `log_sd` is the spread of the log ratio of a block.
+    """
+    wanted = math.log1p(gain)
+    found = FEWEST + bisect_left(
+        range(FEWEST, MOST + 1), x=True, key=lambda n: detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n) <= wanted
+    )
+    return found if found <= MOST else None
+
+
+def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
+    """Standard deviation of the log ratio of two arms in one block, and its degrees of freedom, from (block, arm, log value) of all cells.
+
+    What is left after each arm's and each block's own level are taken off, times √2: every pair of arms has its say, not only those
+    with the baseline, and all are taken to scatter alike. With a arms in b complete blocks there are (a - 1)(b - 1) degrees of freedom.
+
+    Raises: ValueError, where none is left.
+    """
+    blocks, arms = sorted({block for block, _, _ in cells}), sorted({arm for _, arm, _ in cells})
+    levels = np.array([[block == one for one in blocks] + [arm == one for one in arms] for block, arm, _ in cells], float)
+    values = np.array([value for _, _, value in cells])
+    fitted, _, rank, _ = np.linalg.lstsq(levels, values)
+    df = len(values) - int(rank)
+    if df < 1:
+        raise ValueError("one cell an arm and block: nothing is left to see a spread in")
+    return math.sqrt(2 * float(((values - levels @ fitted) ** 2).sum()) / df), df
+
+
+def spread_interval(log_sd: float, df: int) -> tuple[float, float]:
+    """95 % interval of a standard deviation estimated with `df` degrees of freedom (chi-square)."""
+    low, high = scipy.stats.chi2.ppf([(1 + LEVEL) / 2, (1 - LEVEL) / 2], df)
+    return log_sd * math.sqrt(df / low), log_sd * math.sqrt(df / high)

@@ -1,0 +1,198 @@
+"""Inside one run: how its steps hang together, whether it settled, and what can be said of it, and of it alone.
+
+Steps are not replicates of a configuration. What is found here describes runs; with one run an arm no arithmetic over its steps can
+tell a setting's effect from whatever else made this run different (Hurlbert 1984).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.stats
+
+from .ranks import mann_whitney
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Values = Sequence[float] | np.ndarray
+
+LEVEL = 0.95
+DRAWS = 5_000
+INDICES = 2_000_000  # of drawn blocks that are held at once
+BATCHES = 20
+MSER_BATCH = 5
+Z_POWER = 2.8016  # z.975 + z.80, as printed in texts
+
+
+@dataclass(frozen=True, slots=True)
+class Welch:
+    """Difference of two means (first minus second), its 95 % interval and two-sided p, in the unit of the values.
+
+    `t` is None where neither sample varies: the means are then the same (p = 1) or not (p = 0).
+    """
+
+    difference: float
+    low: float
+    high: float
+    t: float | None
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Largest difference `d` between two cumulative distributions (Kolmogorov-Smirnov), from 0 to 1, and its two-sided p."""
+
+    d: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """Two-sided p of "the first half of this run is like its second", by three tests; small where the run changed under way."""
+
+    ks_p: float
+    mann_whitney_p: float
+    welch_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Omnibus:
+    """Do several runs differ at all? By their means (one-way ANOVA, F) and by ranks (Kruskal-Wallis, H), each with its p."""
+
+    f: float
+    f_p: float
+    h: float
+    h_p: float
+
+
+def autocorrelation(values: Values) -> np.ndarray:
+    """Correlation of a series with itself 0, 1, 2, … steps later: the biased estimator, Σ(x_t - x̄)(x_{t+k} - x̄)/Σ(x_t - x̄)².
+
+    A constant series has none: 1 at lag 0, then 0.
+    """
+    x = np.asarray(values, float) - np.mean(values)
+    n = len(x)
+    if not x.any():
+        return np.equal(np.arange(n), 0).astype(float)
+    padded = np.fft.rfft(x, 1 << (2 * n - 1).bit_length())
+    products = np.fft.irfft(np.abs(padded) ** 2)[:n]
+    return np.asarray(products / products[0])
+
+
+def effective_size(values: Values) -> float:
+    """How many independent steps these are worth for their mean: n/τ, by Geyer's initial monotone sequence (1992).
+
+    τ = -1 + 2ΣΓ_m, Γ_m = r_2m + r_2m+1 of the autocorrelation, summed while positive, each at most the one before. It exceeds n
+    where neighbours alternate.
+    """
+    r = autocorrelation(values)
+    pairs = r[: len(r) // 2 * 2].reshape(-1, 2).sum(axis=1)
+    ends = np.flatnonzero(pairs <= 0)
+    positive = np.minimum.accumulate(pairs[: ends[0]] if len(ends) else pairs)
+    # At least one: a series that alternates perfectly would be worth infinitely many.
+    return float(len(r) / max(-1 + 2 * positive.sum(), 1 / len(r)))
+
+
+def block_length(n: int) -> int:
+    """Steps a block of the bootstrap: n^(1/3), long enough for what neighbouring steps share."""
+    return max(1, round(math.cbrt(n)))
+
+
+def block_bootstrap(x: Values, y: Values, length: int, draws: int = DRAWS) -> tuple[float, float]:
+    """95 % interval of mean(x) - mean(y): percentiles of circular block bootstraps of each (Politis & Romano 1992).
+
+    Blocks of `length` neighbouring steps are drawn, running over the end into the beginning; always the same draws.
+    """
+    rng = np.random.default_rng(0)
+    means = _circular_means(np.asarray(x, float), length, draws, rng) - _circular_means(np.asarray(y, float), length, draws, rng)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def batch_half_width(values: Values, batches: int = BATCHES) -> float | None:
+    """Half the 95 % interval of the mean from the means of 20 equal stretches; None of a run shorter than two steps a stretch."""
+    x = np.asarray(values, float)
+    size = len(x) // batches
+    if size < 2:
+        return None
+    means = x[: size * batches].reshape(batches, size).mean(axis=1)
+    return float(scipy.stats.t.ppf((1 + LEVEL) / 2, batches - 1) * means.std(ddof=1) / math.sqrt(batches))
+
+
+def median_interval(values: Values) -> tuple[float, float]:
+    """95 % interval of the median from order statistics: binomial, no shape assumed. Of fewer than 6 values, the extremes."""
+    x = np.sort(np.asarray(values, float))
+    below = max(0, int(scipy.stats.binom.ppf((1 - LEVEL) / 2, len(x), 0.5)) - 1)
+    return float(x[below]), float(x[len(x) - 1 - below])
+
+
+def warmup_steps(values: Values) -> int:
+    """How many steps at the start to leave out so that the rest estimates its mean best: MSER-5 (White 1997).
+
+    Batches of 5; the cut d within the first half that makes Σ(ȳ_j - ȳ)²/(n - d)² over the rest smallest.
+    """
+    x = np.asarray(values, float)
+    means = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
+    n = len(means)
+    scores = [means[cut:].var() / (n - cut) for cut in range(n // 2 + 1)] if n > 1 else [0.0]
+    return int(np.argmin(scores)) * MSER_BATCH
+
+
+def halves(values: Values) -> Halves:
+    """Compare a run with itself: steps up to ⌊n/2⌋ against those after, by Kolmogorov-Smirnov, Mann-Whitney and Welch."""
+    x = np.asarray(values, float)
+    first, second = x[: len(x) // 2], x[len(x) // 2 :]
+    return Halves(kolmogorov_smirnov(first, second).p, mann_whitney(first, second).p, welch(first, second).p)
+
+
+def kolmogorov_smirnov(x: Values, y: Values) -> Distance:
+    """Compare two distributions wherever they differ, not only in their middle; p is exact up to 10,000 steps."""
+    d, p = scipy.stats.ks_2samp(x, y)
+    return Distance(float(d), float(p))
+
+
+def welch(x: Values, y: Values) -> Welch:
+    """Compare two means whose spreads may differ (Welch 1947), as if steps were independent."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    difference = float(x.mean() - y.mean())
+    if not (np.ptp(x) or np.ptp(y)):
+        return Welch(difference, difference, difference, None, float(not difference))
+    tested = scipy.stats.ttest_ind(x, y, equal_var=False)
+    interval = tested.confidence_interval(LEVEL)
+    return Welch(difference, float(interval.low), float(interval.high), float(tested.statistic), float(tested.pvalue))
+
+
+def omnibus(samples: Sequence[Values]) -> Omnibus | None:
+    """Test whether any of several runs differs from the others, as if steps were independent; None where nothing varies."""
+    if not any(np.ptp(one) for one in samples):
+        return None
+    means, ranks = scipy.stats.f_oneway(*samples), scipy.stats.kruskal(*samples)
+    return Omnibus(float(means.statistic), float(means.pvalue), float(ranks.statistic), float(ranks.pvalue))
+
+
+def detectable_within(values: Values) -> float:
+    """Smallest difference between two such runs that their steps' scatter alone would let a test find 4 times in 5, a fraction.
+
+    (z.975 + z.80)·√(2s²/n)/mean. It takes runs of one configuration to be equal: a lower bound, whatever runs do.
+    """
+    x = np.asarray(values, float)
+    return float(Z_POWER * math.sqrt(2 * x.var(ddof=1) / len(x)) / x.mean())
+
+
+def _circular_means(x: np.ndarray, length: int, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Means of as many series of len(x) steps, each put together from blocks; the last block is cut to fit."""
+    n = len(x)
+    length = min(length, n)
+    sums = np.concatenate([[0.0], np.cumsum(np.concatenate([x, x]))])
+    whole, rest = divmod(n, length)
+    means = []
+    # A long series is put together a few draws at a time: indices of all of them would fill the memory.
+    for done in range(0, draws, chunk := max(1, INDICES // (whole + 1))):
+        starts = rng.integers(0, n, (min(chunk, draws - done), whole + 1))
+        blocks = sums[starts[:, :whole] + length] - sums[starts[:, :whole]]
+        means.append((blocks.sum(axis=1) + sums[starts[:, whole] + rest] - sums[starts[:, whole]]) / n)
+    return np.concatenate(means)

@@ -1,0 +1,75 @@
+"""What is said of a contrast whose settings were alternated inside processes: what it stands on, and what it cannot see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.stats.effect import ALPHA, ENOUGH_PROCESSES, log_gains, unequal
+from analysis.wording import percent, probability
+
+from .carry_over import carry_over
+
+if TYPE_CHECKING:
+    from analysis.pairing import Pairing
+    from analysis.reading import Reader
+    from analysis.terms import Comparison
+
+
+def inside(draft: Comparison, pairing: Pairing) -> Comparison:
+    """The contrast with how many processes it was made in, and the test for what outlasts a switch; as it is where none was made."""
+    if not pairing.processes:
+        return draft
+    found = carry_over([(one, other) for (_, one), (_, other) in pairing.pairs])
+    each = max(map(len, pairing.processes))
+    by_pair = not pairing.by_run and len(pairing.processes) < ENOUGH_PROCESSES
+    return replace(
+        draft,
+        processes=len(pairing.processes),
+        carry_over=None if found is None else (found.early, found.late, found.p),
+        blocks=draft.blocks * each if by_pair else draft.blocks,
+    )
+
+
+def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]:
+    """Which design it stands on, what that cannot see, whether processes differ, and whether a switch outlasts its settle steps."""
+    if not pairing.processes:
+        return []
+    count, steps = len(pairing.processes), pairing.pairs[0][1][1].steps
+    unit = "" if pairing.by_run else " A process is the unit." if count >= ENOUGH_PROCESSES else f" It speaks of {_these(count)} alone."
+    settle = steps.warmup if steps else 0
+    stands_on = f"settings alternated inside {_processes(count)}, {settle} settle steps after each switch"
+    notes = [f"{stands_on}: what a setting does at a program's start is not seen.{unit}"]
+    gains = [
+        log_gains(draft.primary_metric, *([read(*one[side], draft.primary_metric) for one in process] for side in (0, 1)))
+        for process in pairing.processes
+    ]
+    differ = unequal(gains)
+    if differ is not None and differ < ALPHA:
+        notes.append(f"its effect differs from process to process by more than chance (p {probability(differ)}).")
+    if draft.carry_over is not None and not outlasts(draft):  # where it does, that is the reason of the verdict
+        early, late, p = draft.carry_over
+        notes.append(f"carry-over: {percent(early)} in the first half of the segments, {percent(late)} in the second (p {probability(p)}).")
+    return notes
+
+
+def outlasts(one: Comparison) -> bool:
+    """Whether what stood before a switch acts on steps that count. Where nothing was switched (A/A) nothing can."""
+    return one.carry_over is not None and one.carry_over[2] < ALPHA and not one.untouched
+
+
+def outlasting(one: Comparison) -> str:
+    """Why nothing is concluded then."""
+    early, late, p = one.carry_over or (0.0, 0.0, 1.0)
+    return (
+        f"carry-over: a switch outlasts its settle steps, {percent(early)} in the first half of the segments and {percent(late)} in the "
+        f"second (p {probability(p)}), so neither is the effect: measure whole runs (--design=matrix)."
+    )
+
+
+def _processes(count: int) -> str:
+    return "1 process" if count == 1 else f"{count} processes"
+
+
+def _these(count: int) -> str:
+    return "this process" if count == 1 else f"these {count} processes"

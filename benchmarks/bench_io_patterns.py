@@ -1,0 +1,50 @@
+"""What feeds the accelerator: how much do format, reader processes and page cache give a training job, and do the kernel's settings matter?
+
+Batches of a scaled unet3d data set come through a real PyTorch DataLoader; the accelerator is emulated by sleep. Formats, readers and
+cache are workloads of their own (`--vary` takes others); tweak sets meet those in which they can show: read-ahead and I/O scheduler raw
+files, the writeback settings a job with checkpoints. Hypotheses: format and cache matter, and one depends on the other (what costs CPU
+hides the disk); read-ahead matters with a cold cache and not with a warm one, which is its negative control. Run alone:
+`pytest benchmarks/bench_io_patterns.py`.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+FORMATS, READERS, CACHES = ("raw", "npy", "npz", "hdf5", "png"), (0, 2), ("cold", "warm")
+READING = tuple(f"io_train:format={f}:read_threads={r}:cache={c}" for f, r, c in product(FORMATS, READERS, CACHES))
+# Six checkpoints of 64 MiB in 48 steps; nothing but these goes to the disk.
+WRITING = "io_train:format=raw:read_threads=0:cache=warm:checkpoint=on:steps_between_checkpoints=8:model_size_bytes=67108864"
+
+STUDY = Study(
+    name="io_patterns",
+    question="How do format, reader processes, page cache and the kernel's I/O settings change how many samples a training job is fed?",
+    workloads=(*READING, WRITING),
+    tweaks=(
+        "block-readahead-128",
+        "block-readahead-8192",
+        "block-scheduler-none",
+        "block-scheduler-mq-deadline",
+        "writeback-eager",
+        "writeback-lazy",
+    ),
+    # Over the whole epoch: what a steady rate leaves out, the start of the readers and their end, is what a job waits for too.
+    primary=Metric("throughput_samples_per_s", "higher"),
+    blocks=5,
+    margin=0.05,
+    compares_workloads=True,
+)
+
+
+def bench_epoch(measured: Callable[[], Measured]) -> None:
+    """Every step asked for was done, from the data set that was meant and with its cache as it was meant."""
+    run = measured()
+    assert run.valid, run.reason

@@ -1,0 +1,340 @@
+"""DeepTweak's directories are read with our names and units; what was not measured is said, what is damaged is refused by line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis.compare import compare
+from analysis.load import load
+from analysis.telemetry import series_of
+from analysis.terms import Unreadable
+from tests.conftest import REFERENCE
+from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory, step_times, table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from analysis.terms import Cell, Run
+
+BASE, EXP1, EXP2 = Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1), Like("exp2", steps=50, manifest=SCRIPTS)
+NOT_MEASURED = "tokens_per_sec, net_sent_KB, net_recv_KB: 0 in every row, so not measured."
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    return directory(tmp_path / "one_node", BASE, EXP1, EXP2)
+
+
+def steps_of(cell: Cell) -> tuple[float, ...]:
+    assert cell.steps is not None
+    return cell.steps.wall_s
+
+
+def one(folder: Path, made: Like) -> Cell:
+    (cell,) = load(directory(folder, made)).cells
+    return cell
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(Unreadable) as refused:
+        load(folder)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def read_or_refused(folder: Path) -> tuple[tuple[Cell, ...], str]:
+    try:
+        return load(folder).cells, ""
+    except Unreadable as error:
+        return (), str(error)
+
+
+def test_a_node_types_folder_is_a_run_of_one_cell_an_arm(node: Path) -> None:
+    run = load(node)
+    assert [(cell.workload, cell.tweakset, cell.block, cell.order) for cell in run.cells] == [
+        ("one_node", "base", 1, 0),
+        ("one_node", "exp1", 1, 1),
+        ("one_node", "exp2", 1, 2),
+    ]
+    assert (run.format, run.baseline, run.replicated) == ("deeptweak-csv", "base", False)
+    assert [steps_of(cell) for cell in run.cells] == [tuple(step_times(made)) for made in (BASE, EXP1, EXP2)]
+    assert run.warnings == (f"base, exp1, exp2: {NOT_MEASURED}",)
+
+
+def test_throughput_is_samples_over_time_and_no_mean_of_rates(tmp_path: Path) -> None:
+    made = Like("base", batch=4)
+    cell = one(tmp_path, made)
+    seconds = step_times(made)
+    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(4 * len(seconds) / math.fsum(seconds))
+
+
+def test_one_configuration_alone_is_a_run_of_its_node_type(node: Path) -> None:
+    run = load(node / "exp1")
+    assert ([cell.workload for cell in run.cells], list(run.tweaksets), run.baseline) == (["one_node"], ["exp1"], "exp1")
+
+
+@pytest.mark.parametrize(
+    ("configurations", "baseline"),
+    [
+        ((Like("a", manifest=SYSCTLS), Like("plain")), "plain"),
+        ((Like("a", manifest=SYSCTLS), Like("plain", manifest=None)), "plain"),
+        ((Like("b", manifest=SYSCTLS), Like("a", manifest=SCRIPTS)), "a"),
+    ],
+    ids=["comments only", "no manifest", "none untouched"],
+)
+def test_without_base_the_untouched_one_is_the_baseline_else_the_first(
+    tmp_path: Path, configurations: tuple[Like, ...], baseline: str
+) -> None:
+    assert load(directory(tmp_path, *configurations)).baseline == baseline
+
+
+def test_columns_have_our_names_and_units(tmp_path: Path) -> None:
+    cell = one(tmp_path, Like("base", written_mib=300.0))
+    assert cell.series["gpu0_mem_used_bytes"][0] == 4.7e9
+    assert cell.series["disk_written_since_boot_bytes"][0] == 300 * 2**20  # the column says MB and means MiB
+    assert cell.telemetry["disk_written_bytes_total"] == pytest.approx(0.1 * 59 * 2**20)
+    assert cell.series["swap_used_bytes"] == (0.0,) * 60  # a measured 0
+    assert cell.facts == {"parameters": 2_000_000, "trainable_parameters": 4_000}
+    assert [value is None for value in cell.series["loss"]] == [True] * 20 + [False] * 40
+
+
+def test_rates_of_the_network_are_bytes_per_second_where_somebody_measured_them(tmp_path: Path) -> None:
+    cell = one(tmp_path, Like("base", cells={(7, "net_sent_KB"): "2.5"}))
+    assert cell.series["net_all_tx_bytes_per_s"][6] == 2560
+    assert "net_all_tx_bytes_per_s" not in cell.telemetry_missing
+    assert cell.telemetry_missing["net_all_rx_bytes_per_s"] == "net_recv_KB: 0 in every row, so not measured"
+
+
+def test_energy_is_power_times_time_of_each_step(tmp_path: Path) -> None:
+    cell = one(tmp_path, Like("base"))
+    watts = cell.series["gpu0_power_w"]
+    joules = sum(power * seconds for power, seconds in zip(watts, steps_of(cell), strict=True) if power is not None)
+    assert cell.telemetry["gpu0_energy_j_total"] == pytest.approx(joules)
+
+
+def test_energy_is_not_known_where_power_is_missing_once(tmp_path: Path) -> None:
+    cell = one(tmp_path, Like("base", cells={(9, "gpu_power_W"): ""}))
+    assert "gpu0_energy_j_total" not in cell.telemetry
+    assert cell.series["gpu0_power_w"][8] is None
+
+
+def test_several_gpus_lose_power_and_clocks_and_that_is_said(tmp_path: Path) -> None:
+    """Their logger falls back to another program, whose `gpu_mem_util` is how full the memory is."""
+    run = load(directory(tmp_path, Like("base", several_gpus=True)))
+    (cell,) = run.cells
+    assert {"gpu0_power_w", "gpu0_sm_clock_mhz", "gpu0_mem_clock_mhz"} <= cell.telemetry_missing.keys()
+    assert "gpu0_energy_j_total" not in cell.telemetry
+    assert "gpu0_mem_util_percent" not in cell.series
+    assert cell.series["gpu0_mem_used_percent"][0] == 21.0  # 3.6e9 of 16 GiB
+    assert "base: gpu_power_W, gpu_clock_MHz, gpu_mem_clock_MHz: empty in every row, so not measured." in run.warnings
+    assert "base: gpu_mem_util: how full the memory is, not how busy: it was read by another program." in run.warnings
+
+
+def test_a_second_gpu_has_columns_of_its_own(tmp_path: Path) -> None:
+    path = directory(tmp_path, Like("base")) / "base" / "benchmark.csv"
+    path.write_text(path.read_text().replace("gpu_temp_C", "gpu1_temp_C"))
+    assert {"gpu0_power_w", "gpu1_temperature_c"} <= load(tmp_path).cells[0].series.keys()
+
+
+def test_columns_that_lack_or_that_nobody_knows_are_said(tmp_path: Path) -> None:
+    directory(tmp_path, Like("base", without=("gpu_temp_C", "batch_size")))
+    path = tmp_path / "base" / "benchmark.csv"
+    path.write_text(path.read_text().replace("fd_count", "weather"))
+    run = load(tmp_path)
+    assert run.warnings == (
+        "base: weather: no column of DeepTweak, so left out.",
+        "base: batch_size: not in the file, so each step counts as one sample.",
+        f"base: {NOT_MEASURED}",
+        "base: fd_count, gpu_temp_C: no such column, so not measured.",
+    )
+    assert run.cells[0].steps is not None
+    assert set(run.cells[0].steps.samples) == {1}
+
+
+def test_a_run_appended_to_the_file_is_a_second_block_and_not_a_longer_run(tmp_path: Path) -> None:
+    directory(tmp_path, EXP1, BASE)
+    again = replace(BASE, seed=2, steps=40)
+    path = tmp_path / "base" / "benchmark.csv"
+    path.write_text(f"{path.read_text()}\n{table(again)}\n")
+    run = load(tmp_path)
+    assert [(cell.tweakset, cell.block, len(steps_of(cell))) for cell in run.cells] == [("base", 1, 60), ("base", 2, 40), ("exp1", 1, 60)]
+    assert run.replicated
+    assert any("base: step: begins anew 1 times: runs one after the other" in line for line in run.warnings)
+    assert {len(values) for values in run.cells[1].series.values()} == {40}
+
+
+def test_a_second_run_without_a_header_is_found_by_its_count_of_steps(tmp_path: Path) -> None:
+    path = directory(tmp_path, BASE) / "base" / "benchmark.csv"
+    path.write_text(f"{path.read_text()}\n{table(replace(BASE, seed=2)).partition(chr(10))[2]}")
+    assert [cell.block for cell in load(tmp_path).cells] == [1, 2]
+
+
+def test_steps_without_a_row_are_counted(tmp_path: Path) -> None:
+    path = directory(tmp_path, BASE) / "base" / "benchmark.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:10] + lines[13:]))
+    assert "base: step: steps without a row: 3." in load(tmp_path).warnings
+
+
+def test_arms_on_a_machine_long_up_and_freshly_booted_ones_are_told_apart(tmp_path: Path) -> None:
+    run = load(directory(tmp_path, Like("base", written_mib=60_000), EXP1))
+    assert run.warnings[-1] == "exp1: ran soon after a boot, and base on a machine long up: that is part of any difference."
+
+
+def test_a_damaged_configuration_is_left_out_and_the_rest_is_read(node: Path) -> None:
+    path = node / "exp1" / "benchmark.csv"
+    path.write_text(path.read_text()[:-30])
+    run = load(node)
+    assert [cell.tweakset for cell in run.cells] == ["base", "exp2"]
+    assert run.warnings[0].startswith(f"left out: {path}:61: has ")
+    assert run.warnings[0].endswith("fields where 30 belong; the file is damaged or was edited: take it from its source again.")
+
+
+def test_where_no_configuration_can_be_read_the_folder_is_refused(node: Path) -> None:
+    for path in node.glob("*/benchmark.csv"):
+        path.write_text("")
+    assert refusal(node).startswith(
+        f"{node}: none of its 3 configurations can be read; the first: {node}/base/benchmark.csv: no column step_time"
+    )
+
+
+def test_an_arm_whose_manifest_is_damaged_is_not_known_to_be_anything(node: Path) -> None:
+    """Taken for untouched, it would pass for a check of the machine against itself."""
+    (node / "exp1" / "skyhook.yaml").write_text("kind: [")
+    run = load(node)
+    assert "exp1" not in run.tweaksets
+    assert "skyhook.yaml: no YAML" in run.warnings[0]
+
+
+DAMAGED = {
+    "no time": (Like("base", cells={(5, "step_time"): ""}), "benchmark.csv:6: step_time is missing"),
+    "a time of zero": (Like("base", cells={(5, "step_time"): "0.0"}), "step_time is 0.0, where seconds above 0"),
+    "a negative time": (Like("base", cells={(5, "step_time"): "-0.4"}), "step_time is -0.4"),
+    "an endless time": (Like("base", cells={(5, "step_time"): "inf"}), "step_time is missing"),
+    "a time in words": (Like("base", cells={(5, "step_time"): "0.4 s"}), "step_time is '0.4 s', which is no number"),
+    "milliseconds": (Like("base", cells={(n, "step_time"): "500" for n in range(1, 61)}), "other units?"),
+    "half a sample": (Like("base", cells={(5, "batch_size"): "0.5"}), "benchmark.csv:6: batch_size is no whole number from 1"),
+    "no samples": (Like("base", cells={(5, "batch_size"): "0"}), "batch_size is no whole number"),
+    "half a step": (Like("base", cells={(5, "step"): "4.5"}), "step is no whole number"),
+    "a row twice": (Like("base", cells={(5, "step"): "4"}), "is step 4 after step 4: two processes wrote into one file"),
+    "too many digits": (Like("base", cells={(5, "mem_used"): "9" * 30}), "mem_used is 1e+30, which nobody can have measured"),
+    "an open quote": (Like("base", cells={(5, "loss"): '"'}), "fields where 30 belong"),
+    "no time column": (Like("base", without=("step_time",)), "no column step_time"),
+    "nothing but a header": (Like("base", steps=0), "has a header and no step"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_table_is_refused_by_its_line(tmp_path: Path, name: str) -> None:
+    made, said = DAMAGED[name]
+    assert said in refusal(directory(tmp_path, made))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"\xff\xfe", "not a text file"), (b"step_time,step_time\n1,1", "has a column twice"), (b"a,b\n1,2", "no column step_time")],
+)
+def test_another_programs_table_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "benchmark.csv").write_bytes(content)
+    assert said in refusal(tmp_path)
+
+
+def test_the_same_run_twice_in_one_file_is_a_copy(tmp_path: Path) -> None:
+    path = directory(tmp_path, BASE) / "base" / "benchmark.csv"
+    path.write_text(f"{path.read_text()}\n{path.read_text()}")
+    assert "a copy and no second measurement" in refusal(tmp_path)
+
+
+SMALL = table(Like("base", steps=8)).encode()
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    at=st.integers(0, len(SMALL)),
+    cut=st.integers(0, 300),
+    put=st.one_of(st.binary(max_size=12), st.sampled_from([b"1e308", b"\n", b",", b'"'])),
+)
+def test_whatever_happens_to_a_table_it_is_read_or_refused_in_one_line(tmp_path: Path, at: int, cut: int, put: bytes) -> None:
+    (tmp_path / "benchmark.csv").write_bytes(SMALL[:at] + put + SMALL[at + cut :])
+    cells, refused = read_or_refused(tmp_path)
+    assert (refused.count("\n"), refused.startswith(str(tmp_path))) == (0, not cells)
+    assert all(math.isfinite(value) for cell in cells for value in (*cell.metrics.values(), *cell.telemetry.values()))
+
+
+@pytest.fixture(scope="module")
+def reference() -> Run:
+    return load(REFERENCE / "deeptweak" / "one_node_one_gpu")
+
+
+@pytest.mark.needs("reference")
+class TestTheStudyItself:
+    """The figures that the specification recomputed from the study's own files (A1 to A7, A16 to A18, A22)."""
+
+    def test_rows_and_empty_cells(self, reference: Run) -> None:
+        """A1, A2: nothing but the trainer's own columns has an empty cell, 500 each."""
+        assert [len(steps_of(cell)) for cell in reference.cells] == [1555, 1507, 1511, 1561]
+        for cell in reference.cells:
+            empty = {name: values.count(None) for name, values in cell.series.items() if None in values}
+            assert empty == {"loss": 500, "learning_rate": 500, "grad_norm": 500}
+
+    def test_what_was_not_measured(self, reference: Run) -> None:
+        """A3: swap_used is 0 too, and measured."""
+        assert reference.warnings[0] == f"base, exp1, exp2, exp3: {NOT_MEASURED}"
+        for cell in reference.cells:
+            assert cell.telemetry_missing.keys() == {"tokens_per_s", "net_all_tx_bytes_per_s", "net_all_rx_bytes_per_s"}
+            assert set(cell.series["swap_used_bytes"]) == {0.0}
+
+    @pytest.mark.parametrize(
+        ("metric", "expected", "within"),
+        [
+            ("step_time_mean_s", (0.612958, 0.623800, 0.614088, 0.618420), 1e-6),
+            ("step_time_median_s", (0.474, 0.479, 0.476, 0.476), 1e-9),
+            ("throughput_samples_per_s", (1.63143, 1.60308, 1.62843, 1.61703), 1e-5),
+        ],
+        ids=["A4", "A5", "A6"],
+    )
+    def test_metrics(self, reference: Run, metric: str, expected: tuple[float, ...], within: float) -> None:
+        assert [cell.metrics[metric] for cell in reference.cells] == pytest.approx(expected, abs=within)
+
+    def test_the_mean_of_rates_that_misled_the_study(self, reference: Run) -> None:
+        """A7, from the column: 16 to 18 % above the throughput, and in another order."""
+        means = [math.fsum(value or 0 for value in cell.series["samples_per_s"]) / len(steps_of(cell)) for cell in reference.cells]
+        assert means == pytest.approx((1.92542, 1.87160, 1.89826, 1.87616), abs=1e-5)
+
+    def test_energy(self, reference: Run) -> None:
+        """A16: Σ power · step time / N."""
+        joules = [cell.telemetry["gpu0_energy_j_total"] / len(steps_of(cell)) for cell in reference.cells]
+        assert joules == pytest.approx((37.383, 38.801, 38.226, 40.659), abs=0.005)
+
+    def test_utilisation(self, reference: Run) -> None:
+        """A17."""
+        values = reference.cells[0].series["gpu0_util_percent"]
+        assert reference.cells[0].telemetry["gpu0_util_percent_mean"] == pytest.approx(93.696, abs=0.001)
+        assert values.count(100.0) / len(values) == pytest.approx(0.572, abs=0.001)
+
+    def test_the_learning_rate_tells_how_long_the_training_was_to_be(self, reference: Run) -> None:
+        """A18: lr = 5e-5 · (1 - s / total), and what was logged at step s stands in the row after it."""
+        for cell in reference.cells:
+            rates = cell.series["learning_rate"]
+            changes = [(row, now) for row, (before, now) in enumerate(pairwise(rates), 1) if now is not None and now != before]
+            assert len(changes) == 3
+            assert [row / (1 - rate / 5e-5) for row, rate in changes] == pytest.approx([45_033] * 3, abs=1)
+
+    def test_the_verdict(self, reference: Run) -> None:
+        """A22."""
+        said = {(one.tweakset, one.verdict, one.reason) for one in compare(reference)}
+        assert said == {
+            (name, "inconclusive", "1 run per configuration, run-level variance not estimable") for name in ("exp1", "exp2", "exp3")
+        }
+
+    def test_its_series_can_be_drawn(self, reference: Run) -> None:
+        series = series_of(reference)
+        assert series.keys() == {cell.id for cell in reference.cells}
+        assert series["deeptweak/one_node_one_gpu-base-b1"].columns["gpu0_power_w"][0] == 43.3

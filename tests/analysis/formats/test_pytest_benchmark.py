@@ -1,0 +1,241 @@
+"""Stock pytest-benchmark files of several years are read as runs of one cell a benchmark, in seconds, or refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import json
+import statistics
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.arms import read_arm
+from analysis.compare import compare_arms
+from analysis.load import from_json, load
+from analysis.terms import Unreadable
+from tests.stock_files import JSON, benchmark, document, session, times
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DATA = times(1)
+GOOD = document([benchmark("test_sort", DATA), benchmark("test_hash", times(2))])
+STATS = ("benchmarks", 0, "stats")
+
+
+def changed(place: tuple[str | int, ...], value: object) -> JSON:
+    saved: Any = copy.deepcopy(GOOD)
+    part = saved
+    for step in place[:-1]:
+        part = part[step]
+    part[place[-1]] = value
+    return saved  # type: ignore[no-any-return]
+
+
+def without(place: tuple[str | int, ...]) -> JSON:
+    saved: Any = copy.deepcopy(GOOD)
+    part = saved
+    for step in place[:-1]:
+        part = part[step]
+    del part[place[-1]]
+    return saved  # type: ignore[no-any-return]
+
+
+def test_a_benchmark_is_a_cell_and_a_round_a_step() -> None:
+    run = from_json(GOOD, "0001_x.json")
+    assert [(cell.workload, cell.tweakset, cell.block) for cell in run.cells] == [
+        ("tests/test_speed.py::test_sort", "as-run", 1),
+        ("tests/test_speed.py::test_hash", "as-run", 1),
+    ]
+    cell = run.cells[0]
+    assert cell.steps is not None
+    assert cell.steps.wall_s == tuple(DATA)
+    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(1 / statistics.fmean(DATA))
+    assert cell.metrics["step_time_median_s"] == pytest.approx(statistics.median(DATA))
+    assert cell.metrics["step_time_min_s"] == min(DATA)
+    assert min(DATA) < cell.metrics["step_time_p10_s"] < cell.metrics["step_time_q1_s"] < cell.metrics["step_time_median_s"]
+    assert (run.format, run.baseline, run.replicated, run.commit) == ("pytest-benchmark", "as-run", False, "0123456789abcdef")
+    assert run.warnings == ()
+
+
+def test_without_its_rounds_a_file_still_has_its_statistics() -> None:
+    """As `--benchmark-save` writes it: no list of rounds, hence no other quantiles."""
+    run = from_json(document([benchmark("test_sort", DATA, keep_data=False, iterations=7)]), "0001_x.json")
+    cell = run.cells[0]
+    assert cell.steps is None
+    assert cell.facts == {"rounds": 40, "iterations": 7}
+    assert cell.metrics.keys() == {
+        "throughput_samples_per_s",
+        "step_time_mean_s",
+        "step_time_median_s",
+        "step_time_q1_s",
+        "step_time_min_s",
+    }
+    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(1 / statistics.fmean(DATA))
+
+
+def old(version: str) -> JSON:
+    """A file of an older version: fields and spellings that came later are taken out."""
+    saved = copy.deepcopy(GOOD)
+    saved["version"] = version
+    if version < "5":
+        saved["datetime"] = "2019-03-01T10:00:00.000001"  # UTC, unsaid
+        saved["machine_info"]["cpu"] = {"brand": "Made-up CPU", "hz_actual": "2.5 GHz", "count": 8}  # cpuinfo before 6
+    if version < "3.2":
+        del saved["machine_info"]["cpu"]
+        for one in saved["benchmarks"]:
+            del one["stats"]["total"]
+            del one["stats"]["ops"]
+            del one["extra_info"]
+            del one["param"]
+    return saved
+
+
+@pytest.mark.parametrize("version", ["3.0.0", "3.4.1", "4.0.0", "5.3.1"])
+def test_years_of_files_are_read_alike(version: str) -> None:
+    run = from_json(old(version), "x.json")
+    assert [cell.metrics for cell in run.cells] == [cell.metrics for cell in from_json(GOOD, "x.json").cells]
+    facts = {"hostname": "worker", "kernel_release": "6.8.0", "python_version": "3.12.1", "cpu_model": "Made-up CPU", "cpu_count": 8}
+    assert run.machine == {name: value for name, value in facts.items() if version >= "3.2" or not name.startswith("cpu")}
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "5.3.1"])
+def test_times_are_utc_wherever_the_reader_lives(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Before version 5 they were so without saying it."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert from_json(old(version), "x.json").started_utc == old(version)["datetime"].removesuffix("+00:00") + "+00:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_two_sessions_are_two_runs_wherever_their_files_lie(tmp_path: Path) -> None:
+    """A copy of a file is no second measurement, and two files of one name are no copies."""
+    for folder in ("old", "new"):
+        (tmp_path / folder).mkdir()
+    one = load(session(tmp_path / "old" / "0001_x.json", seed=1))
+    other = load(session(tmp_path / "new" / "0001_x.json", seed=2, minute=1))
+    copied = load(session(tmp_path / "new" / "0002_x.json", seed=1))
+    assert one.run_id == copied.run_id != other.run_id
+
+
+def test_sessions_are_compared_although_their_rounds_differ_in_number(tmp_path: Path) -> None:
+    """pytest-benchmark makes as many rounds as fit into its time: a faster machine does more of the same."""
+    for hour, (arm, level_s) in enumerate((("base", 0.002), ("cand", 0.0015))):
+        (tmp_path / arm).mkdir()
+        for at in range(5):
+            data = times(10 * at + hour, level_s, rounds=30 + at)
+            saved = document([benchmark("test_sort", data)], f"2026-01-01T1{hour}:0{at}:00+00:00")
+            (tmp_path / arm / f"{at}.json").write_text(json.dumps(saved))
+    refused: list[str] = []
+    base, cand = (read_arm(str(tmp_path / arm), refused) for arm in ("base", "cand"))
+    (comparison,) = compare_arms(base, [cand])
+    assert (comparison.verdict, refused) == ("improved", [])
+
+
+def test_a_file_that_does_not_say_when_is_read_with_a_warning() -> None:
+    for saved in (without(("datetime",)), changed(("datetime",), "yesterday"), changed(("datetime",), "0001-01-01T00:00:00+23:00")):
+        run = from_json(saved, "x.json")
+        assert (run.started_utc, run.run_id) == ("", "x.json")
+        assert run.warnings == ("the file does not say when it was saved: its place among other runs is not known.",)
+
+
+def test_statistics_that_its_rounds_do_not_give_are_said_and_not_believed() -> None:
+    run = from_json(changed((*STATS, "mean"), max(DATA)), "x.json")
+    assert run.cells[0].metrics["step_time_mean_s"] == pytest.approx(statistics.fmean(DATA))
+    assert len(run.cells[0].contradictions) == 1
+    assert "tests/test_speed.py::test_sort: the file says step_time_mean_s = " in run.warnings[0]
+
+
+def test_rounds_that_were_lost_are_said() -> None:
+    run = from_json(changed((*STATS, "rounds"), 41), "x.json")
+    assert run.cells[0].contradictions == ("the file says rounds = 41, and holds 40; those it holds are believed.",)
+
+
+REFUSED = {
+    "no benchmark": (changed(("benchmarks",), []), "holds no benchmark; the session measured none"),
+    "benchmarks that are no list": (changed(("benchmarks",), {}), "benchmarks = {}, where a list belongs"),
+    "a benchmark that is no object": (changed(("benchmarks", 1), 5), "benchmarks[1] is 5 where an object belongs"),
+    "a machine in words": (changed(("machine_info",), "fast"), "machine_info is 'fast' where an object"),
+    "no name": (without(("benchmarks", 0, "fullname")), "benchmarks[0] has no 'fullname'"),
+    "one twice": (changed(("benchmarks", 1), GOOD["benchmarks"][0]), "benchmarks[1] is there twice: tests/test_speed.py::test_sort"),
+    "no statistics": (without(STATS), "benchmarks[0] has no 'stats'"),
+    "no mean": (without((*STATS, "mean")), "benchmarks[0].stats has no 'mean'"),
+    "no quartile": (without((*STATS, "q1")), "stats has no 'q1'"),
+    "a time of zero": (changed((*STATS, "min"), 0), "min = 0, where a number above 0"),
+    "a negative time": (changed((*STATS, "mean"), -1.0), "mean = -1.0"),
+    "a time that is no number": (changed((*STATS, "mean"), float("nan")), "mean = nan, where a finite number"),
+    "a truth for a time": (changed(STATS, {"mean": True}), "mean = True"),
+    "a time in words": (changed((*STATS, "mean"), "2 ms"), "mean = '2 ms'"),
+    "a time beyond any float": (changed((*STATS, "mean"), 10**400), "where a finite number"),
+    "four months a call": (changed((*STATS, "mean"), 1e8), "where a time from 1e-09 to 1e+07 s"),
+    "a minimum above the mean": (changed((*STATS, "min"), 1.0), "contradicts itself"),
+    "a quartile above the median": (changed((*STATS, "q1"), 1.0), "contradicts itself"),
+    "no rounds": (changed((*STATS, "data"), []), "has an empty list of rounds"),
+    "a round of zero": (changed((*STATS, "data", 3), 0.0), "data[3] = 0.0"),
+    "a round that is no number": (changed((*STATS, "data", 3), float("nan")), "data[3] = nan"),
+    "a round in words": (changed((*STATS, "data", 3), "x"), "data[3] = 'x'"),
+    "half a round": (changed((*STATS, "rounds"), 1.5), "rounds = 1.5"),
+    "a clock of nanoseconds": (
+        changed(("benchmarks", 0, "options", "timer"), "perf_counter_ns"),
+        "timed with perf_counter_ns: its statistics are nanoseconds, not seconds; measure with perf_counter.",
+    ),
+    "another unit": (changed((*STATS, "unit"), "ms"), "says unit = 'ms', where pytest-benchmark has seconds"),
+    "another unit in its options": (changed(("benchmarks", 0, "options", "time_unit"), "us"), "says time_unit = 'us'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_damaged_or_foreign_file_is_refused_in_one_line(name: str) -> None:
+    saved, said = REFUSED[name]
+    with pytest.raises(Unreadable) as refusal:
+        from_json(saved, "0001_x.json")
+    assert str(refusal.value).startswith("0001_x.json: ")
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_says_seconds_is_believed() -> None:
+    assert from_json(changed((*STATS, "unit"), "seconds"), "x.json").cells
+
+
+PARTS = st.sampled_from(
+    [("benchmarks",), ("benchmarks", 0), STATS, ("machine_info",), ("machine_info", "cpu"), ("commit_info",), ("datetime",)]
+    + [("benchmarks", 0, name) for name in ("fullname", "group", "options")]
+    + [(*STATS, name) for name in ("mean", "min", "q1", "median", "rounds", "iterations", "data")]
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(place=PARTS, value=ANYTHING)
+def test_whatever_stands_in_a_field_the_file_is_read_or_refused_in_one_line(place: tuple[str | int, ...], value: object) -> None:
+    try:
+        said = len(from_json(changed(place, value), "x.json").cells)
+    except Unreadable as error:
+        said = -str(error).count("\n")
+    assert said >= 0
+
+
+def test_what_pytest_benchmark_itself_saves_is_read(tmp_path: Path) -> None:
+    """A session of the installed version, with rounds and without."""
+    (tmp_path / "test_it.py").write_text("def test_it(benchmark): benchmark(sum, range(100))\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", "test_it.py"]
+    options = ["--benchmark-json=with.json", "--benchmark-save=without", "--benchmark-max-time=0.01", "--benchmark-storage=saved"]
+    subprocess.run([*command, *options], cwd=tmp_path, check=True, capture_output=True)
+    kept, plain = load(tmp_path / "with.json"), load(next(tmp_path.glob("saved/*/0001_without.json")))
+    assert kept.cells[0].workload == plain.cells[0].workload == "test_it.py::test_it"
+    assert (kept.cells[0].steps is None, plain.cells[0].steps is None) == (False, True)
+    assert kept.cells[0].metrics["step_time_mean_s"] == pytest.approx(plain.cells[0].metrics["step_time_mean_s"])
+    assert kept.machine["cpu_count"] == plain.machine["cpu_count"]
+    assert kept.warnings == plain.warnings == ()

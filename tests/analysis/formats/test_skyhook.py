@@ -1,0 +1,129 @@
+"""A manifest's settings are those of its `spec` alone, the same that the run side would apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis.formats import skyhook
+from analysis.terms import Unreadable
+from fixtures.terms import Tweak
+from fixtures.tweaks import manifest
+from fixtures.tweaks.cpus import boot_hugepage_bytes
+from tests.conftest import REFERENCE
+from tests.deeptweak_like import NO_TWEAKS, SCRIPTS, SYSCTLS
+
+HOUSE = Path(__file__).parents[3]
+STUDY = REFERENCE / "deeptweak" / "one_node_one_gpu"
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "skyhook.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def settings_of(path: Path) -> list[tuple[str, str, str]]:
+    return [(one.setting.kind, one.setting.key, one.setting.value) for one in skyhook.read(path).asked]
+
+
+def test_a_list_is_read_by_its_spec_and_not_by_its_annotation(tmp_path: Path) -> None:
+    """The annotation asks for a limit of an older version of the manifest."""
+    assert settings_of(written(tmp_path, SYSCTLS)) == [
+        ("boot", "hugepagesz", "1G"),
+        ("boot", "hugepages", "2"),
+        ("boot", "hugepagesz", "2M"),
+        ("boot", "hugepages", "64"),
+        ("sysctl", "vm.swappiness", "10"),
+        ("sysctl", "net.ipv4.tcp_rmem", "4096 87380 134217728"),
+    ]
+
+
+def test_a_bare_document_with_several_packages_and_flow_maps_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path, SCRIPTS)
+    assert settings_of(path) == [("ulimit", "memlock", "128"), ("service", "containerd.LimitSTACK", "67108864")]
+    assert [(one.package, one.stage) for one in skyhook.read(path).scripts] == [("clocks", "apply"), ("clocks", "apply_check")]
+
+
+@pytest.mark.parametrize("text", [NO_TWEAKS, "", "---\n", "apiVersion: v1\nkind: List\nitems: []"])
+def test_a_manifest_that_asks_for_nothing_is_no_tweak(tmp_path: Path, text: str) -> None:
+    found = skyhook.read(written(tmp_path, text))
+    assert (found.asked, found.scripts, found.warnings) == ((), (), ())
+
+
+def test_what_is_not_known_is_said_and_not_counted(tmp_path: Path) -> None:
+    text = SCRIPTS.replace("shellscript:1.1.0", "kdump").replace("ulimit.conf", "postApplyScript.sh")
+    assert skyhook.read(written(tmp_path, text)).warnings == (
+        "package tuning: postApplyScript.sh is no section known here; it is not counted.",
+        "package clocks: image ghcr.io/nvidia/skyhook-packages/kdump is of no kind known here; what it does is not counted.",
+    )
+
+
+def test_of_a_key_set_twice_the_last_is_in_force(tmp_path: Path) -> None:
+    """And it stands where it was set last, for later settings may depend on earlier ones."""
+    twice = f"vm.dirty_ratio = 5\n{' ' * 12}vm/swappiness=1"
+    path = written(tmp_path, SYSCTLS.replace("net.ipv4.tcp_rmem = 4096 87380 134217728", twice))
+    assert settings_of(path)[-2:] == [("sysctl", "vm.dirty_ratio", "5"), ("sysctl", "vm.swappiness", "1")]
+    assert len(settings_of(path)) == 6
+
+
+@pytest.mark.parametrize("path", sorted((HOUSE / "data/tweaks").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_catalogue_is_read_as_the_run_side_reads_it(path: Path) -> None:
+    """Two readers of one format, on either side of the wall: what one applies is what the other says."""
+    applied, found = manifest.read(path), skyhook.read(path)
+    assert [(t.kind, t.key, t.value, t.package) for t in applied.tweaks] == [(*_fields(one), one.package) for one in found.asked]
+    assert [(script.package, script.stage) for script in applied.scripts] == [script[:2] for script in found.scripts]
+    assert (applied.sha256, found.warnings) == (found.sha256, ())
+
+
+def _fields(asked: skyhook.Asked) -> tuple[str, str, str]:
+    return asked.setting.kind, asked.setting.key, asked.setting.value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1,\n", "no YAML"),
+        ("when: 2025-02-31", "no YAML"),
+        ("[" * 5000, "no YAML"),
+        ("kind: Pod\napiVersion: v1\n", "holds a 'Pod' where a Skyhook belongs"),
+        ("just words", "the file is str where a mapping belongs"),
+        ("kind: List\nitems: {}", "a List without a list of items"),
+        ("kind: Skyhook\nspec: {packages: [tuning]}", "packages is list where a mapping belongs"),
+        ("#" * (1 << 20) + "#", "larger than 1 MiB"),
+    ],
+    ids=["broken", "a day that never was", "brackets", "another kind", "no mapping", "no items", "no packages", "too large"],
+)
+def test_what_is_no_manifest_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(Unreadable, match=r"skyhook\.yaml: ") as refused:
+        skyhook.read(path)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, len(SCRIPTS)), cut=st.integers(0, 200), put=st.binary(max_size=8))
+def test_whatever_happens_to_a_manifest_it_is_read_or_refused(tmp_path: Path, at: int, cut: int, put: bytes) -> None:
+    path = tmp_path / "skyhook.yaml"
+    raw = SCRIPTS.encode()
+    path.write_bytes(raw[:at] + put + raw[at + cut :])
+    try:
+        found = len(skyhook.read(path).scripts)
+    except Unreadable as error:
+        found = -str(error).count("\n")
+    assert 0 <= found <= 2
+
+
+@pytest.mark.needs("reference")
+def test_the_studys_manifests() -> None:
+    """A19: 5, 12 and 5 sysctls; 2·2³⁰ + 5128·2²¹ = 12 901 679 104 bytes, 4 GiB and none reserved at boot. A20: no limits, no services."""
+    found = [settings_of(STUDY / name / "skyhook.yaml") for name in ("exp1", "exp2", "exp3")]
+    assert [sum(kind == "sysctl" for kind, _, _ in one) for one in found] == [5, 12, 5]
+    assert {kind for one in found for kind, _, _ in one} == {"sysctl", "boot"}
+    boot = [[Tweak("boot", key, value, "") for kind, key, value in one if kind == "boot"] for one in found]
+    assert [boot_hugepage_bytes(one) for one in boot] == [12_901_679_104, 4_294_967_296, 0]
+    assert settings_of(STUDY / "base" / "skyhook.yaml") == []

@@ -1,0 +1,93 @@
+"""The gate's workflow commands: what GitHub's runner makes annotations of."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+
+from analysis.gating.annotations import workflow_commands
+from tests.made_gates import gate, gates, ruled
+
+if TYPE_CHECKING:
+    from analysis.gating.terms import Gate
+
+# The runner's grammar (actions/runner, ActionCommand.cs): ::name key=value,key=value::data
+COMMAND = re.compile(r"::(error|warning|notice) title=([^:,\r\n]*)::([^\r\n]*)")
+
+
+def read_back(line: str) -> tuple[str, str, str]:
+    """Level, title and message as the runner reads them: %25, %0A, %0D, and in a title %3A and %2C as well."""
+    found = COMMAND.fullmatch(line)
+    assert found, line
+    level, title, message = found.groups()
+    for code, character in {"%3A": ":", "%2C": ","}.items():
+        title = title.replace(code, character)
+    return level, title.replace("%25", "%"), message.replace("%25", "%")
+
+
+def test_a_regression_is_an_error_with_its_reason() -> None:
+    lines = workflow_commands(gate(ruled("pass"), ruled("regression", reason="slower by more than 3 %.")))
+    assert [read_back(line) for line in lines] == [
+        ("error", "Gate", "Regression: 1 of 2 contrasts slower than allowed."),
+        ("error", "Regression: ddp_train, my-tuning, step_time_p10_s", "slower by more than 3 %."),
+    ]
+
+
+def test_what_is_undecided_is_a_warning() -> None:
+    level, title, message = read_back(workflow_commands(gate(ruled("undecided", reason="2 complete pairs of 8")))[1])
+    assert (level, title) == ("warning", "Undecided: ddp_train, my-tuning, step_time_p10_s")
+    assert message == "2 complete pairs of 8"
+
+
+def test_a_pass_is_one_notice() -> None:
+    assert [read_back(line) for line in workflow_commands(gate(ruled(), ruled()))] == [
+        ("notice", "Gate", "Pass: 2 contrasts compared, none slower than allowed.")
+    ]
+
+
+def test_an_empty_gate_warns() -> None:
+    assert [read_back(line)[0] for line in workflow_commands(gate())] == ["warning"]
+
+
+def test_warnings_are_warnings_whatever_the_ruling() -> None:
+    lines = [read_back(line) for line in workflow_commands(gate(ruled(), warnings=("the run was interrupted.",)))]
+    assert lines[0] == ("warning", "Gate", "the run was interrupted.")
+    assert lines[1][0] == "notice"
+
+
+def test_no_more_than_github_shows() -> None:
+    """Of 12 regressions and the headline ten lines are shown, the last of which counts those it stands for: 13 - 9."""
+    lines = [read_back(line) for line in workflow_commands(gate(*[ruled("regression")] * 12))]
+    assert len(lines) == 10
+    assert lines[0][2].startswith("Regression: 12 of 12")
+    assert lines[-1] == ("error", "Gate", "4 more are in the step summary.")
+
+
+def test_ten_are_shown_in_full() -> None:
+    lines = workflow_commands(gate(*[ruled("regression")] * 9))
+    assert len(lines) == 10
+    assert "more are" not in lines[-1]
+
+
+def test_a_name_cannot_end_its_line_or_its_title() -> None:
+    """A tweak set called after a workflow command stays a name."""
+    lines = workflow_commands(gate(ruled("regression", tweakset="x::,y\n::error title=forged::100%")))
+    assert len(lines) == 2
+    assert read_back(lines[1])[1] == "Regression: ddp_train, x::,y ::error title=forged::100%, step_time_p10_s"
+
+
+def test_an_escape_in_a_reason_stays_what_it_was() -> None:
+    """`%0A` in a file is three characters and no line break."""
+    line = workflow_commands(gate(ruled("regression", reason="50%0Aslower")))[1]
+    assert "::50%250Aslower" in line
+
+
+@given(gates())
+def test_whatever_a_file_holds_the_runner_reads_one_command_a_line(answer: Gate) -> None:
+    lines = workflow_commands(answer)
+    levels = [read_back(line)[0] for line in lines]
+    assert levels == sorted(levels, key=["error", "warning", "notice"].index)
+    assert levels.count("error") > 0 if answer.ruling == "regression" else "error" not in levels
+    assert "\n".join(lines).encode("utf-8")

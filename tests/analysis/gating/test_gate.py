@@ -1,0 +1,286 @@
+"""The gate: a pass is shown and never assumed, a regression is no chance, and what cannot be told stays undecided."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.compare import compare
+from analysis.gating.limits import Limits
+from analysis.gating.rule import blocks_needed, gate
+from analysis.load import from_json
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+
+if TYPE_CHECKING:
+    from analysis.gating.terms import Gate
+
+RUNS = Path(__file__).parents[3] / "data" / "runs"
+REAL = RUNS / "2026-11-21_gate_amd-epyc-2cpu.json"
+SWAPPINESS = {"vm.swappiness": "1"}
+MADE = Made(arms=(STOCK, AGAIN), blocks=10)
+
+
+def with_arm(gain: float, **how: object) -> Made:
+    return replace(MADE, arms=(STOCK, Arm("tuned", gain, SWAPPINESS)), **how)  # type: ignore[arg-type]
+
+
+def answer(made: Made, limit: float = 0.03) -> Gate:
+    return gate(compare(from_json(saved_run(made), "run")), Limits(limit), ("base", "candidate"))
+
+
+def test_a_loss_beyond_the_limit_is_a_regression() -> None:
+    """10 % slower at a run CV of 1 %: far from chance, and more than the 3 % allowed."""
+    (one,) = answer(with_arm(-0.10)).rulings
+    assert one.ruling == "regression"
+    assert one.loss == pytest.approx(0.10, abs=0.02)
+    assert one.reason.endswith("more than 3 % is lost.")
+
+
+def test_a_pass_needs_the_upper_bound_below_the_limit() -> None:
+    found = answer(with_arm(0.0))
+    (one,) = found.rulings
+    assert (found.ruling, one.ruling) == ("pass", "pass")
+    assert one.loss_high is not None
+    assert one.loss_high < 0.03
+
+
+def test_a_real_but_allowed_loss_passes() -> None:
+    """1 % slower, certain, and 3 % is allowed: that is what a limit is for."""
+    (one,) = answer(with_arm(-0.01, run_cv=0.002, step_cv=0.002)).rulings
+    assert one.comparison.verdict == "regressed"
+    assert one.ruling == "pass"
+
+
+def test_too_little_data_is_undecided_and_says_how_many_blocks_would_do() -> None:
+    (one,) = answer(with_arm(0.0, run_cv=0.06, seed=3)).rulings
+    assert one.ruling == "undecided"
+    assert one.blocks_needed is not None
+    assert one.blocks_needed > 10
+    assert "a loss of 3 % cannot be excluded" in one.reason
+
+
+def test_an_improvement_passes() -> None:
+    assert answer(with_arm(0.20)).ruling == "pass"
+
+
+def test_nothing_to_judge_is_undecided() -> None:
+    """The gate never passes by default."""
+    assert answer(replace(MADE, arms=(STOCK,))).ruling == "undecided"
+
+
+def test_what_is_not_comparable_is_undecided_with_its_reason() -> None:
+    (one,) = answer(with_arm(-0.5, blocks=1)).rulings
+    assert (one.ruling, one.reason) == ("undecided", "1 complete pair of 1, at least 3 are needed.")
+
+
+def test_one_regression_decides_over_passes_and_doubts() -> None:
+    made = replace(MADE, arms=(STOCK, Arm("slow", -0.2, SWAPPINESS), Arm("same", 0.0, SWAPPINESS)))
+    assert {one.ruling for one in answer(made).rulings} == {"regression", "pass"}
+    assert answer(made).ruling == "regression"
+
+
+def test_many_equal_candidates_are_no_regression() -> None:
+    """30 tweak sets that do nothing, 40 runs: Holm holds the share of runs with any false alarm at 5 % (99 % band of 40: 0 to 6)."""
+    arms = (STOCK, *(Arm(f"idle-{at}", 0.0, SWAPPINESS) for at in range(30)))
+    made = Made(arms=arms, blocks=6, steps=3, warmup=0, run_cv=0.03)
+    alarms = sum(answer(replace(made, seed=seed), limit=0.001).ruling == "regression" for seed in range(40))
+    assert alarms <= 6
+
+
+def test_a_pass_is_wrong_one_time_in_twenty_at_most() -> None:
+    """A candidate that loses exactly the limit passes in at most 5 % of runs (99 % band of 300 at 5 %: at most 25)."""
+    made = with_arm(-0.03, steps=3, warmup=0, run_cv=0.01)
+    passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(300))
+    assert passes <= 25
+
+
+def test_the_blocks_it_asks_for_let_an_equal_candidate_pass_four_times_in_five() -> None:
+    """S = √2 · 2 %: (t_0.95 + t_0.80) · s / √n reaches ln(1/0.97) at n = 55/…; the count is then tried out on 200 runs."""
+    (one,) = answer(with_arm(0.0, run_cv=0.02, step_cv=0.001)).rulings
+    assert one.comparison.primary
+    needed = blocks_needed(replace(one.comparison.primary, log_sd=2**0.5 * 0.02), 0.03)
+    assert needed is not None
+    made = with_arm(0.0, run_cv=0.02, step_cv=0.001, blocks=needed, steps=2, warmup=0)
+    passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(200))
+    assert 0.72 * 200 <= passes <= 0.88 * 200
+
+
+def test_hopeless_noise_names_no_number_of_blocks() -> None:
+    (one,) = answer(with_arm(0.0)).rulings
+    assert one.comparison.primary
+    assert blocks_needed(replace(one.comparison.primary, log_sd=5.0), 0.001) is None
+
+
+@pytest.mark.parametrize(
+    ("tweakset", "code", "word"), [("tcp-buffers-tiny", 1, "Regression: 1 of 1"), ("stock-again", 0, "Pass: 1 contrast compared")]
+)
+def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
+    tweakset: str, code: int, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From saved runs of a real machine: TCP windows of 16 KiB under `ddp_train`, and the untouched machine again."""
+    assert main(["gate", f"{REAL}:stock", f"{REAL}:{tweakset}", "--max-regression", "5%"]) == code
+    assert word in capsys.readouterr().out
+
+
+def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two runs alone are undecided, since nothing tells the tweak from the day; each relative to its own stock they are comparable."""
+    stored = RUNS / "2026-11-21_aa_amd-epyc-2cpu.json"
+    slow = [f"{stored}:stock-again", f"{REAL}:tcp-buffers-tiny", "--max-regression", "10%", "--workloads", "ddp_train"]
+    assert main(["gate", *slow]) == 3
+    assert "one run an arm" in capsys.readouterr().out
+    assert main(["gate", *slow, "--relative-to", "stock"]) == 1
+    equal = [f"{stored}:stock-again", f"{REAL}:stock-again", *slow[2:]]
+    assert main(["gate", *equal, "--relative-to", "stock"]) == 0
+
+
+def test_a_folder_of_accepted_runs_is_a_baseline_and_only_a_pass_joins_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    accepted = tmp_path / "baselines"
+    accepted.mkdir()
+    for seed in range(1, 6):
+        saved_file(accepted, replace(MADE, seed=seed, run_cv=0.005), f"run-{seed}.json")
+    slow = saved_file(tmp_path, replace(MADE, seed=7, base_s=0.060), "slow.json")
+    equal = saved_file(tmp_path, replace(MADE, seed=8, run_cv=0.005), "equal.json")
+    wanted = ["--max-regression", "5%", "--promote-to", str(accepted)]
+    assert main(["gate", str(accepted), str(slow), *wanted]) == 1
+    assert not (accepted / "slow.json").exists()
+    assert "Not promoted" in capsys.readouterr().out
+    assert main(["gate", str(accepted), str(equal), *wanted]) == 0
+    assert (accepted / "equal.json").read_bytes() == equal.read_bytes()
+
+
+def test_a_real_run_is_promoted_only_when_all_of_it_was_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same pass of `stock-again`: this file also holds a tweak set that was not judged, that one does not."""
+    for source, code, there in ((REAL, 0, False), (RUNS / "2026-11-21_aa_amd-epyc-2cpu.json", 0, True)):
+        target = tmp_path / source.name
+        words = ["--max-regression", "10%", "--workloads", "ddp_train"] if not there else ["--max-regression", "50%"]
+        assert main(["gate", f"{source}:stock", f"{source}:stock-again", *words, "--promote-to", str(target)]) == code
+        assert target.exists() is there, capsys.readouterr().out
+    assert [path.suffix for path in tmp_path.iterdir()].count(".gz") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{run}:stock", "{run}:tuned"], "Give --max-regression 3%"),
+        (["{run}:stock", "{run}:tuned", "--max-regression", "3"], "is no percentage"),
+        (["{run}:stock", "{run}:other", "--max-regression", "3%"], "no tweak set 'other'"),
+        (["{tmp}/*.none", "{run}", "--max-regression", "3%"], "matches no file"),
+        (["{run}", "{broken}", "--max-regression", "3%"], "not JSON"),
+        (["{run}:stock", "{run}:tuned", "--max-regression", "3%", "--metric", "luck"], "no metric 'luck'"),
+        (["{run}:stock", "{run}:tuned", "--max-regression", "3%", "--junit", "{tmp}"], "cannot be written"),
+    ],
+)
+def test_bad_usage_is_exit_code_2_and_never_a_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    run = saved_file(tmp_path, with_arm(0.0))
+    (tmp_path / "broken.json").write_text('{"benchmarks": [')
+    known = {"{run}": str(run), "{tmp}": str(tmp_path), "{broken}": str(tmp_path / "broken.json")}
+    filled = [
+        argument.replace(mark, path) for argument in arguments for mark, path in known.items() if mark in argument or "{" not in argument
+    ]
+    filled = list(dict.fromkeys(filled))
+    assert main(["gate", *filled]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_with_a_damaged_file_is_refused_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Comparing reads the rest; a gate that skipped a file would have passed it by default."""
+    for seed in (1, 2, 3):
+        saved_file(tmp_path, replace(MADE, seed=seed), f"run-{seed}.json")
+    (tmp_path / "run-2.json").write_text("{}")
+    assert main(["gate", str(tmp_path), f"{tmp_path}/run-3.json", "--max-regression", "3%"]) == 2
+    assert "run-2.json: not a saved run" in capsys.readouterr().err
+
+
+def test_limits_by_workload_and_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A loss of 10 %: allowed to one workload, too much for the other, and judged in both metrics where a limit names them."""
+    path = saved_file(tmp_path, with_arm(-0.10, workloads=("cnn_train", "ddp_train")))
+    limits = tmp_path / "gate.yaml"
+    limits.write_text("max_regression: 3%\nworkloads:\n  ddp_train: 30%\n  cnn_train: {step_time_median_s: 40%}\n")
+    assert main(["gate", f"{path}:stock", f"{path}:tuned", "--limits", str(limits), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    found = {(one["comparison"]["workload"], one["metric"]["name"]): one["ruling"] for one in said["rulings"]}
+    assert found == {
+        ("cnn_train", "throughput_samples_per_s"): "regression",
+        ("cnn_train", "step_time_median_s"): "pass",
+        ("ddp_train", "throughput_samples_per_s"): "pass",
+    }
+    assert said["exit_code"] == 1
+
+
+def test_the_step_summary_the_annotations_and_the_files_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved_file(tmp_path, with_arm(-0.10))
+    summary = tmp_path / "summary.md"
+    summary.write_text("earlier step\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    files = {name: tmp_path / f"{name}.out" for name in ("junit", "comment")}
+    options = [word for name, file in files.items() for word in (f"--{name}", str(file))]
+    assert main(["gate", f"{path}:stock", f"{path}:tuned", "--max-regression", "3%", *options]) == 1
+    assert "::error" in capsys.readouterr().out
+    assert summary.read_text().startswith("earlier step\n<!-- deeptweak-gate -->")
+    assert files["comment"].read_text().startswith("<!-- deeptweak-gate -->")
+    assert "<failure" in files["junit"].read_text()
+
+
+def test_a_workload_that_is_gone_from_the_candidate_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It cannot be slower any more, and must not pass for that; what is new is not judged, and said."""
+    base = tmp_path / "base"
+    base.mkdir()
+    for seed in range(1, 5):
+        saved_file(base, replace(MADE, seed=seed, workloads=("cnn_train", "ddp_train")), f"{seed}.json")
+    made = replace(MADE, arms=(STOCK, AGAIN, Arm("tuned", 0.0, SWAPPINESS)), seed=9)
+    assert main(["gate", str(base), str(saved_file(tmp_path, made, "less.json")), "--max-regression", "20%"]) == 3
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the baseline has it and the candidate has not" in out
+    assert "not judged, because the baseline has no like of it: tuned under cnn_train." in out
+
+
+def test_one_file_without_tweak_sets_is_judged_against_its_stock_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved_file(tmp_path, with_arm(0.0))
+    assert main(["gate", str(path), str(path), "--max-regression", "5%"]) == 0
+    assert f"{path} against {path}:stock" in " ".join(capsys.readouterr().out.split())
+
+
+def test_cpu_time_is_a_cost_though_its_name_has_a_per_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """TCP through windows of 16 KiB takes 2.5 times the CPU of stock: no gain, whatever `_per_step` looks like."""
+    wanted = ["--max-regression", "5%", "--metric", "cpu_s_per_step"]
+    assert main(["gate", f"{REAL}:stock", f"{REAL}:tcp-buffers-tiny", *wanted]) == 1
+    assert "slower by cpu_s_per_step" in " ".join(capsys.readouterr().out.split())
+
+
+def test_survivors_of_failed_cells_do_not_pass() -> None:
+    made = replace(with_arm(0.0), arms=(STOCK, Arm("tuned", 0.0, SWAPPINESS, broken=dict.fromkeys((1, 2), ("failed", "out of memory")))))
+    (one,) = answer(made).rulings
+    assert (one.ruling, one.reason) == ("undecided", "2 cells failed: those that got through are no fair sample of how the arms run.")
+
+
+def test_a_glob_that_took_more_than_one_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Last week's runs in the same folder would dilute today's loss."""
+    for seed in (1, 2):
+        saved_file(tmp_path, with_arm(0.0, seed=seed), f"{seed}_ci.json")
+    assert main(["gate", f"{tmp_path}/*_ci.json:stock", f"{tmp_path}/*_ci.json:tuned", "--max-regression", "5%"]) == 2
+    assert "2 runs hold both arms" in capsys.readouterr().err
+
+
+def test_a_workload_with_a_limit_that_was_not_judged_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = with_arm(0.0, workloads=("cnn_train", "ddp_train"))
+    saved = saved_run(made)
+    for part in (saved["deeptweak"]["cells"], [one["extra_info"] for one in saved["benchmarks"]]):
+        for cell in part:
+            if cell["workload"] == "ddp_train" and cell["tweakset"] == "tuned":
+                cell["tweakset"], cell["id"] = "other", cell["id"].replace("tuned", "other")
+    saved["deeptweak"]["tweaksets"]["other"] = saved["deeptweak"]["tweaksets"]["tuned"]
+    path, limits = tmp_path / "run.json", tmp_path / "gate.yaml"
+    path.write_text(json.dumps(saved))
+    limits.write_text("max_regression: 10%\nworkloads: {ddp_train: 5%}\n")
+    assert main(["gate", f"{path}:stock", f"{path}:tuned", "--limits", str(limits)]) == 3
+    assert "the limits name this workload, and the candidate was not run under it" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,92 @@
+"""The gate's JUnit file, read back with an XML parser as a CI system would."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from hypothesis import given
+
+from analysis.gating.junit import junit
+from analysis.plain import one_line
+from tests.made_gates import gate, gates, ruled
+
+if TYPE_CHECKING:
+    from analysis.gating.terms import Gate
+
+
+def suite_of(answer: Gate) -> ET.Element:
+    root = ET.fromstring(junit(answer).encode("utf-8"))  # noqa: S314  # our own text
+    assert root.tag == "testsuites"
+    suite = root.find("testsuite")
+    assert suite is not None
+    return suite
+
+
+def found(case: ET.Element) -> str:
+    """How a CI system would count a test case."""
+    return next((tag for tag in ("failure", "error", "skipped") if case.find(tag) is not None), "passed")
+
+
+def test_a_regression_fails_an_undecided_ruling_errs_a_pass_passes() -> None:
+    suite = suite_of(gate(ruled("regression"), ruled("undecided"), ruled("pass")))
+    assert [found(case) for case in suite.iter("testcase")] == ["failure", "error", "passed"]
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "0",
+    }
+
+
+def test_a_case_is_named_by_what_was_compared() -> None:
+    (case,) = suite_of(gate(ruled("pass", "ddp_train", "tcp-cubic"))).iter("testcase")
+    assert (case.get("classname"), case.get("name")) == ("kernel_tweaks.ddp_train", "tcp-cubic: step_time_p10_s")
+
+
+def test_a_failure_gives_its_reason() -> None:
+    (case,) = suite_of(gate(ruled("regression", reason="slower by more than 3 %."))).iter("testcase")
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.get("message") == failure.text == "slower by more than 3 %."
+
+
+def test_numbers_are_properties_in_full_and_what_is_unknown_is_absent() -> None:
+    suite = suite_of(gate(ruled("regression"), ruled("undecided")))
+    regression, undecided = (
+        {one.get("name"): one.get("value") for one in case.iterfind("properties/property")} for case in suite.iter("testcase")
+    )
+    assert regression == {
+        "loss": "0.081",
+        "loss_high": "0.102",
+        "limit": "0.03",
+        "units": "7/8",
+        "verdict": "regressed",
+        "ruling": "regression",
+    }
+    assert "loss" not in undecided
+    assert undecided["blocks_needed"] == "20"
+
+
+def test_a_gate_that_compared_nothing_is_no_green_file() -> None:
+    """A file without a single test case would count as passed."""
+    suite = suite_of(gate())
+    assert [(case.get("name"), found(case)) for case in suite.iter("testcase")] == [("gate", "error")]
+    assert suite.get("errors") == "1"
+
+
+def test_warnings_are_kept() -> None:
+    suite = suite_of(gate(ruled(), warnings=("the run was interrupted.", "another")))
+    assert suite.findtext("system-err") == "the run was interrupted.\nanother"
+
+
+@given(gates())
+def test_any_text_makes_valid_xml_with_a_case_a_ruling(answer: Gate) -> None:
+    suite = suite_of(answer)
+    cases = [case for case in suite.iter("testcase") if case.get("classname") != "gate" or answer.rulings]
+    assert [case.get("name") for case in cases] == [one_line(f"{one.comparison.tweakset}: {one.metric.name}") for one in answer.rulings]
+    counted = Counter(found(case) for case in suite.iter("testcase"))
+    assert (suite.get("failures"), suite.get("errors")) == (str(counted["failure"]), str(counted["error"]))
+    assert (counted["failure"] + counted["error"] == 0) == (answer.ruling == "pass")
+    assert "skipped" not in counted

@@ -1,0 +1,159 @@
+"""From runs to series: one value a run, in time order, never across machines, and nothing dropped without a word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.history.gather import gather
+from analysis.load import from_json
+from analysis.terms import Refused
+from tests.made_history import CPU, night
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from analysis.history.gather import Gathered
+    from analysis.terms import Run
+
+FASTER = Arm("faster", gain=0.25, requested={"vm.swappiness": "1"})
+THREE_ARMS = Made(arms=(STOCK, AGAIN, FASTER), blocks=3, steps=4)
+THROUGHPUT = "throughput_samples_per_s"
+
+
+def nightly(at: int, cpu: Mapping[str, object] = CPU, **times_s: float) -> Run:
+    return from_json(night(at, times_s, cpu), f"{at}.json")
+
+
+def ours(day: int, made: Made = THREE_ARMS) -> Run:
+    return replace(from_json(saved_run(made), f"{day}.json"), run_id=f"run-{day}", started_utc=f"2026-01-{day:02}T00:00:00+00:00")
+
+
+def values(gathered: Gathered, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
+    """The values of the one series with this tweak set and metric."""
+    ((*points,),) = [one.points for one in gathered.series if (one.tweakset, one.metric.name) == (tweakset, metric)]
+    return [point.value for point in points]
+
+
+def cells(run: Run, tweakset: str) -> list[float]:
+    return [cell.metrics[THROUGHPUT] for cell in sorted(run.cells, key=lambda one: one.block) if cell.tweakset == tweakset and cell.metrics]
+
+
+def geometric_mean(numbers: Iterable[float]) -> float:
+    logs = [math.log(number) for number in numbers]
+    return math.exp(sum(logs) / len(logs))
+
+
+def test_a_run_is_one_value_the_geometric_mean_over_its_blocks() -> None:
+    run = ours(1)
+    assert values(gather([run]), "stock") == [pytest.approx(geometric_mean(cells(run, "stock")))]
+
+
+def test_both_summaries_are_followed_under_every_tweak_set() -> None:
+    found = [(one.tweakset, one.metric.name, one.metric.better) for one in gather([ours(1)]).series]
+    metrics = (("step_time_p10_s", "lower"), (THROUGHPUT, "higher"))
+    assert found == [(tweakset, *metric) for tweakset in ("faster", "stock", "stock-again") for metric in metrics]
+
+
+def test_the_median_stands_in_where_rounds_were_not_kept() -> None:
+    assert [one.metric.name for one in gather([nightly(1, sort=0.1)]).series] == ["step_time_median_s", THROUGHPUT]
+
+
+def test_points_are_in_order_of_time_whatever_the_order_of_files() -> None:
+    gathered = gather([nightly(at, sort=1 / at) for at in (3, 1, 2)])
+    assert values(gathered, "as-run") == [pytest.approx(at) for at in (1, 2, 3)]
+    assert (gathered.runs, gathered.first_utc, gathered.last_utc) == (3, "2026-01-02T02:00:00+00:00", "2026-01-04T02:00:00+00:00")
+
+
+def test_times_of_other_zones_are_put_in_order_too() -> None:
+    """01:00 in UTC+2 is 23:00 UTC of the day before, and earlier than midnight UTC."""
+    runs = [ours(2), replace(ours(3), started_utc="2026-01-02T01:00:00+02:00")]
+    marks = [point.mark for point in gather(runs).series[0].points]
+    assert [(mark.run_id, mark.started_utc) for mark in marks] == [
+        ("run-3", "2026-01-01T23:00:00+00:00"),
+        ("run-2", "2026-01-02T00:00:00+00:00"),
+    ]
+
+
+def test_relative_to_stock_what_the_machine_did_to_a_block_cancels() -> None:
+    """Each cell is divided by stock's of its own block; a machine half as fast on the second day changes nothing."""
+    run, slow = ours(1), ours(2, replace(THREE_ARMS, base_s=2 * THREE_ARMS.base_s))
+    gathered = gather([run, slow], relative_to="stock")
+    ratios = [a / b for a, b in zip(cells(run, "faster"), cells(run, "stock"), strict=True)]
+    assert values(gathered, "faster") == [pytest.approx(geometric_mean(ratios))] * 2
+    assert {one.tweakset for one in gathered.series} == {"faster", "stock-again"}
+    assert {one.relative_to for one in gathered.series} == {"stock"}
+
+
+def test_a_cell_without_its_stock_is_left_out_and_said_to_be() -> None:
+    broken = replace(THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER))
+    gathered = gather([ours(1, broken)], relative_to="stock")
+    run = ours(1, broken)
+    pairs = list(zip(cells(run, "faster")[::2], cells(run, "stock"), strict=True))
+    assert values(gathered, "faster") == [pytest.approx(geometric_mean(a / b for a, b in pairs))]
+    (note,) = gathered.notes
+    assert note.startswith("left out, cells without stock in their block: 2 (the first: 1.json: cnn_train-")
+
+
+def test_other_hardware_is_another_series() -> None:
+    other = {"brand_raw": "Other CPU", "count": 8}
+    gathered = gather([nightly(1, sort=0.1), nightly(2, other, sort=0.2), nightly(3, sort=0.1)], THROUGHPUT)
+    assert [(one.machine, len(one.points)) for one in gathered.series] == [("Made-up CPU, 8 CPUs", 2), ("Other CPU, 8 CPUs", 1)]
+    assert gathered.notes == ("2 machines, whose runs are separate series: Made-up CPU, 8 CPUs; Other CPU, 8 CPUs.",)
+
+
+def test_other_parameters_are_another_series() -> None:
+    small, large = ours(1), ours(2)
+    workload = replace(large.workloads["cnn_train"], params={"batch": 16})
+    gathered = gather([small, replace(large, workloads={"cnn_train": workload})], THROUGHPUT)
+    stock = [(one.variant, one.name, len(one.points)) for one in gathered.series if one.tweakset == "stock"]
+    assert stock == [("batch=16", "cnn_train (batch=16), stock", 1), ("batch=8", "cnn_train (batch=8), stock", 1)]
+    assert gathered.notes == ("run with other parameters at times, each a separate series: cnn_train.",)
+
+
+def test_cells_whose_tweak_was_not_in_force_are_left_out() -> None:
+    idle = Arm("idle", requested={"vm.swappiness": "1"}, observed={"vm.swappiness": "60"})
+    gathered = gather([ours(1, Made(arms=(STOCK, idle), blocks=2, steps=4))])
+    assert {one.tweakset for one in gathered.series} == {"stock"}
+    (note,) = gathered.notes
+    assert note == (
+        "left out, cells whose tweak set was not in force: 2 (the first: 1.json: idle was not in force: "
+        "vm.swappiness was to be 1 and the kernel answered 60 (block 1))."
+    )
+
+
+def test_cells_that_contradict_their_steps_are_left_out() -> None:
+    saved = saved_run(Made(arms=(STOCK,), blocks=2, steps=4))
+    saved["benchmarks"][0]["extra_info"]["metrics"][THROUGHPUT] *= 2
+    gathered = gather([from_json(saved, "x.json")])
+    assert values(gathered, "stock") == [pytest.approx(8 * 4 / sum(saved["benchmarks"][1]["extra_info"]["steps"]["wall_s"][2:]))]
+    assert len(gathered.notes) == 1
+    assert gathered.notes[0].startswith("left out, cells that contradict their own steps: 1 (the first: x.json: cnn_train-stock-b")
+
+
+def test_a_copy_of_a_run_counts_once() -> None:
+    run = nightly(1, sort=0.1)
+    gathered = gather([run, replace(run, origin="copy.json")])
+    assert gathered.runs == 1
+    assert gathered.notes == ("left out, copies of runs that are there already: 1 (the first: copy.json is 1.json).",)
+
+
+def test_a_run_without_a_time_has_no_place() -> None:
+    gathered = gather([replace(nightly(1, sort=0.1), started_utc="")])
+    assert (gathered.runs, gathered.series) == (0, ())
+    assert gathered.notes == ("left out, runs without a time, whose place among the others is not known: 1 (the first: 1.json).",)
+
+
+def test_a_metric_or_tweak_set_that_nobody_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(Refused, match=r"no run has a metric 'speed'; they have cpu_s_per_step, .*throughput_samples_per_s"):
+        gather([ours(1)], metric="speed")
+    with pytest.raises(Refused, match=r"no run has a tweak set 'base' to be relative to; they have faster, stock, stock-again\."):
+        gather([ours(1)], relative_to="base")
+
+
+def test_one_metric_can_be_asked_for() -> None:
+    assert {one.metric.name for one in gather([ours(1)], metric="cpu_s_per_step").series} == {"cpu_s_per_step"}

@@ -1,0 +1,59 @@
+"""One made-up run and all its pictures: drawing is slow, so that it is done once for all tests of this folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.load import from_json, load
+from analysis.plots import fitting, pictures
+from analysis.plots.scene import Scene, scene_of
+from tests.made_telemetry import sampled_file
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from analysis.effects.terms import Effects
+
+TCP = Arm("tcp-cubic", gain=0.10, requested={"net.ipv4.tcp_congestion_control": "cubic"})
+BUNDLE = Arm("bundle", gain=-0.08, requested={"vm.swappiness": "1", "vm.dirty_ratio": "8"}, broken={2: ("failed", "out of memory")})
+SCRIPT = Arm("script", scripts=1, side_effects={"/sys/kernel/mm/thp/enabled": ["madvise", "always"], "/sys/gone": ["1"]})
+WRONG = Arm("not-in-force", requested={"vm.swappiness": "7"}, observed={"vm.swappiness": "60"})
+MADE = Made(
+    arms=(STOCK, AGAIN, TCP, BUNDLE, SCRIPT, WRONG),
+    workloads=("cnn_train", "lora_finetune"),
+    primaries={"lora_finetune": ("step_time_p10_s", "lower")},
+    blocks=5,
+    steps=10,
+    warmup=2,
+    seed=3,
+)
+NAME = "a-very-long-name-of-a-tweak-set-that-nobody-would-choose-but-somebody-will"
+
+
+def scene_with(*effects: Effects) -> Scene:
+    """A run with effects that are made up: pictures of designs are drawn from these alone."""
+    run = from_json(saved_run(Made(arms=(STOCK, AGAIN))), "made.json")
+    return Scene((run,), effects={run.origin: effects})
+
+
+@pytest.fixture(scope="package")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """Two workloads, six tweak sets, five blocks, two GPUs at 60 W each; one cell failed, one set was not in force."""
+    return scene_of([load(sampled_file(tmp_path_factory.mktemp("made"), MADE, gpus=2, power_w=60.0))])
+
+
+@pytest.fixture(scope="package")
+def drawings(scene: Scene) -> dict[str, Figure]:
+    """Every picture of that run; those of designs over keys have their own tests."""
+    return {name: module.draw(scene) for name, module in fitting(pictures(), scene.runs).items()}
+
+
+@pytest.fixture(scope="package")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """24 tweak sets whose names nobody could print, of which some would be alike when cut; a workload with such a name; a $ in a value."""
+    arms = [Arm(f"{NAME}-{at}", gain=at / 100, requested={f"vm.{NAME}.{at % 5}": "$1 134217728 4096"}) for at in range(22)]
+    made = Made(arms=(STOCK, AGAIN, *arms), workloads=(NAME * 2,), blocks=3, steps=4, warmup=1, seed=4)
+    return scene_of([load(sampled_file(tmp_path_factory.mktemp("crowded"), made))])

@@ -1,0 +1,60 @@
+"""Reading a picture as its reader does: what stands where, and what lies over what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+from analysis.plots.style import house_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import Bbox
+
+
+def said(figure: Figure) -> str:
+    """All text of a picture, line by line."""
+    return "\n".join(text for one in figure.findobj(Text) if (text := one.get_text().strip()))
+
+
+def lines_of(axes: Axes, marker: str) -> list[Line2D]:
+    """The lines that are drawn with a marker."""
+    return [line for line in axes.lines if line.get_marker() == marker]
+
+
+def points(line: Line2D) -> list[tuple[float, float]]:
+    """Where a line's points are."""
+    return [(float(x), float(y)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]  # numbers here
+
+
+def faults(figure: Figure) -> list[str]:
+    """Texts that are cut by the edge of a picture, and pairs of texts that lie over one another."""
+    found = _boxes(figure)
+    width, height = figure.bbox.width, figure.bbox.height
+    cut = [f"{text!r} is cut" for text, box in found if min(box.x0, box.y0) < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5]
+    return cut + [
+        f"{one!r} over {other!r}"
+        for at, (one, box) in enumerate(found)
+        for other, its in found[at + 1 :]
+        if min(box.x1, its.x1) - max(box.x0, its.x0) > 1 and min(box.y1, its.y1) - max(box.y0, its.y0) > 1
+    ]
+
+
+def _boxes(figure: Figure) -> list[tuple[str, Bbox]]:
+    """Every text that is seen and its place, in pixels at 100 dpi: labels of ticks beyond an axis are not drawn."""
+    with house_style():
+        renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+        hidden = set()
+        for axes in figure.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.get_tightbbox(renderer)  # places the ticks
+                low, high = sorted(axis.get_view_interval())
+                slack = 1e-9 * (high - low)
+                hidden |= {id(tick.label1) for tick in axis.get_major_ticks() if not low - slack <= tick.get_loc() <= high + slack}
+        texts = [one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_visible() and id(one) not in hidden]
+        boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in texts if one.get_text().strip()]
+    return [(text, box) for text, box in boxes if box.width > 1]

@@ -1,0 +1,192 @@
+"""Pictures of an ablation as a new user reads them: nothing looks found that no verdict calls, and an odd cell has a name."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
+
+from analysis.load import from_json
+from analysis.plots import fitting, key_effects, key_impact, parameters, pictures, run_order
+from analysis.plots.odd import odd_cells
+from analysis.plots.points import spoken
+from analysis.plots.scene import scene_of
+from tests import made_designs as designs
+from tests.analysis.plots.reading import faults, points, said
+from tests.synthetic import Made
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+
+    from analysis.plots.scene import Scene
+    from analysis.terms import Cell
+
+GUILTY, INNOCENT = "vm.swappiness", "vm.dirty_background_ratio"
+ONE_BAD = {("stock", 1): -0.3}
+AGAIN_DIFFERS = {("stock-again", block): 0.08 for block in (1, 2, 3, 4)}
+
+
+def scene(gain: float = 0.0, odd: Mapping[tuple[str, int], float] | None = None, **made: object) -> Scene:
+    """An ablation of three keys in four blocks, the first of which may be guilty."""
+    keys = designs.Keys({GUILTY: gain, INNOCENT: 0.0, "net.core.rmem_max": 0.0}, odd=odd or {})
+    how = replace(Made(blocks=4, run_cv=0.004, step_cv=0.005, seed=2), **made)  # type: ignore[arg-type]  # fields of `Made`
+    return scene_of([from_json(designs.designed("ablation", keys, designs.ablation(3), how), "run.json")])
+
+
+def cells(axes: Axes) -> dict[tuple[int, int], Rectangle]:
+    """Cells of a table of colours by row and column; frames that lie over them left out."""
+    found: dict[tuple[int, int], Rectangle] = {}
+    for one in axes.patches:
+        if isinstance(one, Rectangle):
+            found.setdefault((round(one.get_y() - 0.05), round(one.get_x() - 0.03)), one)
+    return found
+
+
+def depth(cell: Rectangle) -> float:
+    """How far a colour is from grey, 0 to 1."""
+    color = to_rgb(cell.get_facecolor())
+    return max(color) - min(color)
+
+
+@pytest.mark.parametrize("odd", [ONE_BAD, AGAIN_DIFFERS], ids=["one bad stock cell", "the copy of stock differs"])
+@pytest.mark.parametrize("gain", [0.0, -0.1])
+def test_every_picture_is_drawn_whole(odd: Mapping[tuple[str, int], float], gain: float) -> None:
+    made = scene(gain, odd)
+    for name, picture in fitting(pictures(), made.runs).items():
+        if name not in {"energy", "telemetry"}:
+            assert (name, faults(picture.draw(made))) == (name, [])
+
+
+# Which key does what to which workload
+
+
+def test_what_is_not_called_has_hardly_a_colour_however_large_it_is() -> None:
+    """One bad cell of stock makes every key alone look 9 % faster; no verdict calls any, and so does no colour."""
+    made = scene(0.0, ONE_BAD)
+    figure = key_impact.draw(made)
+    gains = [float(one.get_text().replace("\N{MINUS SIGN}", "-")) for one in figure.axes[0].texts]
+    assert max(gains) > 8
+    assert max(map(depth, cells(figure.axes[0]).values())) < 0.15
+    assert "No effect is called" in said(figure)
+
+
+def test_what_is_called_stands_in_full_colour_and_a_frame() -> None:
+    figure = key_impact.draw(scene(-0.1))
+    found = cells(figure.axes[0])
+    assert {at for at, one in found.items() if depth(one) > 0.5} == {(0, 0), (0, 1), (3, 0)}, "the key both ways, and the profile"
+    assert "No effect is called" not in said(figure)
+
+
+@pytest.mark.parametrize("gain", [0.0, -0.1])
+def test_the_copy_of_stock_is_always_shown_beside_what_is_set_against_stock(gain: float) -> None:
+    made = scene(gain)
+    check = next(one for one in made.comparisons if one.untouched)
+    assert check.primary is not None
+    for picture in (key_impact, key_effects):
+        assert "stock-again" in said(picture.draw(made))
+    axes = key_impact.draw(made).axes[0]
+    below = {(math.floor(one.get_position()[1]), math.floor(one.get_position()[0])): one.get_text() for one in axes.texts}
+    assert below[4, 1] == f"{100 * check.primary.gain:+.1f}".replace("-", "\N{MINUS SIGN}")
+    marks = [line for line in key_effects.draw(made).axes[0].lines if str(line.get_marker()) in "^vsoDx" and len(points(line)) == 1]
+    assert points(marks[-1])[0][0] == pytest.approx(100 * check.primary.gain)
+
+
+def test_where_the_copy_of_stock_differs_nothing_has_full_colour_and_the_copy_is_framed() -> None:
+    made = scene(-0.1, AGAIN_DIFFERS)
+    assert made.effects["run.json"][0].again_fails
+    figure = key_impact.draw(made)
+    assert max(map(depth, cells(figure.axes[0]).values())) < 0.2
+    framed = [one for one in figure.axes[0].patches if isinstance(one, Rectangle) and one.get_linestyle() not in {"-", "solid"}]
+    assert [(round(one.get_y() - 0.05), round(one.get_x() - 0.03)) for one in framed] == [(4, 1)]
+    for picture in (key_impact, key_effects):
+        text = said(picture.draw(made)).replace("\n", " ")
+        assert "stock-again changes nothing and differs from stock all the same (+" in text
+        assert "no effect is called there" in text
+
+
+# Parameters, and the others that show whole sets
+
+
+def test_an_ablation_is_not_called_a_bundle_and_an_effect_is_no_keys_where_none_is_shown() -> None:
+    for made, called in ((scene(), False), (scene(-0.1), True), (scene(-0.1, AGAIN_DIFFERS), False)):
+        text = said(parameters.draw(made)).replace("\n", " ")
+        assert ("this key's" in text) == called
+        assert ("No set was shown to differ" in text or "A copy of stock differs as well (A/A): no set is called" in text) != called
+        assert ("no set is called" in text) == made.effects["run.json"][0].again_fails
+        assert max(map(depth, cells(parameters.draw(made).axes[0]).values())) > 0.5 or not called
+    for name in ("parameters", "impact", "forest"):
+        text = said(pictures()[name].draw(scene())).replace("\n", " ")
+        assert "“Effect of each key”" in text
+        assert "bundle" not in text
+        assert "cannot be told apart" not in text
+
+
+def test_bars_and_steps_say_where_to_look_for_chance() -> None:
+    assert "Bars do not show what is chance: see the verdicts." in said(pictures()["averages"].draw(scene())).replace("\n", " ")
+    assert "they cannot say how sure a difference is." in said(pictures()["distribution"].draw(scene())).replace("\n", " ")
+
+
+def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
+    made = scene()
+    names = [*made.runs[0].tweaksets]
+    called = spoken(made.runs, names)
+    assert called["profile.only-0"] == f"{GUILTY} alone"
+    assert called["profile.no-1"] == f"all but {INNOCENT}"
+    assert (called["stock"], called["profile"]) == ("stock", "profile")
+    assert len(set(called.values())) == len(names)
+    for name in ("parameters", "impact", "run_order", "forest", "averages", "distribution", "steps"):
+        text = said(pictures()[name].draw(made)).replace("\n", "")
+        assert f"{GUILTY} alone" in text
+        assert "only-0" not in text
+
+
+# Every cell in the order it ran
+
+
+def test_a_cell_that_went_wrong_is_ringed_and_named() -> None:
+    made = scene(0.0, ONE_BAD)
+    bad = next(cell for cell in made.runs[0].cells if (cell.tweakset, cell.block) == ("stock", 1))
+    figure = run_order.draw(made)
+    rings = [points(line)[0] for line in figure.axes[0].lines if line.get_markersize() == 10]
+    assert len(rings) == 1
+    assert rings[0] == pytest.approx((bad.order, bad.metrics["throughput_samples_per_s"]))
+    assert "stock in block 1 (\N{MINUS SIGN}" in said(figure).replace("\n", " ")
+    assert "far from" not in said(run_order.draw(scene()))
+
+
+def test_a_guilty_key_and_a_slow_block_are_no_odd_cells() -> None:
+    slow = {(name, 2): -0.2 for name in ("stock", "stock-again", *designs.ablation(3))}
+    made = scene(-0.3, slow)
+    assert odd_cells(made.runs[0].cells, "throughput_samples_per_s") == []
+
+
+def test_of_two_sets_nobody_knows_which_is_odd() -> None:
+    made = scene(0.0, ONE_BAD)
+    two = [cell for cell in made.runs[0].cells if cell.tweakset in {"stock", "stock-again"}]
+    assert odd_cells(two, "throughput_samples_per_s") == []
+
+
+@pytest.mark.parametrize(("sets", "blocks"), [(3, 3), (4, 4), (11, 4), (9, 8)])
+def test_a_quiet_run_has_hardly_ever_an_odd_cell_and_one_that_is_far_off_is_found(sets: int, blocks: int) -> None:
+    """At most 1 run in 40 of pure noise is marked; one cell off by 20 standard deviations is found in 3 of 4 at least."""
+    template: Cell = scene().runs[0].cells[0]
+    rng = random.Random(sets * blocks)  # noqa: S311  # noise, no secret
+
+    def table(off: float) -> list[Cell]:
+        return [
+            replace(template, id=f"{at}-{block}", tweakset=str(at), block=block, metrics={"m": math.exp(value)})
+            for at in range(sets)
+            for block in range(blocks)
+            for value in [rng.gauss(0, 0.01) + (off if at == block == 0 else 0)]
+        ]
+
+    runs = 120
+    assert sum(bool(odd_cells(table(0.0), "m")) for _ in range(runs)) <= runs / 40
+    assert sum([one.cell.id for one in odd_cells(table(0.2), "m")][:1] == ["0-0"] for _ in range(runs)) >= 0.75 * runs

@@ -1,0 +1,176 @@
+"""Pictures of designs that are no grid of points: bisection, and settings switched inside a process."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from matplotlib.patches import Rectangle
+
+from analysis.load import from_json
+from analysis.plots import bisection, fitting, pictures, switching
+from analysis.plots.scene import NothingToDraw, Scene, panels_of, scene_of
+from analysis.terms import Design, Factor
+from tests.analysis.plots.reading import faults, lines_of, points, said
+from tests.made_switched import Switched, switched_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KEYS = ("net.ipv4.tcp_congestion_control", "vm.swappiness", "script:set-transparent-hugepages", "vm.dirty_ratio")
+GUILTY = KEYS[0]
+
+
+def bisected(cells: Sequence[tuple[set[str], float | None]], beliefs: Sequence[float], text: str = "It is the first key.") -> Scene:
+    """A run of `--design=bisect`: cells by fours in blocks, the last block confirms; the belief in the first key after each cell."""
+    conclusion: dict[str, Any] = {
+        "text": text,
+        "done": True,
+        "cells": [
+            {
+                "order": at + 1,
+                "name": f"tuned.t{at + 1:02}",
+                "block": at // 4 + 1,
+                "keys": sorted(keys),
+                "stage": "confirmation" if at // 4 == (len(cells) - 1) // 4 else "search",
+                "cost": cost,
+            }
+            for at, (keys, cost) in enumerate(cells)
+        ],
+        "belief": [
+            {"cell": at + 1, "none": (1 - belief) / 2, "keys": {key: belief if key == GUILTY else (1 - belief) / 8 for key in KEYS}}
+            for at, belief in enumerate(beliefs)
+        ],
+    }
+    run = from_json(saved_run(Made(arms=(STOCK, AGAIN))), "bisected.json")
+    factors = tuple(Factor("tuned", key, "sysctl", (None, "1")) for key in KEYS)
+    design = Design(1, 2, None, (), "bisect", factors, conclusion=conclusion)
+    return Scene((replace(run, design=design),))
+
+
+TRIED: list[tuple[set[str], float | None]] = [
+    (set(), 0.10),
+    (set(KEYS), 0.12),
+    ({GUILTY, KEYS[1]}, 0.12),
+    (set(KEYS[2:]), 0.10),
+    ({GUILTY}, 0.12),
+    (set(KEYS[1:]), 0.10),
+    (set(KEYS), None),
+    (set(), 0.10),
+]
+MOVED = [0.1, 0.1, 0.5, 0.9, 0.95, 0.97, 0.97, 0.98]
+
+
+def test_a_bisection_shows_which_keys_were_set_in_which_cell_and_how_fast_it_was() -> None:
+    """Slower cells are orange, faster ones blue; the key that is in every slow cell stands above, a failed cell is grey."""
+    figure = bisection.draw(bisected(TRIED, MOVED))
+    assert faults(figure) == []
+    speed, grid, _ = figure.axes
+    squares = [one for one in grid.patches if isinstance(one, Rectangle) and round(one.get_height(), 2) == 0.84]
+    assert {(round(one.get_x() + 0.44), round(one.get_y() + 0.42)) for one in squares if one.get_y() < 0} == {
+        (2, 0),
+        (3, 0),
+        (5, 0),
+        (7, 0),
+    }
+    assert len(squares) == sum(len(keys) for keys, _ in TRIED)
+    mean = statistics.fmean(math.log(cost) for _, cost in TRIED[:4] if cost)
+    dots = points(lines_of(speed, "o")[0])
+    assert dots[1] == pytest.approx((2, 100 * math.expm1(math.log(0.12) - mean)))
+    assert [x for x, _ in points(lines_of(speed, "x")[0])] == [7]
+    assert [one.get_text() for one in speed.texts] == ["searching", "confirming"]
+
+
+def test_the_belief_after_each_cell_is_a_line_of_the_most_suspected() -> None:
+    axes = bisection.draw(bisected(TRIED, MOVED)).axes[2]
+    lines = [[y for _, y in points(line)] for line in lines_of(axes, "o")]
+    assert lines[-1] == pytest.approx(MOVED)
+    assert [y for _, y in points(next(line for line in axes.lines if line.get_linewidth() == 1.4))] == pytest.approx(
+        [(1 - one) / 2 for one in MOVED]
+    )
+
+
+def test_a_bisection_says_what_it_came_to() -> None:
+    assert "It is the first key." in said(bisection.draw(bisected(TRIED, MOVED)))
+
+
+def test_short_names_leave_room_for_what_stands_below_them() -> None:
+    scene = bisected(TRIED, MOVED)
+    told = json.dumps(scene.runs[0].design.conclusion)
+    for at, key in enumerate(KEYS):
+        told = told.replace(key, f"vm.k{at}")
+    run = replace(scene.runs[0], design=replace(scene.runs[0].design, conclusion=json.loads(told)))
+    figure = bisection.draw(Scene((run,)))
+    assert faults(figure) == []
+    assert {"vm.k0", "belief, after each cell", "no key at all (dashed)"} <= set(said(figure).split("\n"))
+
+
+def test_a_conclusion_of_another_version_is_refused_not_guessed() -> None:
+    scene = bisected(TRIED, MOVED[:3])
+    with pytest.raises(NothingToDraw, match="does not say which cells"):
+        bisection.draw(scene)
+    run = scene.runs[0]
+    with pytest.raises(NothingToDraw, match="before its design came to any conclusion"):
+        bisection.draw(Scene((replace(run, design=replace(run.design, conclusion={})),)))
+    with pytest.raises(NothingToDraw, match="no run is of `--design=bisect`"):
+        bisection.draw(Scene((from_json(saved_run(Made()), "matrix.json"),)))
+
+
+THP = Arm("thp-always", gain=0.06, requested={"vm.x": "1"})
+
+
+def switched(**made: Any) -> Scene:  # noqa: ANN401  # fields of `Switched`
+    return scene_of([from_json(switched_run(Switched(**made)), "switched.json")])
+
+
+def test_steps_stand_where_they_ran_in_the_colour_of_their_arm() -> None:
+    scene = switched(arms=(AGAIN, THP), processes=1, pairs=4, steps=5, stalled=0.0)
+    figure = switching.draw(scene)
+    assert faults(figure) == []
+    assert set(fitting(pictures(), scene.runs)) >= {"switching", "forest"}
+    strip = figure.axes[2]  # of thp-always; the first two are stock-again's
+    cell = next(cell for cell in scene.runs[0].cells if cell.tweakset == "thp-always")
+    medians = [line for line in strip.lines if line.get_linewidth() == 1.8]
+    assert len(medians) == len(cell.segments) == 8
+    for line, segment in zip(medians, cell.segments, strict=True):
+        assert segment.steps
+        wanted = 1000 * statistics.median(segment.steps.wall_s[segment.steps.warmup :])
+        assert points(line)[0][1] == pytest.approx(wanted)
+        assert (line.get_color() == switching.UNDER) == (segment.tweakset == "thp-always")
+
+
+def test_each_pair_is_a_gain_with_the_interval_of_all_behind() -> None:
+    scene = switched(arms=(THP,), processes=2, pairs=6, stalled=0.0)
+    figure = switching.draw(scene)
+    axes = figure.axes[2]
+    said_of = next(one for one in scene.comparisons if one.tweakset == "thp-always")
+    assert said_of.primary
+    gains = [y for line in lines_of(axes, "D") for _, y in points(line)]
+    assert len(gains) == 12
+    assert 100 * math.expm1(statistics.fmean(math.log1p(gain / 100) for gain in gains)) == pytest.approx(
+        100 * said_of.primary.gain, rel=0.02
+    )
+    band = [one.get_window_extent().transformed(axes.transData.inverted()) for one in axes.patches][1]
+    assert (band.y0, band.y1) == (pytest.approx(100 * said_of.primary.low), pytest.approx(100 * said_of.primary.high))
+    assert "12 pairs in 2 processes" in said(figure)
+
+
+def test_a_pair_that_a_stall_struck_does_not_squash_the_others() -> None:
+    """It is marked at the edge."""
+    scene = switched(arms=(THP,), processes=1, stalled=0.02, seed=3)
+    axes = switching.draw(scene).axes[1]
+    panel = panels_of(scene)[0]
+    taken = switching.Taken(panel, "thp-always", panel.cells, None)
+    gains = [100 * gain for _, gain in switching.pair_gains(taken, panel.metric, "stock")[0]]
+    beyond = [gain for gain in gains if abs(gain) > axes.get_ylim()[1]]
+    assert len(beyond) == sum(len(lines_of(axes, mark)) for mark in "v^") > 0
+
+
+def test_a_run_of_whole_cells_has_no_segments() -> None:
+    with pytest.raises(NothingToDraw, match="no settings were switched"):
+        switching.draw(scene_of([from_json(saved_run(Made()), "matrix.json")]))

@@ -1,0 +1,116 @@
+"""Pictures of raw values: what is plotted is what was measured, cell by cell and step by step."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.load import from_json, load
+from analysis.plots import pictures, run_order, steps
+from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from tests.analysis.plots.reading import lines_of, points, said
+from tests.deeptweak_like import Like, directory
+from tests.stock_files import benchmark, document, times
+from tests.synthetic import STOCK, Made, saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from analysis.terms import Cell
+
+
+def cells(scene: Scene, workload: str, tweakset: str) -> list[Cell]:
+    """The measured cells of one arm, in the order they ran."""
+    found = [cell for cell in scene.runs[0].cells if (cell.workload, cell.tweakset, cell.outcome) == (workload, tweakset, "measured")]
+    return sorted(found, key=lambda cell: cell.order)
+
+
+@pytest.mark.parametrize("tweakset", ["stock", "tcp-cubic", "bundle"])
+def test_run_order_shows_each_cell_at_its_place_with_its_value(drawings: dict[str, Figure], scene: Scene, tweakset: str) -> None:
+    """The second workload's primary metric is a step time, shown in milliseconds."""
+    for axes, workload, metric, scale in (
+        (drawings["run_order"].axes[0], "cnn_train", "throughput_samples_per_s", 1.0),
+        (drawings["run_order"].axes[1], "lora_finetune", "step_time_p10_s", 1000.0),
+    ):
+        line = next(line for line in axes.lines if line.get_label() == tweakset)
+        wanted = [(cell.order, cell.metrics[metric] * scale) for cell in cells(scene, workload, tweakset)]
+        assert points(line) == [pytest.approx(place) for place in wanted]
+
+
+def test_run_order_shades_blocks_and_marks_what_failed(drawings: dict[str, Figure], scene: Scene) -> None:
+    axes = drawings["run_order"].axes[0]
+    lost = [cell.order for cell in scene.runs[0].cells if cell.workload == "cnn_train" and cell.outcome == "failed"]
+    assert [x for line in lines_of(axes, "x") for x, _ in points(line)] == lost
+    assert len(axes.patches) == 3  # blocks 1, 3 and 5 of five
+    assert {"block 1", "2", "3", "4", "5"} <= {text.get_text() for text in axes.texts}
+    assert "not measured" in said(drawings["run_order"])
+
+
+def test_run_order_draws_the_median_of_each_block(drawings: dict[str, Figure], scene: Scene) -> None:
+    """Over all tweak sets: what moves it is the machine."""
+    values = [
+        cell.metrics["throughput_samples_per_s"]
+        for name in ("stock", "stock-again", "tcp-cubic", "script", "not-in-force", "bundle")
+        for cell in cells(scene, "cnn_train", name)
+        if cell.block == 1
+    ]
+    drawn = [points(line)[0][1] for line in drawings["run_order"].axes[0].lines if line.get_linewidth() == 3]
+    assert len(drawn) == 5
+    assert drawn[0] == pytest.approx(statistics.median(values))
+
+
+def test_an_unknown_order_is_not_drawn(tmp_path: Path) -> None:
+    with pytest.raises(NothingToDraw, match="no record of the order"):
+        run_order.draw(scene_of([load(directory(tmp_path, Like("base"), Like("exp1")))]))
+
+
+def test_steps_are_those_of_the_cells_with_warm_up_apart(drawings: dict[str, Figure], scene: Scene) -> None:
+    """A dot a step from the first on, in milliseconds; the shade ends between the second and third step; a line follows the median."""
+    axes, mine = drawings["steps"].axes[0], cells(scene, "cnn_train", "stock")
+    drawn = np.array([points(line) for line in lines_of(axes, "o")])
+    wanted = [[(at + 1, 1000 * wall) for at, wall in enumerate(cell.steps.wall_s)] for cell in mine if cell.steps]
+    assert drawn == pytest.approx(np.array(wanted))
+    shade = axes.patches[0].get_window_extent().transformed(axes.transData.inverted())
+    assert (shade.x0, shade.x1) == (pytest.approx(0), pytest.approx(2.5))
+    middle = next(line for line in axes.lines if line.get_marker() == "None")
+    assert points(middle)[4][1] == pytest.approx(1000 * statistics.median(cell.steps.wall_s[4] for cell in mine if cell.steps))
+
+
+def test_all_strips_of_a_workload_have_one_scale(drawings: dict[str, Figure]) -> None:
+    assert len({axes.get_ylim() for axes in drawings["steps"].axes[:6]}) == 1
+
+
+def test_the_steps_of_a_long_cell_have_a_trailing_mean() -> None:
+    """600 steps: a median over one cell would say nothing, a mean of the last 20 shows the way."""
+    scene = scene_of([from_json(saved_run(Made(arms=(STOCK,), blocks=1, steps=598)), "long.json")])
+    cell = scene.runs[0].cells[0]
+    figure = steps.draw(scene)
+    line = next(line for line in figure.axes[0].lines if line.get_marker() == "None")
+    assert cell.steps is not None
+    assert points(line)[99] == pytest.approx((100, 1000 * statistics.fmean(cell.steps.wall_s[80:100])))
+    assert "trailing mean of a thirtieth of the cell" in said(figure)
+
+
+def test_the_distribution_has_measured_steps_only_and_their_quantiles(drawings: dict[str, Figure], scene: Scene) -> None:
+    """Warm-up left out; the bar from the 10th to the 90th percentile, the diamond at the median; the baseline's go through all rows."""
+    axes = drawings["distribution"].axes[0]
+    wall_s = np.concatenate([cell.steps.wall_s[2:] for cell in cells(scene, "cnn_train", "tcp-cubic") if cell.steps])
+    dots = lines_of(axes, "o")[2]
+    assert sorted(x for x, _ in points(dots)) == [pytest.approx(value) for value in sorted(1000 * wall_s)]
+    assert [x for x, _ in points(lines_of(axes, "|")[2])] == [pytest.approx(1000 * value) for value in np.quantile(wall_s, [0.1, 0.9])]
+    assert points(lines_of(axes, "D")[2])[0][0] == pytest.approx(1000 * float(np.median(wall_s)))
+    base = np.concatenate([cell.steps.wall_s[2:] for cell in cells(scene, "cnn_train", "stock") if cell.steps])
+    through = [points(line)[0][0] for line in axes.lines if line.get_linewidth() == 0.8]
+    assert through == [pytest.approx(1000 * value) for value in np.quantile(base, [0.1, 0.5, 0.9])]
+
+
+@pytest.mark.parametrize("picture", ["steps", "distribution"])
+def test_a_file_without_single_steps_is_refused_and_not_drawn_empty(picture: str) -> None:
+    scene = scene_of([from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")])
+    with pytest.raises(NothingToDraw, match="keeps no times of single steps"):
+        pictures()[picture].draw(scene)

@@ -1,0 +1,227 @@
+"""Pictures of designs over keys: each number that is drawn is that of the effects, and nothing lies over anything else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
+
+from analysis.load import from_json
+from analysis.plots import fitting, key_effects, key_impact, pictures
+from analysis.plots.scene import NothingToDraw, scene_of
+from analysis.plots.style import SMALL
+from tests import made_designs as designs
+from tests import made_effects as made
+from tests.analysis.plots.conftest import scene_with
+from tests.analysis.plots.reading import faults, points, said
+from tests.synthetic import AGAIN, STOCK, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from analysis.effects.terms import Effects
+
+TWELVE = dict.fromkeys(
+    (
+        "net.ipv4.tcp_congestion_control",
+        "net.ipv4.tcp_slow_start_after_idle",
+        "kernel.sched_autogroup_enabled",
+        "script:set-transparent-hugepages",
+        "vm.dirty_background_ratio",
+        "kernel.numa_balancing",
+        "vm.zone_reclaim_mode",
+        "vm.overcommit_memory",
+        "net.core.default_qdisc",
+        "kernel.nmi_watchdog",
+        "vm.dirty_ratio",
+        "a-very-long-name.of-a-key.that-nobody-would-choose.but-somebody-will",
+    ),
+    "1",
+)
+GUILTY = "net.ipv4.tcp_congestion_control"
+OVER_KEYS = {"key_effects", "key_impact", "half_normal", "main_effects", "interactions"}
+
+
+def values(axes: Axes, markers: str = "^vsoD") -> list[float]:
+    """Where marks stand along the axis, from above."""
+    return [points(line)[0][0] for line in axes.lines if str(line.get_marker()) in markers and len(points(line)) == 1]
+
+
+# What holds of all of them
+
+
+@pytest.mark.parametrize("name", sorted(OVER_KEYS))
+@pytest.mark.parametrize(
+    "effects",
+    [
+        pytest.param([made.factorial({GUILTY: -0.3}, keys=TWELVE, design="fractional")], id="12 keys, one guilty"),
+        pytest.param([made.factorial({}), made.factorial({}, workload="w" * 90, replicated=False)], id="nothing found"),
+        pytest.param(
+            [
+                made.factorial(
+                    {GUILTY: 0.05, "vm.dirty_ratio": -0.051, "kernel.numa_balancing": 0.049},
+                    keys=TWELVE,
+                    together={(GUILTY, "vm.dirty_ratio"): -0.102},
+                    replicated=False,
+                )
+            ],
+            id="several of a size",
+        ),
+    ],
+)
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(name: str, effects: Sequence[Effects]) -> None:
+    figure = pictures()[name].draw(scene_with(*effects))
+    assert faults(figure) == []
+    assert figure.get_size_inches()[0] == pytest.approx(7.2)
+    text = said(figure).replace("\n", " ")
+    assert pictures()[name].TITLE in text
+    assert "Run made-up-1" in text
+    assert min(float(one.get_fontsize()) for one in figure.texts if one.get_text()) >= SMALL
+
+
+@pytest.mark.parametrize("name", ["half_normal", "key_effects", "main_effects", "interactions"])
+def test_each_panel_says_what_was_found_and_how_it_was_measured(name: str) -> None:
+    effects = made.factorial({"vm.swappiness": -0.1})
+    text = said(pictures()[name].draw(scene_with(effects))).replace("\n", " ")
+    assert effects.sentence.replace("-", "\N{MINUS SIGN}") in text.replace("\N{MINUS SIGN}", "-").replace("-", "\N{MINUS SIGN}")
+    assert "factorial · 4 keys of tuned · 0 cells in 2 blocks · throughput · error: cells within blocks" in text
+
+
+@pytest.mark.parametrize("name", sorted(OVER_KEYS))
+def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it(name: str) -> None:
+    scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN))), "matrix.json")])
+    assert scene.effects == {}
+    assert name not in fitting(pictures(), scene.runs)
+    with pytest.raises(NothingToDraw, match="took no tweak set apart"):
+        pictures()[name].draw(scene)
+
+
+def test_effects_that_were_refused_say_why() -> None:
+    refused = replace(made.factorial({}), terms=(), levels=(), pairs=(), refusal="every cell of stock failed.")
+    with pytest.raises(NothingToDraw, match=r"^every cell of stock failed$"):
+        key_effects.draw(scene_with(refused))
+
+
+@pytest.mark.parametrize("kind", ["ablation", "factorial"])
+def test_a_real_analysis_is_drawn_from_cells_to_page(kind: str) -> None:
+    """Two workloads, a point that failed in every block: all pictures that fit the design, the general ones among them."""
+    points = {"ablation": designs.ablation, "factorial": designs.factorial}[kind](4)
+    lost = {"ablation": f"{designs.PROFILE}.only-1", "factorial": f"{designs.PROFILE}.p03"}[kind]
+    keys = designs.Keys(
+        {"vm.swappiness": -0.1, GUILTY: 0.0, "vm.dirty_ratio": 0.0, "kernel.numa_balancing": 0.0},
+        broken={(lost, block): ("failed", "out of memory") for block in (1, 2, 3)},
+    )
+    saved = designs.designed(kind, keys, points, Made(workloads=("cnn_train", "lora_finetune"), blocks=3))
+    scene = scene_of([from_json(saved, "run.json")])
+    chosen = fitting(pictures(), scene.runs)
+    assert ("half_normal" in chosen) == (kind == "factorial")
+    for name in chosen.keys() - {"energy", "telemetry"}:
+        assert (name, faults(chosen[name].draw(scene))) == (name, [])
+    text = said(chosen["key_effects"].draw(scene)).replace("\n", " ")
+    assert "vm.swappiness = 1: " in text
+    assert f"Lost: {lost} in 3 blocks: failed: out of memory." in text
+
+
+# Effect of each key
+
+
+def test_each_key_stands_where_its_gain_is_the_strongest_above() -> None:
+    effects = made.factorial({"vm.swappiness": 0.02, "vm.dirty_ratio": -0.1})
+    axes = key_effects.draw(scene_with(effects)).axes[0]
+    mains = sorted((one for one in effects.terms if one.means == "main"), key=lambda one: -abs(one.effect))
+    assert values(axes)[:4] == [pytest.approx(100 * math.expm1(one.effect)) for one in mains]
+    intervals = [[x for x, _ in points(line)] for line in axes.lines if line.get_linewidth() == 1.6 and len(points(line)) == 2]
+    assert intervals[0] == pytest.approx([100 * math.expm1(-0.121), 100 * math.expm1(-0.079)])
+
+
+def test_a_guilty_key_is_in_view_among_eleven_that_do_nothing() -> None:
+    """An axis made for the eleven would end before it."""
+    axes = key_effects.draw(scene_with(made.factorial({GUILTY: -0.7}, keys=TWELVE, design="screening"))).axes[0]
+    assert axes.get_xlim()[0] < min(values(axes)) == pytest.approx(100 * math.expm1(-0.7))
+
+
+def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top() -> None:
+    effects = made.ablation({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.04}, {"vm.swappiness": -0.02})
+    figure = key_effects.draw(scene_with(effects))
+    wanted = [math.expm1(log) for log in (-0.06, -0.1, -0.02, 0.04)]
+    assert values(figure.axes[0])[:4] == [pytest.approx(100 * one, abs=0.7) for one in wanted]
+    text = said(figure)
+    assert [line.split(" ")[0] for line in text.split("\n") if line.startswith(("in profile", "alone"))] == ["in", "alone"] * 4
+    assert "all keys, against stock" in text
+    assert "vm.swappiness depends on its company" in text.replace("\n", " ")
+
+
+def test_a_way_that_was_lost_has_no_mark_and_its_reason_below() -> None:
+    effects = made.ablation({"vm.swappiness": -0.1}, {}, missing=[("alone", "vm.swappiness")])
+    figure = key_effects.draw(scene_with(effects))
+    assert len(values(figure.axes[0])) == 8
+    assert "Lost: tuned.only-vm.swappiness in 2 blocks: exit status 1." in said(figure)
+
+
+def test_interactions_stand_below_the_keys_and_the_rest_of_them_is_counted() -> None:
+    figure = key_effects.draw(scene_with(made.factorial({}, together={("vm.swappiness", "vm.dirty_ratio"): -0.1})))
+    assert values(figure.axes[0])[4] == pytest.approx(100 * math.expm1(-0.1))
+    text = said(figure)
+    assert "interacts" in text
+    assert "vm.swappiness ×\nvm.dirty_ratio" in text
+    assert "1 weaker interaction is not shown." in text
+
+
+# Impact: keys × workloads
+
+
+def test_a_key_set_to_one_value_is_one_row_whatever_the_design() -> None:
+    """An ablation says the level of its effects, a factorial does not; another value is another row."""
+    alone = made.ablation({"vm.swappiness": -0.1}, {})
+    alone = replace(alone, terms=tuple(replace(one, level=made.KEYS.get(one.factors[0])) for one in alone.terms))
+    other = made.factorial({}, keys={"vm.swappiness": "60", "vm.dirty_ratio": "40"}, workload="lora_finetune")
+    figure = key_impact.draw(scene_with(alone, other))
+    rows = [one.get_text() for one in figure.texts if one.get_text() in made.KEYS]
+    assert sorted(rows) == sorted([*made.KEYS, "vm.swappiness"])
+    assert {"10", "60"} <= {one.get_text() for one in figure.texts}
+
+
+def test_a_cell_a_key_and_workload_with_its_gain_framed_where_called_and_pale_where_not_proven() -> None:
+    effects = [made.factorial({"vm.swappiness": -0.1}), made.factorial({"vm.dirty_ratio": 0.06}, workload="lora_finetune")]
+    axes = key_impact.draw(scene_with(*effects)).axes[0]
+    cells = {(round(one.get_y() - 0.05), round(one.get_x() - 0.03)): one for one in axes.patches if isinstance(one, Rectangle)}
+    texts = {(math.floor(y), math.floor(x)): one.get_text() for one in axes.texts for x, y in [one.get_position()]}
+    assert cells.keys() == texts.keys() == {(row, column) for row in range(4) for column in range(2)}
+    assert (texts[0, 0], texts[1, 1]) == ("\N{MINUS SIGN}9.5", "+6.2")
+    assert {at for at, one in cells.items() if one.get_linewidth() == 1.5} == {(0, 0), (1, 1)}
+    slower, unproven = to_rgb(cells[0, 0].get_facecolor()), to_rgb(cells[0, 1].get_facecolor())
+    assert slower[0] > 0.8, "orange"
+    assert slower[2] < 0.2
+    assert min(unproven) > 0.9, "pale"
+
+
+def test_what_was_not_measured_is_hatched_and_never_nought() -> None:
+    effects = [
+        made.ablation({}, {}, missing=[("alone", "vm.dirty_ratio")]),
+        made.factorial({}, keys={"vm.swappiness": "10"}, workload="lora_finetune"),
+    ]
+    figure = key_impact.draw(scene_with(*effects))
+    axes = figure.axes[0]
+    hatched = [(round(one.get_y() - 0.05), round(one.get_x() - 0.03)) for one in axes.patches if one.get_hatch()]  # type: ignore[attr-defined]  # rectangles
+    # One way of one key of the ablation, and all keys but one of the other workload.
+    assert sum(column == 1 for _, column in hatched) == 1
+    assert sum(column == 2 for _, column in hatched) == 3
+    assert "tuned.only-vm.dirty_ratio was not measured: exit status 1." in said(figure)
+    assert "all of tuned" in said(figure)
+
+
+def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_over_each_other() -> None:
+    """A search of 42 trials: the pictures of its design show which key did what."""
+    points = {f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1) for at in range(1, 43)}
+    keys = designs.Keys({f"vm.k{at}": 0.0 for at in range(6)})
+    scene = scene_of([from_json(designs.designed("search", keys, points, Made(blocks=1, steps=3)), "run.json")])
+    with pytest.raises(NothingToDraw, match="42 tweak sets are too many columns for one page"):
+        pictures()["parameters"].draw(scene)
+    for name in ("run_order", "averages", "distribution"):
+        assert (name, faults(pictures()[name].draw(scene))) == (name, [])

@@ -1,0 +1,114 @@
+"""The picture of a history: each run a dot, each level a line where the history says, each change marked once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from matplotlib.colors import to_hex
+
+from analysis.history.acknowledged import Acknowledgement, acknowledge
+from analysis.history.gather import gather
+from analysis.history.judge import judge
+from analysis.load import from_json
+from analysis.plots import history as picture
+from analysis.plots import pictures
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import QUIET
+from tests.analysis.plots.reading import faults, lines_of, points, said
+from tests.made_history import night, noisy, stepped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.history.records import History
+
+
+def looked_back(series: Mapping[str, Sequence[float]]) -> History:
+    count = len(next(iter(series.values())))
+    return judge(gather(from_json(night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json") for at in range(count)))
+
+
+@pytest.fixture(scope="module")
+def history() -> History:
+    """Two changes of one benchmark, the first of them known; an outlier; a long name; a benchmark that stays as it is."""
+    parse = noisy(stepped((30, 0.1), (8, 0.13), (42, 0.1)), 1, 0.02)
+    parse[60] *= 10
+    long = noisy(stepped((60, 2e-4), (20, 1e-4)), 2, 0.02)
+    made = looked_back({"parse": parse, "sort_a_long_name_with_parameters[1000000-float64-True]": long, "quiet": noisy([1.0] * 80, 3)})
+    return acknowledge(made, [Acknowledgement("f:1", "bench.py::parse", None, None, None, "2026-01-31", "power cap")])
+
+
+@pytest.fixture(scope="module")
+def figure(history: History) -> Figure:
+    return picture.draw(history)
+
+
+def levels(axes: Axes) -> list[tuple[float, float]]:
+    """Heights of the level lines, begin and end."""
+    return [(ends[0][1], ends[1][1]) for line in axes.lines if line.get_linewidth() == 1.6 and len(ends := points(line)) == 2]
+
+
+def test_it_has_a_command_of_its_own() -> None:
+    assert "history" not in pictures()
+
+
+def test_what_changed_last_is_on_top_and_a_quiet_series_stands_below(figure: Figure) -> None:
+    text = said(figure)
+    names = [text.index(name) for name in ("bench.py::sort", "bench.py::parse", "bench.py::quiet")]
+    assert names == sorted(names)
+    assert len(figure.axes) == 3
+
+
+def test_every_level_is_where_the_history_says(figure: Figure, history: History) -> None:
+    changes = sorted(
+        (one for one in history.changes if one.series.workload == "bench.py::parse" and one.series.metric.better == "higher"),
+        key=lambda one: one.found.index,
+    )
+    expected = [changes[0].before, *(change.after for change in changes)]
+    for ends, level in zip(levels(figure.axes[1]), expected, strict=True):
+        assert ends == pytest.approx((level, level))
+    assert len(levels(figure.axes[2])) == 1
+
+
+def test_changes_have_their_size_and_date_and_the_colour_of_their_kind(figure: Figure) -> None:
+    """Throughput: 1/1.3 is -23 % and is known; back again is +30 %."""
+    labels = {one.get_text(): to_hex(one.get_color()) for one in figure.axes[1].texts}
+    known, better = sorted(labels)[::-1]
+    assert known.startswith("\N{MINUS SIGN}2")
+    assert known.endswith(" on 2026-01-31, known")
+    assert better.startswith("+")
+    assert better.endswith(" on 2026-02-08")
+    assert (labels[known], labels[better]) == (QUIET, picture.BETTER.lower())
+
+
+def test_a_run_beyond_the_scale_stands_at_the_edge(figure: Figure) -> None:
+    """Ten times as long is a tenth of the throughput: a triangle at the lower edge, on its day; no dot is missing."""
+    low = [place for line in lines_of(figure.axes[1], "v") for place in points(line)]
+    dots = [place for line in lines_of(figure.axes[1], "o") for place in points(line)]
+    assert [height for _, height in low] == [0.0]
+    assert len(dots) + len(low) == 80
+
+
+def test_nothing_is_cut_or_lies_over_anything(figure: Figure) -> None:
+    assert faults(figure) == []
+
+
+def test_labels_of_near_changes_do_not_collide() -> None:
+    comb = noisy(stepped(*((10, 1.0 + at % 2) for at in range(12))), 4)
+    assert faults(picture.draw(looked_back({"comb": comb}))) == []
+
+
+def test_more_than_a_page_of_changes_is_counted() -> None:
+    history = looked_back({f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at) for at in range(picture.PANELS + 4)})
+    figure = picture.draw(history)
+    assert len(figure.axes) == picture.PANELS
+    assert "4 more workloads changed and are not drawn." in said(figure)
+
+
+def test_short_series_are_not_drawn() -> None:
+    with pytest.raises(NothingToDraw, match="no series has enough runs"):
+        picture.draw(looked_back({"short": [1.0, 2.0]}))

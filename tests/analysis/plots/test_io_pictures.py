@@ -1,0 +1,248 @@
+"""Pictures of I/O runs: drawn from runs whose truth is known, and left out where nobody reported any."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.io.pictures import write
+from analysis.io.responses import judge, judged_alike
+from analysis.load import from_json
+from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
+from analysis.plots.io_shared import parts_of
+from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.plots.style import SMALL, svg
+from tests.analysis.plots.reading import faults, lines_of, points, said
+from tests.made_io import MadeIo, io_runs, saved_io
+from tests.synthetic import saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+NAMES = [name for name, one in pictures().items() if hasattr(one, "REPORTS")]
+FORMATS = {"raw": 0.0, "npz": -0.5, "png": -1.2}
+COLD = {"raw": -0.6, "npz": -0.2, "png": 0.0}
+
+
+def gain(levels: Mapping[str, object], tweakset: str) -> float:
+    """Decoding costs png its speed, a cold cache and a small read-ahead cost raw its."""
+    name, cold = str(levels.get("format", "raw")), levels.get("cache") == "cold"
+    scaled = 0.7 * math.log(int(str(levels.get("processes", 1))))
+    return scaled + FORMATS[name] + cold * (COLD[name] - 0.15 * (tweakset.startswith("block") and name == "raw"))
+
+
+MADE = MadeIo(
+    factors={"format": tuple(FORMATS), "cache": ("cold", "warm"), "processes": (1, 2, 4)},
+    tweaksets=("stock", "stock-again", "block-readahead-128"),
+    gain=gain,
+    blocks=4,
+    block_sd=0.03,
+)
+
+
+def scene_with(made: MadeIo) -> Scene:
+    return Scene((), io=tuple(judge(run) for run in io_runs(made)))
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    """As a session saves it and the reader reads it."""
+    return scene_of([from_json(saved_io(MADE), "made.json")])
+
+
+@pytest.fixture(scope="module")
+def drawings(scene: Scene) -> dict[str, Figure]:
+    return {name: pictures()[name].draw(scene) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
+    assert faults(drawings[name]) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_says_what_it_is_and_which_run_it_is_of(drawings: dict[str, Figure], scene: Scene, name: str) -> None:
+    text = said(drawings[name]).replace("\n", " ")
+    assert pictures()[name].TITLE in text
+    assert f"Run {scene.runs[0].run_id}" in text
+    assert min(float(one.get_fontsize()) for one in drawings[name].texts if one.get_text().strip()) >= SMALL
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_svg_is_small_and_the_same_each_time(drawings: dict[str, Figure], scene: Scene, name: str) -> None:
+    text = svg(drawings[name])
+    assert len(text.encode()) < 150_000
+    assert svg(pictures()[name].draw(scene)) == text
+
+
+def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene) -> None:
+    other = from_json(saved_run(), "other.json")
+    assert set(NAMES) == {"io_whole_steady", "io_processes", "io_bottleneck", "io_format_cache", "io_tweaks"}
+    assert set(NAMES) <= fitting(pictures(), scene.runs).keys()
+    assert not set(NAMES) & fitting(pictures(), [other]).keys()
+    for name in NAMES:
+        with pytest.raises(NothingToDraw):
+            pictures()[name].draw(scene_of([other]))
+
+
+def test_whole_epoch_and_steady_stand_on_one_row_with_their_values() -> None:
+    """AU = 100 · samples/s · computation time / batch: 40 % warm raw, and without a first step of 90 % of all waiting much more."""
+    made = replace(MADE, factors={"cache": ("warm",)}, tweaksets=("stock",), cell_sd=0.0, block_sd=0.001, first=lambda _levels: 0.9)
+    axes = io_whole_steady.draw(scene_with(made)).axes[0]
+    (whole, steady) = sorted(x for line in lines_of(axes, "o") for x, _ in points(line))
+    assert whole == pytest.approx(40, abs=0.3)
+    assert steady == pytest.approx(40 / (1 - 0.9 * 0.97 * 0.6), rel=0.03)
+
+
+def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
+    """Ten steps are too few: one mark, of the whole epoch, and a note; any place of another would be a value."""
+    figure = io_whole_steady.draw(scene_with(replace(MADE, steps=10, factors={"cache": ("warm",)})))
+    axes = figure.axes[0]
+    assert sum(len(points(line)) for line in axes.lines if line.get_marker() != "None") == 1
+    assert "No figure of AU with its first step left out, as DLIO does in 1 of 1 configurations (insufficient steps)" in said(
+        figure
+    ).replace("\n", " ")
+    several = io_processes.draw(scene_with(replace(MADE, steps=10, factors={"processes": (1, 2)})))
+    assert all(not points(line) for one in several.axes for line in lines_of(one, "o") if line.get_markerfacecolor() == "white")
+    assert "No figure of AU" in said(several)
+
+
+def test_where_sleeps_ended_late_the_pictures_say_how_utilisation_is_reckoned() -> None:
+    runs = [replace(run, computation_time_s=run.computation_time_s and run.computation_time_s / 1.2) for run in io_runs(MADE)]
+    text = said(io_whole_steady.draw(Scene((), io=tuple(judged_alike(runs))))).replace("\n", " ")
+    assert "AU is reckoned with the computation time that was asked for" in text
+
+
+def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
+    made = replace(MADE, factors={"cache": ("warm",), "processes": (2,)}, tweaksets=("stock",), first=lambda _levels: 0.5)
+    runs = io_runs(made)
+    shares = io_bottleneck.shares_of(runs)
+    assert sum(one or 0.0 for one in shares) == pytest.approx(100)
+    total_s = sum(epoch.duration_s for run in runs for epoch in run.epochs)
+    assert shares.compute == pytest.approx(100 * sum(sum(epoch.compute_s) for run in runs for epoch in run.epochs) / total_s)
+    assert shares.first == pytest.approx(100 * sum(epoch.load_s[0] for run in runs for epoch in run.epochs) / total_s)
+    assert shares.barrier == pytest.approx(100 * sum(sum(epoch.barrier_s or ()) for run in runs for epoch in run.epochs) / total_s)
+
+
+def test_a_barrier_that_was_not_clocked_is_part_of_the_rest_and_said_to_be() -> None:
+    runs = [replace(run, epochs=tuple(replace(one, barrier_s=None) for one in run.epochs)) for run in io_runs(MADE)]
+    assert io_bottleneck.shares_of(runs).barrier is None
+    text = said(io_bottleneck.draw(Scene((), io=tuple(map(judge, runs)))))
+    assert io_bottleneck.UNCLOCKED in text
+
+
+def test_against_processes_each_configuration_has_its_row_on_one_scale(drawings: dict[str, Figure]) -> None:
+    axes = drawings["io_processes"].axes
+    assert len(axes) == 2 * 6
+    assert {one.get_ylim()[1] for one in axes[::2]} == {104.0}
+    assert len({one.get_ylim() for one in axes[1::2]}) == 1
+    assert [list(one.get_xticks()) for one in axes[:2]] == [[1, 2, 4]] * 2
+    whole = next(line for line in lines_of(axes[1], "o") if len(points(line)) == 3)
+    throughputs = [y for _, y in points(whole)]
+    assert throughputs == sorted(throughputs)
+
+
+def test_one_number_of_processes_is_no_such_picture() -> None:
+    with pytest.raises(NothingToDraw, match="several numbers of processes"):
+        io_processes.draw(scene_with(MadeIo()))
+
+
+def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(drawings: dict[str, Figure]) -> None:
+    axes = drawings["io_format_cache"].axes[1]
+    cold, warm = ([y for _, y in points(line)] for mark in "os" for line in lines_of(axes, mark))
+    assert warm[0] / cold[0] == pytest.approx(math.exp(0.6), rel=0.02)
+    assert warm[2] / cold[2] == pytest.approx(1.0, abs=0.02)
+    assert "with png" in said(drawings["io_format_cache"]).replace("\n", " ")
+
+
+def test_samples_per_s_stand_on_a_scale_of_ratios_as_they_are_compared() -> None:
+    """However little they differ: on another scale equal losses of unequal rates are not parallel."""
+    for loss in (0.01, 3.0):
+
+        def cold(levels: Mapping[str, object], _tweakset: str, by: float = loss) -> float:
+            return -by * (levels["cache"] == "cold")
+
+        made = replace(MADE, factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, gain=cold)
+        au, rate, *_ = io_format_cache.draw(scene_with(made)).axes
+        assert (au.get_yscale(), rate.get_yscale()) == ("linear", "log")
+
+
+def test_one_block_has_no_interaction_to_draw() -> None:
+    with pytest.raises(NothingToDraw, match="measured in 1 block"):
+        io_format_cache.draw(scene_with(replace(MADE, blocks=1)))
+
+
+def test_a_tweak_set_that_differs_is_filled_and_bold_on_the_cold_rows_alone(drawings: dict[str, Figure]) -> None:
+    """Of nine cold and nine warm rows only the three of raw, cold."""
+    bold = [one.get_text() for one in drawings["io_tweaks"].texts if one.get_fontweight() == "bold" and "[" in one.get_text()]
+    assert len(bold) == 3
+    assert all(text.startswith("\N{MINUS SIGN}1") for text in bold)
+    filled = [line for line in lines_of(drawings["io_tweaks"].axes[0], "s") if line.get_markerfacecolor() == io_tweaks.COLOURS["cold"]]
+    assert len(filled) == 3
+
+
+def test_cold_and_warm_of_a_configuration_are_neighbours(drawings: dict[str, Figure]) -> None:
+    """Colours of the rows of each panel alternate, whichever parameter is named after the cache."""
+    blue, red = io_tweaks.COLOURS["cold"], io_tweaks.COLOURS["warm"]
+    lines = [line for line in drawings["io_tweaks"].axes[0].lines if line.get_color() in {blue, red}]
+    marks = {float(np.asarray(line.get_ydata())[0]): line.get_color() for line in lines}
+    assert [marks[row] for row in sorted(marks)] == [blue, red] * 9
+
+
+def test_no_loss_is_beyond_all_there_is() -> None:
+    """A set that takes a tenth of the speed here and the tenfold there: the axis is of ratios, and no tick is below -100 %."""
+    wild = replace(MADE, factors={"format": ("raw",), "cache": ("cold", "warm")}, cell_sd=0.5)
+    (axes, *_) = io_tweaks.draw(scene_with(wild)).axes
+    ticks = [text.get_text() for text in axes.get_xticklabels()]
+    assert {"0"} < set(ticks)
+    assert all(float(tick.replace("\N{MINUS SIGN}", "-")) > -100 for tick in ticks)
+    low, high = axes.get_xlim()
+    assert low == pytest.approx(-high)
+
+
+@pytest.mark.parametrize("reach", [0.01, 0.02, 0.05, 0.2, 0.8, 3.0])
+def test_ticks_of_ratios_are_round_and_apart(reach: float) -> None:
+    ticks = [math.log1p(tick / 100) for tick in io_tweaks.ticks_of(reach)]
+    assert 0.0 in ticks
+    assert len(ticks) <= 9
+    assert all(later - earlier > reach / 4 for earlier, later in itertools.pairwise(ticks))
+
+
+def test_a_tweak_set_that_changed_nothing_is_grey_and_said_to_be() -> None:
+    runs = [replace(run, changed_nothing=run.tweakset.startswith("block")) for run in io_runs(MADE)]
+    figure = io_tweaks.draw(Scene((), io=tuple(map(judge, runs))))
+    assert "changed nothing here: a second A/A" in said(figure)
+    assert io_tweaks.COLOURS["cold"] not in {line.get_color() for line in figure.axes[0].lines}
+
+
+def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
+    """So the pictures show the means that table and sentences give."""
+    made = replace(MADE, factors={"cache": ("cold", "warm")}, gain=lambda _levels, tweakset: 0.2 * (tweakset == "stock-again"), blocks=4)
+    (part,) = parts_of(scene_with(made))
+    for one in part.configurations:
+        values = [judge(run).value("samples_per_s_whole") or math.nan for run in one.runs]
+        assert len(values) == 8
+        assert one.responses["samples_per_s_whole"].runs == 4
+        assert one.responses["samples_per_s_whole"].value == pytest.approx(math.exp(math.fsum(map(math.log, values)) / 8))
+
+
+def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> None:
+    """They know no blocks, and each folder is an origin of its own."""
+    runs = [
+        replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(replace(MADE, blocks=1, tweaksets=("stock",))))
+    ]
+    files, missing = write(runs, tmp_path)
+    assert {path.stem for path in files} == {"io_whole_steady", "io_processes", "io_bottleneck"}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in files)
+    assert set(missing) == {"io_format_cache", "io_tweaks"}
+    text = said(io_whole_steady.draw(Scene((), io=tuple(map(judge, runs)))))
+    assert "18 runs of torch" in text
+    assert "ran once" in text

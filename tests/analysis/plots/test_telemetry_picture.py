@@ -1,0 +1,134 @@
+"""Telemetry over time: the lines are means of what was sampled; what was not sampled is no line at 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.load import load
+from analysis.plots import telemetry
+from analysis.plots.pooled import pooled
+from analysis.plots.scene import NothingToDraw, Scene, comparison_of, panels_of, scene_of, series_key
+from analysis.plots.trailing import trailing_mean
+from tests.analysis.plots.reading import lines_of, points, said
+from tests.deeptweak_like import Like, directory
+from tests.made_telemetry import sampled_file
+from tests.synthetic import STOCK, Arm, Made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+ROWS = ["GPU utilisation", "GPU power", "GPU temperature", "CPU busy", "memory available"]
+
+
+def test_a_row_a_quantity_and_a_column_a_workload(drawings: dict[str, Figure]) -> None:
+    """Five quantities of two workloads; steal was sampled and 0 throughout, which is said and takes no row."""
+    figure = drawings["telemetry"]
+    assert len(figure.axes) == len(ROWS) * 2
+    assert [text.get_text().split("\n")[0] for text in figure.texts if text.get_text().split("\n")[0] in ROWS] == ROWS
+    assert "Sampled, and 0 throughout: CPU steal." in said(figure)
+
+
+def test_devices_of_a_kind_are_taken_together(drawings: dict[str, Figure], scene: Scene) -> None:
+    """Two GPUs of 60 W are 120 W; the warmer of the two temperatures; processor modes make up how busy it was."""
+    lines = [next(line for line in axes.lines if line.get_marker() == "None") for axes in drawings["telemetry"].axes]
+    power, temperature, busy = (dict(points(lines[2 * ROWS.index(name)])) for name in ("GPU power", "GPU temperature", "CPU busy"))
+    assert set(power.values()) == {120.0}
+    assert max(temperature.values()) > 53
+    assert max(value for value in busy.values() if np.isfinite(value)) == pytest.approx(97.0)
+    cell = next(cell for cell in scene.runs[0].cells if (cell.workload, cell.tweakset, cell.block) == ("cnn_train", "stock", 1))
+    raw = points(lines_of(drawings["telemetry"].axes[2], "o")[0])
+    series = scene.series[series_key(scene.runs[0], cell.id)]
+    assert np.array(raw[: len(series.time_s)]) == pytest.approx(np.array([(at, 120.0) for at in series.time_s]))
+
+
+def test_the_measured_steps_are_shaded(drawings: dict[str, Figure]) -> None:
+    """Sampling begins a second before the first step; two steps of 40 ms are warm-up, ten are measured."""
+    axes = drawings["telemetry"].axes[0]
+    shade = axes.patches[0].get_window_extent().transformed(axes.transData.inverted())
+    assert shade.x0 == pytest.approx(1.08, abs=0.03)
+    assert shade.x1 - shade.x0 == pytest.approx(0.4, abs=0.05)
+
+
+def test_a_directory_of_deeptweak_is_drawn_over_its_steps(tmp_path: Path) -> None:
+    """One row a step; power was not measured with several GPUs, so that there is no row of it."""
+    scene = scene_of([load(directory(tmp_path, Like("base", several_gpus=True), Like("exp1", several_gpus=True)))])
+    text = said(telemetry.draw(scene))
+    assert "GPU utilisation" in text
+    assert "GPU power" not in text
+    assert "measured steps" not in text  # there is no warm-up to tell them from
+
+
+def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: Path) -> None:
+    path = sampled_file(tmp_path, Made(blocks=1))
+    side = next(tmp_path.glob("telemetry-*.gz"))
+    side.write_bytes(side.read_bytes() + b"\0")
+    with pytest.raises(NothingToDraw, match="is not the file this run wrote"):
+        telemetry.draw(scene_of([load(path)]))
+    side.unlink()
+    with pytest.raises(NothingToDraw, match="cannot be read beside the run"):
+        telemetry.draw(scene_of([load(path)]))
+
+
+def test_a_workload_that_was_not_sampled_says_so(scene: Scene) -> None:
+    """GPU columns of one of the two workloads are taken away: its panels say that nothing was sampled."""
+    cells = {series_key(scene.runs[0], cell.id) for cell in scene.runs[0].cells if cell.workload == "cnn_train"}
+    less = {
+        key: replace(one, columns={name: values for name, values in one.columns.items() if not name.startswith("gpu")})
+        if key in cells
+        else one
+        for key, one in scene.series.items()
+    }
+    figure = telemetry.draw(replace(scene, series=less))
+    assert said(figure).count("not sampled") == 3
+    assert not figure.axes[0].lines
+
+
+def test_cells_of_two_runs_are_kept_apart_though_their_ids_are_equal(tmp_path: Path) -> None:
+    """The same matrix on a machine of 60 W and on one of 300 W; each gain stands beside its own run."""
+    made = [
+        Made(arms=(STOCK, Arm("tcp", gain=gain, requested={"net.x": "1"})), blocks=3, steps=4, seed=seed)
+        for seed, gain in ((1, 0.1), (2, -0.1))
+    ]
+    runs = []
+    for one, power_w in zip(made, (60.0, 300.0), strict=True):
+        (folder := tmp_path / str(one.seed)).mkdir()
+        runs.append(load(sampled_file(folder, one, power_w=power_w)))
+    assert [cell.id for cell in runs[0].cells] != []
+    assert {cell.id for cell in runs[0].cells} == {cell.id for cell in runs[1].cells}
+    scene = scene_of(runs)
+    power = [axes for axes in telemetry.draw(scene).axes if 300.0 in {value for line in axes.lines for _, value in points(line)}]
+    assert len(power) == 1
+    gains = [
+        comparison.primary.gain for panel in panels_of(scene) if (comparison := comparison_of(scene, panel, "tcp")) and comparison.primary
+    ]
+    assert (gains[0] > 0, gains[1] < 0) == (True, True)
+
+
+def test_pooled_cells_end_when_most_have_ended() -> None:
+    """Three cells at one pace, of 3, 5 and 9 samples: after the fifth the mean would be of the slowest alone."""
+    cells = [(np.arange(length, dtype=float), np.full(length, value)) for length, value in ((3, 1.0), (5, 2.0), (9, 6.0))]
+    trace = pooled(cells)
+    assert trace.time_s.tolist() == [0, 1, 2, 3, 4]
+    # 3.0 is (1 + 2 + 6) / 3; from the fourth sample on (2 + 6) / 2; trailing over three.
+    assert trace.mean == pytest.approx([3, 3, 3, 10 / 3, 11 / 3])
+    assert len(trace.raw) == 17
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), max_size=40), st.integers(1, 12))
+def test_the_trailing_mean_looks_back_over_known_values_only(values: list[float | None], window: int) -> None:
+    column = np.array([np.nan if value is None else value for value in values])
+    answered = trailing_mean(column, window)
+    for at, value in enumerate(values):
+        known = [one for one in values[max(0, at + 1 - window) : at + 1] if one is not None]
+        if value is None:
+            assert np.isnan(answered[at])
+        else:
+            assert answered[at] == pytest.approx(sum(known) / len(known), abs=1e-3)

@@ -1,0 +1,114 @@
+"""Made-up runs and their reports, for the tests beside it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from analysis.compare import compare
+from analysis.load import from_json
+from analysis.plots.scene import NothingToDraw
+from analysis.report.page import page_of
+from analysis.report.subject import Subject
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from analysis.plots.scene import Scene
+    from analysis.report.page import Page
+    from analysis.terms import Run
+    from tests.synthetic import JSON
+
+SWAPPINESS = {"vm.swappiness": "1"}
+EVERYTHING = Made(
+    arms=(
+        STOCK,
+        AGAIN,
+        Arm("faster", 0.12, SWAPPINESS),
+        Arm("slower", -0.12, {"vm.dirty_ratio": "40"}),
+        Arm("same", 0.0, {"kernel.numa_balancing": "0"}),
+        Arm("isolate", requested={"isolcpus": "2-11"}, kind="boot", broken=dict.fromkeys(range(1, 9), ("skipped", "no such boot token"))),
+        Arm("ignored", requested=SWAPPINESS, observed={"vm.swappiness": "60"}),
+    ),
+    workloads=("cnn_train", "checkpoint_train"),
+    primaries={"checkpoint_train": ("step_time_p10_s", "lower")},
+    blocks=8,
+    run_cv=0.005,
+    step_cv=0.005,
+)
+
+
+def read(made: Made = EVERYTHING, change: Callable[[JSON], None] | None = None, origin: str = "made up.json") -> Run:
+    """Make a run and read it, changed on the way where that is asked."""
+    saved = saved_run(made)
+    if change:
+        change(saved)
+    return from_json(saved, origin)
+
+
+def subject(run: Run, **pictures: str | None) -> Subject:
+    """Ask the rules about a run."""
+    return Subject(run, tuple(compare(run)), pictures or {"forest": None})
+
+
+def page(*runs: Run) -> Page:
+    """Write a report."""
+    return page_of(runs, "python -m analysis report 'made up.json'")
+
+
+def two_pictures() -> dict[str, SimpleNamespace]:
+    """Stand-ins for the real pictures, of which one cannot be drawn: a page is tested apart from what is drawn in it."""
+
+    def points(scene: Scene) -> Figure:
+        figure = Figure(figsize=(7.2, 2))
+        axes = figure.add_subplot(clip_on=True)
+        axes.plot(range(50), marker="o", color="#0072B2")
+        axes.set_title(", ".join(scene.runs[0].tweaksets), color="#1a1a1a")
+        return figure
+
+    def nothing(_: Scene) -> Figure:
+        raise NothingToDraw("no GPU <was> measured")
+
+    return {
+        "points": SimpleNamespace(TITLE="Points & lines", ANSWERS="Whether there are points.", ORDER=1, draw=points),
+        "energy": SimpleNamespace(TITLE="Energy", ANSWERS="What a sample costs.", ORDER=2, draw=nothing),
+    }
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.hidden += tag in {"style", "svg"}
+        self.parts.append("\n" if tag in {"tr", "li", "p", "h1", "h2", "h3", "h4"} else " ")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden -= tag in {"style", "svg"}
+
+    def handle_data(self, data: str) -> None:
+        if not self.hidden:
+            self.parts.append(data.replace("\n", " "))
+
+
+def text_of(html: str) -> str:
+    """What a reader reads, a line for each row, item and paragraph."""
+    parser = _Text()
+    parser.feed(html)
+    lines = "".join(parser.parts).replace("\u00a0", " ").splitlines()
+    return "\n".join(filter(None, (re.sub(r"\s+", " ", line).strip() for line in lines)))
+
+
+def row(html: str, *beginning: str) -> str:
+    """The one line of a page's text that begins with some words."""
+    found = [line for line in text_of(html).splitlines() if line.startswith(" ".join(beginning))]
+    assert len(found) == 1, found
+    return found[0]

@@ -1,0 +1,232 @@
+"""The report of the default matrix as a reader sees it: in a real browser, wide and narrow, light and dark, on paper."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.compare import compare
+from analysis.load import from_json, load
+from analysis.plots import pictures
+from analysis.report.csv_files import as_csv, cells, comparisons
+from analysis.report.page import page_of
+from analysis.report.saving import save
+from tests.analysis.report.pages import EVERYTHING, read, two_pictures
+from tests.conftest import chromium
+from tests.made_designs import Keys, designed, factorial
+from tests.synthetic import Arm, Made
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+RUN = Path(__file__).parents[3] / "data" / "runs" / "2026-11-21_amd-epyc-2cpu.json"
+LOOK = Path(__file__).with_name("in_page.js").read_text(encoding="utf-8")
+WIDTHS = {"wide": 1280, "narrow": 400}
+LARGEST_BYTES = 2_000_000
+needs_browser = pytest.mark.needs("chromium")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the default matrix, with all its pictures."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    save(page_of([load(RUN)], "python -m analysis report RUN").html, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs with everything that can go wrong, and names that are long, unbroken or markup."""
+    word = "a_name_that_is_far_too_long_for_one_line_of_any_table_and_has_no_blank_in_it_anywhere_at_all"
+    evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    arms = (
+        *EVERYTHING.arms,
+        Arm(word, 0.1, {f"vm.{word}": word}, warnings=[word * 3]),
+        Arm(evil, -0.1, {evil: evil}, broken={1: ("failed", evil)}),
+    )
+    runs = [
+        read(replace(EVERYTHING, arms=arms, workloads=("cnn_train", word, evil), seed=seed), origin=f"{evil}{word}{seed}.json")
+        for seed in (1, 2)
+    ]
+    path = tmp_path_factory.mktemp("odd") / "report.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.report.pictures.pictures", two_pictures)
+        save(page_of(runs, f"python -m analysis report {word}", [f"{evil}: {word}"]).html, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def designed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A factorial of five keys, one with an endless name, under two workloads, with the pictures of its design."""
+    keys = Keys({"vm.swappiness": -0.1, f"net.ipv4.{'x' * 70}": 0.0, "vm.dirty_ratio": 0.0, "kernel.numa_balancing": 0.0, "vm.x": 0.03})
+    saved = designed("factorial", keys, factorial(5), Made(workloads=("cnn_train", "lora_finetune"), blocks=3))
+    path = tmp_path_factory.mktemp("designed") / "report.html"
+    save(page_of([from_json(saved, "designed.json")], "python -m analysis report RUN").html, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # not before a test needs the browser
+
+    found = chromium()
+    assert found is not None
+    with sync_playwright() as driver:
+        # Root's browser has no sandbox of its own; what it opens here is a file of ours, without network.
+        opened = driver.chromium.launch(executable_path=found, chromium_sandbox=os.geteuid() != 0)
+        yield opened
+        opened.close()
+
+
+def opened(context: BrowserContext, report: Path, complaints: list[str]) -> Page:
+    """Open the report with everything unfolded; what the browser complains of is added to `complaints`."""
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+    page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url[:80]}"))
+    page.on(
+        "request",
+        lambda request: complaints.append(f"asked: {request.url[:80]}") if not request.url.startswith(("file:", "data:")) else None,
+    )
+    page.goto(report.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.evaluate(LOOK)
+    return page
+
+
+@pytest.fixture(scope="module", params=[(size, scheme) for size in WIDTHS for scheme in ("light", "dark")], ids=" ".join)
+def screen(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iterator[tuple[Page, list[str]]]:
+    """The report on one kind of screen, and what the browser complained of."""
+    size, scheme = request.param
+    complaints: list[str] = []
+    with browser.new_context(viewport={"width": WIDTHS[size], "height": 800}, color_scheme=scheme, offline=True) as context:
+        yield opened(context, report, complaints), complaints
+
+
+def test_the_file_is_small_enough_to_be_sent_by_mail(report: Path) -> None:
+    assert report.stat().st_size <= LARGEST_BYTES
+
+
+@needs_browser
+def test_nothing_is_cut_covered_or_too_pale(screen: tuple[Page, list[str]]) -> None:
+    page, _ = screen
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate("look.cut()") == []
+    assert page.evaluate("look.unannounced()") == []
+    assert page.evaluate("look.overlapping()") == []
+    assert page.evaluate("look.pale()") == []
+
+
+@needs_browser
+def test_every_picture_is_drawn_and_says_what_it_shows(screen: tuple[Page, list[str]]) -> None:
+    page, _ = screen
+    seen = page.evaluate("look.pictures()")
+    fit_all = [one for one in pictures().values() if not hasattr(one, "DESIGNS") and not hasattr(one, "REPORTS")]
+    assert len(seen) + page.locator("figure .absent").count() == len(fit_all)
+    assert len(seen) >= 5
+    for one in seen:
+        assert one["drawn"]
+        assert (one["width"] >= 600, one["height"] >= 150) == (True, True)
+        assert len(one["alternative"]) > 40
+
+
+@needs_browser
+def test_the_browser_has_nothing_to_complain_of_and_nothing_to_fetch(screen: tuple[Page, list[str]]) -> None:
+    _, complaints = screen
+    assert complaints == []
+
+
+@needs_browser
+@pytest.mark.parametrize("width", WIDTHS.values())
+def test_odd_names_break_neither_the_page_nor_out_of_it(browser: Browser, odd_report: Path, width: int) -> None:
+    complaints: list[str] = []
+    with browser.new_context(viewport={"width": width, "height": 800}, offline=True) as context:
+        page = opened(context, odd_report, complaints)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.evaluate("[...look.cut(), ...look.unannounced(), ...look.overlapping()]") == []
+        assert page.locator("script, img[src='x']").count() == 0
+    assert complaints == []
+
+
+@needs_browser
+@pytest.mark.parametrize("width", WIDTHS.values())
+def test_the_report_of_a_design_fits_any_screen(browser: Browser, designed_report: Path, width: int) -> None:
+    complaints: list[str] = []
+    with browser.new_context(viewport={"width": width, "height": 800}, offline=True) as context:
+        page = opened(context, designed_report, complaints)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.evaluate("[...look.cut(), ...look.unannounced(), ...look.overlapping(), ...look.pale()]") == []
+        told = [one["alternative"] for one in page.evaluate("look.pictures()")]
+        for name in ("key_effects", "key_impact", "half_normal", "main_effects", "interactions"):
+            (alternative,) = (one for one in told if one.startswith(f"{pictures()[name].TITLE} {pictures()[name].ANSWERS}"))
+            assert "vm.swappiness = 1: " in alternative, "what it shows, for those who cannot see it"
+    assert complaints == []
+    assert designed_report.stat().st_size <= LARGEST_BYTES
+
+
+@needs_browser
+def test_links_lead_where_they_say(browser: Browser, report: Path) -> None:
+    with browser.new_context(viewport={"width": 1280, "height": 800}, offline=True, reduced_motion="reduce") as context:
+        page = opened(context, report, [])
+        links = page.locator("a[href^='#']").all()
+        assert len(links) >= 9
+        for link in links:
+            place = (link.get_attribute("href") or "")[1:]
+            link.click()
+            top = page.evaluate("(id) => document.getElementById(id).getBoundingClientRect().top", place)
+            assert -1 <= top < 800, place
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["cells.csv", "comparisons.csv"])
+def test_the_data_can_be_taken_from_the_page(browser: Browser, report: Path, tmp_path: Path, name: str) -> None:
+    run = load(RUN)
+    wanted = as_csv(cells([run])) if name == "cells.csv" else as_csv(comparisons(compare(run)))
+    with browser.new_context(accept_downloads=True, offline=True) as context:
+        page = opened(context, report, [])
+        with page.expect_download() as taken:
+            page.get_by_role("link", name=name).click()
+        taken.value.save_as(tmp_path / name)
+        assert taken.value.suggested_filename == name
+    assert (tmp_path / name).read_bytes() == wanted.encode()
+
+
+@needs_browser
+def test_the_dark_scheme_reaches_into_the_pictures_and_paper_stays_white(browser: Browser, report: Path) -> None:
+    shade = "getComputedStyle(document.querySelector('.picture svg')).filter"
+    with browser.new_context(color_scheme="dark", offline=True) as context:
+        page = opened(context, report, [])
+        on_screen = page.evaluate(shade)
+        page.emulate_media(media="print", color_scheme="dark")
+        assert (on_screen, page.evaluate(shade)) == ("invert(0.905) hue-rotate(180deg)", "none")
+
+
+@needs_browser
+def test_it_can_be_printed(browser: Browser, report: Path) -> None:
+    with browser.new_context(offline=True) as context:
+        page = opened(context, report, [])
+        printed = page.pdf(format="A4")
+        assert printed.startswith(b"%PDF")
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 688, "height": 1000})  # what is left of an A4 page between the margins
+        assert page.evaluate("look.cut()") == []
+        assert [hint for hint in page.locator(".hint").all() if hint.is_visible()] == []  # nobody scrolls paper
+
+
+@needs_browser
+def test_those_who_hear_the_page_find_headings_tables_and_pictures(browser: Browser, report: Path) -> None:
+    with browser.new_context(viewport={"width": 400, "height": 800}, offline=True) as context:
+        page = opened(context, report, [])
+        assert page.get_by_role("heading", level=1).count() == 1
+        assert page.get_by_role("heading", name="Verdicts").count() == 1
+        # Shown as cards at this width, and a table all the same.
+        first = page.get_by_role("table").first
+        assert first.get_by_role("rowheader").count() == first.get_by_role("row").count()
+        assert page.get_by_role("img").count() == page.locator(".picture").count()

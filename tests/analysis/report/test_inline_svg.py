@@ -1,0 +1,100 @@
+"""Pictures that stand in one page without disturbing each other, and say what they show."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from matplotlib.figure import Figure
+
+from analysis.plots.scene import Scene
+from analysis.plots.style import svg
+from analysis.report.inline_svg import inlined
+from analysis.report.pictures import pictures_of
+from tests.analysis.report.pages import SWAPPINESS, read, two_pictures
+from tests.synthetic import STOCK, Arm, Made
+
+
+def drawing(title: str = "a title", points: int = 20) -> str:
+    figure = Figure(figsize=(7.2, 2))
+    axes = figure.add_subplot()
+    axes.plot([float(at % 7) for at in range(points)], "o-", color="#0072B2")
+    axes.set_title(title, color="#1a1a1a")
+    return svg(figure)
+
+
+def parsed(markup: str) -> ET.Element:
+    return ET.fromstring(markup)  # noqa: S314  # made a line above
+
+
+def names(markup: str) -> set[str]:
+    return set(re.findall(r'\bid="([^"]+)"', markup))
+
+
+def test_two_pictures_share_no_id_and_every_reference_is_to_their_own() -> None:
+    one, other = (inlined(drawing(), name, "t", "d") for name in ("one", "other"))
+    assert len(names(one)) > 10
+    assert not names(one) & names(other)
+    for markup, name in ((one, "one"), (other, "other")):
+        used = re.findall(r'href="#([^"]+)"', markup) + re.findall(r"url\(#([^)]+)\)", markup)
+        assert used
+        assert set(used) <= names(markup)
+        assert all(reference.startswith(f"{name}-") for reference in used)
+
+
+def test_nothing_in_it_holds_for_the_whole_page() -> None:
+    assert "<style" in drawing()
+    assert "<style" not in inlined(drawing(), "one", "t", "d")
+
+
+def test_it_says_what_it_shows_to_those_who_cannot_see_it() -> None:
+    root = parsed(inlined(drawing(), "one", "Effects & gains", "Whether <it> moved."))
+    told = {part.get("id"): part.text for part in root if part.tag in {"title", "desc"}}
+    assert root.get("role") == "img"
+    assert [told[name] for name in (root.get("aria-labelledby") or "").split()] == ["Effects & gains", "Whether <it> moved."]
+
+
+def test_it_scales_with_the_page() -> None:
+    root = parsed(inlined(drawing(), "one", "t", "d"))
+    assert (root.get("width"), root.get("height")) == (None, None)
+    assert root.get("viewBox")
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from")
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a & b", "\x01\x1b[31m", "$x^2$", "\u202eevil", "ünï"])
+def test_any_name_can_stand_in_a_picture(name: str) -> None:
+    markup = inlined(drawing(name), "one", name, name)
+    assert not any(odd in markup for odd in ("<script", "\u202e", "\x1b"))
+    assert parsed(markup).tag == "svg"
+
+
+@pytest.mark.usefixtures("few_pictures")
+def test_what_cannot_be_drawn_says_why() -> None:
+    points, energy = pictures_of(Scene((read(),)))
+    assert (points.name, points.missing, energy.markup, energy.missing) == ("points", None, None, "no GPU <was> measured")
+    assert points.markup is not None
+    assert "Workloads: cnn_train and checkpoint_train. Tweak sets: " in points.markup
+
+
+def test_a_drawing_of_too_many_marks_becomes_pixels_with_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.report.pictures.HEAVY_BYTES", 1000)
+    monkeypatch.setattr("analysis.report.pictures.written", lambda *_: b"small")
+    monkeypatch.setattr("analysis.report.pictures.pictures", _one_picture)
+    (picture,) = pictures_of(Scene((read(Made(arms=(STOCK, Arm('"><script>', requested=SWAPPINESS)))),)))
+    assert picture.markup is not None
+    assert picture.markup.startswith('<img alt="Points &amp; lines. Whether there are points. Workloads: ')
+    assert 'src="data:image/png;base64,c21hbGw="' in picture.markup
+    assert "<script" not in picture.markup
+
+
+def test_a_drawing_stays_one_where_pixels_would_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.report.pictures.HEAVY_BYTES", 1000)
+    monkeypatch.setattr("analysis.report.pictures.written", lambda *_: b"large" * 100_000)
+    monkeypatch.setattr("analysis.report.pictures.pictures", _one_picture)
+    (picture,) = pictures_of(Scene((read(),)))
+    assert (picture.markup or "").startswith("<svg")
+
+
+def _one_picture() -> dict[str, object]:
+    return {"points": two_pictures()["points"]}

@@ -1,0 +1,100 @@
+"""A report is saved whole or not at all, and never over what is not a report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.report.saving import MARK, must_be_replaceable, save
+from analysis.terms import Refused
+
+HOUSE = Path(__file__).parents[3]
+HTML = f"<!DOCTYPE html><html><head>{MARK}</head>äöü</html>"
+# A process that may not write files longer than a page: what a full disk is to a program, without any privilege.
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from analysis.report.saving import save
+from analysis.terms import Refused
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    save("x" * 10000, Path(sys.argv[1]))
+except Refused as error:
+    print(error)
+"""
+
+
+def test_a_new_report_is_written_and_nothing_else(tmp_path: Path) -> None:
+    size = save(HTML, tmp_path / "report.html")
+    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [("report.html", HTML)]
+    assert size == len(HTML.encode())
+
+
+def test_an_earlier_report_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(f"{HTML} earlier", "utf-8")
+    save(HTML, path)
+    assert path.read_text("utf-8") == HTML
+
+
+@pytest.mark.parametrize(
+    "content", [b"my thesis", b"<html><title>somebody else's report</title></html>", b"\x00\xff", b"x" * 5000 + MARK.encode()]
+)
+def test_anything_else_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "report.html"
+    path.write_bytes(content)
+    with pytest.raises(Refused, match="is there and is no report of ours"):
+        save(HTML, path)
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("report.html", content)]
+
+
+def test_an_empty_file_is_nothing_to_lose(tmp_path: Path) -> None:
+    """As `mktemp` leaves one."""
+    (tmp_path / "report.html").touch()
+    save(HTML, tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text("utf-8") == HTML
+
+
+def test_a_folder_is_no_place_for_a_report(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="is not a file"):
+        must_be_replaceable(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_named_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"no such folder: .*missing"):
+        must_be_replaceable(tmp_path / "missing" / "report.html")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "latest.html").symlink_to(tmp_path / "report.html")
+    save(HTML, tmp_path / "latest.html")
+    assert (tmp_path / "latest.html").is_symlink()
+    assert (tmp_path / "report.html").read_text("utf-8") == HTML
+
+
+def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The content is on disk (fsync) before it gets its name: until then the old report stands."""
+    path, seen = tmp_path / "report.html", []
+    path.write_text(f"{HTML} earlier", "utf-8")
+    monkeypatch.setattr("os.fsync", lambda _: seen.append(path.read_text("utf-8")))
+    save(HTML, path)
+    assert seen == [f"{HTML} earlier"]
+
+
+def test_a_full_disk_is_one_line_and_leaves_the_earlier_report(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(HTML, "utf-8")
+    done = subprocess.run([sys.executable, "-c", FULL, str(path)], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{path}: cannot be written: File too large.\n"
+    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [("report.html", HTML)]
+
+
+def test_half_a_character_does_not_stop_a_report(tmp_path: Path) -> None:
+    """JSON can hold one, UTF-8 cannot."""
+    save("\ud800", tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_bytes() == b"?"

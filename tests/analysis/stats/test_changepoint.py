@@ -1,0 +1,190 @@
+"""Change points: found where they are, of the size they are, and seldom where there are none."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from analysis.stats.alarm_rates import Shape as Levels
+from analysis.stats.alarm_rates import exact_rate, noise, ours, shaped
+from analysis.stats.changepoint import change_points, without_outliers
+from analysis.stats.step_evidence import SHORTEST
+from tests.analysis.stats.test_divergence import TOY
+
+SEEDS = st.integers(0, 10_000)
+
+
+def at(series: np.ndarray) -> list[int]:
+    return ours(series)
+
+
+def made(seed: int) -> np.ndarray:
+    """Noise with up to three steps at random places."""
+    rng = np.random.default_rng(seed)
+    series = rng.normal(size=rng.integers(SHORTEST, 120))
+    for _ in range(rng.integers(0, 4)):
+        series[rng.integers(3, len(series) - 2) :] += rng.normal(0, 5)
+    return series
+
+
+def test_the_published_toy_series_has_one_change_with_the_published_evidence() -> None:
+    """Matteson and James's Q and Student's t, with the first point of the new level as index."""
+    (point,) = change_points(TOY).points
+    assert point.index == 10
+    assert point.energy == pytest.approx(4.682222, rel=1e-6)
+    assert point.student_t == pytest.approx(-31.3763, rel=1e-6)
+    assert point.df == 18
+    assert point.student_p == pytest.approx(3.6e-17, rel=0.01)
+    assert point.shift == pytest.approx(np.mean(TOY[10:]) - np.mean(TOY[:10]), abs=0.005)  # 1.12 is pulled in
+    assert point.low < point.shift < point.high < 0
+    assert change_points(TOY).p < 1e-6
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("white", 1), ("t3", 2), ("AR(1) 0.3", 3), ("AR(1) 0.5", 4), ("one 10x outlier", 5)])
+@pytest.mark.parametrize("n", [10, 20, 30, 50, 100, 200, 500])
+def test_noise_alone_seldom_raises_an_alarm(kind: str, seed: int, n: int) -> None:
+    """At most 5 % of series, in the binomial 99 % band of as many series as there is time for; `alarm_rates` measures it closely."""
+    count = 20_000 // max(n, 50)
+    alarms = sum(bool(at(series)) for series in noise(kind, n, count, np.random.default_rng(seed)))
+    assert alarms <= binom.ppf(0.99, count, 0.05)
+
+
+@pytest.mark.parametrize(("place", "least"), [(1 / 2, 0.93), (1 / 3, 0.87), (2 / 3, 0.87)])
+def test_a_step_of_two_sd_is_seen_in_30_runs(place: float, least: float) -> None:
+    """In the middle as often as by Otava's own account, with a test that noise with memory does not fool."""
+    series = shaped(Levels("", (0, 2), (place,)), 30, 600, np.random.default_rng(6))
+    assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 600, least)
+
+
+@pytest.mark.parametrize("place", [1 / 2, 1 / 3, 2 / 3])
+def test_a_step_of_two_sd_is_seen_in_100_runs(place: float) -> None:
+    series = shaped(Levels("", (0, 2), (place,)), 100, 200, np.random.default_rng(7))
+    assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 200, 0.99)
+
+
+def test_a_single_outlier_is_no_change_wherever_it_stands() -> None:
+    """One run of thirty took ten times as long, the first and the last among them; on the logarithm, noise of 2 %."""
+    quiet = np.random.default_rng(8).normal(0, 0.02, 30)
+    assert at(quiet) == []
+    for place in range(30):
+        series = quiet.copy()
+        series[place] += math.log(10)
+        assert at(series) == []
+
+
+@pytest.mark.parametrize("outliers", [(20,), (20, 21), (5, 40)])
+def test_outliers_hide_no_change(outliers: tuple[int, ...]) -> None:
+    series = np.random.default_rng(9).normal(0, 0.02, 60)
+    series[30:] += 0.1
+    series[list(outliers)] += math.log(10)
+    assert at(series) == [30]
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [((0, 4, 0), [30, 60]), ((0, 4, 8), [30, 60]), ((0, 4, 0, 4), [30, 60, 90]), ((0, 5, 10, 5, 0, 7), [30, 60, 90, 120, 150])],
+)
+def test_several_changes_are_all_found(levels: tuple[float, ...], expected: list[int]) -> None:
+    """Up and down, a staircase, a comb, and more steps than are searched for at once."""
+    (series,) = shaped(Levels("", levels), 30 * len(levels), 1, np.random.default_rng(11))
+    assert at(series) == expected
+
+
+def test_a_machine_that_goes_to_and_fro_is_seen() -> None:
+    """Twelve levels of ten runs each: any few steps explain little of it, all eleven explain it all."""
+    (series,) = shaped(Levels("", (0, 12) * 6), 120, 1, np.random.default_rng(1))
+    assert at(series) == list(range(10, 120, 10))
+
+
+def test_changes_are_placed_anew_between_their_neighbours() -> None:
+    """A staircase of steps of 2.5 sd: all four within 3 runs and no other in nearly 9 of 10 series; as first cut, in 3 of 4."""
+    stairs = Levels("", (0, 2.5, 5, 7.5, 10))
+    assert exact_rate(at, shaped(stairs, 200, 200, np.random.default_rng(3)), stairs.begins(200)) > 0.82
+
+
+def test_three_runs_on_a_new_level_are_enough_where_it_is_far_away() -> None:
+    series = np.random.default_rng(11).normal(size=60)
+    series[57:] += 10
+    assert at(series) == [57]
+    assert at(series[:58]) == []  # a single one is an outlier
+
+
+def test_a_change_in_noise_with_memory_is_found() -> None:
+    (series,) = shaped(Levels("", (0, 5), noise="AR(1) 0.5"), 100, 1, np.random.default_rng(12))
+    assert at(series) == [50]
+
+
+def test_the_interval_holds_the_truth() -> None:
+    """95 % of the time: 0.97 of white, 0.95 of AR(1) 0.5 in long series, somewhat less where memory cannot be told in a short one."""
+    for kind in ("white", "t3", "AR(1) 0.5"):
+        series = shaped(Levels("", (0, 5), noise=kind), 100, 200, np.random.default_rng(13))
+        points = [found[0] for one in series if len(found := change_points(one).points) == 1 and abs(found[0].index - 50) <= 1]
+        held = sum(point.low <= 5 <= point.high for point in points)
+        assert held >= binom.ppf(0.005, len(points), 0.95)
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e-300, 1e300])
+def test_a_constant_series_has_no_change(value: float) -> None:
+    assert change_points([value] * 40).points == ()
+
+
+def test_a_step_without_any_noise_is_a_change_without_a_t() -> None:
+    (point,) = change_points([5.0] * 12 + [6.0] * 15).points
+    assert (point.index, point.before, point.after, point.low, point.high) == (12, 5.0, 6.0, 1.0, 1.0)
+    assert point.student_t is point.student_p is None
+
+
+def test_a_single_odd_value_in_a_constant_series_is_no_change() -> None:
+    assert change_points([5.0] * 20 + [50.0] + [5.0] * 20).points == ()
+
+
+@pytest.mark.parametrize("n", range(SHORTEST))
+def test_too_few_values_are_refused(n: int) -> None:
+    with pytest.raises(ValueError, match="at least 10 are needed"):
+        change_points([1.0] * n)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_what_is_no_number_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="not a finite number"):
+        change_points([1.0] * 20 + [wrong])
+
+
+@settings(max_examples=50)
+@given(SEEDS, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
+def test_shift_and_scale_make_no_difference(seed: int, scale: float, shift: float) -> None:
+    series = made(seed)
+    plain, moved = change_points(series), change_points(scale * series + shift)
+    assert [point.index for point in moved.points] == [point.index for point in plain.points]
+    assert moved.p == pytest.approx(plain.p, rel=1e-3)
+    for one, other in zip(plain.points, moved.points, strict=True):
+        assert (other.shift, other.low, other.high) == pytest.approx((scale * one.shift, scale * one.low, scale * one.high), rel=1e-3)
+
+
+@settings(max_examples=50)
+@given(SEEDS)
+def test_time_may_run_backwards(seed: int) -> None:
+    """The first point of a new level, counted from the other end, is one before the last of the old."""
+    series = made(seed)
+    assert at(series[::-1]) == sorted(len(series) - index for index in at(series))
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=SHORTEST, max_size=40))
+def test_pulling_outliers_in_never_reaches_beyond_the_values(values: list[float]) -> None:
+    tame = without_outliers(np.array(values))
+    slack = 1e-9 * max(map(abs, values))
+    assert tame.min() >= min(values) - slack
+    assert tame.max() <= max(values) + slack
+
+
+@given(st.lists(st.integers(-3, 3), min_size=SHORTEST, max_size=60))
+def test_coarse_clocks_give_an_answer_too(values: list[int]) -> None:
+    """Many equal values, levels without noise, all in a row: every change is inside, in order, and apart from the next."""
+    indices = [0, *(point.index for point in change_points([float(value) for value in values]).points), len(values)]
+    assert all(later - earlier >= 3 for earlier, later in pairwise(indices))

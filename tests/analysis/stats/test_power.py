@@ -1,0 +1,115 @@
+"""Blocks needed: the table users were promised, the noncentral t against simulation, and spread from all pairs of arms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.stats.effect import detectable_errors, detectable_gain
+from analysis.stats.power import MOST, blocks_needed, pair_spread, spread_interval
+
+# Run-to-run CV, effect, pairs for 80 % power at 5 %: simulated elsewhere. A pair's log ratio scatters √2 times as far as a run.
+PROMISED = [
+    (0.01, 0.01, 18),
+    (0.01, 0.02, 7),
+    (0.01, 0.05, 3),
+    (0.02, 0.01, 70),
+    (0.02, 0.02, 18),
+    (0.02, 0.03, 10),
+    (0.02, 0.05, 5),
+    (0.05, 0.02, 110),
+    (0.05, 0.05, 18),
+    (0.05, 0.10, 7),
+]
+
+
+def called(n: int, log_sd: float, gain: float, alpha: float) -> float:
+    """Share of 20,000 simulated runs of n blocks in which a paired t-test calls a true gain."""
+    draws = np.random.default_rng([n, int(gain * 1000)]).normal(math.log1p(gain), log_sd, (20_000, n))
+    return float((scipy.stats.ttest_1samp(draws, 0, axis=1).pvalue < alpha).mean())
+
+
+@pytest.mark.parametrize(("cv", "gain", "pairs"), PROMISED)
+def test_pairs_for_80_percent_power(cv: float, gain: float, pairs: int) -> None:
+    """Within 20 % of the printed pairs; the farthest is 103 for 110, which is the printed one's rounding."""
+    assert blocks_needed(cv * math.sqrt(2), gain) == pytest.approx(pairs, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("log_sd", "gain", "alpha"), [(0.02, 0.03, 0.05), (0.028, 0.03, 0.05), (0.028, 0.03, 0.05 / 9), (0.07, 0.05, 0.05 / 17)]
+)
+def test_the_number_named_is_the_first_that_suffices(log_sd: float, gain: float, alpha: float) -> None:
+    """Simulated, ± 1 % (3.5 standard errors): so many blocks find the gain four times in five, one block less does not."""
+    n = blocks_needed(log_sd, gain, alpha)
+    assert n is not None
+    assert called(n, log_sd, gain, alpha) > 0.79
+    assert called(n - 1, log_sd, gain, alpha) < 0.81
+
+
+def test_by_hand() -> None:
+    """Noise 2 %, gain 3 %: ln 1.03 is 1.478 standard deviations, so 3.305 errors with 5 blocks and 3.620 with 6.
+
+    The noncentral t with 4 d.f. must be 3.761 away to exceed 2.776 four times in five, with 5 d.f. 3.514 to exceed 2.571.
+    """
+    assert detectable_errors(4) == pytest.approx(3.761, abs=1e-3)
+    assert detectable_errors(5) == pytest.approx(3.514, abs=1e-3)
+    assert blocks_needed(0.02, 0.03) == 6
+
+
+def test_noise_that_hides_everything_is_said_so() -> None:
+    assert blocks_needed(5.0, 0.001) is None
+    assert blocks_needed(1e-6, 0.5) == 3  # fewer are never compared
+
+
+@given(st.floats(1e-4, 0.5), st.floats(0.005, 0.5), st.sampled_from([0.05, 0.05 / 20]), st.sampled_from([0.8, 0.95]))
+def test_it_is_the_inverse_of_the_detectable_gain(log_sd: float, gain: float, alpha: float, power: float) -> None:
+    n = blocks_needed(log_sd, gain, alpha, power)
+    if n is None:
+        assert detectable_gain(log_sd, MOST, alpha, power) > gain
+        return
+    assert detectable_gain(log_sd, n, alpha, power) <= gain * (1 + 1e-9)
+    assert n == 3 or detectable_gain(log_sd, n - 1, alpha, power) > gain * (1 - 1e-9)
+
+
+def test_the_spread_of_pairs_by_hand() -> None:
+    """Two arms in three blocks with log ratios .01, .02, .06: mean .03, s² = (.0004 + .0001 + .0009)/2 = .0007, 2 degrees of freedom."""
+    cells = [(1, "a", 0.0), (1, "b", 0.01), (2, "a", 5.0), (2, "b", 5.02), (3, "a", -1.0), (3, "b", -0.94)]
+    log_sd, df = pair_spread(cells)
+    assert log_sd**2 == pytest.approx(0.0007)
+    assert df == 2
+
+
+def test_every_pair_of_arms_has_its_say() -> None:
+    """With complete blocks it is the mean variance over all pairs of arms, and (a - 1)(b - 1) degrees of freedom."""
+    table = np.random.default_rng(0).normal(size=(4, 6))
+    log_sd, df = pair_spread([(block, str(arm), table[arm, block]) for arm in range(4) for block in range(6)])
+    pairs = [(table[i] - table[j]).var(ddof=1) for i in range(4) for j in range(i)]
+    assert log_sd**2 == pytest.approx(np.mean(pairs))
+    assert df == 15
+
+
+def test_a_missing_cell_costs_a_degree_of_freedom_and_no_block() -> None:
+    """2,000 tables with 3 of 20 cells missing: the variance stays unbiased; its mean has a standard error of √(2/9/2000) = 1 %."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(2000):
+        cells = [(block, str(arm), rng.normal() + 3 * block) for block in range(5) for arm in range(4)]
+        log_sd, df = pair_spread([cell for at, cell in enumerate(cells) if at not in {3, 9, 10}])
+        assert df == 12 - 3
+        found.append(log_sd**2)
+    assert np.mean(found) == pytest.approx(2, rel=0.04)
+
+
+def test_one_cell_an_arm_and_block_shows_no_spread() -> None:
+    with pytest.raises(ValueError, match="nothing is left"):
+        pair_spread([(1, "a", 0.1), (1, "b", 0.2)])
+
+
+def test_the_interval_of_a_spread_is_chi_squares() -> None:
+    """10 degrees of freedom: χ² .975 = 20.483, .025 = 3.247; √(10/20.483) = .6987 and √(10/3.247) = 1.7549."""
+    assert spread_interval(1.0, 10) == pytest.approx((0.6987, 1.7549), abs=1e-4)

@@ -1,0 +1,80 @@
+"""A synthetic machine errs as it was told to: only then do the rates mean what the table says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.stats.sessions import Sessions, few_runs, history_and_newest, pooled, run_means
+from analysis.stats.simulate import BLOCKS, STEPS, Machine, simulate
+
+COUNT = 4000
+STILL = Machine(run_cv=0.0, step_cv=0.0)
+
+
+def made(machine: Machine, slower: float = 0.0) -> Sessions:
+    return simulate(machine, slower, COUNT, np.random.default_rng(7))
+
+
+def test_runs_and_steps_scatter_by_the_cv_they_were_given() -> None:
+    """Of a log-normal, the standard deviation of the logarithm; a mean of 20 steps keeps 1/√20 of theirs."""
+    logs = np.log(made(Machine(run_cv=0.02, step_cv=0.01)).steps_s)
+    assert logs.shape == (COUNT, BLOCKS, 2, STEPS)
+    assert logs.std(axis=-1, ddof=1).mean() == pytest.approx(0.01, rel=0.03)
+    assert logs.mean(axis=-1).std() == pytest.approx(np.hypot(0.02, 0.01 / np.sqrt(STEPS)), rel=0.03)
+
+
+def test_the_candidate_takes_so_much_longer() -> None:
+    means = run_means(made(STILL, 0.05))
+    assert means[..., 1] == pytest.approx(1.05 * means[..., 0])
+
+
+def test_drift_is_a_straight_line_over_the_runs_in_the_order_they_ran() -> None:
+    """A then B: 20 runs from 1 to 1.05. Interleaved: the same levels, two by two, and a coin for which arm comes first."""
+    line = np.linspace(1, 1.05, 2 * BLOCKS)
+    one_by_one = run_means(made(Machine(run_cv=0, step_cv=0, drift=0.05, interleaved=False)))
+    assert one_by_one[0].T.ravel() == pytest.approx(line)
+    means = run_means(made(Machine(run_cv=0, step_cv=0, drift=0.05)))
+    assert np.sort(means, axis=-1)[0].ravel() == pytest.approx(line)
+    assert (means[..., 0] < means[..., 1]).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_run_effects_that_carry_over_keep_their_spread_and_are_alike_in_neighbours() -> None:
+    sessions = made(Machine(run_cv=0.02, step_cv=0, carry_over=0.5, interleaved=False))
+    effects = np.log(run_means(sessions)).swapaxes(1, 2).reshape(COUNT, -1)
+    assert effects.std() == pytest.approx(0.02, rel=0.03)
+    assert np.corrcoef(effects[:, 6], effects[:, 7])[0, 1] == pytest.approx(0.5, abs=0.05)
+    assert np.corrcoef(effects[:, 6], effects[:, 8])[0, 1] == pytest.approx(0.25, abs=0.05)
+
+
+def test_heavy_tails_are_students_at_the_same_scale() -> None:
+    """P(|t3| > 3·√3 standard units of t3) = .0138: beyond 3 SD lie 1.4 %, where a Gaussian has 0.27 %."""
+    effects = np.log(run_means(made(Machine(run_cv=0.02, step_cv=0, tails=3))))
+    assert (np.abs(effects) > 0.06).mean() == pytest.approx(0.0138, abs=0.002)
+
+
+def test_stalled_steps_take_ten_times_as_long_and_struck_runs_twice() -> None:
+    steps_s = made(Machine(run_cv=0, step_cv=0, stalled=0.01, struck=0.05)).steps_s
+    times, counts = np.unique(steps_s.round(6), return_counts=True)
+    assert times.tolist() == [1, 2, 10, 20]
+    assert counts / steps_s.size == pytest.approx([0.95 * 0.99, 0.05 * 0.99, 0.95 * 0.01, 0.05 * 0.01], abs=0.003)
+
+
+def numbered(*, interleaved: bool) -> Sessions:
+    """Four sessions of twelve blocks of two steps; block b has mean b in the baseline and 100 + b in the candidate."""
+    means = np.arange(12)[:, np.newaxis] + np.array([0.0, 100.0])
+    return Sessions(np.broadcast_to(means[..., np.newaxis] + np.array([-1.0, 1.0]), (4, 12, 2, 2)), interleaved)
+
+
+def test_what_rules_begin_with() -> None:
+    """A heap of all steps; a few neighbouring runs, others in each session; ten runs of history and what came after them."""
+    sessions = numbered(interleaved=False)
+    assert sessions.blocks == 12
+    assert pooled(sessions).shape == (4, 2, 24)
+    assert pooled(sessions, 1)[0, 1].tolist() == [99.0 + block for block in range(12)]
+    assert few_runs(sessions, 11).shape == (4, 11, 2, 2)
+    assert few_runs(sessions, 11)[:, 0, 0, 0].tolist() == [-1, 0, -1, 0]
+    history, newest = history_and_newest(sessions, 10, 3)
+    assert history[0].tolist() == [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert newest[0].tolist() == [100, 101, 102]
+    assert history_and_newest(numbered(interleaved=True), 10, 3)[1][0].tolist() == [109, 110, 111]

@@ -1,0 +1,205 @@
+"""The summary tables: absolute numbers that can be checked by hand, and no winner without a verdict."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import replace
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.compare import compare
+from analysis.load import from_json, load
+from analysis.summary.averages import step_time_mean_s, throughput_samples_per_s, time_weighted
+from analysis.summary.changes import changes, sections
+from analysis.summary.energy import energy_j, energy_j_per_sample
+from analysis.summary.rows import machine_of, rows_of
+from analysis.summary.written import across, as_csv, as_markdown, as_text
+from analysis.terms import Cell, Steps
+from tests.conftest import REFERENCE
+from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
+from tests.made_telemetry import sampled_file
+from tests.stock_files import benchmark, document, times
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from analysis.summary.rows import Row
+    from analysis.terms import Run
+
+FAST = Arm("tcp|cubic", gain=0.15, requested={"net.ipv4.tcp_congestion_control": "cubic"})
+MADE = Made(arms=(STOCK, AGAIN, FAST), workloads=("cnn_train", "lora"), blocks=5, seed=3)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Two workloads on a machine with one GPU of 60 W."""
+    return load(sampled_file(tmp_path_factory.mktemp("made"), MADE))
+
+
+@pytest.fixture(scope="module")
+def rows(run: Run) -> list[Row]:
+    return rows_of([run], compare(run))
+
+
+def cell(wall_s: tuple[float, ...], samples: int, **telemetry: float) -> Cell:
+    """A measured cell of steps that each worked on so many samples."""
+    steps = Steps(wall_s, (samples,) * len(wall_s), None, None, 1)
+    return Cell("c", "s", "w", "t", 1, 1, "measured", steps=steps, telemetry=telemetry)
+
+
+def test_averages_are_of_all_work_over_all_time() -> None:
+    """After a step of warm-up: 8 samples in 2 s and 8 in 6 s are 2 a second; the mean of the rates would be 2.67."""
+    cells = [cell((9.0, 2.0), 8), cell((9.0, 6.0), 8)]
+    assert throughput_samples_per_s(cells) == 2.0
+    assert step_time_mean_s(cells) == 4.0
+    assert throughput_samples_per_s([]) is None
+
+
+def test_where_a_file_keeps_no_steps_rates_are_averaged_as_rates() -> None:
+    """Equal work at 4 and 1.333 a second takes 0.25 and 0.75 s: 2 a second, their harmonic mean."""
+    cells = [
+        replace(cell((1.0, 1.0), 1), steps=None, metrics={"throughput_samples_per_s": rate, "step_time_mean_s": 1 / rate})
+        for rate in (4.0, 4 / 3)
+    ]
+    assert throughput_samples_per_s(cells) == pytest.approx(2.0)
+    assert step_time_mean_s(cells) == pytest.approx(0.5)
+
+
+def test_a_mean_of_telemetry_weighs_by_time() -> None:
+    """50 % for 2 s and 90 % for 6 s are 80 %; a cell without it is left out."""
+    cells = [cell((9.0, 2.0), 1, busy=50.0), cell((9.0, 6.0), 1, busy=90.0), cell((9.0, 100.0), 1)]
+    assert time_weighted(cells, lambda one: one.telemetry.get("busy")) == pytest.approx(80.0)
+    assert time_weighted(cells, lambda _: None) is None
+
+
+def test_energy_is_the_counters_and_else_power_times_time() -> None:
+    """One GPU with a counter of 500 J, one with only 100 W over 3 s: 800 J over 3 steps of 4 samples."""
+    one = cell((9.0, 1.0, 1.0, 1.0), 4, gpu0_energy_j_total=500.0, gpu0_power_w_mean=1.0, gpu1_power_w_mean=100.0)
+    assert energy_j(one) == 800.0
+    assert energy_j_per_sample([one]) == pytest.approx(800 / 12)
+    assert energy_j(cell((9.0, 1.0), 4)) is None
+    assert energy_j_per_sample([one, cell((9.0, 1.0), 4)]) is None
+
+
+def test_a_row_an_arm_the_baseline_first(rows: list[Row], run: Run) -> None:
+    assert [(row.workload, row.tweakset) for row in rows] == [
+        (workload, name) for workload in ("cnn_train", "lora") for name in ("stock", "stock-again", "tcp|cubic")
+    ]
+    first = rows[0]
+    mine = [one for one in run.cells if (one.workload, one.tweakset) == ("cnn_train", "stock")]
+    seconds = math.fsum(sum(one.steps.wall_s[2:]) for one in mine if one.steps)
+    assert (first.verdict, first.gain, first.cells) == ("baseline", None, 5)
+    assert first.throughput_samples_per_s == pytest.approx(5 * 12 * 8 / seconds)
+    assert (first.gpu_util_percent, first.gpu_power_w, first.cpu_busy_percent) == pytest.approx((95, 60, 97))
+    assert first.energy_j_per_sample == pytest.approx(60 * seconds / (5 * 12 * 8))
+    assert first.memory_used_gib is None  # the machine does not say how much memory it has
+    assert rows[2].changes == {"sysctl": 1}
+
+
+def test_gain_interval_and_verdict_are_those_of_the_comparison(rows: list[Row], run: Run) -> None:
+    said = {(one.workload, one.tweakset): one for one in compare(run)}
+    for row in rows:
+        one = said.get((row.workload, row.tweakset))
+        if one is not None:
+            assert one.primary is not None
+            assert (row.gain, row.low, row.high, row.verdict) == (one.primary.gain, one.primary.low, one.primary.high, one.verdict)
+    assert rows[2].verdict == "improved"
+
+
+def test_memory_used_is_what_is_not_available() -> None:
+    """20 GiB of 24 are available."""
+    saved = saved_run(Made(arms=(STOCK,), blocks=1))
+    saved["machine_info"]["deeptweak"]["mem_total_bytes"] = 24 * 2**30
+    saved["benchmarks"][0]["extra_info"]["telemetry"]["summary"] = {"mem_available_bytes_mean": 20 * 2**30}
+    assert rows_of([from_json(saved, "run.json")], [])[0].memory_used_gib == pytest.approx(4.0)
+
+
+def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows: list[Row]) -> None:
+    records = list(csv.DictReader(StringIO(as_csv(rows))))
+    assert len(records) == len(rows)
+    assert float(records[2]["gain_fraction"]) == rows[2].gain
+    assert float(records[0]["throughput_samples_per_s"]) == rows[0].throughput_samples_per_s
+    assert (records[0]["gain_fraction"], records[0]["memory_used_gib"]) == ("", "")
+    assert (records[2]["sysctl_parameters"], records[2]["script_parameters"]) == ("1", "0")
+    assert {"run_id", "machine", "gpu_power_w", "energy_j_per_sample", "cpu_busy_percent", "verdict"} <= records[0].keys()
+
+
+@pytest.mark.parametrize("name", ["=cmd|x!A1", "+1", "-1", "@SUM(A1)"])
+def test_a_name_is_no_formula_to_a_spreadsheet(name: str) -> None:
+    made = from_json(saved_run(replace(MADE, workloads=(name,))), "run")
+    for line in csv.DictReader(StringIO(as_csv(rows_of([made], compare(made))))):
+        assert line["workload"] == f"'{name}"
+        assert float(line["throughput_samples_per_s"]) > 0  # a number stays one, below 0 too
+
+
+def test_markdown_has_a_table_for_each_workload_and_one_across(rows: list[Row]) -> None:
+    """A bar in a name begins no column; in the table across, a set is named only where its verdict says so."""
+    text = as_markdown(rows)
+    assert text.count("| tweak set | cells | samples, 1/s | step, s |") == 2
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in tables[:5]} == {tables[0].count("|")}
+    assert "tcp&#124;cubic" in text
+    assert [line[4] for line in across(rows)] == [f"tcp|cubic (+{100 * row.gain:.1f} %)" for row in (rows[2], rows[5]) if row.gain]
+    assert [line[5] for line in across(rows)] == ["none"] * 2  # slower
+    assert "memory" not in text.split("samples: all")[0]  # empty in every row
+
+
+def test_text_fits_a_terminal_whatever_the_names_are() -> None:
+    name = "a-very-long-name-of-a-tweak-set-that-nobody-would-choose-but-somebody-will"
+    made = Made(arms=(STOCK, Arm(name, gain=0.2, requested={f"vm.x{at}": "1" for at in range(12)}, scripts=1)), blocks=4)
+    run = from_json(saved_run(made), "run.json")
+    wide = [
+        replace(row, gpu_util_percent=99.9, gpu_power_w=312.5, energy_j_per_sample=1234.5, memory_used_gib=21.5)
+        for row in rows_of([run], compare(run))
+    ]
+    text = as_text(wide)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "improved" in text
+    assert "…" not in text  # folded, not cut
+    assert f"faster: cnn_train {name[:20]}" in text
+
+
+def test_sections_count_settings_and_what_scripts_were_seen_to_do(tmp_path: Path) -> None:
+    """A script is what it changed; one that nobody saw doing anything still counts as one."""
+    run = load(directory(tmp_path, Like("base"), Like("exp1", manifest=SYSCTLS), Like("exp2", manifest=SCRIPTS)))
+    assert sections(changes(run, "base")) == {}
+    assert sections(changes(run, "exp2")) == {"ulimit": 1, "service": 1, "script": 1}
+    assert [one.key for one in changes(run, "exp1") if one.section == "sysctl"] == ["vm.swappiness", "net.ipv4.tcp_rmem"]
+    saved = saved_run(Made(arms=(STOCK, Arm("thp", scripts=2, side_effects={"/sys/a": ["0", "1"]}))))
+    for one in saved["benchmarks"]:
+        one["extra_info"]["tweak"]["side_effects"] |= {"/sys/gone": ["0", None]}
+    assert changes(from_json(saved, "run.json"), "thp") == [("script", "/sys/a", "1")]
+
+
+@pytest.mark.needs("reference")
+def test_deeptweaks_table_with_the_averages_it_should_have_had() -> None:
+    """A6, A16 and A17 of the published runs; the same number of parameters in each section as its manifests have (A19)."""
+    run = load(REFERENCE / "deeptweak/one_node_one_gpu")
+    rows = rows_of([run], compare(run))
+    assert [row.throughput_samples_per_s for row in rows] == [
+        pytest.approx(value, abs=1e-5) for value in (1.63143, 1.60308, 1.62843, 1.61703)
+    ]
+    assert [row.energy_j_per_sample for row in rows] == [pytest.approx(value, abs=0.005) for value in (37.383, 38.801, 38.226, 40.659)]
+    assert rows[0].gpu_util_percent == pytest.approx(93.696, abs=0.001)
+    assert [row.changes.get("sysctl", 0) for row in rows] == [0, 5, 12, 5]
+    assert {row.verdict for row in rows[1:]} == {"inconclusive"}
+    assert across(rows) == [[rows[0].workload, run.run_id, rows[0].machine, "1.631", "none", "none", "none", "3"]]
+
+
+def test_the_machine_is_named_by_its_gpus_or_its_processor(run: Run) -> None:
+    gpus = {"gpus": [{"name": "V100"}, {"name": "V100"}, {"name": "H200"}]}
+    assert machine_of(replace(run, machine=gpus)) == "2 × V100, 1 × H200"
+    assert machine_of(replace(run, machine={"gpus": "no driver", "cpu_model": "EPYC", "cpu_count": 2})) == "2 × EPYC"
+    assert machine_of(replace(run, machine={})) == "unknown"
+
+
+def test_a_stock_file_of_pytest_benchmark_is_summed_up_too() -> None:
+    run = from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")
+    rows = rows_of([run], compare(run))
+    assert len(rows) == 1
+    assert rows[0].step_time_mean_s == pytest.approx(run.cells[0].metrics["step_time_mean_s"])
+    assert "as-run" in as_text(rows)

@@ -1,0 +1,214 @@
+"""Runs whose settings were alternated inside processes, from the saved file to the verdict."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import scipy.stats
+
+from analysis.arms import Arm
+from analysis.compare import Options, compare, compare_arms
+from analysis.ending import ending
+from analysis.gating.judge import judge
+from analysis.gating.limits import Limits
+from analysis.load import from_json
+from analysis.planning.plan import Goal, plan
+from analysis.report.rules_numbers import ratios_are_not_averaged
+from analysis.report.subject import Subject
+from analysis.switched.expand import expanded
+from analysis.table import render_table
+from analysis.terms import Refused, Run, Unreadable
+from tests.made_switched import Switched, switched_run
+from tests.synthetic import AGAIN
+from tests.synthetic import Arm as Made
+
+if TYPE_CHECKING:
+    from analysis.terms import Comparison
+
+TUNED = Made("tuned", gain=0.05, requested={"vm.swappiness": "10"})
+OTHER = Made("other", requested={"vm.dirty_ratio": "10"})
+MEDIAN = Options(metrics=("step_time_median_s",))
+
+
+PLAIN = Switched()
+
+
+def loaded(made: Switched = PLAIN) -> Run:
+    return from_json(switched_run(made), "made-up")
+
+
+def one(run: Run, tweakset: str) -> Comparison:
+    return next(found for found in compare(run) if found.tweakset == tweakset)
+
+
+def test_a_process_stands_for_its_tweak_set_and_a_segment_for_its_arm() -> None:
+    """Two processes of 16 pairs: a cell has 128 steps that count; taken apart there are 64, half of them stock, each pair one work."""
+    run = loaded(Switched(arms=(TUNED,)))
+    apart = expanded(run)
+    assert [len(cell.steps.wall_s) - cell.steps.warmup for cell in run.cells if cell.steps] == [128, 128]
+    assert sum(cell.tweakset == "stock" for cell in apart.cells) == sum(cell.tweakset == "tuned" for cell in apart.cells) == 32
+    by_pair: dict[int, list[Any]] = {}
+    for cell in apart.cells:
+        by_pair.setdefault(cell.block, []).append(cell)
+    assert len(by_pair) == 32
+    for first, second in by_pair.values():
+        assert {first.tweakset, second.tweakset} == {"stock", "tuned"}
+        assert (first.steps.tokens, first.steps.warmup, first.process) == (second.steps.tokens, 2, second.process)
+    assert [cell.order for cell in apart.cells] == list(range(1, 65))
+
+
+def broken(change: dict[str, Any], at: int = 1) -> dict[str, Any]:
+    saved = switched_run(Switched(pairs=4))
+    segments = saved["benchmarks"][0]["extra_info"]["segments"]
+    segments[at] |= change
+    return saved
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"first": 11}, {"steps": 7}, {"settle": 3}, {"steps": 0}, {"pair": 9}, {"pair": 2}, {"first": -1}, {"arm": "both"}, {"arm": "same"}],
+)
+def test_segments_that_are_no_pairs_of_all_steps_are_refused(change: dict[str, Any]) -> None:
+    saved = broken({})
+    if change == {"arm": "same"}:
+        change = {"arm": saved["benchmarks"][0]["extra_info"]["segments"][0]["arm"]}
+    with pytest.raises(Unreadable):
+        from_json(broken(change), "made-up")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 6])
+def test_segments_that_are_missing_are_refused(kept: int) -> None:
+    saved = switched_run(Switched(pairs=4))
+    saved["benchmarks"][0]["extra_info"]["segments"][kept:] = []
+    with pytest.raises(Unreadable):
+        from_json(saved, "made-up")
+
+
+def test_the_verdict_says_what_it_stands_on() -> None:
+    run = loaded(Switched(arms=(AGAIN, TUNED, OTHER), processes=2, stalled=0))
+    found = one(run, "tuned")
+    assert found.verdict == "improved"
+    assert (found.primary and found.primary.design, found.pairs, found.blocks, found.processes) == ("switched", 32, 32, 2)
+    assert any("alternated inside 2 processes" in note and "start is not seen" in note and "these 2" in note for note in found.notes)
+    table = render_table(compare(run), [run])
+    assert all(len(line) <= 100 for line in table.splitlines())
+    assert "32/32" in table
+
+
+def test_with_five_processes_a_process_is_the_unit() -> None:
+    found = one(loaded(Switched(arms=(TUNED,), processes=5, stalled=0)), "tuned")
+    assert (found.pairs, found.blocks, found.primary and found.primary.n_baseline) == (5, 5, 5)
+    assert any("A process is the unit" in note for note in found.notes)
+
+
+def test_a_set_that_differs_from_process_to_process_is_said_to() -> None:
+    found = one(loaded(Switched(arms=(TUNED,), processes=4, gain_sd=0.1, stalled=0)), "tuned")
+    assert any("differs from process to process" in note for note in found.notes)
+
+
+def test_two_tweak_sets_never_stood_beside_each_other() -> None:
+    run = loaded(Switched(arms=(AGAIN, TUNED, OTHER)))
+    found = {contrast.tweakset: contrast for contrast in compare(run, "tuned")}
+    assert found["other"].verdict == "not comparable"
+    assert "never took turns" in found["other"].reason
+    stock, tuned = found["stock"].primary, one(run, "tuned").primary
+    assert stock
+    assert tuned
+    assert (1 + stock.gain) * (1 + tuned.gain) == pytest.approx(1)
+    assert not any("left out" in note for note in found["stock"].notes)
+
+
+def test_what_was_not_measured_says_why() -> None:
+    """A set that cannot be switched is skipped in each process; one process that failed leaves the others."""
+    limited = Made("limited", broken=dict.fromkeys((1, 2, 3), ("skipped", "memlock: a process limit is set before a process starts")))
+    torn = Made("torn", requested={"vm.swappiness": "10"}, broken={2: ("failed", "swappiness was 77")})
+    run = loaded(Switched(arms=(AGAIN, limited, torn), processes=3))
+    assert one(run, "limited").reason == "skipped: memlock: a process limit is set before a process starts."
+    assert (one(run, "torn").pairs, one(run, "torn").failed, one(run, "torn").processes) == (32, 1, 2)
+    assert any("block 2 left out: failed: swappiness was 77" in note for note in one(run, "torn").notes)
+
+
+def test_carry_over_takes_the_verdict_away() -> None:
+    """Six steps until 63 % act, two to settle: the first half of a segment shows less than the second. The gate does not pass it either."""
+    run = loaded(Switched(arms=(AGAIN, TUNED), processes=6, memory=6, stalled=0))
+    found = one(run, "tuned")
+    assert found.carry_over
+    early, late, p = found.carry_over
+    assert early < late
+    assert p < 0.05
+    assert (found.verdict, found.reason.partition(":")[0]) == ("inconclusive", "carry-over")
+    assert "carry-over: a switch outlasts" in render_table(compare(run), [run]).replace("\n    ", " ")
+    own = Arm("made-up", (run,))
+    assert judge(own, own, Limits(0.03)).ruling == "undecided"
+
+
+def test_nothing_carries_over_where_nothing_was_switched() -> None:
+    """In one A/A of twenty the test speaks up all the same; there it decides nothing."""
+    spoke = [
+        found
+        for seed in range(40)
+        if (found := one(loaded(Switched(pairs=16, seed=seed)), "stock-again")).carry_over and found.carry_over[2] < 0.05
+    ]
+    assert spoke
+    assert not any("carry-over" in found.reason for found in spoke)
+
+
+def test_equal_arms_are_called_different_as_often_as_promised() -> None:
+    """300 runs of two processes with correlated steps, drift and stalls, in three summaries of a segment; and so is carry-over."""
+    runs = 300
+    low, high = scipy.stats.binom.ppf([0.005, 0.995], runs, 0.05)
+    wrong = {"throughput_samples_per_s": 0, "step_time_p10_s": 0, "step_time_median_s": 0}
+    carried = 0
+    for seed in range(runs):
+        (found,) = compare(loaded(Switched(arms=(OTHER,), seed=seed)), options=MEDIAN)
+        for effect in (found.primary, found.second, *found.others):
+            assert effect
+            wrong[effect.metric.name] += effect.p < 0.05
+        carried += found.carry_over is not None and found.carry_over[2] < 0.05
+    # A mean of eight steps of which one stalled has tails that make the t-test cautious, never bold.
+    assert all(count <= high for count in wrong.values()), wrong
+    assert min(wrong["step_time_p10_s"], wrong["step_time_median_s"]) >= low
+    assert carried <= high
+
+
+def test_a_session_ends_with_it_and_the_rules_are_asked_of_it() -> None:
+    for processes in (2, 6):
+        saved = switched_run(Switched(arms=(AGAIN, TUNED), processes=processes))
+        text, code = ending(saved, None)
+        assert ("tuned" in text, code) == (True, 0)
+        run = from_json(saved, "made-up")
+        assert ratios_are_not_averaged(Subject(run, tuple(compare(run)), {}))[0] == "met"
+
+
+def test_two_runs_are_compared_by_what_each_says_against_its_own_stock() -> None:
+    base, candidate = (loaded(Switched(arms=(AGAIN, TUNED), processes=3, seed=seed, stalled=0)) for seed in (1, 1))
+    again = from_json(json.loads(json.dumps(switched_run(Switched(arms=(AGAIN, TUNED), processes=3, seed=2, stalled=0)))), "again")
+    arms = Arm("a", (base,), "tuned"), Arm("b", (again,), "tuned")
+    (found,) = compare_arms(arms[0], [arms[1]], Options(relative_to="stock", tweaksets=("tuned",)))
+    assert found.primary
+    assert found.primary.low < 0.02
+    assert candidate.run_id == base.run_id
+
+
+def test_it_is_no_pilot() -> None:
+    with pytest.raises(Refused, match="alternated inside processes"):
+        plan(loaded(), Goal(0.03))
+
+
+def test_what_a_low_quantile_of_eight_steps_is_worth() -> None:
+    """Its A/A error beside that of throughput and of the median, as docs/designs.md says: medians of 60 runs of one process."""
+    errors: dict[float, list[tuple[float, float, float]]] = {0.0: [], 0.01: []}
+    for stalled, found in errors.items():
+        for seed in range(60):
+            (one_,) = compare(loaded(Switched(arms=(OTHER,), processes=1, stalled=stalled, seed=seed)), options=MEDIAN)
+            assert one_.primary
+            assert one_.second
+            found.append((one_.primary.log_se, one_.second.log_se, one_.others[0].log_se))
+    quiet, struck = ([statistics.median(values) for values in zip(*found, strict=True)] for found in errors.values())
+    assert quiet[1] / quiet[0] == pytest.approx(1.4, abs=0.15)
+    assert struck[0] / struck[1] == pytest.approx(8, abs=1.5)
+    assert struck[2] / struck[1] == pytest.approx(1, abs=0.1)
+    assert quiet[2] / quiet[1] == pytest.approx(1, abs=0.1)

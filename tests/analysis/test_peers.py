@@ -1,0 +1,168 @@
+"""The peers' rules: each calls on one side of its constant and not on the other, and says where the constant stands."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from analysis.peers import Rule, rules
+from analysis.stats.sessions import Sessions
+
+RULES = {rule.name: rule for rule in rules()}
+BLOCKS, STEPS = 10, 20
+
+
+def calls(name: str, baseline: np.ndarray, candidate: np.ndarray) -> bool:
+    """Whether a rule calls one session; arms have shape (blocks, steps), or (blocks,) for steps that are all alike."""
+    arms = [np.broadcast_to(arm.T, (STEPS, len(arm))).T if arm.ndim == 1 else arm for arm in (baseline, candidate)]
+    return bool(RULES[name].alarms(Sessions(np.stack(arms, axis=1)[np.newaxis], interleaved=False))[0])
+
+
+def runs(*means: float) -> np.ndarray:
+    return np.array(means)
+
+
+LEVEL = np.ones(BLOCKS)
+# Mean 1, standard deviation 0.01·√(10/9) = 0.010541.
+HISTORY = 1 + 0.01 * np.array([1, -1] * 5)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_says_what_it_is_and_answers_for_every_session(rule: Rule) -> None:
+    """The source is a file at a commit, unless the rule is nobody's."""
+    assert rule.says
+    assert re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]{7,8}: \S", rule.source) or rule.source.startswith("no one's")
+    steps_s = np.random.default_rng(1).normal(1, 0.01, (7, BLOCKS, 2, STEPS))
+    alarms = rule.alarms(Sessions(steps_s))
+    assert alarms.shape == (7,)
+    assert alarms.dtype == np.bool_
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_can_be_asked_of_as_few_runs_as_it_says(rule: Rule) -> None:
+    steps_s = np.random.default_rng(1).normal(1, 0.01, (3, rule.runs, 2, STEPS))
+    assert rule.alarms(Sessions(steps_s)).shape == (3,)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_every_rule_sees_what_is_three_times_as_slow(rule: Rule) -> None:
+    noise = np.random.default_rng(1).normal(1, 0.01, (1, BLOCKS, 2, STEPS))
+    assert rule.alarms(Sessions(noise * np.array([1, 3])[:, np.newaxis])).all()
+
+
+def test_names_tell_rules_apart() -> None:
+    assert len(RULES) == len(rules())
+
+
+@pytest.mark.parametrize("rule", ["pytest-benchmark mean:5%", "pytest-benchmark min:5%"])
+def test_pytest_benchmark_fails_above_five_percent(rule: str) -> None:
+    assert calls(rule, LEVEL, LEVEL * 1.051)
+    assert not calls(rule, LEVEL, LEVEL * 1.049)
+    assert not calls(rule, LEVEL, LEVEL / 1.2)
+
+
+def test_pytest_benchmark_takes_the_field_it_is_told() -> None:
+    """One slow step in twenty: the mean rises by 50 %, the minimum stays."""
+    slow = np.ones((BLOCKS, STEPS))
+    slow[:, 3] = 11
+    assert calls("pytest-benchmark mean:5%", LEVEL, slow)
+    assert not calls("pytest-benchmark min:5%", LEVEL, slow)
+
+
+def test_github_action_benchmark_alerts_above_twice_the_former_value() -> None:
+    assert calls("github-action-benchmark", LEVEL, LEVEL * 2.01)
+    assert not calls("github-action-benchmark", LEVEL, LEVEL * 1.99)
+
+
+def test_asv_wants_both_a_rank_test_and_a_factor_between_medians() -> None:
+    rng = np.random.default_rng(3)
+    baseline, other = rng.normal(1, 0.001, (2, BLOCKS, STEPS))
+    assert calls("asv compare, factor 1.1", baseline, other * 1.11)
+    assert calls("asv compare, factor 1.1", baseline, other / 1.11)
+    assert not calls("asv compare, factor 1.1", baseline, other * 1.09)
+    assert calls("asv compare, factor 1", baseline, other * 1.09)
+    wide, wider = rng.normal(1, 1.0, (2, BLOCKS, STEPS))
+    assert not calls("asv compare, factor 1", wide, wider + 0.2)
+
+
+def test_asv_calls_below_p_0_002() -> None:
+    """Against scipy's asymptotic U-test without continuity correction, on both sides of the level."""
+    rng = np.random.default_rng(4)
+    steps_s = rng.normal(1, 0.1, (300, BLOCKS, 2, STEPS)) + 0.03 * np.array([0, 1])[:, np.newaxis]
+    x, y = (steps_s[:, :, arm].reshape(300, -1) for arm in (0, 1))
+    p = scipy.stats.mannwhitneyu(x, y, axis=1, method="asymptotic", use_continuity=False).pvalue
+    called = RULES["asv compare, factor 1"].alarms(Sessions(steps_s))
+    assert 0 < called.sum() < 300
+    assert (called == (p < 0.002)).all()
+
+
+def test_benchstat_needs_four_runs_to_call_anything() -> None:
+    """4 against 4, all apart: p = 2/C(8,4) = 2/70 = .029. One pair out of order: p = 4/70 = .057."""
+    assert RULES["benchstat"].runs == 4
+    assert calls("benchstat", runs(1, 2, 3, 4), runs(5, 6, 7, 8))
+    assert not calls("benchstat", runs(1, 2, 3, 5), runs(4, 6, 7, 8))
+
+
+def test_coiled_calls_at_three_standard_deviations_of_ten_runs() -> None:
+    """1 + 3 · 0.010541 = 1.0316."""
+    assert calls("coiled/benchmarks, PR", HISTORY, LEVEL * 1.0317)
+    assert not calls("coiled/benchmarks, PR", HISTORY, LEVEL * 1.0315)
+
+
+def test_coiled_main_wants_three_runs_in_a_row() -> None:
+    newest = LEVEL * 1.04
+    assert calls("coiled/benchmarks, main", HISTORY, newest)
+    newest[2] = 1.03
+    assert calls("coiled/benchmarks, PR", HISTORY, newest)
+    assert not calls("coiled/benchmarks, main", HISTORY, newest)
+
+
+def test_conbench_calls_above_five_standard_deviations_from_running_means() -> None:
+    """History 1.01, .99, 1.01 …: each against the mean of those before it: 0, -.02, .01, -.0133, .01, -.012, .01, -.0114, .01, -.0111.
+
+    Their squares add up to .001376, their mean is -.00279: SD² = (.001376 - 10 · .00279²)/9, SD = .01201. The history's mean is 1,
+    so the limit is 1.0601.
+    """
+    assert calls("conbench", HISTORY, LEVEL * 1.0602)
+    assert not calls("conbench", HISTORY, LEVEL * 1.0599)
+
+
+def test_pyperf_pools_three_values_a_run() -> None:
+    """Values 1 and 2 in turn: SD² pooled = 60/58 · .25, error = √(2 · SD²/30) = .1313; calls from 2.002 · .1313 = .2629 on."""
+    baseline = np.tile([1.0, 2.0], (BLOCKS, STEPS // 2))
+    baseline[1::2] = 3 - baseline[1::2]
+    assert calls("pyperf compare_to", baseline, baseline + 0.264)
+    assert not calls("pyperf compare_to", baseline, baseline + 0.262)
+
+
+def test_tests_on_rounds_take_steps_for_measurements() -> None:
+    """Two runs 1 % apart, steps that scatter by 0.1 %: called, though two runs say nothing of how far runs differ."""
+    rng = np.random.default_rng(5)
+    baseline, other = rng.normal(1, 0.001, (2, 1, STEPS))
+    for rule in ("t on rounds, 1 run v 1", "t on rounds, all runs"):
+        many = (np.repeat(arm, 2, axis=0) for arm in (baseline, other * 1.01))
+        assert calls(rule, *many)
+
+
+def test_welch_takes_runs_for_measurements() -> None:
+    """2 % between means of ten runs that scatter by 5 %: less than a standard error of 5 % · √(2/10); 200 steps an arm know better."""
+    rng = np.random.default_rng(6)
+    levels = rng.normal(1, 0.05, (2, BLOCKS))
+    levels[1] += 0.02 + levels[0].mean() - levels[1].mean()
+    assert not calls("Welch's t on run means", levels[0], levels[1])
+    assert calls("t on rounds, all runs", *(level[:, np.newaxis] + rng.normal(0, 0.001, (BLOCKS, STEPS)) for level in levels))
+
+
+def test_welch_does_not_lend_one_arm_the_spread_of_the_other() -> None:
+    """One arm steady, SD .010541 in the other: error .003333, about 9 d.f., so that 2.26 errors are needed. Student's 18 take 2.10."""
+    steady = 1 + 1e-6 * np.array([1, -1] * 5)
+    assert calls("Welch's t on run means", steady, HISTORY + 2.30 * 0.003333)
+    assert not calls("Welch's t on run means", steady, HISTORY + 2.18 * 0.003333)
+
+
+def test_ranges_are_apart_from_five_percent_on() -> None:
+    assert calls("ranges 5 % apart, 3 v 3", runs(1, 1.1, 0.9), runs(1.2, 1.156, 1.3))
+    assert not calls("ranges 5 % apart, 3 v 3", runs(1, 1.1, 0.9), runs(1.2, 1.154, 1.3))

@@ -1,0 +1,130 @@
+"""What a run says of its surroundings, and how several runs differ in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.provenance import Change, differences, facts
+from tests.analysis.report.pages import SWAPPINESS, read
+from tests.synthetic import STOCK, Arm, Made
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MADE = Made(arms=(STOCK, Arm("tuned", requested=SWAPPINESS)), blocks=3)
+RUN = read(MADE)
+
+
+def machine(**told: object) -> list[tuple[str, str, str]]:
+    found = facts(replace(RUN, machine=told))
+    return [(one.group, one.key, one.value) for one in found if one.group not in {"plan", "tunables"}]
+
+
+def changes(one: Mapping[str, object], other: Mapping[str, object]) -> list[Change]:
+    return differences([replace(RUN, machine=one), replace(RUN, machine=other)])
+
+
+def test_facts_stand_in_groups_with_their_units_written_out() -> None:
+    assert machine(cpu_model="EPYC", mem_total_bytes=25276502016, is_root=True, os="Debian") == [
+        ("hardware", "cpu_model", "EPYC"),
+        ("hardware", "mem_total_bytes", "23.5 GiB"),
+        ("place", "os", "Debian"),
+        ("place", "is_root", "yes"),
+    ]
+
+
+def test_a_fact_nobody_knows_of_is_other() -> None:
+    assert machine(colour="red") == [("other", "colour", "red")]
+
+
+def test_a_fact_that_is_null_is_no_fact() -> None:
+    assert machine(cpu_governor=None) == []
+
+
+def test_boot_tokens_are_facts_of_their_own_and_repeated_ones_keep_their_order() -> None:
+    assert machine(cmdline="quiet hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5128") == [
+        ("boot command line", "quiet", "given"),
+        ("boot command line", "hugepagesz", "1G, 2M"),
+        ("boot command line", "hugepages", "2, 5128"),
+    ]
+
+
+def test_a_driver_is_told_apart_from_its_gpu() -> None:
+    assert machine(gpus=[{"name": "H200", "driver_version": "570.1", "memory_total_bytes": 2**37}]) == [
+        ("hardware", "gpu0 name", "H200"),
+        ("driver", "gpu0 driver_version", "570.1"),
+        ("hardware", "gpu0 memory_total_bytes", "128.0 GiB"),
+    ]
+    assert machine(gpus="no NVIDIA driver") == [("hardware", "gpus", "no NVIDIA driver")]
+
+
+def test_tunables_are_as_first_found() -> None:
+    assert [(one.key, one.value) for one in facts(RUN) if one.group == "tunables"] == [("vm.swappiness", "0")]
+
+
+def test_the_plan_is_told_too() -> None:
+    plan = {one.key: one.value for one in facts(RUN) if one.group == "plan"}
+    assert (plan["seed"], plan["blocks"], plan["steps"], plan["commit"]) == ("1", "3", "12", "not versioned")
+    assert plan["tweak set tuned: sha256"] == "0" * 64
+    assert plan["workload cnn_train: batch"] == "8"
+    assert plan["workloads' torch"] == "2.15.0"
+    assert (plan["tweak sets"], plan["workloads"]) == ("stock, tuned", "cnn_train")
+
+
+def test_a_tweak_set_that_one_run_lacks_is_one_line_and_not_one_for_each_of_its_facts() -> None:
+    other = read(Made(arms=(STOCK, Arm("other", requested=SWAPPINESS)), blocks=3))
+    assert [one for one in differences([RUN, other]) if "other" in str(one)] == [
+        Change("plan", "tweak sets", ("stock, tuned", "other, stock")),
+    ]
+
+
+def test_equal_runs_do_not_differ() -> None:
+    assert differences([RUN, read(MADE)]) == []
+
+
+def test_changed_keys_alone_are_listed() -> None:
+    found = changes({"kernel_release": "6.18", "cpu_model": "EPYC"}, {"kernel_release": "6.19", "cpu_model": "EPYC"})
+    assert found == [Change("kernel", "kernel_release", ("6.18", "6.19"))]
+
+
+def test_one_boot_token_of_many_is_found() -> None:
+    found = changes({"cmdline": "a=1 isolcpus=2-11 b=2"}, {"cmdline": "b=2 a=1"})
+    assert found == [Change("boot command line", "isolcpus", ("2-11", None))]
+
+
+def test_a_package_and_a_driver_are_named() -> None:
+    one = {"python_packages": {"torch": "2.14", "numpy": "2.4"}, "gpus": [{"name": "H200", "driver_version": "570"}]}
+    other = {"python_packages": {"torch": "2.15", "numpy": "2.4"}, "gpus": [{"name": "H200", "driver_version": "580"}]}
+    assert changes(one, other) == [
+        Change("driver", "gpu0 driver_version", ("570", "580")),
+        Change("packages", "python_packages: torch", ("2.14", "2.15")),
+    ]
+
+
+def test_a_tunable_found_otherwise_is_listed_and_one_that_a_run_never_looked_at_is_not() -> None:
+    def found(value: str) -> object:
+        def change(saved: dict[str, object]) -> None:
+            for one in saved["benchmarks"]:  # type: ignore[attr-defined]
+                before = one["extra_info"]["tweak"]["before"]
+                before |= dict.fromkeys(before, value)
+
+        return change
+
+    other = read(MADE, found("60"))  # type: ignore[arg-type]
+    third = read(Made(arms=(STOCK,), blocks=3))
+    assert [one for one in differences([RUN, other]) if one.group == "tunables"] == [Change("tunables", "vm.swappiness", ("0", "60"))]
+    assert [one for one in differences([RUN, third]) if one.group == "tunables"] == []
+    assert [one.values for one in differences([RUN, other, third]) if one.group == "tunables"] == [("0", "60", None)]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["cpu_model", "os", "cmdline", "colour", "mitigations"]), st.text() | st.dictionaries(st.text(), st.text())
+    )
+)
+def test_a_run_never_differs_from_itself(told: dict[str, object]) -> None:
+    assert changes(told, dict(told)) == []

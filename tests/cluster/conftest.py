@@ -1,0 +1,157 @@
+"""A real cluster for the tests in this folder: any `KUBECONFIG`, else kind where Docker runs, else one of this machine (`rig/`).
+
+It starts with the first test that wants it and goes after the last one of this folder, before other tests look at this kernel's settings.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.cluster.operators.fixtures import kaito_operator, skyhook_operator
+from tests.cluster.rig import clients, kind, simulated, up
+from tests.cluster.runs import here, place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.cluster.rig.clients import Client
+
+
+__all__ = ["here", "kaito_operator", "place", "skyhook_operator"]  # fixtures
+REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
+PATIENCE_S = 60
+OURS = "deeptweak/tests"  # label of what the tests have put into a cluster
+
+
+@pytest.fixture(scope="package")
+def cluster_at() -> Iterator[dict[str, str]]:
+    """How to reach the cluster: KUBECONFIG and, where known, DEEPTWEAK_RIG_NODE, _IMAGE and _OVERLAY."""
+    if os.environ.get("KUBECONFIG"):
+        yield {name: value for name, value in os.environ.items() if name == "KUBECONFIG" or name.startswith("DEEPTWEAK_RIG_")}
+        return
+    with kind.borrowed() if kind.runs() else up.borrowed() as about:
+        yield about
+
+
+@pytest.fixture(scope="package")
+def kubeconfig(cluster_at: dict[str, str]) -> Path:
+    """An administrator's kubeconfig."""
+    return Path(cluster_at["KUBECONFIG"])
+
+
+@pytest.fixture(scope="package")
+def api(kubeconfig: Path) -> Iterator[Client]:
+    """The official client, connected as administrator; `clients.of(api, "BatchV1Api")` is a group of it."""
+    made = clients.client(kubeconfig)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="package")
+def node_name(cluster_at: dict[str, str], api: Client) -> str:
+    """A node that runs pods."""
+    ready = [
+        node.metadata.name
+        for node in clients.of(api).list_node().items
+        if any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
+    ]
+    name: str = cluster_at.get("DEEPTWEAK_RIG_NODE") or ready[0]
+    assert name in ready
+    return name
+
+
+@pytest.fixture(scope="package")
+def image(cluster_at: dict[str, str]) -> str:
+    """An image that pods can run with the overlay: the house's code, torch and all that the workloads need."""
+    return _told(cluster_at, "DEEPTWEAK_RIG_IMAGE", "the image made from the Dockerfile, as the cluster's nodes know it")
+
+
+@pytest.fixture(scope="package")
+def overlay_file(cluster_at: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `--pod-overlay` is given for that image; an image that has everything needs an empty one."""
+    if found := cluster_at.get("DEEPTWEAK_RIG_OVERLAY"):
+        return Path(found)
+    empty = tmp_path_factory.mktemp("overlay") / "overlay.yaml"
+    empty.write_text("{}\n")
+    return empty
+
+
+@pytest.fixture
+def namespace(api: Client) -> Iterator[str]:
+    """A namespace of the test's own; it and its pods are gone afterwards."""
+    with fresh_namespace(api) as name:
+        yield name
+
+
+@contextmanager
+def fresh_namespace(api: Client) -> Iterator[str]:
+    """The same for a scope of your own."""
+    core = clients.of(api)
+    name = f"deeptweak-test-{uuid.uuid4().hex[:8]}"
+    core.create_namespace({"metadata": {"name": name}})
+    _wait(
+        "its default service account", lambda: any(a.metadata.name == "default" for a in core.list_namespaced_service_account(name).items)
+    )
+    yield name
+    core.delete_namespace(name)
+    # A pod's grace period is for what it has at heart; a test is over.
+    deadline = time.monotonic() + PATIENCE_S
+    while pods := core.list_namespaced_pod(name).items:
+        for pod in pods:
+            with clients.if_there():
+                core.delete_namespaced_pod(pod.metadata.name, name, grace_period_seconds=0)
+        assert time.monotonic() < deadline, f"{name}: its pods do not go"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="package")
+def crds(api: Client) -> Iterator[list[str]]:
+    """The operators' CustomResourceDefinitions, installed; those that were not there before are gone afterwards. Needs `reference`."""
+    definitions = clients.of(api, "ApiextensionsV1Api")
+    wanted: dict[str, Any] = {d["metadata"]["name"]: d for d in map(yaml.safe_load, _texts(REFERENCE / "crds"))}
+    there = {d.metadata.name for d in definitions.list_custom_resource_definition().items}
+    for name in wanted.keys() - there:
+        wanted[name]["metadata"].setdefault("labels", {})[OURS] = "true"
+        definitions.create_custom_resource_definition(wanted[name])
+
+    def established() -> bool:
+        found = definitions.list_custom_resource_definition().items
+        ready = {d.metadata.name for d in found if any(c.type == "Established" and c.status == "True" for c in d.status.conditions or ())}
+        return wanted.keys() <= ready
+
+    _wait("the definitions", established)
+    yield sorted(wanted)
+    for name in wanted.keys() - there:
+        definitions.delete_custom_resource_definition(name)
+
+
+@pytest.fixture
+def kwok_nodes(kubeconfig: Path) -> Iterator[Callable[..., list[str]]]:
+    """`kwok_nodes(50)`: names of that many simulated nodes; see `rig/simulated.py`. They are gone afterwards."""
+    with ExitStack() as stack:
+        yield lambda count, **options: stack.enter_context(simulated.nodes(kubeconfig, count, **options))
+
+
+def _told(cluster_at: dict[str, str], name: str, what: str) -> str:
+    if name not in cluster_at:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"set {name} to {what}")
+    return cluster_at[name]
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    yield from (path.read_text() for path in sorted(folder.glob("*.yaml")))
+
+
+def _wait(what: str, holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE_S} s"
+        time.sleep(0.05)

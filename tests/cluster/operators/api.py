@@ -1,0 +1,169 @@
+"""The stand-ins' own, small client: they must not share an error with the client under test, so nothing of `fixtures.cluster` is used.
+
+Objects are plain dicts, paths are written out. Only the transport and the kubeconfig's credentials come from the kubernetes package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import urllib3.exceptions
+from kubernetes import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Object = dict[str, Any]
+CORE = "/api/v1"
+NODES = f"{CORE}/nodes"
+MERGE = "application/merge-patch+json"
+JOIN_S = 60.0
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class ApiFailed(Exception):
+    """The server said no: its status code and its own words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+class Gone(ApiFailed):
+    """404: what was to be read or written is not there (any more)."""
+
+
+class Api:
+    """One connection to an API server, from a kubeconfig file; safe to use from several threads."""
+
+    def __init__(self, kubeconfig: str | None, context: str | None = None) -> None:
+        client = config.new_client_from_config(config_file=kubeconfig, context=context)
+        self.host = client.configuration.host
+        self._pool = client.rest_client.pool_manager
+        token = client.configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
+        self._headers = {"Authorization": token} if token else {}
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+        self._answers: set[urllib3.BaseHTTPResponse] = set()  # that are being read
+
+    def close(self) -> None:
+        """End what `follow` has begun."""
+        self._closed = True
+        for answer in self._answers.copy():
+            with contextlib.suppress(ValueError, RuntimeError, OSError):  # it has ended by itself
+                answer.shutdown()
+        for thread in self._threads:
+            thread.join(JOIN_S)
+            assert not thread.is_alive(), f"{thread.name} goes on"
+        self._pool.clear()
+
+    def send(
+        self, method: str, path: str, body: Object | list[Object] | None = None, *, content: str = "application/json", **query: str
+    ) -> Object:
+        """One request; the answered object. Raises: Gone for 404, ApiFailed for any other refusal."""
+        url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = {**self._headers, "Accept": "application/json", "Content-Type": content}
+        data = None if body is None else json.dumps(body).encode()
+        answer = self._pool.request(method, url, body=data, headers=headers, timeout=urllib3.Timeout(30))
+        text = answer.data.decode(errors="replace")
+        if answer.status >= 400:
+            with contextlib.suppress(ValueError):
+                text = json.loads(text).get("message", text)
+            raise (Gone if answer.status == 404 else ApiFailed)(answer.status, f"{method} {path}: {text}")
+        return dict(json.loads(text)) if text else {}
+
+    def get(self, path: str) -> Object | None:
+        """The object at this path; None where there is none."""
+        try:
+            return self.send("GET", path)
+        except Gone:
+            return None
+
+    def list(self, path: str, **query: str) -> list[Object]:
+        """Every object of a collection (`labelSelector=…` narrows it); none where the kind is not served."""
+        try:
+            return list(self.send("GET", path, None, **query).get("items") or [])
+        except Gone:
+            return []
+
+    def create(self, path: str, body: Object) -> Object | None:
+        """Make an object; None where one of that name is there already."""
+        try:
+            return self.send("POST", path, body)
+        except ApiFailed as failed:
+            if failed.status == 409:
+                return None
+            raise
+
+    def patch(self, path: str, body: Object, *, content: str = MERGE) -> Object:
+        """Merge a change into an object (null removes); the object as it is now."""
+        return self.send("PATCH", path, body, content=content)
+
+    def delete(self, path: str, *, grace_s: int | None = None, propagation: str = "Background") -> None:
+        """Remove an object, if it is there."""
+        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        with contextlib.suppress(Gone):
+            self.send("DELETE", path, options)
+
+    def evict(self, namespace: str, pod: str) -> bool:
+        """Through the Eviction API, as a drain does; False where a disruption budget forbids it for now."""
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
+        try:
+            self.send("POST", f"{CORE}/namespaces/{namespace}/pods/{pod}/eviction", body)
+        except Gone:
+            return True
+        except ApiFailed as failed:
+            if failed.status == 429:
+                return False
+            raise
+        return True
+
+    def follow(self, path: str, take: Callable[[str, Object], None], **query: str) -> None:
+        """Hand every object and then every change of a collection to `take`, in a thread of its own, until `close` or the process ends.
+
+        Lists anew (as ADDED) after a lost connection or an outdated version.
+        """
+        thread = threading.Thread(target=self._follow, args=(path, take, query), daemon=True, name=f"watch {path}")
+        self._threads.append(thread)
+        thread.start()
+
+    def _follow(self, path: str, take: Callable[[str, Object], None], query: dict[str, str]) -> None:
+        while not self._closed:
+            try:
+                listed = self.send("GET", path, None, **query)
+                for item in listed.get("items") or []:
+                    take("ADDED", item)
+                self._stream(path, take, {**query, "watch": "1", "resourceVersion": listed["metadata"]["resourceVersion"]})
+            except (ApiFailed, urllib3.exceptions.HTTPError, ValueError):
+                time.sleep(0.2)  # the server is away, or our version of the world is too old
+
+    def _stream(self, path: str, take: Callable[[str, Object], None], query: dict[str, str]) -> None:
+        timeout = urllib3.Timeout(connect=10, read=None)
+        answer = self._pool.request(
+            "GET", f"{self.host}{path}?{urlencode(query)}", headers=self._headers, preload_content=False, timeout=timeout
+        )
+        self._answers.add(answer)
+        try:
+            if not self._closed:
+                self._read(answer, take)
+        finally:
+            self._answers.discard(answer)
+            answer.close()
+
+    @staticmethod
+    def _read(answer: urllib3.BaseHTTPResponse, take: Callable[[str, Object], None]) -> None:
+        rest = b""
+        for piece in answer.stream(amt=None, decode_content=False):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in filter(None, lines):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise ApiFailed(int(event["object"].get("code", 500)), str(event["object"].get("message")))
+                take(event["type"], event["object"])

@@ -1,0 +1,142 @@
+"""The stand-ins as pytest fixtures: `skyhook_operator`, `kaito_operator`; started, stopped and killed by the test.
+
+The other fixtures that they use (`kubeconfig`, `image`) are the rig's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from . import alone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUSE = Path(__file__).parents[3]
+PATIENCE_S = 600  # another session's stand-in may have the cluster for so long
+HOST_FOLDERS = (Path("/var/lib/skyhook"), Path("/var/log/skyhook"))  # what package pods leave on a node that is this machine
+
+
+class StandIn:
+    """A stand-in's process. Nothing runs before `start`."""
+
+    def __init__(self, operator: str, kubeconfig: Path | str, image: str) -> None:
+        self.operator, self._kubeconfig, self._image = operator, str(kubeconfig), image
+        self._process: subprocess.Popen[bytes] | None = None
+        self._options: dict[str, Any] = {}
+        self._log = Path(tempfile.mkstemp(prefix=f"stand-in-{operator}-", suffix=".log")[1])
+
+    def start(
+        self, *, fault: str | None = None, speed: float = 4.0, brief: bool = True, group: str | None = None, machines: Path | None = None
+    ) -> None:
+        """Start it and wait until it works.
+
+        `brief`: one init container a package pod instead of three, pods killed at once: a sysctl package then takes 3 s instead of 13.
+        `machines`: the folder of simulated nodes' fake roots, one by the name of each.
+        """
+        assert not self.running, f"the stand-in for {self.operator} runs already: stop it first"
+        self._options = {"fault": fault, "speed": speed, "brief": brief, "group": group, "machines": machines}
+        options = [f"--speed={speed}", *(["--brief"] if brief else []), *([f"--fault={fault}"] if fault else [])]
+        options += [*([f"--group={group}"] if group else []), *([f"--machines={machines}"] if machines else [])]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.cluster.operators",
+            self.operator,
+            f"--kubeconfig={self._kubeconfig}",
+            f"--image={self._image}",
+        ]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen([*command, *options], cwd=HOUSE, stdout=log, stderr=log)
+        deadline = time.monotonic() + PATIENCE_S
+        while b" runs" not in self._log.read_bytes():
+            assert self.running, f"the stand-in for {self.operator} did not start: {self.log}"
+            assert time.monotonic() < deadline, f"another stand-in for {self.operator} has had this cluster for {PATIENCE_S} s"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """SIGTERM, as a Deployment's pod gets it."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Stop it, if it runs, and start it with the options that it had; a fault that ended it is gone."""
+        self.stop()
+        if self._options.get("fault") == "dies-midway":
+            self._options["fault"] = None
+        self.start(**self._options)
+
+    def wait(self, within_s: float = 60.0) -> int:
+        """Wait for it to end by itself (`dies-midway`); its exit status."""
+        assert self._process is not None, "it was not started"
+        return self._process.wait(within_s)
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is alive."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        """What it said: for a test's own error."""
+        return self._log.read_text(errors="replace")
+
+    def _end(self, signum: int) -> None:
+        if self._process is not None and self.running:
+            self._process.send_signal(signum)
+            self._process.wait(30)
+
+    def close(self) -> None:
+        """End it and forget its log."""
+        self.kill()
+        self._log.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def standing_in(operator: str, kubeconfig: Path | str, image: str) -> Iterator[StandIn]:
+    """A stand-in for a scope of your own; afterwards its resources, its marks on nodes and its folders on this machine are gone."""
+    from .api import Api  # noqa: PLC0415 the kubernetes package is for cluster runs only
+    from .leftovers import Leftovers  # noqa: PLC0415
+
+    api = Api(str(kubeconfig))
+    held = alone.on(f"tests {operator} {api.host}")
+    folders = {path for folder in HOST_FOLDERS if folder.is_dir() for path in folder.iterdir()}
+    there = [folder for folder in HOST_FOLDERS if folder.is_dir()]
+    before = Leftovers(api, operator)
+    stand_in = StandIn(operator, kubeconfig, image)
+    try:
+        yield stand_in
+    finally:
+        stand_in.close()
+        before.clear_new()
+        for folder in HOST_FOLDERS:
+            for path in [folder] if folder not in there else set(folder.iterdir()) - folders:
+                shutil.rmtree(path, ignore_errors=True)
+        held.close()
+
+
+@pytest.fixture
+def skyhook_operator(kubeconfig: Path, image: str) -> Iterator[StandIn]:
+    """A stand-in for NVIDIA Skyhook's operator, not yet started."""
+    with standing_in("skyhook", kubeconfig, image) as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def kaito_operator(kubeconfig: Path, image: str) -> Iterator[StandIn]:
+    """A stand-in for KAITO's workspace controller, not yet started."""
+    with standing_in("kaito", kubeconfig, image) as stand_in:
+        yield stand_in

@@ -1,0 +1,96 @@
+"""What is in a cluster of the operators' things: looked at before a test, and what is new is removed after it.
+
+The real operators leave all this behind; a test that leaves it behind would spoil the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from .api import CORE, NODES, ApiFailed, Gone
+from .marks import NAMESPACE, labels_of, name_of, notes_of
+from .view import PLURALS, collection
+
+if TYPE_CHECKING:
+    from .api import Api
+
+Object = dict[str, Any]
+PATIENCE_S = 40
+WORKSPACES = "/apis/kaito.sh/v1beta1/workspaces"
+
+
+def _ours(key: str) -> bool:
+    return any(key.startswith(f"{group}/") for group in PLURALS)
+
+
+class Leftovers:
+    """Resources and marks as they are now; `clear_new` removes what has come since."""
+
+    def __init__(self, api: Api, operator: str) -> None:
+        self._api, self._skyhook = api, operator == "skyhook"
+        self._before = self._resources()
+        self._marks = {name_of(n): self._marks_of(n) for n in api.list(NODES)}
+
+    def _resources(self) -> set[str]:
+        if self._skyhook:
+            return {f"{collection(g)}/{name_of(h)}" for g in PLURALS for h in self._api.list(collection(g))}
+        return {
+            f"/apis/kaito.sh/v1beta1/namespaces/{w['metadata']['namespace']}/workspaces/{name_of(w)}" for w in self._api.list(WORKSPACES)
+        }
+
+    @staticmethod
+    def _marks_of(node: Object) -> set[str]:
+        conditions = [c["type"] for c in node["status"].get("conditions") or []]
+        return {key for key in (*notes_of(node), *labels_of(node), *conditions) if _ours(key)}
+
+    def clear_new(self) -> None:
+        """Delete new resources (without finalizers: the operator is gone), wait for their pods, take new marks and cordons off nodes."""
+        for path in self._resources() - self._before:
+            with contextlib.suppress(Gone):
+                self._api.patch(path, {"metadata": {"finalizers": None}})
+            self._api.delete(path)
+        if not self._skyhook:
+            return
+        self._pods_gone()
+        for node in self._api.list(NODES):
+            self._clean(node)
+
+    def _pods_gone(self) -> None:
+        """Those of package pods whose resource is gone; a late event of theirs can no longer be written, for the operator has ended."""
+        pods = f"{CORE}/namespaces/{NAMESPACE}/pods"
+        hooks = {name_of(h) for g in PLURALS for h in self._api.list(collection(g))}
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            orphans = [p for p in self._api.list(pods) if not hooks & {labels_of(p).get(f"{g}/name") for g in PLURALS}]
+            if not orphans:
+                return
+            for pod in orphans:
+                if "deletionTimestamp" not in pod["metadata"]:
+                    self._api.delete(f"{pods}/{name_of(pod)}", grace_s=1)
+            time.sleep(0.2)
+
+    def _clean(self, node: Object) -> None:
+        new = self._marks_of(node) - self._marks.get(name_of(node), set())
+        if not new:
+            return
+        path = f"{NODES}/{name_of(node)}"
+        body: Object = {
+            "metadata": {part: {k: None for k in node["metadata"].get(part) or {} if k in new} for part in ("annotations", "labels")}
+        }
+        if any("/cordon_" in key for key in new):
+            body["spec"] = {"unschedulable": None}
+        with contextlib.suppress(Gone):
+            self._api.patch(path, body)
+        kinds = [c["type"] for c in node["status"].get("conditions") or []]
+        removal: list[Object] = []
+        for at in reversed(range(len(kinds))):
+            if kinds[at] in new:
+                removal += [
+                    {"op": "test", "path": f"/status/conditions/{at}/type", "value": kinds[at]},
+                    {"op": "remove", "path": f"/status/conditions/{at}"},
+                ]
+        if removal:
+            with contextlib.suppress(Gone, ApiFailed):  # a heartbeat between read and write: the conditions alone spoil nothing
+                self._api.send("PATCH", f"{path}/status", removal, content="application/json-patch+json")

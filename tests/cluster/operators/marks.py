@@ -1,0 +1,106 @@
+"""The names that Skyhook's operator gives to things: its marks on nodes, its pods, its config maps. All as in the recordings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+GROUP = "skyhook.nvidia.com"
+NAMESPACE = "skyhook"  # where the operator's pods and config maps live
+PACKAGE_KEY = re.compile(r"^[a-z][-a-z0-9]{0,41}[a-z]$")  # with webhooks off only the operator checks it, and then it stalls
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the operator writes on a node for the resource `hook`: annotations, a label, two conditions."""
+
+    hook: str
+    group: str = GROUP
+
+    @property
+    def state(self) -> str:
+        """Annotation: JSON of each package's stage and state. A resource of the same name resumes from it."""
+        return f"{self.group}/nodeState_{self.hook}"
+
+    @property
+    def status(self) -> str:
+        """Annotation and label: the resource's status on this node."""
+        return f"{self.group}/status_{self.hook}"
+
+    @property
+    def version(self) -> str:
+        """Annotation: the operator's version."""
+        return f"{self.group}/version_{self.hook}"
+
+    @property
+    def cordon(self) -> str:
+        """Annotation: the node was cordoned for this resource."""
+        return f"{self.group}/cordon_{self.hook}"
+
+    def conditions(self, *, complete: bool, erroring: bool) -> list[Object]:
+        """The two node conditions, in the operator's (odd) words."""
+        return [
+            {
+                "type": f"{self.group}/{self.hook}/NotReady",
+                "status": str(not complete),
+                "reason": "Complete" if complete else "Incomplete",
+                "message": f"Skyhook {self.hook} Ready",
+            },
+            {
+                "type": f"{self.group}/{self.hook}/Erroring",
+                "status": str(erroring),
+                "reason": "Package(s) Erroring or Unknown" if erroring else "Not Erroring",
+                "message": f"Package Erroring or Unknown for {self.hook}",
+            },
+        ]
+
+    def state_of(self, node: Object) -> dict[str, Object]:
+        """`{"tuning|1.1.4": {"name", "version", "image", "stage", "state"[, "restarts"]}}` as the node's annotation has it."""
+        return dict(json.loads(notes_of(node).get(self.state) or "{}"))
+
+    def status_of(self, node: Object) -> str | None:
+        """The status annotation; None before the operator has seen this pair of node and resource."""
+        return notes_of(node).get(self.status)
+
+
+def notes_of(thing: Object) -> dict[str, str]:
+    """An object's annotations, none being an empty dict."""
+    return dict(thing["metadata"].get("annotations") or {})
+
+
+def labels_of(thing: Object) -> dict[str, str]:
+    """An object's labels, none being an empty dict."""
+    return dict(thing["metadata"].get("labels") or {})
+
+
+def name_of(thing: Object) -> str:
+    """An object's name."""
+    return str(thing["metadata"]["name"])
+
+
+def compact(value: object) -> str:
+    """JSON without blanks, keys sorted: the operator's own spelling (packages come by name, fields of one in their order)."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def safe_name(*parts: str) -> str:
+    """A name of at most 63 characters with a hash of the whole at its end: the same parts always give the same name."""
+    whole = "-".join(parts).replace(".", "-").lower()
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{whole[: 63 - 9].rstrip('-')}-{digest}"
+
+
+def matches(selector: Object, of: dict[str, str]) -> bool:
+    """Whether labels satisfy a label selector; the empty one matches all."""
+    if any(of.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    for wanted in selector.get("matchExpressions") or []:
+        key, values = wanted["key"], wanted.get("values") or []
+        held = {"In": of.get(key) in values, "NotIn": of.get(key) not in values, "Exists": key in of, "DoesNotExist": key not in of}
+        if not held[wanted["operator"]]:
+            return False
+    return True

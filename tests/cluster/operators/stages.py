@@ -1,0 +1,245 @@
+"""A resource's packages, stage by stage, on each of its nodes: apply → config [→ interrupt → post-interrupt]; upgrade; uninstall."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import interrupt, packages, seen
+from .api import CORE
+from .marks import NAMESPACE, compact, labels_of, name_of, notes_of, safe_name
+
+if TYPE_CHECKING:
+    from .skyhook import Operator
+    from .view import View
+
+Object = dict[str, Any]
+
+
+def as_if_done(view: View, node: Object) -> None:
+    """The fault left-over: the marks of an earlier resource of the same name that was complete here."""
+    state = {seen.key(p): seen.entry(p, view.last_stage(p), "complete") for p in view.packages.values()}
+    view.mark(node, status="complete", state=state)
+    view.condition(node, complete=True, erroring=False)
+
+
+def halted(operator: Operator, view: View) -> bool:
+    """Whether the resource is paused or disabled; its status and its nodes' say so. What runs goes on to the end of its stage."""
+    status = view.status.get("status")
+    for what, word in (("pause", "paused"), ("disable", "disabled")):
+        if view.wants(what):
+            if status != word:
+                operator.config_maps(view)
+                for node in view.nodes:
+                    fresh = view.marks.status_of(node) is None
+                    view.mark(node, status=word)
+                    if fresh:
+                        view.condition(node, complete=False, erroring=False)
+                fields = {"nodeStatus": view.node_statuses()}
+                if status is None:
+                    view.write(status=word, **fields)
+                else:
+                    view.transition(word, **fields)
+                view.count()
+            return True
+    return False
+
+
+def begin(view: View) -> None:
+    """unknown, then waiting: the first two statuses of a new resource, of a resumed one, of one with a new node or a new version."""
+    status = view.status.get("status")
+    first = status in (None, "paused", "disabled")
+    for node in view.nodes:
+        mark = view.marks.status_of(node)
+        upgraded = status == "complete" and any(_older(view.state(node), p) for p in view.packages.values())
+        if mark is None or first or upgraded:
+            if not view.node_done(node) or status is not None:
+                view.mark(node, status="waiting")
+            view.condition(node, complete=False, erroring=False)
+            metadata_map(view, node)
+            first = True
+    if not first:
+        return
+    if status is None:
+        view.write(status="unknown", nodeStatus=view.node_statuses())
+    else:
+        view.transition("unknown", nodeState=view.node_states(), nodeStatus=view.node_statuses())
+    view.count()
+    view.transition("waiting")
+
+
+def block(view: View) -> None:
+    """A node of it is labelled to be ignored."""
+    if view.status.get("status") == "blocked":
+        return
+    ignored = view.ignored()
+    for node in view.nodes:
+        if name_of(node) in ignored:
+            view.mark(node, status="blocked")
+    view.churn(ignored)
+    view.transition("blocked")
+
+
+def uninstalling(view: View) -> bool:
+    """Whether a package is being taken off a node."""
+    return any(e["stage"] == "uninstall" for n in view.nodes for e in view.state(n).values())
+
+
+def _older(state: dict[str, Object], package: Object) -> Object | None:
+    """The entry of this package in an older version, None where there is none (or only a newer one: that is uninstalled)."""
+    here = _order(package["version"])
+    return next((e for e in state.values() if e["name"] == package["name"] and _order(e["version"]) < here), None)
+
+
+def _order(version: str) -> tuple[tuple[int, str], ...]:
+    return tuple((int(part) if part.isdigit() else 0, part) for part in version.lstrip("v").split("."))
+
+
+def config_changed(view: View) -> bool:
+    """Take up a changed config map of a complete resource: the package goes back to `config`, and the map is written in place."""
+    path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
+    changed: dict[str, list[str]] = {}
+    for package in view.packages.values():
+        held = view.api.get(f"{path}/{packages.config_map_name(view.name, package)}")
+        data, wanted = (held or {}).get("data") or {}, package.get("configMap") or {}
+        keys = sorted(k for k in data.keys() | wanted.keys() if data.get(k) != wanted.get(k))
+        if held is not None and keys:
+            changed[package["name"]] = keys
+    if not changed:
+        return False
+    for node in view.nodes:
+        again = {seen.key(p): seen.entry(p, "config", "in_progress") for p in view.packages.values() if p["name"] in changed}
+        view.mark(node, status="in_progress", state={**view.state(node), **again})
+        view.condition(node, complete=False, erroring=False)
+    view.write(configUpdates=changed, nodeState=view.node_states(), nodeStatus=view.node_statuses())
+    for name, keys in changed.items():
+        package = view.packages[name]
+        body = {"data": {**dict.fromkeys(keys), **package.get("configMap", {})}}
+        view.api.patch(f"{path}/{packages.config_map_name(view.name, package)}", body)
+    view.count()
+    view.transition("in_progress")
+    return True
+
+
+def run(operator: Operator, view: View, pods: list[Object]) -> None:
+    """Make the pods that are due on each node, as many nodes at a time as the interruption budget allows."""
+    working = [n for n in view.nodes if view.marks.status_of(n) in ("in_progress", "erroring")]
+    budget = _budget(view)
+    for node in view.nodes:
+        if view.node_done(node) or (node not in working and len(working) >= budget):
+            continue
+        here = [p for p in pods if p["spec"].get("nodeName") == name_of(node)]
+        if _run_on(operator, view, node, here) and node not in working:
+            working.append(node)
+
+
+def _budget(view: View) -> int:
+    wanted = view.hook["spec"].get("interruptionBudget") or {}
+    if "count" in wanted:
+        return max(1, int(wanted["count"]))
+    if "percent" in wanted:
+        return max(1, len(view.nodes) * int(wanted["percent"]) // 100)
+    return len(view.nodes)
+
+
+def _run_on(operator: Operator, view: View, node: Object, pods: list[Object]) -> bool:
+    """Make each package's next pod on this node, unless one of it is still there."""
+    state, began = view.state(node), False
+    wanted = {seen.key(p) for p in view.packages.values()}
+    for key, entry in state.items():
+        newer = view.packages.get(entry["name"])
+        if key not in wanted and not (newer and _older(state, newer)):
+            began |= _stage(operator, view, node, dict(entry), "uninstall", pods)
+    for package in view.packages.values():
+        needs = [view.packages[n] for n in package.get("dependsOn") or {} if n in view.packages]
+        stage = next_stage(view, node, package)
+        if stage and all(view.package_done(node, p) for p in needs):
+            began |= _stage(operator, view, node, package, stage, pods)
+    return began
+
+
+def next_stage(view: View, node: Object, package: Object) -> str | None:
+    """The stage that this package has to run (again) on this node; None when it is done."""
+    state = view.state(node)
+    entry = state.get(seen.key(package))
+    if entry is None:
+        return "upgrade" if _older(state, package) else "apply"
+    if entry["state"] != "complete":
+        return str(entry["stage"])
+    if view.package_done(node, package):
+        return None
+    return {"apply": "config", "upgrade": "config", "config": "interrupt", "interrupt": "post-interrupt", "uninstall": "apply"}[
+        entry["stage"]
+    ]
+
+
+def _stage(  # noqa: PLR0913, PLR0917 what, where and by whom
+    operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]
+) -> bool:
+    """Make the pod of this stage and write that it is in progress; or see to the one that is there."""
+    mine = [p for p in pods if labels_of(p).get(f"{view.group}/package") == f"{package['name']}-{package['version']}"]
+    if mine:
+        for pod in mine:
+            outdated = packages.copy_dir(view.hook, package) not in _args(pod)
+            if outdated and stage != "uninstall" and "deletionTimestamp" not in pod["metadata"] and seen.came_to(pod) != ("complete", 0):
+                view.api.delete(f"{operator.pods_path}/{name_of(pod)}")
+        return True
+    if operator.fault != "stuck":
+        body = packages.pod(view.hook, package, stage, name_of(node), operator.look)
+        if view.api.create(operator.pods_path, body) is None:
+            return True  # one of this name is still going
+        operator.machines.carry_out(name_of(node), package, stage)
+        if stage == "interrupt":
+            interrupt.began(operator, view, node, package)
+        else:
+            view.event("Apply", f"Applying package [{package['name']}:{package['version']}] to node [{name_of(node)}] stage [{stage}]")
+    state = view.state(node)
+    if seen.key(package) in state and stage == "uninstall":
+        operator.config_maps(view)
+    view.mark(node, status="in_progress", state={**state, seen.key(package): seen.entry(package, stage, "in_progress")})
+    view.condition(node, complete=False, erroring=False)
+    metadata_map(view, node)
+    said = {
+        "type": f"{view.group}/ApplyPackage",
+        "status": "True",
+        "reason": "ApplyPackage",
+        "message": f"Applying package [{package['name']}:{package['version']}] to node [{name_of(node)}]",
+        "observedGeneration": view.generation,
+    }
+    states = {"nodeState": view.node_states(), "nodeStatus": view.node_statuses()}
+    view.write(conditions=view.with_conditions(*view.two_conditions(), said), **states)
+    return True
+
+
+def _args(pod: Object) -> list[str]:
+    return [a for c in pod["spec"]["initContainers"] for a in c.get("args") or []]
+
+
+def node_settled(view: View, node: Object) -> None:
+    """What a node's states mean for its conditions and, at the end, for its status; a cordon ends with the same write."""
+    status = view.marks.status_of(node)
+    if view.node_done(node) and status != "complete":
+        view.condition(node, complete=True, erroring=False)
+        view.mark(node, status="complete", **interrupt.uncordon(view, node))
+        metadata_map(view, node)
+        view.event("State", f"Skyhook [{view.name}] complete.", node=name_of(node))
+    elif status == "erroring":
+        view.condition(node, complete=False, erroring=True)
+
+
+def metadata_map(view: View, node: Object) -> None:
+    """The config map that tells a package about its node."""
+    path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
+    listed = {n: {k: p[k] for k in ("name", "version", "image")} for n, p in view.packages.items()}
+    data = {
+        "annotations.json": compact(dict(sorted(notes_of(node).items()))),
+        "labels.json": compact(dict(sorted(labels_of(node).items()))),
+        "packages.json": compact({"agentVersion": "1", "packages": listed}),
+    }
+    meta = {
+        "name": safe_name(view.name, name_of(node), "metadata"),
+        "labels": {f"{view.group}/skyhook-node-meta": view.name},
+        "annotations": {f"{view.group}/Node.name": name_of(node), f"{view.group}/name": view.name},
+        "ownerReferences": packages.owner(view.hook),
+    }
+    if view.api.create(path, {"metadata": meta, "data": data}) is None:
+        view.api.patch(f"{path}/{meta['name']}", {"data": data})

@@ -1,0 +1,86 @@
+"""`python -m tests.cluster.rig up` keeps a cluster up for people; `env` says how to reach it, `down` takes it away.
+
+`build` and `wipe` make and remove its programs; `can` says whether it can be started here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import hold as holding
+from . import image, places, programs, up
+from . import inside as running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def main() -> int:
+    """Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.rig", description="A Kubernetes cluster of one node: this machine.")
+    commands = parser.add_subparsers(required=True)
+
+    def command(name: str, does: Callable[[argparse.Namespace], int], explained: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=explained)
+        made.set_defaults(does=does)
+        return made
+
+    command("up", lambda _: _print(up.keep()), "start it and keep it: eval $(python -m tests.cluster.rig up)")
+    command("env", lambda _: _env(), "print how to reach it")
+    command("down", lambda _: up.end_kept(), "stop it and put the machine back")
+    command("build", lambda _: _build(), "build its programs and images, so that `up` takes seconds")
+    command("can", lambda _: _can(), "say whether it can be started here; exit code 1: no, and why")
+    command("wipe", lambda _: _wipe(), "stop it and remove programs and images too")
+    hold = command("hold", lambda a: holding.hold(a.folder, until_told=a.until_told), "(what `up` starts)")
+    hold.add_argument("folder", type=Path)
+    hold.add_argument("--until-told", action="store_true")
+    command("inside", lambda a: running.keep(a.folder), "(what `hold` starts)").add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    try:
+        code: int = arguments.does(arguments)
+    except RuntimeError as error:  # ours; each is a sentence
+        print(error, file=sys.stderr)
+        return 1
+    return code
+
+
+def _env() -> int:
+    if not places.Cluster(places.KEPT).ready.exists():
+        print("No cluster is kept up: python -m tests.cluster.rig up", file=sys.stderr)
+        return 1
+    return _print(json.loads(places.Cluster(places.KEPT).ready.read_text()))
+
+
+def _build() -> int:
+    for module in programs.ALL:
+        programs.build(module)
+    image.archive()
+    return 0
+
+
+def _can() -> int:
+    if why := up.why_not():
+        print(f"{why} Tests marked `cluster` are skipped, unless KUBECONFIG or kind gives a cluster.", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _wipe() -> int:
+    code = up.end_kept()
+    shutil.rmtree(places.cache(), ignore_errors=True)
+    return code
+
+
+def _print(about: dict[str, str]) -> int:
+    for name, value in about.items():
+        print(f"export {name}={value}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

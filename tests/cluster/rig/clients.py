@@ -1,0 +1,45 @@
+"""The official client, to look at a cluster with eyes other than the harness's.
+
+It takes a second to import, so that is done by those who use it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOT_FOUND = 404
+# By its own types every field of every answer may be None, and no manifest is a dictionary.
+Client = Any
+
+
+def client(kubeconfig: Path) -> Client:
+    """A connection, to be closed by `close()`."""
+    from kubernetes import client, config  # noqa: PLC0415 see above
+
+    configuration = client.Configuration()
+    config.load_kube_config(str(kubeconfig), client_configuration=configuration)
+    return client.ApiClient(configuration)
+
+
+def of(api: Client, group: str = "CoreV1Api") -> Client:
+    """One group of the API, by the name of its class."""
+    from kubernetes import client  # noqa: PLC0415
+
+    return getattr(client, group)(api)
+
+
+@contextlib.contextmanager
+def if_there() -> Iterator[None]:
+    """What is gone already need not be deleted."""
+    from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
+
+    try:
+        yield
+    except ApiException as error:
+        if error.status != NOT_FOUND:
+            raise

@@ -1,0 +1,67 @@
+"""The process that holds a cluster: starts it, waits for the end of whoever wanted it, and takes everything away again.
+
+Whoever wants the cluster holds the other end of its standard input: when that closes, and be it by SIGKILL, the cluster goes.
+`--until-told` waits for SIGTERM instead. The programs are started by a second process (`inside.py`) in a mount namespace; this one
+is outside, where nothing of theirs is mounted, and removes what they leave.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from . import places, traces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+END_S = 90
+
+
+def hold(folder: Path, *, until_told: bool) -> int:
+    """Start a cluster, keep it and clear it away; 0 if it came up and went without a trace."""
+    cluster = places.Cluster(folder)
+    told = _signals()
+    inside = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "TERM", "unshare", "--mount", sys.executable, "-m", "tests.cluster.rig", "inside", str(folder)],
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        _wait([told] if until_told else [told, sys.stdin.fileno()])
+    finally:
+        code = _ended(inside)
+        differing = traces.clear(cluster)
+    for path, (before, now) in differing.items():
+        print(f"{path}: was {before!r} before the cluster, is {now!r} after it", file=sys.stderr)
+    return code or bool(differing)
+
+
+def _signals() -> int:
+    """A pipe that tells of SIGTERM, SIGINT and the end of the programs; none of them interrupts the clearing away."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    return read
+
+
+def _wait(handles: list[int]) -> None:
+    # Whatever a signal's pipe says is the end; of standard input it is the end of file.
+    while True:
+        ready = select.select(handles, [], [])[0]
+        if handles[0] in ready or not os.read(ready[0], 1):
+            return
+
+
+def _ended(inside: subprocess.Popen[bytes]) -> int:
+    inside.terminate()  # nothing, if it has ended
+    try:
+        return inside.wait(END_S)
+    except subprocess.TimeoutExpired:
+        inside.kill()
+        return inside.wait()

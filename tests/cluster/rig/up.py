@@ -1,0 +1,118 @@
+"""A cluster from outside: start the process that holds it, wait until pods can run, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import image, places, programs, traces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+END_S = traces.PATIENCE_S + 120  # a run that changes this kernel may have to be waited for
+
+
+@contextlib.contextmanager
+def borrowed() -> Iterator[dict[str, str]]:
+    """A cluster for as long as this process wants it; it goes also when this process is killed.
+
+    Raises: RuntimeError, if it does not come up, or if the machine's settings are not as before when it has gone.
+    """
+    _prepare()
+    folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=places.CLUSTERS))
+    with tempfile.TemporaryFile("w+") as said:
+        holder = _hold(folder, said.fileno(), stdin=subprocess.PIPE)
+        assert holder.stdin
+        try:
+            yield _ready(folder, holder, said.fileno())
+        finally:
+            holder.stdin.close()
+            code = holder.wait(END_S)
+        if code:
+            raise RuntimeError(f"the cluster left this machine changed:\n{_text(said.fileno())}")
+
+
+def keep() -> dict[str, str]:
+    """Start a cluster that stays when this process ends, or find the one that is up."""
+    cluster = places.Cluster(places.KEPT)
+    if not traces.is_alive(cluster):
+        _prepare()
+        cluster.folder.mkdir(mode=0o700)
+        with Path(f"{cluster.folder}.log").open("w+") as said:
+            return _ready(cluster.folder, _hold(cluster.folder, said.fileno(), "--until-told"), said.fileno())
+    about: dict[str, str] = json.loads(cluster.ready.read_text())
+    return about
+
+
+def end_kept() -> int:
+    """Stop the cluster that is kept up, and clear what killed ones left; 1 if the machine's settings are not as before."""
+    cluster = places.Cluster(places.KEPT)
+    if traces.is_alive(cluster):
+        os.kill(int((cluster.folder / "pid").read_text()), signal.SIGTERM)
+        deadline = time.monotonic() + END_S
+        while cluster.folder.exists():
+            if time.monotonic() > deadline:
+                print(f"The cluster in {cluster.folder} does not end; see {cluster.folder}.log", file=sys.stderr)
+                return 1
+            time.sleep(0.05)
+    traces.clear_dead()
+    log = Path(f"{cluster.folder}.log")
+    said = log.read_text() if log.exists() else ""
+    print(said, end="", file=sys.stderr)
+    return 1 if said else 0
+
+
+def why_not() -> str:
+    """Why no cluster can be started here, and what to do; empty if one can."""
+    if os.geteuid() != 0:
+        return "A cluster of this machine needs root: it makes namespaces, mounts and cgroups."
+    missing = programs.missing()
+    return f"A cluster of this machine needs {', '.join(missing)}; in brackets Debian's packages." if missing else ""
+
+
+def _prepare() -> None:
+    if why := why_not():
+        raise RuntimeError(why)
+    for module in (programs.KUBERNETES, programs.ETCD):
+        programs.build(module)
+    image.archive()
+    places.CLUSTERS.mkdir(mode=0o700, exist_ok=True)
+    traces.clear_dead()
+
+
+def _hold(folder: Path, output: int, *options: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    with traces.alive(places.Cluster(folder)) as handle:
+        holder = subprocess.Popen(
+            [sys.executable, "-m", "tests.cluster.rig", "hold", str(folder), *options],
+            cwd=places.HOUSE,
+            stdin=stdin,
+            stdout=output,
+            stderr=output,
+            pass_fds=[handle],  # the lock is the holder's from its first moment to its last
+            start_new_session=True,  # a Ctrl-C in the terminal is for the tests; the cluster goes after them
+        )
+    (folder / "pid").write_text(str(holder.pid))
+    return holder
+
+
+def _ready(folder: Path, holder: subprocess.Popen[bytes], output: int) -> dict[str, str]:
+    cluster = places.Cluster(folder)
+    while not cluster.ready.exists():
+        if holder.poll() is not None:
+            raise RuntimeError(f"the cluster did not come up:\n{_text(output)}")
+        time.sleep(0.05)
+    about: dict[str, str] = json.loads(cluster.ready.read_text())
+    return about
+
+
+def _text(handle: int) -> str:
+    return os.pread(handle, 1 << 20, 0).decode(errors="replace")

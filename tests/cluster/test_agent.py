@@ -1,0 +1,342 @@
+"""The agent in a privileged pod of a real cluster: it really changes the node, and puts it back whoever dies.
+
+What stands on the node is read by a witness: a second agent that holds nothing and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import agent as cluster_agent
+from fixtures.cluster import api, manifests, overlay
+from fixtures.cluster.agent import Agent, AgentLost
+from fixtures.cluster.conclude import pod as conclude
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.node import pods
+from fixtures.node.machine import Effects, Restored
+from fixtures.node.wire import from_json
+from fixtures.terms import BadInput, MachineHeld, TweakRefused
+from tests.cluster.line import to_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
+
+Json = dict[str, Any]
+HOUSE = Path(__file__).parents[2]
+SWAPPINESS, SOMAXCONN = "/proc/sys/vm/swappiness", "/proc/sys/net/core/somaxconn"
+JOURNAL = "/var/lib/deeptweak/journal.jsonl"
+PATIENCE_S = 120.0
+HELD_S = 600.0  # another run of this machine may have it
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def manifest(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Callable[[], Json]:
+    """A new run's agent pod."""
+
+    def make() -> Json:
+        run_id = uuid.uuid4().hex[:12]
+        return manifests.agent_pod(run_id, node_name, image, cluster.namespace, overlay.read(str(overlay_file)), None)
+
+    return make
+
+
+@pytest.fixture
+def witness(cluster: Cluster, manifest: Callable[[], Json]) -> Iterator[Agent]:
+    with Agent(cluster, manifest(), patience_s=PATIENCE_S) as agent:
+        yield agent
+
+
+@pytest.fixture
+def agent(cluster: Cluster, manifest: Callable[[], Json]) -> Iterator[Agent]:
+    with Agent(cluster, manifest(), patience_s=PATIENCE_S) as made:
+        yield made
+
+
+def hold(agent: Agent) -> Json:
+    """Take the node, as soon as whoever has it lets go."""
+    deadline = time.monotonic() + HELD_S
+    while True:
+        try:
+            return agent.ask("hold")
+        except MachineHeld:
+            assert time.monotonic() < deadline
+            time.sleep(1)
+
+
+def read(agent: Agent, path: str, pod_uid: str | None = None) -> str:
+    value = agent.ask("values", paths=[path], pod_uid=pod_uid)[path]
+    assert isinstance(value, str)
+    return value
+
+
+def other(value: str) -> str:
+    return "11" if value != "11" else "12"
+
+
+def write(path: str, value: str) -> Json:
+    return {"path": path, "value": value, "key": path.removeprefix("/proc/sys/").replace("/", ".")}
+
+
+def in_force(agent: Agent) -> tuple[str, str]:
+    """Held, begun and carried out; the answer is vm.swappiness before and since."""
+    hold(agent)
+    found = read(agent, SWAPPINESS)
+    agent.ask("begin", label="x", writes=[write(SWAPPINESS, other(found))], mode="agent")
+    agent.ask("carry_out")
+    return found, other(found)
+
+
+def comes(agent: Agent, path: str, value: str) -> None:
+    """It stands there, sooner or later."""
+    deadline = time.monotonic() + PATIENCE_S
+    while read(agent, path) != value:
+        assert time.monotonic() < deadline, f"{path} stays {read(agent, path)}, not {value}"
+        time.sleep(0.1)
+
+
+def process_of(agent: Agent) -> int:
+    """Its process, as this machine sees it."""
+    pid = pods.main_process(Path("/"), agent.pod["uid"], "fixtures.node.agent")
+    if pid is None:
+        pytest.skip("the node is another machine: its processes are out of reach from here")
+    return pid
+
+
+def ask_until_lost(agent: Agent) -> None:
+    while True:
+        agent.ask("ping")
+
+
+def ended(cluster: Cluster, name: str) -> tuple[int | None, str]:
+    """A pod's exit code and the last line of its log, when it has ended."""
+    with api.watch(cluster, api.PODS, name=name, deadline_s=PATIENCE_S) as events:
+        for _, pod in events:
+            code = conclude.exit_code(pod, manifests.AGENT_CONTAINER)
+            if code is not None:
+                with api.logs(cluster, name) as log:
+                    return code, [line.decode() for line in log][-1]
+    raise AssertionError("not reached")
+
+
+def test_it_really_changes_the_node_and_puts_it_back(agent: Agent, witness: Agent) -> None:
+    """The values, the journal on the node, and what is compared in the end."""
+    hold(agent)
+    found = read(witness, SWAPPINESS)
+    begun = agent.ask("begin", label="x", writes=[write(SWAPPINESS, other(found))], mode="agent")
+    assert witness.ask("values", paths=[SWAPPINESS]) == {SWAPPINESS: found}, "nothing is written before the copy is safe"
+    effects = from_json(Effects, agent.ask("carry_out"))
+    assert effects.changed == {SWAPPINESS: (found, other(found))}
+    assert read(witness, SWAPPINESS) == other(found)
+    assert json.loads(begun["begin"])["before"][SWAPPINESS] == found
+    journal = read(witness, f"/proc/self/root{JOURNAL}")  # a path of the pod: the node's folder is mounted there
+    assert begun["begin"].startswith(journal[:10000])
+    result = from_json(Restored, agent.ask("restore"))
+    assert (result.back, result.stuck) == ({SWAPPINESS: (other(found), found)}, {})
+    assert read(witness, SWAPPINESS) == found
+    assert witness.ask("values", paths=[f"/proc/self/root{JOURNAL}"]) == {f"/proc/self/root{JOURNAL}": None}
+    assert agent.ask("compare")["changed"] == {}
+
+
+def test_it_says_where_it_runs(agent: Agent, image: str) -> None:
+    assert agent.pod["uid"]
+    assert agent.pod["image"].endswith(image.rpartition("/")[2])
+    assert agent.pod["image_id"]
+    assert agent.node_facts["kernel_release"] == agent.ask("environment")["uname_release"]
+    assert agent.node_facts["is_root"]
+
+
+def test_a_refusal_comes_as_what_it_is(agent: Agent, witness: Agent) -> None:
+    """With the node's name in front; and a second agent does not get a node that is held."""
+    hold(agent)
+    with pytest.raises(TweakRefused, match=rf"^node {agent.node}: vm\.nosuch: .*cannot be read"):
+        agent.ask("begin", label="x", writes=[write("/proc/sys/vm/nosuch", "1")], mode="agent")
+    with pytest.raises(BadInput, match=r"There is no 'reboot'; there are adopt, begin"):
+        agent.ask("reboot")
+    with pytest.raises(MachineHeld, match=r"this machine is held by process \d+ \(.*fixtures\.node\.agent"):
+        witness.ask("hold")
+
+
+def test_long_answers_come_whole_and_to_whom_they_belong(agent: Agent) -> None:
+    """More than a megabyte each, asked by several threads at once, small ones in between."""
+
+    def asked(thread: int) -> bool:
+        paths = [f"/proc/sys/vm/nosuch/{thread}/{number}/{'x' * 60}" for number in range(15000 if thread % 2 else 3)]
+        return agent.ask("values", paths=paths) == dict.fromkeys(paths)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(asked, range(16)))
+
+
+HARNESS = """
+import json, sys, time
+from fixtures.cluster.agent import Agent
+from fixtures.cluster.connect import Where, connect
+from fixtures.terms import MachineHeld
+
+kubeconfig, namespace, manifest, path = sys.argv[1:]
+agent = Agent(connect(Where(kubeconfig=kubeconfig, namespace=namespace)), json.loads(manifest), patience_s=120)
+while True:
+    try:
+        agent.ask("hold")
+        break
+    except MachineHeld:
+        time.sleep(1)
+found = agent.ask("values", paths=[path])[path]
+write = {"path": path, "value": "11" if found != "11" else "12", "key": "vm.swappiness"}
+agent.ask("begin", label="x", writes=[write], mode="agent")
+agent.ask("carry_out")
+print(found, flush=True)
+time.sleep(600)
+"""
+
+
+def test_when_the_harness_is_killed_the_node_is_put_back(
+    cluster: Cluster, kubeconfig: Path, manifest: Callable[[], Json], witness: Agent
+) -> None:
+    """A kill -9 of the whole process: nobody asks the agent for anything any more. It ends with code 0, and its log says what it did."""
+    pod = manifest()
+    arguments = [str(kubeconfig), cluster.namespace, json.dumps(pod), SWAPPINESS]
+    harness = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, *arguments], stdout=subprocess.PIPE, cwd=HOUSE, env={**os.environ, "PYTHONPATH": str(HOUSE)}
+    )
+    assert harness.stdout is not None
+    try:
+        found = harness.stdout.readline().decode().strip()
+        assert read(witness, SWAPPINESS) == other(found)
+    finally:
+        harness.send_signal(signal.SIGKILL)
+        harness.wait()
+        harness.stdout.close()
+    comes(witness, SWAPPINESS, found)
+    code, said = ended(cluster, pod["metadata"]["name"])
+    assert (code, said) == (0, "the harness is gone (end of stdin); 'x' was put back: 1 settings.")
+
+
+def test_when_its_pod_is_deleted_the_node_is_put_back(cluster: Cluster, agent: Agent, witness: Agent) -> None:
+    """SIGTERM, and a minute's grace that it does not need. Whoever asks is told that the pod was deleted."""
+    found, ours = in_force(agent)
+    assert read(witness, SWAPPINESS) == ours
+    api.delete(cluster, api.PODS, agent.name)
+    comes(witness, SWAPPINESS, found)
+    with pytest.raises(AgentLost, match=rf"agent on node {agent.node} \(pod .*\) is lost: .*(deleted|exit code 0)"):
+        ask_until_lost(agent)
+
+
+def test_when_the_connection_is_cut_the_node_is_put_back(
+    kubeconfig: Path, namespace: str, manifest: Callable[[], Json], witness: Agent, tmp_path: Path
+) -> None:
+    """Both ends are told, and neither was asked: here the next question fails, there the node goes back."""
+    with (
+        to_cluster(kubeconfig, tmp_path) as (line, over),
+        Agent(connect(Where(kubeconfig=str(over), namespace=namespace)), manifest(), patience_s=PATIENCE_S) as agent,
+    ):
+        found, ours = in_force(agent)
+        assert read(witness, SWAPPINESS) == ours
+        line.cut()
+        comes(witness, SWAPPINESS, found)
+        with pytest.raises(AgentLost, match=r"is lost: the connection broke .*exit code 0\. Its last lines: the harness is gone"):
+            ask_until_lost(agent)
+
+
+def test_when_its_pod_is_evicted_the_node_is_put_back(cluster: Cluster, agent: Agent, witness: Agent) -> None:
+    found, _ = in_force(agent)
+    api.evict(cluster, agent.name)
+    comes(witness, SWAPPINESS, found)
+
+
+def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(
+    cluster: Cluster, manifest: Callable[[], Json], witness: Agent
+) -> None:
+    """Deleted without grace it cannot do anything; the journal lies on the node. The next one has the same name."""
+    pod = manifest()
+    with Agent(cluster, pod, patience_s=PATIENCE_S) as first:
+        found, ours = in_force(first)
+        os.kill(process_of(first), signal.SIGKILL)
+        with pytest.raises(AgentLost, match="exit code 137"):
+            ask_until_lost(first)
+        assert read(witness, SWAPPINESS) == ours
+        with Agent(cluster, pod, patience_s=PATIENCE_S) as second:
+            recovered = from_json(Restored, hold(second)["recovered"])
+            assert (recovered.label, recovered.back) == ("x", {SWAPPINESS: (ours, found)})
+            assert read(witness, SWAPPINESS) == found
+
+
+def test_an_agent_that_hangs_is_noticed(cluster: Cluster, manifest: Callable[[], Json], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped, it answers nothing, and its connection stays: the pings find out, and whoever waits for an answer is told."""
+    monkeypatch.setattr(cluster_agent, "PING_EVERY_S", 0.2)
+    monkeypatch.setattr(cluster_agent, "PONG_WITHIN_S", 1.0)
+    with Agent(cluster, manifest(), patience_s=PATIENCE_S) as agent:
+        process = process_of(agent)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            with pytest.raises(AgentLost, match=r"is lost: no answer to 'ping' within 1 s\. Its pod is Running\."):
+                agent.ask("environment", within_s=PATIENCE_S)
+        finally:
+            os.kill(process, signal.SIGCONT)
+        with pytest.raises(AgentLost, match="no answer to 'ping' within 1 s"):
+            agent.ask("environment")
+
+
+def test_what_does_not_run_says_why_and_leaves_nothing(cluster: Cluster, manifest: Callable[[], Json]) -> None:
+    """An image that cannot be had, and a program that ends at once: the pod's own reason, and its last lines."""
+    missing = manifest()
+    missing["spec"]["containers"][0] |= {"image": "deeptweak.test/nosuch:1", "imagePullPolicy": "Never"}
+    with pytest.raises(AgentLost, match=r"cannot run\. .*deeptweak\.test/nosuch:1 is not on the node"):
+        Agent(cluster, missing, patience_s=PATIENCE_S)
+    wrong = manifest()
+    wrong["spec"]["containers"][0]["command"] = ["python", "-c", "raise SystemExit('no such module here')"]
+    with pytest.raises(AgentLost, match=r"exit code 1.*no such module here"):
+        Agent(cluster, wrong, patience_s=PATIENCE_S)
+    assert api.list_(cluster, api.PODS)[0] == []
+
+
+def test_a_setting_of_the_network_is_read_where_the_workload_lives(
+    cluster: Cluster, manifest: Callable[[], Json], agent: Agent, witness: Agent
+) -> None:
+    """net.core.somaxconn belongs to a network namespace: a pod on the bridge keeps its own, one of the node's network has the node's."""
+    hold(agent)  # first: no node is held on which a workload lives, and these look like one
+    uids = {}
+    for host_network in (False, True):
+        pod = manifest()
+        pod["metadata"]["name"] += "-network" if host_network else "-bridge"
+        pod["spec"] |= {"hostNetwork": host_network, "hostPID": False}
+        pod["spec"]["containers"][0] |= {"command": ["python", "-c", "import time; time.sleep(600)", "fixtures.workloads.idle"]}
+        uids[host_network] = api.create(cluster, api.PODS, pod)["metadata"]["uid"]
+        with api.watch(cluster, api.PODS, name=pod["metadata"]["name"], deadline_s=PATIENCE_S) as events:
+            assert any(found.get("status", {}).get("phase") == "Running" for _, found in events)
+    ours = read(witness, SOMAXCONN)
+    raised = str(int(ours) + 1000)
+    agent.ask("begin", label="x", writes=[write(SOMAXCONN, raised)], mode="agent")
+    try:
+        agent.ask("carry_out")
+        assert read(witness, SOMAXCONN) == raised
+        assert read(witness, SOMAXCONN, pod_uid=uids[True]) == raised
+        assert read(witness, SOMAXCONN, pod_uid=uids[False]) != raised
+        assert read(witness, SOMAXCONN) == raised, "the agent itself stayed on the node"
+        begun = agent.ask("sample_begin", pod_uid=uids[False])
+        assert begun["limits"]["nofile"][0] > 0
+        time.sleep(0.5)
+        telemetry = agent.ask("sample_end", window=None)
+        assert telemetry["summary"]["process_count_max"] == 1
+        assert "process" not in telemetry["missing"]
+    finally:
+        agent.ask("restore")
+    assert read(witness, SOMAXCONN) == ours

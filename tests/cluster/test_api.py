@@ -1,0 +1,457 @@
+"""The verbs of the API, against a real API server, over a way to it that can be cut."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from fixtures.cluster import transport
+from fixtures.cluster.api import (
+    CONFIGMAPS,
+    CRDS,
+    JOBS,
+    NODES,
+    PODS,
+    WORKSPACES,
+    ApiError,
+    Kind,
+    WaitedTooLong,
+    apply,
+    create,
+    delete,
+    evict,
+    get,
+    list_,
+    logs,
+    patch,
+    watch,
+)
+from fixtures.cluster.connect import Cluster, Where, connect
+from tests.cluster.line import Line, to_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
+
+Object = dict[str, Any]
+LONG_S = 100.0
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    """A connection that works in the test's own namespace."""
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def way(kubeconfig: Path, tmp_path: Path) -> Iterator[tuple[Line, Path]]:
+    """A line to the cluster, and the kubeconfig over it."""
+    with to_cluster(kubeconfig, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def cuttable(way: tuple[Line, Path], namespace: str) -> tuple[Cluster, Line]:
+    """A connection whose way to the server can be cut."""
+    return connect(Where(kubeconfig=str(way[1]), namespace=namespace)), way[0]
+
+
+def config_map(name: str, **data: str) -> Object:
+    return {"metadata": {"name": name, "labels": {"of": "the-test"}}, "data": data}
+
+
+def short(event: tuple[str, Object]) -> tuple[str, str, str]:
+    type_, item = event
+    return type_, item["metadata"]["name"], item.get("data", {}).get("x", "")
+
+
+def test_objects_are_plain_dictionaries_in_and_out(cluster: Cluster) -> None:
+    """What is created is found, listed by label, changed by a merge in which null deletes, and deleted once."""
+    create(cluster, CONFIGMAPS, config_map("one", x="1", y="2"))
+    found = get(cluster, CONFIGMAPS, "one")
+    assert found is not None
+    assert (found["kind"], found["data"]) == ("ConfigMap", {"x": "1", "y": "2"})
+    assert patch(cluster, CONFIGMAPS, "one", {"data": {"y": None}})["data"] == {"x": "1"}
+    items, version = list_(cluster, CONFIGMAPS, labels="of=the-test")
+    assert [(item["kind"], item["metadata"]["name"]) for item in items] == [("ConfigMap", "one")]
+    assert int(version) >= int(items[0]["metadata"]["resourceVersion"])
+    assert list_(cluster, CONFIGMAPS, fields="metadata.name=two")[0] == []
+    assert delete(cluster, CONFIGMAPS, "one") is True
+    assert delete(cluster, CONFIGMAPS, "one") is False
+    assert get(cluster, CONFIGMAPS, "one") is None
+
+
+def test_apply_creates_and_owns_its_fields(cluster: Cluster) -> None:
+    """A field that another manager applied is taken only by force; ours that are not applied again are gone."""
+    apply(cluster, CONFIGMAPS, config_map("one", x="1", y="2"))
+    assert apply(cluster, CONFIGMAPS, config_map("one", x="3"))["data"] == {"x": "3"}
+    patch(cluster, CONFIGMAPS, "one", {"data": {"x": "4"}})
+    managers = {entry["manager"] for entry in get(cluster, CONFIGMAPS, "one")["metadata"]["managedFields"]}  # type: ignore[index]
+    assert managers == {"deeptweak"}
+    with pytest.raises(ApiError) as refused:
+        apply(cluster, CONFIGMAPS, config_map("one", x="5"), force=False)
+    assert refused.value.status == 409
+    assert apply(cluster, CONFIGMAPS, config_map("one", x="5"))["data"] == {"x": "5"}
+
+
+def test_a_stale_patch_and_a_delete_of_another_object_are_refused(cluster: Cluster) -> None:
+    """A resourceVersion in a patch, a uid in a delete: only if the object is still that one."""
+    first = create(cluster, CONFIGMAPS, config_map("one", x="1"))
+    second = patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
+    for stale in (
+        lambda: patch(
+            cluster, CONFIGMAPS, "one", {"metadata": {"resourceVersion": first["metadata"]["resourceVersion"]}, "data": {"x": "3"}}
+        ),
+        lambda: delete(cluster, CONFIGMAPS, "one", resource_version=first["metadata"]["resourceVersion"]),
+        lambda: delete(cluster, CONFIGMAPS, "one", uid="another"),
+    ):
+        with pytest.raises(ApiError) as refused:
+            stale()
+        assert refused.value.status == 409
+        assert not refused.value.passing
+    assert get(cluster, CONFIGMAPS, "one") == second
+
+
+def test_deleting_a_job_takes_its_pods_along(cluster: Cluster) -> None:
+    """Batch's own default would leave them behind, running."""
+    template = {"spec": {"restartPolicy": "Never", "nodeSelector": {"no": "node"}, "containers": [{"name": "c", "image": "none"}]}}
+    create(cluster, JOBS, {"metadata": {"name": "work"}, "spec": {"backoffLimit": 0, "template": template}})
+    with watch(cluster, PODS, labels="job-name=work", deadline_s=LONG_S) as events:
+        assert next(events)[0] == "ADDED"
+        delete(cluster, JOBS, "work")
+        assert "DELETED" in (type_ for type_, _ in events)
+
+
+def test_an_evicted_pod_is_deleted(cluster: Cluster) -> None:
+    pod = {"metadata": {"name": "unplaced"}, "spec": {"nodeSelector": {"no": "node"}, "containers": [{"name": "c", "image": "none"}]}}
+    create(cluster, PODS, pod)
+    evict(cluster, "unplaced", grace_s=0)
+    with watch(cluster, PODS, name="unplaced", deadline_s=LONG_S) as events:
+        first = list_(cluster, PODS)[0]
+        assert not first or next(event for event in events if event[0] == "DELETED")
+
+
+def test_a_watch_tells_what_is_there_and_what_happens(cluster: Cluster) -> None:
+    """First what is there, then each change, of that name only."""
+    create(cluster, CONFIGMAPS, config_map("one", x="1"))
+    with watch(cluster, CONFIGMAPS, name="one", deadline_s=LONG_S) as events:
+        assert short(next(events)) == ("ADDED", "one", "1")
+        create(cluster, CONFIGMAPS, config_map("two", x="9"))
+        patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
+        delete(cluster, CONFIGMAPS, "one")
+        assert [short(event) for event in itertools.islice(events, 2)] == [("MODIFIED", "one", "2"), ("DELETED", "one", "2")]
+
+
+def test_a_watch_from_a_version_on_tells_only_what_came_after(cluster: Cluster) -> None:
+    create(cluster, CONFIGMAPS, config_map("one", x="1"))
+    _, version = list_(cluster, CONFIGMAPS)
+    create(cluster, CONFIGMAPS, config_map("two", x="2"))
+    with watch(cluster, CONFIGMAPS, labels="of=the-test", resource_version=version, deadline_s=LONG_S) as events:
+        assert short(next(events)) == ("ADDED", "two", "2")
+
+
+def test_a_watch_ends_at_its_deadline_though_nothing_comes(cluster: Cluster) -> None:
+    """The error says of what, and for how long."""
+    with pytest.raises(WaitedTooLong, match=r"configmaps nobody: what was waited for did not come within 0\.5 s"):
+        list(watch(cluster, CONFIGMAPS, name="nobody", deadline_s=0.5))
+
+
+@pytest.mark.parametrize("trouble", ["close", "hang"])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_watch_ends_at_its_deadline_though_the_server_is_away(
+    cuttable: tuple[Cluster, Line],
+    trouble: str,
+    begun: bool,  # noqa: FBT001
+) -> None:
+    """Before its first answer or in the middle; whether the server refuses connections or only says nothing."""
+    watched, line = cuttable
+    create(watched, CONFIGMAPS, config_map("one", x="1"))
+    events = watch(watched, CONFIGMAPS, name="one", deadline_s=1.0)
+    if begun:
+        assert short(next(events)) == ("ADDED", "one", "1")
+    getattr(line, trouble)()
+    with pytest.raises(WaitedTooLong, match="configmaps one: "):
+        next(events)
+
+
+def test_a_watch_that_is_left_in_its_middle_lets_its_connection_go(cluster: Cluster) -> None:
+    """Nobody need close it: an open socket that is collected would be a warning, and so an error here."""
+    create(cluster, CONFIGMAPS, config_map("one", x="1"))
+    for event in watch(cluster, CONFIGMAPS, name="one", deadline_s=LONG_S):
+        if short(event)[2] == "2":
+            break
+        patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
+    gc.collect()
+
+
+def test_a_watch_is_stopped_from_another_thread(cluster: Cluster) -> None:
+    """Whoever waits for the next event gets the iterator's end, though nothing comes and the deadline is far."""
+    events = watch(cluster, CONFIGMAPS, labels="of=the-test", deadline_s=LONG_S)
+    stopper = threading.Timer(0.3, events.stop)
+    stopper.start()
+    assert list(events) == []
+    stopper.join()
+    assert list(events) == []
+
+
+def test_a_watch_is_stopped_while_the_server_is_away(cuttable: tuple[Cluster, Line]) -> None:
+    watched, line = cuttable
+    line.close()
+    events = watch(watched, CONFIGMAPS, labels="of=the-test", deadline_s=LONG_S)
+    threading.Timer(0.3, events.stop).start()
+    assert list(events) == []
+
+
+def test_a_signal_ends_a_watch(cluster: Cluster) -> None:
+    """Ctrl-C and SIGTERM get through a wait for an event."""
+
+    def ended(*_: object) -> None:
+        raise SystemExit(3)
+
+    before = signal.signal(signal.SIGALRM, ended)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(SystemExit):
+            list(watch(cluster, CONFIGMAPS, name="nobody", deadline_s=LONG_S))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_watch_goes_on_after_its_connection_broke(cluster: Cluster, cuttable: tuple[Cluster, Line]) -> None:
+    """What happens while the server cannot be reached is told afterwards, once, in order."""
+    watched, line = cuttable
+    with watch(watched, CONFIGMAPS, labels="of=the-test", deadline_s=LONG_S) as events:
+        create(cluster, CONFIGMAPS, config_map("one", x="1"))
+        assert short(next(events)) == ("ADDED", "one", "1")
+        line.close()
+        patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
+        delete(cluster, CONFIGMAPS, "one")
+        create(cluster, CONFIGMAPS, config_map("two", x="3"))
+        threading.Timer(0.5, line.open).start()
+        assert [short(event) for event in itertools.islice(events, 3)] == [
+            ("MODIFIED", "one", "2"),
+            ("DELETED", "one", "2"),
+            ("ADDED", "two", "3"),
+        ]
+
+
+@pytest.fixture
+def young(cluster: Cluster, namespace: str) -> Iterator[Kind]:
+    """A kind that the server has known for a moment only: of what was before it remembers nothing, as of what is hours ago."""
+    plural = f"things{namespace[-8:]}"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    spec = {
+        "group": "test.example",
+        "names": {"plural": plural, "kind": plural.capitalize()},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+    }
+    definition = f"{plural}.test.example"
+    create(cluster, CRDS, {"metadata": {"name": definition}, "spec": spec})
+    with watch(cluster, CRDS, name=definition, deadline_s=LONG_S) as events:
+        assert any(
+            "Established" in {c["type"] for c in item.get("status", {}).get("conditions") or () if c["status"] == "True"}
+            for _, item in events
+        )
+    kind = Kind("/apis/test.example/v1", plural, namespaced=True, kind=plural.capitalize(), api_version="test.example/v1")
+    yield kind
+    delete(cluster, CRDS, definition)
+
+
+def test_what_the_server_has_forgotten_is_found_by_listing_anew(cluster: Cluster, cuttable: tuple[Cluster, Line], young: Kind) -> None:
+    """410 Gone: what vanished meanwhile is DELETED, what came is ADDED, what changed MODIFIED, one made anew under its name both."""
+    watched, line = cuttable
+    for name in ("changed", "gone", "made-anew", "same"):
+        create(cluster, young, config_map(name, x="1"))
+    with watch(watched, young, labels="of=the-test", deadline_s=LONG_S) as events:
+        assert len(list(itertools.islice(events, 4))) == 4
+        create(cluster, young, config_map("late", x="1"))
+        assert short(next(events)) == ("ADDED", "late", "1")
+        patch(cluster, young, "same", {"data": {"x": "0"}})
+        assert short(next(events)) == ("MODIFIED", "same", "0")
+        line.cut()
+        patch(cluster, young, "changed", {"data": {"x": "2"}})
+        delete(cluster, young, "gone")
+        delete(cluster, young, "late")
+        delete(cluster, young, "made-anew")
+        create(cluster, young, config_map("made-anew", x="3"))
+        create(cluster, young, config_map("new", x="4"))
+        events._version = "1"  # from before there were any of that kind: the server answers 410
+        told = [short(event) for event in itertools.islice(events, 6)]
+        assert told == [
+            ("DELETED", "gone", "1"),
+            ("DELETED", "made-anew", "1"),
+            ("DELETED", "late", "1"),
+            ("MODIFIED", "changed", "2"),
+            ("ADDED", "made-anew", "3"),
+            ("ADDED", "new", "4"),
+        ]
+        patch(cluster, young, "same", {"data": {"x": "5"}})
+        assert short(next(events)) == ("MODIFIED", "same", "5")
+
+
+def test_a_server_that_stays_away_is_named(cuttable: tuple[Cluster, Line]) -> None:
+    """A watch and a request wait for as long as the cluster's patience, and say which server, from which kubeconfig."""
+    watched, line = cuttable
+    watched.patience_s = 0.5
+    line.close()
+    for asking in (
+        lambda: get(watched, CONFIGMAPS, "one"),
+        lambda: next(watch(watched, CONFIGMAPS, resource_version="0", deadline_s=LONG_S)),
+    ):
+        with pytest.raises(ApiError) as away:
+            asking()
+        assert away.value.status == 0
+        assert away.value.passing
+        assert f"https://127.0.0.1:{line.port}" in str(away.value)
+        assert "over-the-line.kubeconfig" in str(away.value)
+
+
+def test_a_server_that_one_request_has_waited_for_in_vain_is_not_waited_for_by_each_of_the_next(
+    cuttable: tuple[Cluster, Line], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it answers again: a run that lost it is to end, and one that has it back is patient as before."""
+    cluster, line = cuttable
+    monkeypatch.setattr(transport, "GONE_S", 0.0)
+    cluster.patience_s = 1.0
+
+    def attempts() -> int:
+        before = cluster.requests
+        with pytest.raises(ApiError):
+            list_(cluster, PODS)
+        return cluster.requests - before
+
+    line.close()
+    first, second = attempts(), attempts()
+    line.open()
+    assert list_(cluster, PODS)[0] == []
+    line.close()
+    assert (first > 1, second, attempts() > 1) == (True, 1, True)
+
+
+def test_a_request_waits_for_a_server_that_is_away_for_a_moment(cluster: Cluster, cuttable: tuple[Cluster, Line]) -> None:
+    create(cluster, CONFIGMAPS, config_map("one", x="1"))
+    asking, line = cuttable
+    line.close()
+    threading.Timer(0.5, line.open).start()
+    assert get(asking, CONFIGMAPS, "one") is not None
+
+
+def test_a_create_whose_answer_got_lost_is_not_an_error(cuttable: tuple[Cluster, Line]) -> None:
+    """It is sent again, the server says that it is there, and what is there is the answer; one that was there before stays an error."""
+    asking, line = cuttable
+    line.swallow()
+    assert create(asking, CONFIGMAPS, config_map("one", x="1"))["data"] == {"x": "1"}
+    with pytest.raises(ApiError) as twice:
+        create(asking, CONFIGMAPS, config_map("one", x="1"))
+    assert (twice.value.status, twice.value.reason) == (409, "AlreadyExists")
+
+
+def test_requests_are_counted_a_watch_once(cluster: Cluster) -> None:
+    """A watch is the list and the watch itself, however many events come."""
+    before = cluster.requests
+    create(cluster, CONFIGMAPS, config_map("one", x="1"))
+    with watch(cluster, CONFIGMAPS, labels="of=the-test", deadline_s=LONG_S) as events:
+        next(events)
+        for value in "23":
+            patch(cluster, CONFIGMAPS, "one", {"data": {"x": value}})
+            next(events)
+    assert cluster.requests - before == 1 + 2 + 2
+
+
+def test_a_kind_that_is_not_installed_is_told(cluster: Cluster) -> None:
+    """The error says which resource, and that its operator may be missing."""
+    nowhere = Kind("/apis/nowhere.example/v1", "things", namespaced=True, kind="Thing", api_version="nowhere.example/v1")
+    with pytest.raises(ApiError, match=r"list things.nowhere.example: .* serves no such resource .* operator"):
+        list_(cluster, nowhere)
+    assert get(cluster, nowhere, "one") is None
+
+
+def test_a_refusal_carries_the_servers_words(cluster: Cluster) -> None:
+    with pytest.raises(ApiError, match=r"create configmaps: .* answers 422 Invalid: .*must consist of lower case") as refused:
+        create(cluster, CONFIGMAPS, config_map("NOT A NAME"))
+    assert (refused.value.status, refused.value.verb, refused.value.resource) == (422, "create", "configmaps")
+
+
+def test_all_namespaces_are_listed_only_when_asked_for(cluster: Cluster, namespace: str) -> None:
+    create(cluster, CONFIGMAPS, config_map("one"))
+    assert {item["metadata"]["namespace"] for item in list_(cluster, CONFIGMAPS)[0]} == {namespace}
+    assert "kube-system" in {item["metadata"]["namespace"] for item in list_(cluster, CONFIGMAPS, namespace="")[0]}
+
+
+def test_an_unverified_server_does_not_warn(kubeconfig: Path, tmp_path: Path) -> None:
+    """`insecure-skip-tls-verify` is the kubeconfig's owner's decision; here every warning is an error."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    for one in config["clusters"]:
+        one["cluster"].pop("certificate-authority-data", None)
+        one["cluster"].pop("certificate-authority", None)
+        one["cluster"]["insecure-skip-tls-verify"] = True
+    path = tmp_path / "insecure"
+    path.write_text(yaml.safe_dump(config))
+    assert list_(connect(Where(kubeconfig=str(path))), NODES)[1]
+
+
+@pytest.fixture
+def pod(cluster: Cluster, image: str, overlay_file: Path, node_name: str) -> Callable[[str, str], None]:
+    """A pod of this machine's Python that runs a program."""
+    overlay = yaml.safe_load(overlay_file.read_text()) or {}
+
+    def start(name: str, program: str) -> None:
+        container = {"name": "main", "image": image, "command": ["python", "-uc", program], **overlay.get("container", {})}
+        spec = {
+            "restartPolicy": "Never",
+            "nodeName": node_name,
+            "terminationGracePeriodSeconds": 1,
+            **overlay.get("spec", {}),
+            "containers": [container],
+        }
+        create(cluster, PODS, {"metadata": {"name": name}, "spec": spec})
+        with watch(cluster, PODS, name=name, deadline_s=LONG_S) as events:
+            assert any(item["status"]["phase"] != "Pending" for _, item in events)
+
+    return start
+
+
+def test_a_log_comes_line_by_line_while_it_is_written(cluster: Cluster, pod: Callable[[str, str], None]) -> None:
+    """Also a last line without an end; and what is said late is waited for only as long as asked."""
+    pod(
+        "talks",
+        "import sys, time; print('one'); time.sleep(2); print('two'); sys.stdout.write('thr'); sys.stdout.flush(); sys.stdout.write('ee')",
+    )
+    with logs(cluster, "talks", follow=True, within_s=LONG_S) as lines:
+        assert list(lines) == [b"one", b"two", b"three"]
+    assert list(logs(cluster, "talks", tail=1)) == [b"three"]
+    pod("is-silent", "import time; print('one'); time.sleep(1000)")
+    with logs(cluster, "is-silent", follow=True, within_s=LONG_S) as lines:
+        assert next(lines) == b"one"
+        lines.within_s = 0.3
+        with pytest.raises(WaitedTooLong, match=r"pod is-silent: its log brought nothing for 0\.3 s"):
+            next(lines)
+    with logs(cluster, "is-silent", follow=True) as lines:
+        threading.Timer(0.5, lines.stop).start()
+        assert list(lines) == [b"one"]
+
+
+def test_kaito_workspaces_are_spoken_to_like_anything_else(cluster: Cluster, crds: list[str]) -> None:
+    """A custom resource is a dictionary too: applied, merged, watched, deleted."""
+    assert "workspaces.kaito.sh" in crds
+    template = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
+    body = {
+        "metadata": {"name": "ours"},
+        "resource": {"labelSelector": {"matchLabels": {"no": "node"}}},
+        "inference": {"template": template},
+    }
+    apply(cluster, WORKSPACES, body)
+    patch(cluster, WORKSPACES, "ours", {"metadata": {"labels": {"a": "b"}}})
+    with watch(cluster, WORKSPACES, name="ours", deadline_s=LONG_S) as events:
+        assert next(events)[1]["metadata"]["labels"] == {"a": "b"}
+        assert delete(cluster, WORKSPACES, "ours")
+        assert "DELETED" in (type_ for type_, _ in events)

@@ -1,0 +1,77 @@
+"""What is beside a cell's workload: the agent's loss fails the cell, whatever was in force; what it could not sample does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from fixtures.cluster.agent import AgentLost
+from fixtures.cluster.cell import Beside
+from fixtures.terms import Refused, WorkloadRun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fixtures.cluster.held import HeldNode
+
+Json = dict[str, Any]
+LOST = "the agent on node n is lost: its pod was deleted"
+SOMAXCONN = "/proc/sys/net/core/somaxconn"
+WELL = WorkloadRun((), {}, {}, 0, None)
+TELEMETRY = {"columns": {}, "summary": {}, "missing": {}, "hz": 10.0, "sampler_cpu_s": 0.1, "devices": {}}
+
+
+class Answers:
+    """In place of a held node: its agent's answers, of which the last verbs' are errors."""
+
+    def __init__(self, **errors: Exception) -> None:
+        self.errors = errors
+
+    def ask(self, do: str, **_: object) -> Json:
+        if do in self.errors:
+            raise self.errors[do]
+        answers: dict[str, Json] = {"sample_begin": {"pid": 7, "limits": {}}, "values": {SOMAXCONN: "77"}, "sample_end": TELEMETRY}
+        return answers.get(do, {})
+
+
+def cell(in_force: dict[str, str | None], **errors: Exception) -> tuple[WorkloadRun, Mapping[str, str]]:
+    beside = Beside(cast("HeldNode", Answers(**errors)), in_force, "fixtures.workloads.")
+    beside.begin({"metadata": {"uid": "u"}})
+    assert beside._thread is not None
+    beside._thread.join()
+    run, telemetry = beside.end(WELL)
+    return run, telemetry.missing
+
+
+@pytest.mark.parametrize("in_force", [{}, {SOMAXCONN: "77"}], ids=["stock", "set"])
+@pytest.mark.parametrize("verb", ["sample_begin", "sample_end"])
+def test_an_agent_lost_during_a_cell_fails_it_stock_too(verb: str, in_force: dict[str, str | None]) -> None:
+    """Nobody held the node meanwhile: another namespace's run may have measured there as well."""
+    lost = {verb: AgentLost(LOST)}
+    if verb == "sample_begin":
+        lost |= {"ping": AgentLost(LOST)}
+    run, _ = cell(in_force, **lost)
+    assert run.error == LOST
+
+
+def test_an_agent_lost_as_it_reads_back_fails_the_cell() -> None:
+    run, _ = cell({SOMAXCONN: "77"}, values=AgentLost(LOST))
+    assert run.error == LOST
+
+
+def test_an_agent_lost_before_it_saw_the_pod_fails_the_cell() -> None:
+    """A pod that was over at once is not sampled; whether the agent still holds the node is asked all the same."""
+    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.")
+    assert beside.end(WELL)[0].error == LOST
+
+
+def test_what_cannot_be_sampled_is_missing_and_fails_nothing() -> None:
+    """Telemetry is beside the measurement, never in its way."""
+    run, missing = cell({}, sample_end=Refused("no sampler"))
+    assert (run.error, missing) == (None, {"sampler": "no sampler"})
+
+
+def test_a_cell_that_failed_keeps_its_own_reason() -> None:
+    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.")
+    assert beside.end(WorkloadRun((), {}, {}, 0, "out of memory"))[0].error == "out of memory"

@@ -1,0 +1,127 @@
+"""What the operator left on a node about our resources goes; what is anybody else's stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster.api import NODES, create, delete, get, patch
+from fixtures.cluster.cleaning import clean_node, ours
+from fixtures.cluster.connect import Cluster, Where, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
+
+Object = dict[str, Any]
+OURS = "dt-0123456789ab-3"
+OF_OTHER_RUN = "dt-ba9876543210-1"
+OF_SAME_RUN = f"{OURS}1"
+SITE = "site-tuning"
+GROUPS = ("skyhook.nvidia.com", "nodewright.nvidia.com")
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    """A connection to the cluster."""
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def node(cluster: Cluster, namespace: str) -> Iterator[str]:
+    """A node without a machine: an object like any, which nobody but the test changes."""
+    name = f"bare-{namespace[-8:]}"
+    create(cluster, NODES, {"metadata": {"name": name, "labels": {"kept": "label"}, "annotations": {"kept": "annotation"}}})
+    yield name
+    delete(cluster, NODES, name)
+
+
+def mark(cluster: Cluster, node: str, name: str, group: str = GROUPS[0]) -> None:
+    """As the operator does for a resource that is complete (recording `skyhook_tuning_apply`)."""
+    annotations = {f"{group}/nodeState_{name}": "{}", f"{group}/status_{name}": "complete", f"{group}/version_{name}": "dev"}
+    patch(cluster, NODES, node, {"metadata": {"annotations": annotations, "labels": {f"{group}/status_{name}": "complete"}}})
+    conditions = [{"type": f"{group}/{name}/{what}", "status": "False", "reason": "Complete"} for what in ("NotReady", "Erroring")]
+    patch(cluster, NODES, node, {"status": {"conditions": conditions}}, subresource="status", strategic=True)
+
+
+def cordon(cluster: Cluster, node: str, *by: str) -> None:
+    """As the operator does before an interrupt (recording `skyhook_interrupt`), or, by nobody, as `kubectl cordon`."""
+    annotations = {f"{GROUPS[0]}/cordon_{name}": "true" for name in by}
+    patch(cluster, NODES, node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}})
+
+
+def seen(cluster: Cluster, node: str) -> str:
+    """All that is on a node, in one text."""
+    found = get(cluster, NODES, node)
+    assert found is not None
+    found["metadata"].pop("managedFields")
+    return str(found)
+
+
+def unschedulable(cluster: Cluster, node: str) -> bool:
+    found = get(cluster, NODES, node)
+    assert found is not None
+    return bool(found["spec"].get("unschedulable"))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_our_marks_go_and_all_others_stay(cluster: Cluster, node: str, group: str) -> None:
+    """Under both of the operator's names; the run's other ones, another run's, the site's, and what has nothing to do with it stay."""
+    for name in (OURS, OF_SAME_RUN, OF_OTHER_RUN, SITE):
+        mark(cluster, node, name, group)
+    before = get(cluster, NODES, node)
+    assert before is not None
+    assert ours(before) == {OURS, OF_SAME_RUN, OF_OTHER_RUN}
+    assert ours(before, "0123456789ab") == {OURS, OF_SAME_RUN}
+    cleaned = clean_node(cluster, node, [OURS])
+    assert len(cleaned) == 3 + 1 + 2  # annotations, label, conditions
+    assert f"condition {group}/{OURS}/Erroring" in cleaned
+    text = seen(cluster, node)
+    assert text.count(OURS) == text.count(OF_SAME_RUN) == text.count(OF_OTHER_RUN) == text.count(SITE) == 3 + 1 + 2
+    assert "kept" in text
+    assert clean_node(cluster, node, [OURS]) == []
+
+
+def test_it_takes_one_reading_and_three_writings(cluster: Cluster, node: str) -> None:
+    for n in range(3):
+        mark(cluster, node, f"{OURS}{n}")
+    cordon(cluster, node, f"{OURS}0")
+    before = cluster.requests
+    assert "cordon" in clean_node(cluster, node, [f"{OURS}{n}" for n in range(3)])
+    assert cluster.requests - before == 4
+
+
+@pytest.mark.parametrize(
+    ("by", "cordoned_before", "stays"),
+    [((OURS,), False, False), ((OURS,), True, True), ((OURS, SITE), False, True), ((SITE,), False, True), ((), False, True)],
+    ids=["ours", "ours, on a node that was cordoned before", "ours and the site's", "the site's", "a person's"],
+)
+def test_a_cordon_is_lifted_only_if_it_was_ours(
+    cluster: Cluster,
+    node: str,
+    by: tuple[str, ...],
+    cordoned_before: bool,  # noqa: FBT001
+    stays: bool,  # noqa: FBT001
+) -> None:
+    cordon(cluster, node, *by)
+    mark(cluster, node, OURS)
+    clean_node(cluster, node, [OURS], cordoned_before=cordoned_before)
+    assert unschedulable(cluster, node) == stays
+    assert OURS not in seen(cluster, node)
+    assert (SITE in seen(cluster, node)) == (SITE in by)
+
+
+def test_names_that_are_not_ours_are_refused_and_nothing_is_cleaned(cluster: Cluster, node: str) -> None:
+    """Not even what is ours among them: whoever asks for that is mistaken."""
+    for name in (OURS, SITE):
+        mark(cluster, node, name)
+    with pytest.raises(ValueError, match=f"{SITE}: not resources of this project"):
+        clean_node(cluster, node, [OURS, SITE])
+    assert seen(cluster, node).count(OURS) == 3 + 1 + 2
+
+
+def test_a_node_that_is_gone_is_clean(cluster: Cluster) -> None:
+    assert clean_node(cluster, "no-such-node", [OURS]) == []

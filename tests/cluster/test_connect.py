@@ -1,0 +1,230 @@
+"""Which cluster a run talks to, as whom; and, where it cannot, a sentence that says where it looked."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from fixtures.cluster import connect as module
+from fixtures.cluster import transport
+from fixtures.cluster.api import NODES, PODS, ApiError, create, list_, logs, watch
+from fixtures.cluster.connect import Where, connect
+from fixtures.terms import BadInput, Refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOWHERE = "https://127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No kubeconfig but the one a test names, and no pod around it; a server that is not there is not waited for."""
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(module, "FIRST_ANSWER_S", 0.0)
+
+
+def written(path: Path, *contexts: str, user: dict[str, Any] | None = None, **cluster: Any) -> str:  # noqa: ANN401
+    entries = [{"name": name, "context": {"cluster": "c", "user": "u", "namespace": f"of-{name}"}} for name in contexts]
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": NOWHERE, **cluster}}],
+        "users": [{"name": "u", "user": user or {"token": "t"}}],
+        "contexts": entries,
+        **({"current-context": contexts[0]} if contexts else {}),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def test_without_any_kubeconfig_all_places_that_were_tried_are_told(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        connect(Where())
+    for place in ("--kubeconfig", "KUBECONFIG", f"{tmp_path}/.kube/config", "service account"):
+        assert place in str(refused.value)
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_a_kubeconfig_that_is_named_and_not_there_is_refused(by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one at home is not taken instead: it may be another cluster's."""
+    written(tmp_path / ".kube" / "config", "home")
+    missing = str(tmp_path / "missing")
+    if by == "environment":
+        monkeypatch.setenv("KUBECONFIG", missing)
+    with pytest.raises(
+        Refused, match=f"{missing}: there is no such kubeconfig, and .*{'KUBECONFIG' if by == 'environment' else '--kubeconfig'}"
+    ):
+        connect(Where(kubeconfig=missing if by == "option" else None))
+
+
+def test_the_option_comes_before_the_environment_before_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which one was read is in the error of the server that is not there."""
+    written(tmp_path / ".kube" / "config", "home")
+    with pytest.raises(ApiError, match=r"\.kube/config \(context home\)"):
+        connect(Where())
+    monkeypatch.setenv("KUBECONFIG", written(tmp_path / "by-environment", "environment"))
+    with pytest.raises(ApiError, match=r"by-environment \(context environment\)"):
+        connect(Where())
+    with pytest.raises(ApiError, match=r"by-option \(context option\)"):
+        connect(Where(kubeconfig=written(tmp_path / "by-option", "option")))
+
+
+def test_an_unknown_context_is_answered_with_those_there_are(tmp_path: Path) -> None:
+    path = written(tmp_path / "k", "one", "two")
+    with pytest.raises(BadInput, match="has no context 'three'; there are: one, two"):
+        connect(Where(kubeconfig=path, context="three"))
+    with pytest.raises(BadInput, match="has no current context; there are: none at all"):
+        connect(Where(kubeconfig=written(tmp_path / "empty")))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "clusters: [", "contexts: 3", "contexts: [{}]"])
+def test_what_is_no_kubeconfig_is_refused_with_its_path(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "k"
+    path.write_text(text)
+    with pytest.raises(Refused, match=str(path)):
+        connect(Where(kubeconfig=str(path)))
+
+
+def test_a_context_without_its_cluster_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k"
+    written(path, "one")
+    path.write_text(path.read_text().replace("name: c", "name: d"))
+    with pytest.raises(Refused, match=f"{path}, context one: "):
+        connect(Where(kubeconfig=str(path)))
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ApiError, match=f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Is it running"):
+        connect(Where(kubeconfig=written(tmp_path / "k", "one")))
+
+
+def test_a_name_that_cannot_be_resolved_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ApiError, match=r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"):
+        connect(Where(kubeconfig=written(tmp_path / "k", "one", server="https://nowhere.invalid:6443")))
+
+
+def test_an_address_that_is_none_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_ANSWER_S", 1000.0)
+    with pytest.raises(ApiError, match=r"has an address that is none: .*no address"):
+        connect(Where(kubeconfig=written(tmp_path / "k", "one", server="https://no address")))
+
+
+def test_a_credentials_plugin_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
+    """The client library would log it and go on as nobody."""
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin", "installHint": "Get it from\nyour cloud."}
+    with pytest.raises(Refused, match=r"logging in needs the program 'no-such-plugin', which is not there\. Get it from your cloud\."):
+        connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
+
+
+def test_a_credentials_plugin_that_fails_is_quoted(tmp_path: Path) -> None:
+    script = tmp_path / "plugin"
+    script.write_text("#!/bin/sh\necho 'your session has expired' >&2\nexit 1\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(script)}
+    with pytest.raises(Refused, match=r"the credentials plugin failed: .*your session has expired"):
+        connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
+
+
+def test_a_context_without_a_kubeconfig_is_refused_in_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod's service account has no contexts; nor does the error hide that."""
+    monkeypatch.setattr(module, "load_incluster_config", lambda _: None)
+    with pytest.raises(BadInput, match="--context=one needs a kubeconfig"):
+        connect(Where(context="one"))
+
+
+def _with(kubeconfig: Path, path: Path, *, user: dict[str, Any] | None = None, **cluster: Any) -> str:  # noqa: ANN401
+    config = yaml.safe_load(kubeconfig.read_text())
+    for one in config["clusters"]:
+        one["cluster"] |= {key.replace("_", "-"): value for key, value in cluster.items()}
+    for one in config["users"]:
+        one["user"] = user or one["user"]
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+@pytest.mark.cluster
+@pytest.mark.needs("cluster")
+def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig: Path, tmp_path: Path) -> None:
+    """And the server has said its version."""
+    assert connect(Where(kubeconfig=str(kubeconfig))).namespace == "default"
+    config = yaml.safe_load(kubeconfig.read_text())
+    for one in config["contexts"]:
+        one["context"]["namespace"] = "of-the-context"
+    path = tmp_path / "k"
+    path.write_text(yaml.safe_dump(config))
+    cluster = connect(Where(kubeconfig=str(path)))
+    assert cluster.namespace == "of-the-context"
+    assert cluster.version.startswith("v1.")
+    assert connect(Where(kubeconfig=str(path), namespace="asked-for")).namespace == "asked-for"
+
+
+@pytest.mark.cluster
+@pytest.mark.needs("cluster")
+def test_a_token_that_the_server_does_not_know_is_told(kubeconfig: Path, tmp_path: Path) -> None:
+    with pytest.raises(ApiError, match=r"does not know who asks .*Log in again") as refused:
+        connect(Where(kubeconfig=_with(kubeconfig, tmp_path / "k", user={"token": "of-somebody-else"})))
+    assert refused.value.status == 401
+
+
+@pytest.mark.cluster
+@pytest.mark.needs("cluster")
+@pytest.mark.parametrize("wrong", [{"tls_server_name": "somebody.else"}, {"certificate_authority_data": "bm9uZQ=="}], ids=str)
+def test_a_certificate_that_does_not_fit_is_told_at_once(
+    kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    """The server's, or the one that the kubeconfig has. Waiting does not change it: it is not tried again."""
+    monkeypatch.setattr(module, "FIRST_ANSWER_S", 1000.0)
+    with pytest.raises(ApiError, match=r"gets no TLS connection: .*certificate-authority") as refused:
+        connect(Where(kubeconfig=_with(kubeconfig, tmp_path / "k", **wrong)))
+    assert not refused.value.passing
+
+
+@pytest.mark.cluster
+@pytest.mark.needs("cluster")
+def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: str) -> None:
+    """As clouds have it: the kubeconfig names a program, the program prints the token; here one of a service account."""
+    admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+    token = transport.send(
+        admin,
+        transport.Request(
+            "POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token", "create", "serviceaccounts/token", body={"spec": {}}
+        ),
+    )["status"]["token"]
+    script = tmp_path / "plugin"
+    answer = f'{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {{"token": "{token}"}}}}'
+    script.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    script.chmod(0o700)
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}
+    cluster = connect(Where(kubeconfig=_with(kubeconfig, tmp_path / "k", user={"exec": plugin}), namespace=namespace))
+    with pytest.raises(ApiError, match=f"system:serviceaccount:{namespace}:default.* verb 'list' on 'nodes'; data/kubernetes/rbac.yaml"):
+        list_(cluster, NODES)
+    with pytest.raises(ApiError, match="verb 'create' on 'nodes'"):
+        create(cluster, NODES, {"metadata": {"name": "one"}})
+
+
+@pytest.mark.cluster
+@pytest.mark.needs("cluster")
+def test_in_a_pod_its_service_account_is_used(kubeconfig: Path, namespace: str, image: str, overlay_file: Path, node_name: str) -> None:
+    """Its token, its certificate authority, its namespace: a run may be started in the cluster without any kubeconfig."""
+    admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+    overlay = yaml.safe_load(overlay_file.read_text()) or {}
+    program = "from fixtures.cluster.connect import *; found = connect(Where()); print(found.namespace, found.version, found.source)"
+    container = {"name": "main", "image": image, "command": ["python", "-c", program], **overlay.get("container", {})}
+    spec = {"restartPolicy": "Never", "nodeName": node_name, **overlay.get("spec", {}), "containers": [container]}
+    server = urlsplit(admin.server)
+    if server.hostname == "127.0.0.1":  # this machine's own cluster has no service network: the way is the host's
+        place = {"KUBERNETES_SERVICE_HOST": server.hostname, "KUBERNETES_SERVICE_PORT": str(server.port)}
+        container["env"] = [*container.get("env", ()), *({"name": name, "value": value} for name, value in place.items())]
+        spec["hostNetwork"] = True
+    create(admin, PODS, {"metadata": {"name": "inside"}, "spec": spec})
+    with watch(admin, PODS, name="inside", deadline_s=100) as events:
+        assert any(pod["status"]["phase"] in ("Succeeded", "Failed") for _, pod in events)
+    assert list(logs(admin, "inside")) == [f"{namespace} {admin.version} the pod's service account".encode()]

@@ -1,0 +1,132 @@
+"""The image's recipe, checked without an engine to build it: what it copies is there and is enough, what it installs has a version here.
+
+No test builds the image: there is no Docker on a machine of the tests' own cluster, whose pods see this machine's Python instead.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from fixtures import workloads
+from fixtures.cluster import manifests
+from fixtures.cluster.overlay import Overlay
+
+HOUSE = Path(__file__).parents[2]
+IMAGE_USER_FREE = 1000  # user numbers below it are the system's, in the base image too
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Pairs of instruction and argument, continued lines joined, comments left out."""
+    lines = "\n".join(line for line in (HOUSE / "Dockerfile").read_text().splitlines() if not line.startswith("#"))
+    return [(word, rest) for line in lines.replace("\\\n", " ").splitlines() if line for word, rest in [line.split(maxsplit=1)]]
+
+
+def of(word: str) -> list[str]:
+    return [rest for found, rest in instructions() if found == word]
+
+
+def environment() -> dict[str, str]:
+    return dict(one.split("=", 1) for rest in of("ENV") for one in shlex.split(rest))
+
+
+def sources() -> list[str]:
+    return [source for rest in of("COPY") for source in rest.split()[:-1]]
+
+
+def ignored(path: str) -> bool:
+    """Whether the builder does not get to see it: the last pattern that matches counts."""
+    verdict = False
+    for pattern in (HOUSE / ".dockerignore").read_text().splitlines():
+        rule = pattern.removeprefix("!").removeprefix("**/")
+        if pattern and not pattern.startswith("#") and any(fnmatch.fnmatch(part, rule) for part in (path, *Path(path).parts)):
+            verdict = not pattern.startswith("!")
+    return verdict
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the image would have under its WORKDIR."""
+    folder = tmp_path_factory.mktemp("image")
+    for source in sources():
+        if (HOUSE / source).is_dir():
+            shutil.copytree(HOUSE / source, folder / source, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(HOUSE / source, folder)
+    return folder
+
+
+def python(image: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in that folder and with its environment, with this machine's packages: it finds no other part of the house."""
+    [workdir] = of("WORKDIR")
+    variables = {name: value.replace(workdir, str(image)) for name, value in environment().items()}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd="/", env={"PATH": os.environ["PATH"], **variables}, capture_output=True, text=True, check=False
+    )
+
+
+def test_everything_copied_is_there_and_reaches_the_builder() -> None:
+    assert sources()
+    assert [source for source in sources() if not (HOUSE / source).exists() or ignored(source)] == []
+
+
+@pytest.mark.parametrize("path", ["tests", "analysis", ".git", ".venv", "benchmarks", "fixtures/node/__pycache__"])
+def test_nothing_else_is_sent_to_the_builder(path: str) -> None:
+    assert ignored(path)
+
+
+def test_the_extras_installed_are_those_of_pyproject() -> None:
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    extras = re.findall(r"\.\[([\w,]+)\]", " ".join(of("RUN")))
+    assert extras == ["workloads"]
+    assert set(extras) <= project["optional-dependencies"].keys()
+
+
+def test_torch_is_the_version_of_pyproject() -> None:
+    """The very command of the Dockerfile, run here."""
+    [command] = re.findall(r"\$\((sed [^)]*\\\).*?pyproject\.toml)\)", " ".join(of("RUN")))
+    done = subprocess.run(shlex.split(command), cwd=HOUSE, capture_output=True, text=True, check=True)
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    assert done.stdout.split() == [one for one in project["optional-dependencies"]["workloads"] if one.startswith("torch==")]
+
+
+def test_the_python_is_one_that_the_project_runs_on() -> None:
+    [base] = of("FROM")
+    found = re.fullmatch(r"python:(3\.\d+)-slim", base)
+    assert found
+    required = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert required == ">=3.11"
+    assert tuple(map(int, found[1].split("."))) >= (3, 11)
+
+
+def test_the_default_command_runs_in_what_was_copied(image: Path) -> None:
+    """A workload without a framework, as `docker run` would start it."""
+    [command] = of("CMD")
+    done = python(image, *json.loads(command)[1:])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout.splitlines()[-1]) == {"event": "end"}
+
+
+def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> None:
+    """Each says what options it has: it was found, and so was everything that it imports at its start."""
+    [agent] = manifests.agent_pod("0123456789ab", "n", "i", "ns", Overlay(), None)["spec"]["containers"]
+    for module in [*(f"fixtures.workloads.{name}" for name in workloads.names()), agent["command"][-1]]:
+        done = python(image, "-m", module, "--help")
+        assert (done.returncode, done.stderr) == (0, ""), module
+
+
+def test_the_image_runs_as_nobody_and_the_agent_as_root() -> None:
+    [user] = of("USER")
+    assert all(int(number) > IMAGE_USER_FREE for number in user.split(":"))
+    [agent] = manifests.agent_pod("0123456789ab", "n", "i", "ns", Overlay(), None)["spec"]["containers"]
+    assert agent["securityContext"]["runAsUser"] == 0

@@ -1,0 +1,121 @@
+"""A log read over several connections is one log; a pod's life and its log come into one queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.cluster.follow import LAST_CONNECTION, Connected, Follower, Line, Lost, PodSeen, Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Json = dict[str, Any]
+PATIENCE_S = 60.0
+
+
+def said(number: int) -> bytes:
+    return b'{"event": "step", "index": %d}' % number
+
+
+LOGS = st.lists(st.none() | st.text(alphabet="ab", max_size=3), max_size=12).map(
+    # None is a line of the protocol; no two of these are equal.
+    lambda lines: [said(number) if line is None else line.encode() for number, line in enumerate(lines)]
+)
+
+
+@given(log=LOGS, cuts=st.lists(st.integers(0, 12), max_size=4), rotated=st.integers(0, 12))
+def test_each_line_of_the_protocol_comes_once_however_often_it_is_read(log: list[bytes], cuts: list[int], rotated: int) -> None:
+    """Each connection tells the log from its start and breaks somewhere; at the last one the first lines, long read, may be gone."""
+    reader, seen = Reader(), []
+    read = 0
+    for connection, cut in enumerate(cuts, 1):
+        seen += [line for line in log[:cut] if reader.take(connection, line)]
+        read = max(read, min(cut, len(log)))
+    seen += [line for line in log[min(rotated, read) :] if reader.take(LAST_CONNECTION, line)]
+    assert seen == [line for line in log if line.startswith(b'{"event"')]
+
+
+@given(log=LOGS, cuts=st.lists(st.integers(0, 12), max_size=4))
+def test_the_tail_is_that_of_the_newest_connection(log: list[bytes], cuts: list[int]) -> None:
+    """Not one line twice because it was read twice."""
+    reader = Reader()
+    for connection, cut in enumerate(cuts, 1):
+        for line in log[:cut]:
+            reader.take(connection, line)
+    for line in log:
+        reader.take(LAST_CONNECTION, line)
+    assert reader.tail == tuple(line.decode() for line in log if not line.startswith(b'{"event"'))
+
+
+def test_what_one_connection_brings_twice_was_written_twice() -> None:
+    """A workload that repeats itself breaks the protocol, and the report is to see it."""
+    reader = Reader()
+    assert [reader.take(1, said(0)), reader.take(1, said(0))] == [said(0), said(0)]
+
+
+def test_what_an_older_connection_still_brings_is_not_heard() -> None:
+    reader = Reader()
+    assert reader.take(2, said(0)) == said(0)
+    assert reader.take(1, said(1)) is None
+    assert reader.take(1, b"late") is None
+    assert reader.tail == ()
+
+
+def test_a_new_connection_that_brings_nothing_leaves_the_tail() -> None:
+    """The pod is gone by then: what its log said before is all there is."""
+    reader = Reader()
+    reader.take(1, b"last words")
+    assert reader.tail == ("last words",)
+
+
+def test_the_tail_is_short_whatever_is_written() -> None:
+    reader = Reader()
+    for number in range(1000):
+        reader.take(1, b"x" * 10_000 + b"%d" % number)
+    assert len(reader.tail) == 20
+    assert max(map(len, reader.tail)) == 500
+
+
+@pytest.mark.cluster
+@pytest.mark.needs("cluster")
+def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
+    kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path
+) -> None:
+    """A line is there while the program still runs; it waits for longer than the test would."""
+    from fixtures.cluster import api, overlay  # noqa: PLC0415 -- imports `kubernetes`
+    from fixtures.cluster.connect import Where, connect  # noqa: PLC0415
+
+    cluster = connect(Where(str(kubeconfig), None, namespace))
+    container = {
+        "name": "main",
+        "image": image,
+        "command": ["python", "-S", "-c", "import time; print('one', flush=True); time.sleep(1000)"],
+    }
+    marked = {"name": "p", "labels": {"batch.kubernetes.io/job-name": "j"}}
+    spec = {"nodeName": node_name, "terminationGracePeriodSeconds": 1, "containers": [container]}
+    api.create(cluster, api.PODS, overlay.laid_over(overlay.read(overlay_file), {"metadata": marked, "spec": spec}))
+    follower = Follower(cluster, "j", "main", within_s=PATIENCE_S)
+    follower.watch()
+    seen: list[Any] = []
+
+    def until(kind: type, **fields: Any) -> None:  # noqa: ANN401
+        while True:
+            seen.append(follower.happenings.get(timeout=PATIENCE_S))
+            if isinstance(seen[-1], kind) and all(getattr(seen[-1], name) == value for name, value in fields.items()):
+                return
+
+    while not seen or seen[-1].pod["status"]["phase"] != "Running":
+        until(PodSeen)
+    follower.read("p")
+    until(Line, text=b"one")
+    follower.read_no_more()
+    api.delete(cluster, api.PODS, "p")
+    until(PodSeen, type="DELETED")
+    assert [one.text for one in seen if isinstance(one, Line)] == [b"one"]
+    assert not [one for one in seen if isinstance(one, Lost)]
+    assert next(one.why_not for one in seen if isinstance(one, Connected)) == ""
+    follower.stop()

@@ -1,0 +1,428 @@
+"""A cell's workload as a Job on a real kubelet: the same result as at home, a reason for whatever goes wrong, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import api as apis
+from fixtures.cluster import job as jobs
+from fixtures.cluster import leaving, manifests, overlay
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.targets import _process
+from fixtures.terms import Order, WorkloadRun
+from tests.cluster.line import to_cluster
+from tests.said import SPEAK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
+
+Json = dict[str, Any]
+RUN_ID = "0123456789ab"
+PATIENCE_S = 60.0
+
+
+class Cells:
+    """Runs workloads as Jobs in the test's namespace."""
+
+    def __init__(self, cluster: Cluster, node: str, image: str, over: overlay.Overlay, number: int = 0) -> None:
+        self.cluster, self.node, self.image, self.overlay = cluster, node, image, over
+        self.n = number * 100
+        self.place: Json = {}
+
+    def job(self, order: Order, *, gpus: int = 0, image: str | None = None) -> Json:
+        self.n += 1
+        return manifests.workload_job(
+            RUN_ID,
+            self.node,
+            image or self.image,
+            self.cluster.namespace,
+            order,
+            self.n,
+            host_network=False,
+            gpus=gpus,
+            overlay=self.overlay,
+            journal=None,
+            cell_id="study/cell",
+        )
+
+    def run(self, job: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
+        result, self.place = jobs.run(self.cluster, job, order, on_start=on_start, patience_s=patience_s)
+        return result
+
+    def play(  # noqa: PLR0913
+        self,
+        script: str,
+        on_start: Callable[[Json], None] | None = None,
+        *,
+        start_timeout_s: float = 30,
+        step_timeout_s: float = 30,
+        patience_s: float = PATIENCE_S,
+        change: Callable[[Json], None] = lambda _: None,
+    ) -> WorkloadRun:
+        """Run a script that may use the words of `SPEAK`; `change` is given the Job first."""
+        order = Order("fake", 2, 1, 7, start_timeout_s=start_timeout_s, step_timeout_s=step_timeout_s)
+        job = self.job(order)
+        container_of(job).update(command=["python", "-S", "-c", SPEAK + script], args=[])
+        change(job)
+        return self.run(job, order, on_start, patience_s)
+
+
+def container_of(job: Json) -> Json:
+    containers: list[Json] = job["spec"]["template"]["spec"]["containers"]
+    return containers[0]
+
+
+@dataclass(frozen=True)
+class Play:
+    """A script that a test wants to see the end of."""
+
+    script: str
+    on_start: Callable[[Cluster, Json], object] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def plays(script: str, on_start: Callable[[Cluster, Json], object] | None = None, **options: Any) -> pytest.MarkDecorator:  # noqa: ANN401
+    """Give a test the result of a script as `played`. All of this file run side by side: a kubelet's second is shared."""
+    return pytest.mark.parametrize("played", [Play(script, on_start, options)], indirect=True, ids=["pod"])
+
+
+@pytest.fixture(scope="module")
+def crowd(request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, image: str, overlay_file: Path) -> Iterator[dict[int, Any]]:
+    """Every script that a chosen test of this file wants, started; in a namespace that is empty when all have ended."""
+    wanted = [item.callspec.params.get("played") for item in request.session.items if hasattr(item, "callspec")]
+    cluster = connect(Where(str(kubeconfig), None, f"deeptweak-crowd-{os.getpid()}"))
+    apis.create(cluster, apis.NAMESPACES, {"metadata": {"name": cluster.namespace}})
+
+    def run(number: int, play: Play) -> tuple[WorkloadRun, Json]:
+        cells = Cells(cluster, node_name, image, overlay.read(overlay_file), number)
+
+        def on_start(pod: Json) -> None:
+            if play.on_start is not None:
+                play.on_start(cluster, pod)
+
+        result = cells.play(play.script, on_start, **play.options)
+        return result, cells.place
+
+    with ThreadPoolExecutor(8) as pool:
+        yield {id(play): pool.submit(run, number, play) for number, play in enumerate(wanted) if isinstance(play, Play)}
+    nothing_left(cluster)
+    apis.delete(cluster, apis.NAMESPACES, cluster.namespace)
+
+
+@pytest.fixture
+def played(request: pytest.FixtureRequest, crowd: dict[int, Any]) -> tuple[WorkloadRun, Json]:
+    """The end of a script, and where it ran."""
+    found: tuple[WorkloadRun, Json] = crowd[id(request.param)].result()
+    return found
+
+
+def nothing_left(cluster: Cluster) -> None:
+    for kind in (apis.JOBS, apis.PODS):
+        assert [one["metadata"]["name"] for one in apis.list_(cluster, kind)[0]] == []
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    return connect(Where(str(kubeconfig), None, namespace))
+
+
+@pytest.fixture
+def cells(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Iterator[Cells]:
+    """A test's own cells, one after the other; after it neither Job nor pod may be there, however they ended."""
+    yield Cells(cluster, node_name, image, overlay.read(overlay_file))
+    nothing_left(cluster)
+
+
+def error_of(result: WorkloadRun | tuple[WorkloadRun, Json]) -> str:
+    result = result[0] if isinstance(result, tuple) else result
+    assert result.error
+    assert "\n" not in result.error
+    return result.error
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.torch
+def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, tmp_path: Path) -> None:
+    """The same facts, samples and losses; only times differ. Loss: the same arithmetic on the same processor, within 1e-4."""
+    order = Order("cnn_train", steps=4, warmup_steps=1, seed=7, scratch=tmp_path)
+    started: list[Json] = []
+    there, here = cells.run(cells.job(order), order, started.append), _process.run(order)
+    assert (there.error, here.error) == (None, None)
+    assert there.facts.keys() == here.facts.keys()
+    assert there.facts["data_crc32"] == here.facts["data_crc32"]
+    assert [(s.index, s.warmup, s.samples, s.tokens) for s in there.steps] == [(s.index, s.warmup, s.samples, s.tokens) for s in here.steps]
+    assert [s.loss for s in there.steps] == pytest.approx([s.loss for s in here.steps], rel=1e-4)
+    assert all(s.wall_s > 0 and s.cpu_s > 0 for s in there.steps)
+    [pod] = started
+    assert cells.place["pod"] == pod["metadata"]["name"]
+    assert cells.place["pod_uid"] == pod["metadata"]["uid"]
+    assert cells.place["node"] == cells.node
+    assert cells.place["image"] == cells.image
+    assert "sha256:" in cells.place["image_id"]
+
+
+def test_a_cell_asks_the_api_server_for_next_to_nothing(cells: Cells) -> None:
+    """Create, list, watch, log, delete: five requests, however long it lasts. 5 a second would be allowed."""
+    before = cells.cluster.requests
+    result = cells.play("ready(); all_steps()")
+    assert result.error is None
+    assert [(s.index, s.warmup) for s in result.steps] == [(0, True), (1, False), (2, False)]
+    # One more where the log ended before the pod was seen to, and was opened again.
+    assert cells.cluster.requests - before <= 6
+
+
+@plays("print('hello'); ready(a=1); print('oops', file=sys.stderr, flush=True); all_steps(); print('bye')")
+def test_whatever_else_is_printed_does_not_disturb_the_protocol(played: tuple[WorkloadRun, Json]) -> None:
+    """In a pod's log stdout and stderr are one."""
+    result, _ = played
+    assert result.error is None
+    assert result.facts == {"a": 1}
+    assert [(s.index, s.warmup) for s in result.steps] == [(0, True), (1, False), (2, False)]
+
+
+@plays("sys.stdout.write('x' * 5_000_000); sys.stdout.flush(); sys.exit(3)")
+def test_a_line_without_an_end_is_neither_kept_nor_waited_for(played: tuple[WorkloadRun, Json]) -> None:
+    """5 MB of it come in pieces of some 1 MiB, of which the tail keeps the beginnings."""
+    assert 4 <= len(played[0].last_lines) <= 6
+    assert max(map(len, played[0].last_lines)) == 500
+
+
+@plays("ready(gpu_uuids=['GPU-1']); all_steps()")
+def test_gpus_that_the_workload_names_are_part_of_the_place(played: tuple[WorkloadRun, Json]) -> None:
+    assert played[0].error is None
+    assert played[1]["gpu_uuids"] == ["GPU-1"]
+
+
+@plays("ready(); all_steps(); time.sleep(1000)")
+def test_who_lingers_after_the_last_word_is_told_to_end(played: tuple[WorkloadRun, Json]) -> None:
+    """All that was asked for is there; nobody waits for what comes after."""
+    assert played[0].error is None
+
+
+@plays("ready(); all_steps(); os._exit(3)")
+def test_who_fails_after_the_last_word_has_failed(played: tuple[WorkloadRun, Json]) -> None:
+    assert "exit code 3" in error_of(played)
+
+
+@plays("ready(); step(0); print('one'); print('two', file=sys.stderr); sys.exit(3)")
+def test_an_exit_code_is_told_with_the_last_lines(played: tuple[WorkloadRun, Json]) -> None:
+    assert error_of(played).startswith("Died: 1 of 3 steps were done. Pod ")
+    assert "ended with exit code 3" in error_of(played)
+    assert set(played[0].last_lines) == {"one", "two"}
+    assert {"one", "two"} <= set(error_of(played).split())
+    assert len(played[0].steps) == 1
+
+
+@plays("import transformers")
+def test_a_missing_module_is_the_image_s_fault(played: tuple[WorkloadRun, Json]) -> None:
+    assert "has no module transformers" in error_of(played)
+
+
+@plays("", change=lambda job: container_of(job).update(command=["nosuchprogram"]))
+def test_a_program_that_is_not_there_is_named(played: tuple[WorkloadRun, Json]) -> None:
+    assert "nosuchprogram" in error_of(played)
+
+
+@plays("ready(); step(0)")
+def test_too_few_steps_are_an_error(played: tuple[WorkloadRun, Json]) -> None:
+    assert error_of(played) == "Ended too early: 1 of 3 steps were done."
+
+
+@plays("ready(); step(5); time.sleep(1000)", step_timeout_s=1000)
+def test_a_broken_protocol_ends_the_cell_at_once(played: tuple[WorkloadRun, Json]) -> None:
+    """Without waiting for the program, which would go on for long."""
+    assert error_of(played).startswith("Printed garbage instead of a line of the protocol")
+
+
+@plays("print('loading', flush=True); time.sleep(1000)", start_timeout_s=5)
+def test_a_workload_that_is_never_ready_has_hung(played: tuple[WorkloadRun, Json]) -> None:
+    assert error_of(played).startswith("Hung: not ready 5 s after its start. Pod ")
+    assert "loading" in error_of(played)
+
+
+@plays("ready(); step(0); time.sleep(1000)", step_timeout_s=3)
+def test_a_workload_that_says_nothing_more_has_hung(played: tuple[WorkloadRun, Json]) -> None:
+    assert error_of(played).startswith("Hung: 1 of 3 steps were done and then nothing for 3 s.")
+    assert len(played[0].steps) == 1
+
+
+@plays("ready(); step(0); time.sleep(1000)", lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"]))
+def test_an_eviction_is_called_one(played: tuple[WorkloadRun, Json]) -> None:
+    assert "evicted through the API" in error_of(played)
+
+
+@plays("ready(); time.sleep(1000)", lambda cluster, pod: apis.delete(cluster, apis.PODS, pod["metadata"]["name"]))
+def test_a_pod_that_somebody_deletes_is_told_from_one_that_died(played: tuple[WorkloadRun, Json]) -> None:
+    assert "Somebody else deleted the pod" in error_of(played)
+
+
+@plays("ready(); time.sleep(1000)", lambda cluster, pod: apis.delete(cluster, apis.PODS, pod["metadata"]["name"], grace_s=0))
+def test_a_pod_that_is_deleted_by_force_is_not_waited_for(played: tuple[WorkloadRun, Json]) -> None:
+    """It leaves no exit code."""
+    assert error_of(played).startswith("Died: ")
+    assert "Somebody else deleted the pod" in error_of(played)
+
+
+@plays("ready(); time.sleep(1000)", lambda cluster, pod: apis.delete(cluster, apis.JOBS, pod["metadata"]["labels"]["job-name"]))
+def test_a_job_that_somebody_deletes_is_named(played: tuple[WorkloadRun, Json]) -> None:
+    assert f"Somebody else deleted the Job deeptweak-{RUN_ID}" in error_of(played)
+
+
+@plays("print('begun', flush=True); ready(); time.sleep(1000)", change=lambda job: job["spec"].update(activeDeadlineSeconds=10))
+def test_the_job_s_own_deadline_is_named(played: tuple[WorkloadRun, Json]) -> None:
+    """The net under the harness's own time-outs; the pod and its log are gone with it, and what was streamed is there."""
+    assert "(DeadlineExceeded)" in error_of(played)
+    assert played[0].last_lines == ("begun",)
+
+
+@plays("ready(); step(0); x = bytearray(1 << 30)", change=lambda job: container_of(job).update(resources={"limits": {"memory": "64Mi"}}))
+def test_a_workload_without_enough_memory_is_called_so(played: tuple[WorkloadRun, Json]) -> None:
+    assert "OOMKilled" in error_of(played)
+
+
+@plays("", change=lambda job: container_of(job).update(image="deeptweak.test/nosuch:1"))
+def test_an_image_that_is_not_there_is_named_with_the_registry_s_answer(played: tuple[WorkloadRun, Json]) -> None:
+    assert error_of(played).startswith("Could not be started. Pod ")
+    assert "image deeptweak.test/nosuch:1 cannot be pulled (ImagePullBackOff)" in error_of(played)
+
+
+@plays("", change=lambda job: container_of(job).update(resources={"limits": {"nvidia.com/gpu": "99"}}))
+def test_a_pod_for_which_its_node_has_no_room_is_told(played: tuple[WorkloadRun, Json]) -> None:
+    assert "Insufficient nvidia.com/gpu" in error_of(played)
+
+
+def no_such_secret(job: Json) -> None:
+    job["spec"]["template"]["spec"]["volumes"].append({"name": "nosuch", "secret": {"secretName": "nosuch"}})
+    container_of(job)["volumeMounts"].append({"name": "nosuch", "mountPath": "/nosuch"})
+
+
+@plays("ready(); all_steps()", change=no_such_secret, patience_s=5)
+def test_a_volume_that_cannot_be_mounted_is_waited_for_no_longer_than_told(played: tuple[WorkloadRun, Json]) -> None:
+    """It stands in the pod's events alone."""
+    assert error_of(played).startswith("Was not running 5 s after its Job was created. Pod ")
+    assert 'secret "nosuch" not found' in error_of(played)
+
+
+def test_a_pod_that_the_namespace_refuses_is_told(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pod ever comes: the reason stands in the Job's events alone, which are looked at when none has come for a while."""
+    monkeypatch.setattr(jobs, "_LOOK_S", 2.0)
+    quotas = apis.Kind("/api/v1", "resourcequotas", namespaced=True, kind="ResourceQuota", api_version="v1")
+    apis.create(cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    result = cells.play("ready(); all_steps()")
+    assert "exceeded quota" in error_of(result)
+    assert "no pod" in error_of(result)
+
+
+@pytest.mark.parametrize("end", [SystemExit, ValueError])
+def test_whatever_comes_up_while_it_starts_the_job_is_gone_before_it_goes_on(end: type[BaseException], cells: Cells) -> None:
+    def break_off(_: Json) -> None:
+        raise end
+
+    with pytest.raises(end):
+        cells.play("ready(); time.sleep(1000)", break_off)
+
+
+def test_ctrl_c_ends_the_wait_and_leaves_no_job(cells: Cells) -> None:
+    """A real signal, in the middle of a wait for the next line."""
+
+    def interrupt_soon(_: Json) -> None:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cells.play("ready(); time.sleep(1000)", interrupt_soon)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_node_that_is_gone_keeps_nobody_waiting(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as the API knows the pod runs, on a node without a kubelet: no log can be read, nobody ends it, it is removed by force."""
+    monkeypatch.setattr(leaving, "_GOING_S", 3.0)
+    cluster, name = cells.cluster, f"ghost-{os.getpid()}"
+    apis.create(cluster, apis.NODES, {"metadata": {"name": name}})
+    cluster.patience_s = 3.0
+    running = {"name": manifests.WORKLOAD_CONTAINER, "image": "x", "imageID": "x", "ready": True, "restartCount": 0, "started": True}
+    state = {"phase": "Running", "containerStatuses": [{**running, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
+
+    def onto_the_ghost(job: Json) -> None:
+        spec = job["spec"]["template"]["spec"]
+        spec["nodeName"] = name
+        del spec["affinity"]
+
+    def pretend() -> None:
+        _, pod = next(apis.watch(cluster, apis.PODS, deadline_s=PATIENCE_S))
+        apis.patch(cluster, apis.PODS, pod["metadata"]["name"], {"status": state}, subresource="status")
+
+    pretending = threading.Thread(target=pretend)
+    pretending.start()
+    try:
+        result = cells.play("", change=onto_the_ghost, start_timeout_s=1)
+    finally:
+        pretending.join()
+        apis.delete(cluster, apis.NODES, name)
+    assert error_of(result).startswith("Its log could not be read any more")
+    assert f"Node {name} is not ready" in error_of(result)
+    assert "was removed by force" in error_of(result)
+
+
+def test_a_short_loss_of_the_network_costs_nothing(cells: Cells, kubeconfig: Path, tmp_path: Path) -> None:
+    """Watch and log are taken up again, the log from its start: each step is there once."""
+    with to_cluster(kubeconfig, tmp_path) as (network, path):
+        cells.cluster = connect(Where(str(path), None, cells.cluster.namespace))
+
+        def cut_soon(_: Json) -> None:
+            for after_s in (1.0, 2.0, 2.5):
+                threading.Timer(after_s, network.cut).start()
+
+        before = network.accepted
+        result = cells.play(
+            "print('one', flush=True); ready(); step(0); time.sleep(2); step(1); time.sleep(1.5); step(2); print('two'); end()", cut_soon
+        )
+        assert network.accepted - before > 3
+    assert result.error is None
+    assert [s.index for s in result.steps] == [0, 1, 2]
+    assert result.last_lines.count("one") == 1
+
+
+def test_a_lost_api_server_is_waited_for_so_long_and_then_told(cells: Cells, kubeconfig: Path, tmp_path: Path) -> None:
+    """Nobody can say then whether the Job is gone: so it is said, and who removes it."""
+    at_home = cells.cluster
+    with to_cluster(kubeconfig, tmp_path) as (network, path):
+        cells.cluster = connect(Where(str(path), None, at_home.namespace))
+        cells.cluster.patience_s = 2.0
+
+        result = cells.play("ready(); time.sleep(1000)", lambda _: network.close(), start_timeout_s=1000)
+    assert error_of(result).startswith("Lost sight of it: ")
+    assert "`python -m fixtures restore --target=kubernetes` removes it" in error_of(result)
+    [job] = apis.list_(at_home, apis.JOBS)[0]
+    apis.delete(at_home, apis.JOBS, job["metadata"]["name"])
+    for type_, _pod in apis.watch(at_home, apis.PODS, deadline_s=PATIENCE_S):
+        if type_ == "DELETED":
+            break
+
+
+def test_who_may_not_create_jobs_hears_it_at_once(cells: Cells) -> None:
+    with pytest.raises(apis.ApiError) as refused:
+        cells.play("", change=lambda job: job["metadata"].update(namespace="nosuch-namespace"))
+    assert "nosuch-namespace" in str(refused.value)
+
+
+def test_a_field_that_there_is_not_is_refused_at_once(cells: Cells) -> None:
+    """A slip in --pod-overlay. The server answers 500 to it, which otherwise is worth another try, for a minute."""
+    before = cells.cluster.requests
+    with pytest.raises(apis.ApiError) as refused:
+        cells.play("", change=lambda job: job["spec"]["template"]["spec"].update(tolerance=[]))
+    assert ".spec.template.spec.tolerance: field not declared in schema. If --pod-overlay brought it in" in str(refused.value)
+    # Asked once, then deleted, and its pods looked for.
+    assert cells.cluster.requests - before == 3

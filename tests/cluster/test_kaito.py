@@ -1,0 +1,298 @@
+"""A cell's workload as a KAITO Workspace, on a real kubelet: our container in a template, a preset that its own image measures.
+
+The controller is the stand-in of `operators/kaito.py`, which follows recordings of the real one; its tuning image is a shell script.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import api as apis
+from fixtures.cluster import kaito, leftovers, manifests, overlay, preset, workspace
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.cluster.journal import Journal
+from fixtures.targets import _process
+from fixtures.terms import Order, Refused, WorkloadRun
+from tests.cluster.operators.fixtures import StandIn, kaito_operator
+from tests.cluster.test_job import error_of
+from tests.said import SPEAK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["kaito_operator"]  # a fixture
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "reference")]
+
+Json = dict[str, Any]
+RUN_ID = "0123456789ab"
+PATIENCE_S = 60.0
+TUNES: Json = {
+    "apiVersion": "kaito.sh/v1beta1",
+    "kind": "Workspace",
+    "metadata": {},
+    "resource": {"instanceType": "Standard_NC24ads_A100_v4", "labelSelector": {}},
+    "tuning": {
+        "preset": {"name": "phi-3-mini-128k-instruct"},
+        "method": "qlora",
+        "input": {"urls": ["http://x/y"]},
+        "output": {"volumeSource": {"emptyDir": {}}},
+    },
+}
+# What benchmark_entrypoint.py writes to its server's stdout, a failed attempt first.
+MEASURES = """
+import signal, time
+print("INFO vLLM is up", flush=True)
+print('KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {"vllm_total_tpm":-1.0,"ttft_avg_ms":-1.0,"tpot_avg_ms":-1.0}', flush=True)
+print('KAITO_BENCHMARK_CONFIG 2026-01-01T00:00:01Z {"duration_sec":60,"input_tokens":2048,"output_tokens":256,"max_concurrency":204}')
+print('KAITO_BENCHMARK_RESULT 2026-01-01T00:01:02Z {"vllm_total_tpm":644436.67,"ttft_avg_ms":8703.45,"tpot_avg_ms":218.51}', flush=True)
+signal.signal(signal.SIGTERM, lambda *_: exit())
+time.sleep(3600)
+"""
+
+
+class Cells:
+    """Runs workloads as Workspaces in the test's namespace."""
+
+    def __init__(self, cluster: Cluster, node: str, hostname: str, image: str, over: overlay.Overlay) -> None:
+        self.cluster, self.node, self.hostname, self.image, self.overlay = cluster, node, hostname, image, over
+        self.n = 0
+        self.place: Json = {}
+
+    def workspace(self, order: Order, *, node: str | None = None, image: str | None = None) -> Json:
+        self.n += 1
+        job = manifests.workload_job(
+            RUN_ID,
+            self.node,
+            image or self.image,
+            self.cluster.namespace,
+            order,
+            self.n,
+            host_network=False,
+            gpus=0,
+            overlay=self.overlay,
+            journal=None,
+            cell_id="study/cell",
+        )
+        return workspace.of_job(job, self.node, node or self.hostname)
+
+    def run(self, body: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
+        result, self.place = kaito.run(self.cluster, body, order, on_start=on_start, patience_s=patience_s)
+        return result
+
+    def play(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
+        """Run a script that may use the words of `SPEAK`."""
+        order = Order("fake", 2, 1, 7, start_timeout_s=30, step_timeout_s=30)
+        body = self.workspace(order)
+        body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", SPEAK + LINGER + script], args=[])
+        return self.run(body, order, on_start, patience_s)
+
+    def measure(self, body: Json, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
+        self.n += 1
+        placed = workspace.placed(
+            body, RUN_ID, self.node, self.hostname, namespace=self.cluster.namespace, n=self.n, journal=None, cell_id="study/cell"
+        )
+        order = Order("preset", 1, 0, 7, start_timeout_s=10, step_timeout_s=10)
+        result, self.place = preset.measure(self.cluster, placed, order, on_start=on_start, patience_s=patience_s)
+        return result
+
+
+# As `fixtures/workloads/_protocol.py` does it.
+LINGER = """
+def linger(code):
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(code))
+    say(event="exit", code=code)
+    while True: time.sleep(0.1)
+"""
+
+
+@pytest.fixture
+def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
+    kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path, crds: list[str]
+) -> Iterator[Cells]:
+    """A test's cells; after it nothing may be there of what KAITO or the run made, however the cell ended."""
+    assert "workspaces.kaito.sh" in crds
+    cluster = connect(Where(str(kubeconfig), None, namespace))
+    node = apis.get(cluster, apis.NODES, node_name)
+    assert node is not None
+    yield Cells(cluster, node_name, node["metadata"]["labels"][workspace.HOSTNAME], image, overlay.read(overlay_file))
+    for kind in (apis.WORKSPACES, apis.PODS, apis.STATEFULSETS, apis.JOBS):
+        left, _ = apis.list_(cluster, kind)
+        assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
+
+
+@pytest.fixture
+def controller(cells: Cells, kaito_operator: StandIn) -> StandIn:
+    """KAITO's stand-in, running."""
+    del cells
+    kaito_operator.start()
+    return kaito_operator
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.torch
+def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, controller: StandIn, tmp_path: Path) -> None:
+    """Steps, samples and losses; only times differ. The container lingers, so KAITO starts nothing anew and the log is complete."""
+    order = Order("cnn_train", steps=3, warmup_steps=1, seed=7, scratch=tmp_path)
+    started: list[Json] = []
+    there, here = cells.run(cells.workspace(order), order, started.append), _process.run(order)
+    assert (there.error, here.error) == (None, None), controller.log
+    assert there.facts["data_crc32"] == here.facts["data_crc32"]
+    assert [(s.index, s.warmup, s.samples) for s in there.steps] == [(s.index, s.warmup, s.samples) for s in here.steps]
+    assert [s.loss for s in there.steps] == pytest.approx([s.loss for s in here.steps], rel=1e-4)
+    [pod] = started
+    assert pod["metadata"]["name"] == f"{cells.place['workspace']}-0" == cells.place["pod"]
+    assert cells.place["node"] == cells.node
+    assert "sha256:" in cells.place["image_id"]
+
+
+def test_a_workload_that_fails_tells_its_exit_code_and_its_last_lines(cells: Cells, controller: StandIn) -> None:
+    """Its container goes on, or the traceback would be gone with it."""
+    said = error_of(cells.play("ready(); step(0); print('no such thing', file=sys.stderr, flush=True); linger(1)"))
+    assert said.startswith("Died with exit code 1: 1 of 3 steps were done.")
+    assert said.endswith("Its last lines: no such thing")
+    assert controller.running
+
+
+def test_a_container_that_ends_is_a_failure_though_kaito_starts_it_anew(cells: Cells, controller: StandIn) -> None:
+    said = error_of(cells.play("ready(); step(0); sys.exit(3)"))
+    assert said.startswith("Died")
+    assert "exit code 3" in said
+    assert controller.running
+
+
+def test_where_no_node_has_the_label_kaito_s_own_words_are_told(cells: Cells, controller: StandIn) -> None:
+    """Pending for ever; the reason stands in a condition's message alone. Said after 10 s, not at the end of the patience."""
+    order = Order("idle", 1, 0, 7)
+    said = error_of(cells.run(cells.workspace(order, node="nowhere"), order, patience_s=600))
+    assert "has no node: Not enough Nodes are ready." in said
+    assert controller.running
+
+
+def test_without_a_controller_the_wait_ends_with_that_reason(cells: Cells) -> None:
+    order = Order("idle", 1, 0, 7)
+    said = error_of(cells.run(cells.workspace(order), order, patience_s=600))
+    assert "no controller takes it up; is KAITO installed, and does it run?" in said
+
+
+def test_an_image_that_is_not_there_is_told_from_the_pod(cells: Cells, controller: StandIn) -> None:
+    order = Order("idle", 1, 0, 7)
+    said = error_of(cells.run(cells.workspace(order, image="registry.invalid/none:1"), order, patience_s=600))
+    assert "image registry.invalid/none:1 cannot be pulled" in said
+    assert controller.running
+
+
+def test_a_workspace_deleted_by_somebody_else_ends_the_cell(cells: Cells, controller: StandIn) -> None:
+    def delete(pod: Json) -> None:
+        apis.delete(cells.cluster, apis.WORKSPACES, pod["metadata"]["labels"]["kaito.sh/workspace"])
+
+    said = error_of(cells.play("ready(); step(0); time.sleep(60)", delete))
+    assert "was deleted, and not by this run" in said
+    assert controller.running
+
+
+def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: StandIn) -> None:
+    """Its finalizer would hold the Workspace for ever, and the Workspace its pod: it is taken off after 5 s, and that is told."""
+    result = cells.play("ready(); all_steps(); linger(0)", lambda _: controller.kill())
+    assert len(result.steps) == 3
+    assert "workspace.finalizer.kaito.sh holds it" in error_of(result)
+    assert "Its finalizer was taken off." in error_of(result)
+
+
+def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: Cells, controller: StandIn) -> None:
+    """The run that would have deleted the Workspace was killed, and its finalizer's owner is gone too."""
+    journal = Journal(cells.cluster, RUN_ID, cells.node)
+    journal.open()
+    body = cells.workspace(Order("idle", 1, 0, 7))
+    name = body["metadata"]["name"]
+    kaito.create(cells.cluster, body)
+    with apis.watch(cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S) as events:
+        next(pod for _, pod in events if pod["spec"].get("nodeName"))
+    controller.kill()
+    leftovers.clear(cells.cluster, journal)
+    journal.close()
+    assert apis.get(cells.cluster, apis.WORKSPACES, name) is None
+    assert apis.list_(cells.cluster, apis.PODS)[0] == []
+
+
+def test_ctrl_c_leaves_nothing_behind(cells: Cells, controller: StandIn) -> None:
+    def interrupt(_: Json) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cells.play("ready(); step(0); time.sleep(60)", interrupt)
+    assert controller.running
+
+
+def test_a_cluster_without_kaito_says_how_to_do_without(kubeconfig: Path, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one here may have it, so a group is asked for that no cluster has: the API server's answer is the same."""
+    monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, path="/apis/kaito.invalid/v1beta1"))
+    with pytest.raises(Refused, match="install KAITO"):
+        kaito.create(connect(Where(str(kubeconfig), None, namespace)), {"metadata": {"name": "w"}})
+
+
+def test_a_tuning_preset_is_measured_by_its_own_trainer(cells: Cells, controller: StandIn) -> None:
+    """Five steps of 1 s and 4 samples, as the stand-in's trainer says."""
+    started: list[Json] = []
+    result = cells.measure(TUNES, started.append)
+    assert result.error is None, controller.log
+    assert result.facts["kaito"] == {
+        "preset": "phi-3-mini-128k-instruct",
+        "metrics": {
+            "train_runtime_s": 5.0,
+            "throughput_samples_per_s": 4.0,
+            "throughput_steps_per_s": 1.0,
+            "train_loss": 2.45,
+            "epochs": 1.0,
+        },
+        "window_s": 5.0,
+    }
+    assert result.steps == ()
+    assert len(started) == 1
+    assert cells.place["node"] == cells.node
+
+
+def test_a_tuning_whose_first_pod_fails_is_judged_by_its_job(cells: Cells, kaito_operator: StandIn) -> None:
+    """KAITO calls the Workspace Failed for good; its Job tries again and completes."""
+    kaito_operator.start(fault="first-pod-fails")
+    result = cells.measure(TUNES)
+    assert result.error is None, kaito_operator.log
+    assert "throughput_samples_per_s" in result.facts["kaito"]["metrics"]  # type: ignore[index]
+
+
+def test_a_tuning_without_an_instance_type_tells_kaito_s_own_reason(cells: Cells, controller: StandIn) -> None:
+    body = {**TUNES, "resource": {"labelSelector": {}}}
+    assert "Unsupported SKU ''" in error_of(cells.measure(body, patience_s=600))
+    assert controller.running
+
+
+def test_a_serving_preset_is_measured_by_the_line_its_image_prints(cells: Cells, controller: StandIn) -> None:
+    """The stand-in has no model server: a script in a template prints what one prints. 644436.67 tokens a minute are 10740.6 a second."""
+    body: Json = {
+        "apiVersion": "kaito.sh/v1beta1",
+        "kind": "Workspace",
+        "metadata": {},
+        "inference": {"preset": {"name": "phi-4"}, "template": cells.workspace(Order("x", 1, 0, 7))["inference"]["template"]},
+    }
+    body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", MEASURES], args=[])
+    result = cells.measure(body)
+    assert result.error is None, controller.log
+    found = result.facts["kaito"]
+    assert found["metrics"] == {  # type: ignore[index]
+        "throughput_tokens_per_s": pytest.approx(10740.611, abs=0.001),
+        "ttft_mean_s": pytest.approx(8.70345),
+        "tpot_mean_s": pytest.approx(0.21851),
+    }
+    assert found["asked"]["max_concurrency"] == 204  # type: ignore[index]
+
+
+def test_two_cells_one_after_the_other_do_not_meet(cells: Cells, controller: StandIn) -> None:
+    """Fresh names; the first one's threads are gone with it."""
+    before = threading.active_count()
+    for _ in range(2):
+        assert cells.play("ready(); all_steps(); linger(0)").error is None, controller.log
+    assert threading.active_count() <= before + 2

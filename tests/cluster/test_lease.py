@@ -1,0 +1,297 @@
+"""One run at a time has a node, against a real API server: races, dead holders, clocks that differ, a server that is away."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import lease, names
+from fixtures.cluster.api import LEASES, create, delete, get, patch, watch
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.cluster.lease import Held
+from fixtures.terms import MachineHeld
+from tests.cluster.line import Line, to_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
+
+Object = dict[str, Any]
+NODE = "some-node"
+NAME = names.lease_name(NODE)
+OURS, THEIRS = "0123456789ab", "ba9876543210"
+LONG_S = 100.0
+NOBODY_WATCHED = ""
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    """A connection that works in the test's own namespace."""
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def cuttable(kubeconfig: Path, tmp_path: Path, namespace: str) -> Iterator[tuple[Cluster, Line]]:
+    """A connection whose way to the server can be cut."""
+    with to_cluster(kubeconfig, tmp_path) as (line, over):
+        yield connect(Where(kubeconfig=str(over), namespace=namespace)), line
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases of three seconds, renewed five times a second: a test need not wait for long."""
+    monkeypatch.setattr(lease, "DURATION_S", 3)
+    monkeypatch.setattr(lease, "RENEW_S", 0.2)
+
+
+def stamp(ago: timedelta = timedelta()) -> str:
+    return (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def of_another_machine(cluster: Cluster, *, renewed: str, duration_s: int = 1) -> Object:
+    """The lease of a run that is elsewhere, or was."""
+    about = {"deeptweak/process": "another-boot:pid:[1]:pid:7:7", "deeptweak/host": "elsewhere", "deeptweak/pid": "7", names.NODE: NODE}
+    spec = {"holderIdentity": f"{THEIRS}/elsewhere/7", "leaseDurationSeconds": duration_s, "acquireTime": renewed, "renewTime": renewed}
+    return create(
+        cluster, LEASES, {"metadata": {"name": NAME, "labels": names.labels(THEIRS, "lease"), "annotations": about}, "spec": spec}
+    )
+
+
+def holder(cluster: Cluster) -> str:
+    found = get(cluster, LEASES, NAME)
+    return lease.run_of(found) if found else "nobody"
+
+
+def test_a_node_is_held_and_given_back(cluster: Cluster) -> None:
+    """The lease says which run has it, by which process; labels find it."""
+    with Held(cluster, OURS, NODE) as held:
+        found = get(cluster, LEASES, NAME)
+        assert found is not None
+        assert found["spec"]["holderIdentity"].startswith(f"{OURS}/")
+        assert found["metadata"]["labels"].items() >= names.labels(OURS, "lease").items()
+        assert list(lease.held_leases(cluster)) == [NAME]
+        assert held.took_over is None
+        assert not held.lost.is_set()
+    assert holder(cluster) == "nobody"
+
+
+def test_of_two_that_come_at_once_one_gets_it(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
+    """The other is told who has it, as soon as that one has been seen to live."""
+    both = threading.Barrier(2)
+    refused: list[str] = []
+    done = threading.Event()
+
+    def come(run_id: str) -> None:
+        both.wait()
+        try:
+            with Held(cluster, run_id, NODE):
+                assert done.wait(LONG_S)
+        except MachineHeld as error:
+            refused.append(str(error))
+            done.set()
+
+    threads = [threading.Thread(target=come, args=(run_id,)) for run_id in (OURS, THEIRS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+    assert f"node {NODE} is held by run " in refused[0]
+    assert holder(cluster) == "nobody"
+
+
+def test_one_process_cannot_hold_a_node_twice(cluster: Cluster) -> None:
+    """Nor does the second attempt take the lease away from the first."""
+    with Held(cluster, OURS, NODE):
+        with pytest.raises(MachineHeld, match=f"is held by run {OURS}"), Held(cluster, OURS, NODE, silent=NOBODY_WATCHED):
+            pass
+        assert holder(cluster) == OURS
+
+
+@pytest.mark.parametrize("ahead_s", [-100, 0, 3600])
+def test_a_silent_holder_is_taken_over_whatever_its_clock_said(cluster: Cluster, ahead_s: int) -> None:
+    """Not by comparing clocks: nobody renewed for the lease's whole duration while we watched. The dead run is named."""
+    of_another_machine(cluster, renewed=stamp(timedelta(seconds=-ahead_s)))
+    with Held(cluster, OURS, NODE) as held:
+        assert held.took_over == THEIRS
+        found = get(cluster, LEASES, NAME)
+        assert found is not None
+        assert found["spec"]["leaseTransitions"] == 1
+        assert found["metadata"]["labels"][names.RUN] == OURS
+    assert holder(cluster) == "nobody"
+
+
+def test_a_holder_that_renews_is_believed_whatever_its_clock_says(cluster: Cluster) -> None:
+    """Its clock is nine minutes slow, its lease ran out long ago by ours; it renews, so it lives."""
+    there = of_another_machine(cluster, renewed=stamp(timedelta(minutes=9)), duration_s=60)
+    renewing = threading.Timer(0.5, lambda: patch(cluster, LEASES, NAME, {"spec": {"renewTime": stamp(timedelta(minutes=9))}}))
+    renewing.start()
+    with pytest.raises(MachineHeld, match=rf"is held by run {THEIRS} \(process 7 on elsewhere\), since {there['spec']['acquireTime']}"):
+        Held(cluster, OURS, NODE).__enter__()
+    renewing.join()
+    assert holder(cluster) == THEIRS
+
+
+def test_no_clock_makes_a_holder_dead(cluster: Cluster) -> None:
+    """However long ago it renewed by ours: one whose clock is an hour slow lives. Only watching tells."""
+    there = of_another_machine(cluster, renewed=stamp(timedelta(hours=1)))
+    assert not lease.is_dead(there)
+    with pytest.raises(MachineHeld):
+        Held(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
+    with Held(cluster, OURS, NODE, silent=lease.version_of(there)) as held:
+        assert held.took_over == THEIRS
+
+
+def of_process(text: str) -> Object:
+    return {"metadata": {"annotations": {lease.PROCESS: text}}, "spec": {"holderIdentity": THEIRS}}
+
+
+@pytest.mark.parametrize("process", ["", "x", "7", "7:", ":7", "x:7", "-1:7", "0:7", "9" * 30 + ":7", "\u0661:7", "7:7:7", "7:gone"])
+def test_an_annotation_that_nobody_can_read_says_nothing(process: str) -> None:
+    """Neither that the holder is dead, nor an error that stops whoever looks for a node."""
+    assert not lease.is_dead(of_process(f"{lease._here()}:pid:{process}"))
+    assert not lease.is_dead(of_process(process))
+
+
+def test_a_process_that_proc_does_not_show_is_asked_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc mounted with hidepid has nothing of another user's process: a signal of nought tells whether it lives."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        held = of_process(lease._process(process.pid))
+        assert not lease.is_dead(held)
+        monkeypatch.setattr(Path, "read_text", hidden(process.pid))
+        assert not lease.is_dead(held)
+        process.kill()
+        process.wait()
+        assert lease.is_dead(held)
+
+
+def hidden(pid: int) -> Callable[..., str]:
+    """`Path.read_text` where /proc shows nothing of this process."""
+    read = Path.read_text
+
+    def read_text(path: Path, **options: str) -> str:
+        if path.is_relative_to(f"/proc/{pid}"):
+            raise FileNotFoundError(path)
+        return read(path, **options)
+
+    return read_text
+
+
+def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have read the dead run's lease before either writes: the second writing is refused by the server, not carried out."""
+    seen = lease.version_of(of_another_machine(cluster, renewed=stamp()))
+    both = threading.Barrier(2)
+    judged = lease.is_dead
+
+    def at_the_same_time(there: Object) -> bool:
+        if lease.run_of(there) == THEIRS:
+            both.wait()
+        return judged(there)
+
+    monkeypatch.setattr(lease, "is_dead", at_the_same_time)
+    won: list[Held] = []
+    refused: list[str] = []
+
+    def come(run_id: str) -> None:
+        held = Held(cluster, run_id, NODE, silent=seen)
+        try:
+            held._acquire()
+            won.append(held)
+        except MachineHeld as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=come, args=(run_id,)) for run_id in (OURS, "ffffffffffff")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == len(refused) == 1
+    assert f"is held by run {won[0].run_id}" in refused[0]
+    assert won[0].took_over == THEIRS
+    assert holder(cluster) == won[0].run_id
+
+
+def test_a_killed_process_of_this_machine_is_dead_without_waiting(cluster: Cluster, kubeconfig: Path) -> None:
+    """Its pid in this boot is gone: the next run, and `restore`, need not watch for fifteen seconds."""
+    program = (
+        "import sys, time\nfrom fixtures.cluster.connect import *\nfrom fixtures.cluster.lease import Held\n"
+        f"with Held(connect(Where(kubeconfig={str(kubeconfig)!r}, namespace={cluster.namespace!r})), {THEIRS!r}, {NODE!r}):\n"
+        "    print('held', flush=True)\n    time.sleep(1000)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(MachineHeld, match=f"process {process.pid} on "):
+            Held(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    with Held(cluster, OURS, NODE, silent=NOBODY_WATCHED) as held:
+        assert held.took_over == THEIRS
+
+
+def test_a_holder_renews(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
+    with Held(cluster, OURS, NODE), watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events:
+        stamps = [next(events)[1]["spec"]["renewTime"] for _ in range(3)]
+    assert stamps == sorted(set(stamps))
+
+
+def test_a_server_away_for_less_than_the_lease_loses_nothing(cuttable: tuple[Cluster, Line], quick: None) -> None:  # noqa: ARG001
+    """Nor does an answer that got lost: the next look finds our own writing."""
+    cluster, line = cuttable
+    with Held(cluster, OURS, NODE) as held:
+        for trouble in (line.close, line.swallow):
+            trouble()
+            assert not held.lost.wait(1.0)
+            line.open()
+            before = get(cluster, LEASES, NAME)
+            with watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events:
+                assert any(item["spec"]["renewTime"] != before["spec"]["renewTime"] for _, item in events if before)
+        assert not held.lost.is_set()
+
+
+@pytest.mark.parametrize("trouble", ["close", "hang"])
+def test_a_server_away_for_longer_than_the_lease_loses_it(
+    cuttable: tuple[Cluster, Line],
+    quick: None,  # noqa: ARG001
+    trouble: str,
+) -> None:
+    """From then on another run may have the node, so ours must know; whether the server refuses connections or only says nothing."""
+    cluster, line = cuttable
+    with Held(cluster, OURS, NODE) as held:
+        getattr(line, trouble)()
+        assert held.lost.wait(LONG_S)
+        assert f"the lease {NAME} is lost" in held.lost_why
+        assert f"127.0.0.1:{line.port}" in held.lost_why
+        line.open()
+
+
+def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
+    """What another run has by then stays that run's."""
+    with Held(cluster, OURS, NODE) as held:
+        delete(cluster, LEASES, NAME)
+        assert held.lost.wait(LONG_S)
+        assert "somebody deleted it" in held.lost_why
+        of_another_machine(cluster, renewed=stamp())
+    assert holder(cluster) == THEIRS
+    delete(cluster, LEASES, NAME)
+    with Held(cluster, OURS, NODE) as held:
+        delete(cluster, LEASES, NAME)
+        of_another_machine(cluster, renewed=stamp())
+        assert held.lost.wait(LONG_S)
+    assert holder(cluster) == THEIRS
+
+
+def test_a_label_that_somebody_adds_loses_nothing(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
+    """The lease has moved on to another version, but it is still ours."""
+    with Held(cluster, OURS, NODE) as held:
+        patch(cluster, LEASES, NAME, {"metadata": {"labels": {"seen-by": "an-operator"}}})
+        assert not held.lost.wait(1.0)
+    assert holder(cluster) == "nobody"

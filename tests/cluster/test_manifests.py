@@ -1,0 +1,170 @@
+"""What a run creates is what the golden files show; a change of them is read by a person. `DEEPTWEAK_GOLDEN=write` rewrites them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from fixtures import workloads
+from fixtures.cluster import api as apis
+from fixtures.cluster import manifests, names, overlay
+from fixtures.cluster.overlay import Overlay
+from fixtures.terms import Order
+from fixtures.workloads._protocol import _asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+Json = dict[str, Any]
+
+GOLDEN = Path(__file__).parent / "golden"
+RUN_ID, NODE, IMAGE, NAMESPACE = "0123456789ab", "node-1", "registry.example/deeptweak:1", "bench"
+JOURNAL = {"metadata": {"name": names.journal_name(RUN_ID, NODE), "uid": "11111111-2222-3333-4444-555555555555"}}
+ORDER = Order("cnn_train", steps=40, warmup_steps=5, seed=1)
+# The three things that clusters most often ask for, and a volume in the place of ours.
+OVERLAY = Overlay(
+    metadata={"labels": {"team": "kernel", names.RUN: "forged"}, "annotations": {"example.com/why": "a benchmark"}},
+    spec={
+        "imagePullSecrets": [{"name": "registry"}],
+        "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+        "volumes": [{"name": "scratch", "hostPath": {"path": "/mnt/nvme"}}],
+    },
+    container={"env": [{"name": "OMP_NUM_THREADS", "value": "8"}], "resources": {"requests": {"cpu": "8"}}},
+)
+
+
+def job(over: Overlay = Overlay(), order: Order = ORDER, **options: Any) -> Json:  # noqa: ANN401, B008
+    given = {"host_network": False, "gpus": 0, "journal": JOURNAL, "cell_id": "train/cnn_train-stock-b0", **options}
+    return manifests.workload_job(RUN_ID, NODE, IMAGE, NAMESPACE, order, 1, overlay=over, **given)
+
+
+def agent(over: Overlay = Overlay(), journal: Json | None = JOURNAL) -> Json:  # noqa: B008
+    return manifests.agent_pod(RUN_ID, NODE, IMAGE, NAMESPACE, over, journal)
+
+
+CASES: dict[str, Callable[[], Json]] = {
+    "agent": agent,
+    "agent-overlaid": lambda: agent(OVERLAY),
+    "workload": job,
+    "workload-gpu-host-network-overlaid": lambda: job(OVERLAY, gpus=2, host_network=True),
+    "planned": lambda: job(journal=None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_manifest_is_the_golden_one(case: str) -> None:
+    """Byte for byte, as `--plan` prints it."""
+    path, text = GOLDEN / f"{case}.yaml", manifests.render([CASES[case]()])
+    if os.environ.get("DEEPTWEAK_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(CASES)
+
+
+@pytest.mark.cluster
+@pytest.mark.needs("cluster")
+@pytest.mark.parametrize("case", CASES)
+def test_the_api_server_takes_every_golden_manifest(case: str, kubeconfig: Path, namespace: str) -> None:
+    """It validates each field, unknown ones too, without creating anything."""
+    from fixtures.cluster.connect import Where, connect  # noqa: PLC0415 -- imports `kubernetes`
+    from fixtures.cluster.transport import Request, send  # noqa: PLC0415
+
+    [body] = yaml.safe_load_all((GOLDEN / f"{case}.yaml").read_text())
+    body["metadata"]["namespace"] = namespace
+    kind = {"Pod": apis.PODS, "Job": apis.JOBS}[body["kind"]]
+    cluster = connect(Where(str(kubeconfig), None, namespace))
+    query = {"dryRun": "All", "fieldValidation": "Strict"}
+    answer = send(cluster, Request("POST", kind.url(cluster), "create", kind.resource, query, body))
+    assert answer["metadata"]["name"] == body["metadata"]["name"]
+    assert apis.get(cluster, kind, answer["metadata"]["name"]) is None
+
+
+def test_only_the_agent_may_do_more_than_compute() -> None:
+    """The workload has no privilege, no capability, no host namespace and no credentials, whatever is asked for but host networking."""
+    spec = job(gpus=1, host_network=True)["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    assert container["securityContext"] == {
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert not {"hostPID", "hostIPC", "securityContext", "serviceAccountName"} & spec.keys()
+    assert "hostNetwork" not in job()["spec"]["template"]["spec"]
+    assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
+    assert spec["automountServiceAccountToken"] is agent()["spec"]["automountServiceAccountToken"] is False
+
+
+def test_the_scheduler_sees_the_workload_and_never_the_agent() -> None:
+    """The workload waits for what its node has free; the agent must come onto a full or cordoned node, and requests nothing there."""
+    workload, agent_spec = job(OVERLAY)["spec"]["template"]["spec"], agent(OVERLAY)["spec"]
+    assert "nodeName" not in workload
+    assert workload["containers"][0]["resources"] == {"requests": {"cpu": "8"}}
+    assert agent_spec["nodeName"] == NODE
+    assert agent_spec["tolerations"][0] == {"operator": "Exists"}
+    assert "resources" not in agent_spec["containers"][0]
+
+
+def test_a_job_lasts_no_longer_than_its_timeouts_and_is_never_repeated() -> None:
+    """600 s to be placed and pulled, 180 s to be ready, then 3 steps of 60 s and as long again to end: 1020 s."""
+    spec = job(order=Order("idle", steps=2, warmup_steps=1, seed=1))["spec"]
+    assert spec["activeDeadlineSeconds"] == 600 + 180 + 4 * 60
+    assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
+
+
+@pytest.mark.parametrize("workload", workloads.names())
+def test_the_program_understands_what_it_is_told(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arguments are read by the workload's own parser; the command names a module that there is."""
+    [container] = job(order=Order(workload, 40, 5, 7))["spec"]["template"]["spec"]["containers"]
+    monkeypatch.setattr("sys.argv", ["workload", *container["args"]])
+    asked, linger = _asked()
+    assert not linger
+    assert (asked.steps, asked.warmup, asked.seed) == (40, 5, 7)
+    assert str(asked.scratch) in {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert importlib.util.find_spec(container["command"][-1])
+
+
+def test_a_variant_is_its_workload_with_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a name of Kubernetes could not hold (`:`, `=`) stands in arguments and in an annotation, which take any text."""
+    made = job(order=Order("idle:wait_s=0.005", 40, 5, 7))
+    [container] = made["spec"]["template"]["spec"]["containers"]
+    assert container["command"][-1] == "fixtures.workloads.idle"
+    monkeypatch.setattr("sys.argv", ["workload", *container["args"]])
+    asked, _ = _asked(workloads.load("idle").variable)
+    assert asked.given == {"wait_s": "0.005"}
+    assert ":" not in "".join([made["metadata"]["name"], *made["metadata"]["labels"].values()])
+
+
+def test_two_nodes_of_one_run_and_two_jobs_of_one_node_never_share_a_name() -> None:
+    options = {"host_network": False, "gpus": 0, "overlay": Overlay(), "journal": None, "cell_id": "x"}
+    made = {
+        manifests.workload_job(RUN_ID, node, IMAGE, NAMESPACE, ORDER, n, **options)["metadata"]["name"]  # type: ignore[arg-type]
+        for node in ("a", "b", "x" * 200)
+        for n in (1, 2, 10_000)
+    }
+    assert len(made) == 9
+    # The Job's controller appends six characters, and a pod's name is its host name: 63 at most.
+    assert max(map(len, made)) + 6 <= 63
+
+
+def test_a_run_id_of_digits_and_one_e_stays_text() -> None:
+    """For kubectl `123456789e12` would be a number, and no label is one."""
+    text = manifests.render([manifests.agent_pod("123456789e12", NODE, IMAGE, NAMESPACE, Overlay(), None)])
+    assert "deeptweak/run: '123456789e12'" in text
+
+
+def test_an_overlay_changes_neither_our_labels_nor_what_it_was_laid_over() -> None:
+    """Who forged the run's label would keep its pod from being found again."""
+    before = manifests.render([agent(), job()])
+    made = job(OVERLAY)
+    assert made["spec"]["template"]["metadata"]["labels"][names.RUN] == RUN_ID
+    assert made["spec"]["template"]["metadata"]["labels"]["team"] == "kernel"
+    assert manifests.render([agent(), job()]) == before
+    assert overlay.laid_over(OVERLAY, agent())["spec"]["volumes"][-1] == OVERLAY.spec["volumes"][0]

@@ -1,0 +1,381 @@
+"""`pytest benchmarks/ -n 8 --target=kubernetes` on fifty simulated nodes: who gets which, what is saved, what is left.
+
+The sessions are real, so are API server, controllers and all that is written there. Nothing runs on a simulated node: its agent is
+`simulated_agents`, and what its workload says is the same for all cells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from fixtures.cluster import names
+from fixtures.cluster.api import CONFIGMAPS, JOBS, LEASES, NODES, PODS, list_, patch
+from fixtures.cluster.connect import Cluster, Where, connect
+from tests.cluster import simulated_agents
+from tests.cluster.rig import simulated
+from tests.cluster.simulated_agents import MACHINES, said
+from tests.sessions import HOUSE, Done, Place
+from tests.test_session import SCHEMA
+from tests.test_spread import records, shape
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator, Sequence
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster"), pytest.mark.slow]
+
+Json = dict[str, Any]
+STEPS = 5
+BLOCKS = 8
+SWAPPINESS = "/proc/sys/vm/swappiness"  # 60 on a fake root
+PATIENCE_S = 600
+CHOSEN = "deeptweak.test/chosen"
+
+
+@pytest.fixture(scope="module")
+def fifty(kubeconfig: Path) -> Iterator[list[str]]:
+    with simulated.nodes(kubeconfig, 50, log=said(STEPS)) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def chosen(kubeconfig: Path, fifty: list[str], namespace: str) -> Iterator[Callable[[Sequence[str]], str]]:
+    """`chosen(nodes)`: the selector for these."""
+    administrator = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+    made: list[str] = []
+
+    def choose(some: Sequence[str]) -> str:
+        for node in some:
+            patch(administrator, NODES, node, {"metadata": {"labels": {CHOSEN: namespace}}})
+        made.extend(some)
+        return f"{CHOSEN}={namespace}"
+
+    assert fifty
+    yield choose
+    for node in made:
+        patch(administrator, NODES, node, {"metadata": {"labels": {CHOSEN: None}}})
+
+
+class Sessions:
+    """Sessions in one namespace, each with a folder for results of its own; the simulated machines are the same for all."""
+
+    def __init__(self, folder: Path, cluster: Cluster, kubeconfig: Path) -> None:
+        self.folder, self.cluster = folder, cluster
+        self.where = [f"--kubeconfig={kubeconfig}", f"--namespace={cluster.namespace}"]
+        self.places: list[Place] = []
+        self.place = self.another("first")
+
+    def another(self, name: str) -> Place:
+        folder = self.folder / name
+        folder.mkdir()
+        place = Place(folder, environment={MACHINES: str(self.folder / "machines"), "PYTHONPATH": str(HOUSE)})
+        place.manifest("typed", sysctl="vm.swappiness = 10")
+        self.places.append(place)
+        return place
+
+    def start(self, selector: str, *more: str, place: Place | None = None, blocks: int = BLOCKS) -> subprocess.Popen[str]:
+        place = place or self.place
+        target = ["-p", "tests.cluster.simulated_agents", "--target=kubernetes", "--apply=agent", *self.where, f"--nodes={selector}"]
+        plan = [f"--tweaks={place.folder}/typed.yaml", f"--blocks={blocks}", f"--steps={STEPS}", "--benchmark-save=exp"]
+        return place.start(*target, *plan, *more)
+
+    def ended(self, process: subprocess.Popen[str], place: Place | None = None) -> Done:
+        return Done(process.wait(PATIENCE_S), ((place or self.place).folder / "output").read_text())
+
+    def run(self, selector: str, *more: str, blocks: int = BLOCKS) -> Done:
+        return self.ended(self.start(selector, *more, blocks=blocks))
+
+    def restore(self) -> Done:
+        return self.place.call(
+            sys.executable, "-m", "tests.cluster.simulated_agents", "restore", "--target=kubernetes", *self.where, "--patience=60"
+        )
+
+    def left(self) -> dict[str, list[str]]:
+        """What the runs have left in their namespace."""
+        kinds = {"leases": LEASES, "journals": CONFIGMAPS, "jobs": JOBS, "pods": PODS}
+        found = {what: list_(self.cluster, kind, labels="app.kubernetes.io/name=deeptweak")[0] for what, kind in kinds.items()}
+        return {what: [one["metadata"]["name"] for one in some] for what, some in found.items() if some}
+
+    def swappiness(self) -> dict[str, str | None]:
+        """Of every machine that was used."""
+        folder = self.folder / "machines"
+        return {node.name: simulated_agents.machine(folder, node.name).get(SWAPPINESS) for node in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def sessions(tmp_path: Path, cluster: Cluster, kubeconfig: Path) -> Iterator[Sessions]:
+    made = Sessions(tmp_path, cluster, kubeconfig)
+    yield made
+    for place in made.places:
+        place.clear_up()
+
+
+@contextmanager
+def not_ready(cluster: Cluster, node: str) -> Iterator[None]:
+    """KWOK keeps its nodes ready, so this one is taken from it meanwhile."""
+
+    def say(annotation: str | None, **condition: str) -> None:
+        patch(cluster, NODES, node, {"metadata": {"annotations": {simulated.OURS: annotation}}})
+        condition = {"type": "Ready", "message": "the test says so", **condition}
+        patch(cluster, NODES, node, {"status": {"conditions": [condition]}}, subresource="status", strategic=True)
+
+    say(None, status="False", reason="Off")
+    try:
+        yield
+    finally:
+        say(node.split("-")[1], status="True", reason="Simulated")
+
+
+def nodes_of_blocks(saved: Json) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = {}
+    for record in records(saved).values():
+        found.setdefault(record["block"], set()).add(record["node"])
+    return found
+
+
+def whole(saved: Json, *, blocks: int = BLOCKS) -> None:
+    """A run that lacks nothing: schema, cells, one node for each block, tweaks in force and put back."""
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    ours = saved["deeptweak"]
+    assert [c["id"] for c in ours["cells"]] == ours["design"]["order"]
+    assert {c["outcome"] for c in ours["cells"]} == {"measured"}
+    assert len(saved["benchmarks"]) == 3 * blocks
+    assert ours["interrupted"] is False
+    assert all(len(nodes) == 1 for nodes in nodes_of_blocks(saved).values()), nodes_of_blocks(saved)
+    for record in records(saved).values():
+        assert record["place"]["node"] == record["node"]
+        if record["tweakset"] == "typed":
+            assert record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": "60"}
+            assert record["tweak"]["observed"] == {"vm.swappiness": "10"}
+
+
+def used(saved: Json) -> set[str]:
+    return {node for nodes in nodes_of_blocks(saved).values() for node in nodes}
+
+
+# -- one run
+
+
+def test_eight_workers_run_eight_blocks_on_eight_of_fifty_nodes_and_save_what_a_serial_run_saves(
+    sessions: Sessions, fifty: list[str]
+) -> None:
+    """One JSON, laid out as a serial run's to the last key; every lease is given back and nothing is left in the namespace."""
+    selector = f"simulated={fifty[0].split('-')[1]}"
+    done = sessions.run(selector, "-n", "8")
+    assert done.code == 0, done.out
+    assert len(sessions.place.files()) == 1
+    saved = sessions.place.saved()
+    whole(saved)
+    assert len(used(saved)) == 8
+    assert used(saved) <= set(fifty)
+    assert set(saved["deeptweak"]["nodes"]) == used(saved)
+    assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+    assert sessions.left() == {}
+    assert sessions.swappiness() == dict.fromkeys(sorted(used(saved)), "60")
+    alone = sessions.another("serial")
+    done = sessions.ended(sessions.start(selector, place=alone), alone)
+    assert done.code == 0, done.out
+    serial = alone.saved()
+    whole(serial)
+    assert len(used(serial)) == 1
+    assert list(saved) == list(serial)
+    assert saved["deeptweak"]["cells"] == serial["deeptweak"]["cells"]
+    nodes = [run["deeptweak"].pop("nodes") for run in (saved, serial)]
+    assert {json.dumps(shape(facts)) for one in nodes for facts in one.values()} == {json.dumps(shape(next(iter(nodes[0].values()))))}
+    assert shape(saved["deeptweak"]) == shape(serial["deeptweak"])
+    assert [shape(one) for one in saved["benchmarks"]] == [shape(one) for one in serial["benchmarks"]]
+
+
+def test_the_workloads_telemetry_is_missing_with_its_reason_and_what_it_said_is_measured(
+    sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str]
+) -> None:
+    """No process of a simulated pod is on any node."""
+    done = sessions.run(chosen(fifty[:1]), blocks=1)
+    assert done.code == 0, done.out
+    for benchmark in sessions.place.saved()["benchmarks"]:
+        assert benchmark["stats"]["data"] == pytest.approx([0.0022, 0.002, 0.0021, 0.0022, 0.002], rel=0.011)
+        telemetry = benchmark["extra_info"]["telemetry"]
+        assert (telemetry["samples"], telemetry["summary"]) == (0, {})
+        assert telemetry["missing"]["sampler"]
+
+
+def test_where_three_nodes_match_eight_workers_end_complete_on_three_and_it_is_said(
+    sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str]
+) -> None:
+    """Each of the others says which nodes there were, and who has them."""
+    three = fifty[10:13]
+    done = sessions.run(chosen(three), "-n", "8")
+    assert done.code == 0, done.out
+    assert len(done.lines("ended: None of the 3 nodes of --nodes=")) == 5, done.out
+    assert all(done.lines(f"{node}: node {node} is held by run") or done.lines(f"{node}: held by run") for node in three), done.out
+    whole(sessions.place.saved())
+    assert used(sessions.place.saved()) == set(three)
+    assert sessions.left() == {}
+
+
+# -- several runs
+
+
+def test_two_runs_at_once_never_share_a_node(sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str]) -> None:
+    """Eight nodes for twice four workers, the second run begun while the first holds four; both are complete."""
+    selector = chosen(fifty[:8])
+    other = sessions.another("second")
+    first = sessions.start(selector, "-n", "4", blocks=8)
+    until(lambda: len(sessions.left().get("leases", ())) == 4, first, (sessions.place.folder / "output").read_text)
+    second = sessions.start(selector, "-n", "4", place=other, blocks=4)
+    ended = [sessions.ended(first), sessions.ended(second, other)]
+    assert [done.code for done in ended] == [0, 0], "\n".join(done.out for done in ended)
+    whole(sessions.place.saved(), blocks=8)
+    whole(other.saved(), blocks=4)
+    ours, theirs = spans(sessions.place.saved()), spans(other.saved())
+    assert (len(ours), len(theirs)) == (4, 4)
+    for node in ours.keys() & theirs.keys():  # given back by the one, then had by the other
+        assert max(ours[node][0], theirs[node][0]) >= min(ours[node][1], theirs[node][1]), node
+    assert sessions.left() == {}
+
+
+def spans(saved: Json) -> dict[str, tuple[datetime, datetime]]:
+    """From when to when a run was on each of its nodes."""
+    cells: dict[str, list[tuple[datetime, datetime]]] = {}
+    for record in records(saved).values():
+        begun = datetime.fromisoformat(record["started_utc"])
+        cells.setdefault(record["node"], []).append((begun, begun + timedelta(seconds=record["duration_s"])))
+    return {node: (min(begun for begun, _ in some), max(ended for _, ended in some)) for node, some in cells.items()}
+
+
+# -- a worker that dies
+
+
+def until(condition: Callable[[], bool], process: subprocess.Popen[str], output: Callable[[], str]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert process.poll() is None, f"the session ended before that happened:\n{output()}"
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.03)
+
+
+@pytest.mark.parametrize("agent_too", [False, True], ids=["worker", "worker-and-agent"])
+def test_of_a_killed_worker_lease_and_journal_are_left_for_restore_and_resume_completes_the_run(
+    sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str], *, agent_too: bool
+) -> None:
+    """Its agent puts the node back by itself; where that died with it, `restore` does. The others' nodes are theirs until the end."""
+    nodes = fifty[20:23]
+    selector = chosen(nodes)
+    process = sessions.start(selector, "-n", "3", blocks=4)
+
+    held: dict[str, int] = {}
+
+    def in_the_middle() -> bool:
+        """Hold the worker of a node whose setting is in force; it is still so when it stands still, or it goes on."""
+        if sessions.place.finished() and (sessions.folder / "machines").exists():
+            for node in in_force(sessions):
+                worker = worker_of(sessions, node)
+                if worker and stands_still(worker):
+                    if node in in_force(sessions):
+                        held[node] = worker
+                        return True
+                    os.kill(worker, signal.SIGCONT)
+        return False
+
+    until(in_the_middle, process, (sessions.place.folder / "output").read_text)
+    ((victim, worker),) = held.items()
+    agent = int(simulated_agents.pid_file(sessions.folder / "machines", victim).read_text())
+    if agent_too:
+        os.kill(agent, signal.SIGKILL)
+    os.kill(worker, signal.SIGKILL)
+    done = sessions.ended(process)
+    assert done.code == 2, done.out
+    assert done.lines(f"on {victim} died. Run `python -m fixtures restore --target=kubernetes") or done.lines(
+        "THE MACHINE WAS NOT PUT BACK"
+    )
+    part = sessions.place.saved()
+    assert part["deeptweak"]["interrupted"] is True
+    assert part["deeptweak"]["machine_check"]["restored"] is False
+    left = sessions.left()
+    assert left["leases"] == [names.lease_name(victim)]
+    assert left["journals"] == [names.journal_name(part["deeptweak"]["run_id"], victim)]
+    done = sessions.restore()
+    assert done.code == 0, done.out
+    assert done.lines(f"node {victim}: ")
+    assert sessions.left() == {}
+    assert set(sessions.swappiness().values()) == {"60"}
+    done = sessions.run(selector, "-n", "2", "--resume", blocks=4)
+    assert done.code == 0, done.out
+    resumed = sessions.place.saved()
+    whole(resumed, blocks=4)
+    assert resumed["deeptweak"]["run_id"] == part["deeptweak"]["run_id"]
+    complete = [list(one) for _, one in groupby(sorted(records(part).values(), key=block_of), key=block_of)]
+    kept = [record for one in complete if len(one) == 3 for record in one]
+    assert all(records(resumed)[record["id"]] == record for record in kept)
+    assert sessions.left() == {}
+
+
+def in_force(sessions: Sessions) -> list[str]:
+    """Nodes whose setting is not their own now."""
+    return [node for node, value in sessions.swappiness().items() if value == "10"]
+
+
+def worker_of(sessions: Sessions, node: str) -> int | None:
+    """The process that holds a node."""
+    leases = list_(sessions.cluster, LEASES)[0]
+    found = [one["metadata"]["annotations"]["deeptweak/pid"] for one in leases if one["metadata"]["name"] == names.lease_name(node)]
+    return int(found[0]) if found else None
+
+
+def stands_still(pid: int) -> bool:
+    """Stop a process that is not our child. Returns: False, if it has ended instead."""
+    with suppress(ProcessLookupError, FileNotFoundError):
+        os.kill(pid, signal.SIGSTOP)
+        while (state := Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]) not in "Tt":
+            if state in "ZX":
+                return False
+            time.sleep(0.001)
+        return True
+    return False
+
+
+def block_of(record: Json) -> int:
+    return int(record["block"])
+
+
+# -- nodes that may not be had
+
+
+def test_cordoned_drifted_and_not_ready_nodes_are_passed_over_and_each_is_named_with_its_reason(
+    sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str], cluster: Cluster
+) -> None:
+    """Two of five nodes are left: the run is complete on them, and the third worker says why there are no more."""
+    some = fifty[30:35]
+    selector = chosen(some)
+    cordoned, drifted, down = some[:3]
+    patch(cluster, NODES, cordoned, {"spec": {"unschedulable": True}})
+    patch(cluster, NODES, drifted, {"metadata": {"annotations": {names.DRIFTED: SWAPPINESS}}})
+    with ExitStack() as stack:
+        stack.callback(patch, cluster, NODES, cordoned, {"spec": {"unschedulable": None}})
+        stack.callback(patch, cluster, NODES, drifted, {"metadata": {"annotations": {names.DRIFTED: None}}})
+        stack.enter_context(not_ready(cluster, down))
+        done = sessions.run(selector, "-n", "3", blocks=4)
+    assert done.code == 0, done.out
+    whole(sessions.place.saved(), blocks=4)
+    assert used(sessions.place.saved()) == set(some[3:])
+    assert done.lines(f"{cordoned}: cordoned")
+    assert done.lines(f"{drifted}: a run could not put it back ({SWAPPINESS})")
+    assert done.lines(f"{down}: not ready (Off: ")
+    assert sessions.left() == {}

@@ -1,0 +1,68 @@
+"""Names and labels: what Kubernetes takes, and what finds the objects again."""
+
+from __future__ import annotations
+
+import re
+import string
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.cluster import marks, names
+
+RUN_ID = "0123456789ab"
+NODE_NAMES = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1, max_size=253)
+
+
+@given(NODE_NAMES, NODE_NAMES)
+def test_names_of_nodes_stay_short_and_different(one: str, other: str) -> None:
+    """A node's name may have 253 characters; a lease's and a label's value end at 63, and two nodes never share one."""
+    for made in (names.lease_name, names.node_label):
+        assert len(made(one)) <= names.LONGEST
+        assert (made(one) == made(other)) == (one == other)
+    assert names.journal_name(RUN_ID, one) != names.journal_name("ffffffffffff", one)
+
+
+def test_a_selector_finds_what_the_labels_say() -> None:
+    """One component of one run, or of all runs."""
+    labels = names.labels(RUN_ID, "journal")
+    for selector in (names.selector("journal"), names.selector("journal", RUN_ID)):
+        assert all(labels[key] == value for key, _, value in (part.partition("=") for part in selector.split(",")))
+    assert "app.kubernetes.io/component=lease" in names.selector("lease")
+
+
+def test_a_tweaks_name_is_told_from_everybody_elses() -> None:
+    """It becomes part of a label's key (`status_<name>`, at most 63 characters), and only such names are ever cleaned."""
+    assert names.OUR_TWEAK.fullmatch(names.tweak_name(RUN_ID, 999))
+    assert len(f"nodeState_{names.tweak_name(RUN_ID, 999)}") <= names.LONGEST
+    assert re.fullmatch(r"[a-z0-9-]+", names.tweak_name(RUN_ID, 0))
+    for strange in ("dt-tuning-1", "site-tuning", f"dt-{RUN_ID}", f"x-dt-{RUN_ID}-1", f"dt-{RUN_ID}-1-x"):
+        assert not names.OUR_TWEAK.fullmatch(strange)
+
+
+def test_marks_of_both_groups_are_read() -> None:
+    """As the operator left them on a node after its resources were deleted (recording `skyhook_tuning_apply`; one under the new name)."""
+    node = {
+        "metadata": {
+            "name": "rig-node1",
+            "annotations": {
+                "skyhook.nvidia.com/nodeState_tune": "{}",
+                "skyhook.nvidia.com/status_tune": "complete",
+                "nodewright.nvidia.com/version_two_words": "dev",
+                "skyhook.nvidia.com/cordon_late": "true",
+                "skyhook.nvidia.com/pause": "true",
+                "example.com/status_other": "x",
+            },
+            "labels": {"skyhook.nvidia.com/status_tune": "complete", "kubernetes.io/hostname": "rig-node1"},
+        },
+        "status": {
+            "conditions": [{"type": "Ready"}, {"type": "skyhook.nvidia.com/fails/NotReady"}, {"type": "skyhook.nvidia.com/NodesIgnored"}]
+        },
+    }
+    skyhook, nodewright = names.OPERATOR_GROUPS
+    assert marks.on(node) == {(skyhook, "tune"), (nodewright, "two_words"), (skyhook, "late"), (skyhook, "fails")}
+    assert marks.annotations_of(node, "tune") == ["skyhook.nvidia.com/nodeState_tune", "skyhook.nvidia.com/status_tune"]
+    assert marks.labels_of(node, "tune") == ["skyhook.nvidia.com/status_tune"]
+    assert marks.conditions_of(node, "fails") == ["skyhook.nvidia.com/fails/NotReady"]
+    assert marks.cordoned_by(node) == [(skyhook, "late")]
+    assert marks.on({"metadata": {"name": "bare"}}) == set()

@@ -1,0 +1,259 @@
+"""Which nodes a run may have, on fifty simulated ones: each is had by one run only, and each left out has its reason."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import lease, names
+from fixtures.cluster.api import LEASES, NODES, SKYHOOKS, create, delete, get, patch
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.cluster.lease import Held
+from fixtures.cluster.placement import NodeFacts, candidates, hold_one
+from fixtures.terms import BadInput, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster"), pytest.mark.slow]
+
+Object = dict[str, Any]
+OURS, THEIRS = "0123456789ab", "ba9876543210"
+SKYHOOK = "skyhook.nvidia.com"
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    """A connection that works in the test's own namespace."""
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases of three seconds, renewed five times a second: a test need not wait for long."""
+    monkeypatch.setattr(lease, "DURATION_S", 3)
+    monkeypatch.setattr(lease, "RENEW_S", 0.2)
+
+
+@pytest.fixture
+def simulated(kwok_nodes: Callable[..., list[str]]) -> Callable[..., tuple[list[str], str]]:
+    """`simulated(3)`: three nodes, and the selector for them."""
+
+    def some(count: int, **options: int) -> tuple[list[str], str]:
+        nodes = kwok_nodes(count, **options)
+        return nodes, f"simulated={nodes[0].split('-')[1]}"
+
+    return some
+
+
+@pytest.fixture
+def bare(cluster: Cluster) -> Iterator[Callable[..., str]]:
+    """Nodes without any machine, that nobody but the test changes, with the selector of others."""
+    made: list[str] = []
+
+    def one(name: str, selector: str, **status: str) -> str:
+        key, _, value = selector.partition("=")
+        name = f"{name}-{value}"
+        create(cluster, NODES, {"metadata": {"name": name, "labels": {key: value}}})
+        made.append(name)
+        if status:
+            patch(cluster, NODES, name, {"status": {"conditions": [{"type": "Ready", **status}]}}, subresource="status", strategic=True)
+        return name
+
+    yield one
+    for name in made:
+        patch(cluster, NODES, name, {"metadata": {"finalizers": None}})
+        delete(cluster, NODES, name)
+
+
+@pytest.fixture
+def skyhook(cluster: Cluster, crds: list[str], namespace: str) -> Iterator[Callable[[str, Object], str]]:
+    """A Skyhook resource with a status, without an operator."""
+    assert "skyhooks.skyhook.nvidia.com" in crds
+    made: list[str] = []
+
+    def one(name: str, status: Object) -> str:
+        name = f"{name}-{namespace[-8:]}"
+        body = {"metadata": {"name": name}, "spec": {"nodeSelectors": {"matchLabels": {"no": "node"}}, "packages": {}}}
+        created = create(cluster, SKYHOOKS, body)
+        made.append(name)
+        generation = created["metadata"]["generation"]
+        patch(cluster, SKYHOOKS, name, {"status": {"observedGeneration": generation, **status}}, subresource="status")
+        return name
+
+    yield one
+    for name in made:
+        patch(cluster, SKYHOOKS, name, {"metadata": {"finalizers": None}})
+        delete(cluster, SKYHOOKS, name)
+
+
+def annotate(cluster: Cluster, node: str, **annotations: str) -> None:
+    patch(cluster, NODES, node, {"metadata": {"annotations": annotations}})
+
+
+def mark(cluster: Cluster, node: str, name: str, state: str = "complete") -> None:
+    patch(cluster, NODES, node, {"metadata": {"annotations": {f"{SKYHOOK}/nodeState_{name}": "{}", f"{SKYHOOK}/status_{name}": state}}})
+
+
+def of_another_machine(cluster: Cluster, node: str) -> None:
+    """The lease of a run that is elsewhere, or was."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": f"{THEIRS}/elsewhere/7", "leaseDurationSeconds": 2, "acquireTime": now, "renewTime": now}
+    about = {"deeptweak/host": "elsewhere", "deeptweak/pid": "7"}
+    create(
+        cluster,
+        LEASES,
+        {"metadata": {"name": names.lease_name(node), "labels": names.labels(THEIRS, "lease"), "annotations": about}, "spec": spec},
+    )
+
+
+def test_eight_workers_at_once_get_eight_different_of_fifty_nodes(
+    cluster: Cluster, simulated: Callable[..., tuple[list[str], str]], kubeconfig: Path
+) -> None:
+    """All fifty are candidates with their facts; who comes second to one takes the next; afterwards all are free again."""
+    nodes, selector = simulated(50, gpus=1)
+    free, left_out = candidates(cluster, selector)
+    assert ([one.name for one in free], left_out) == (sorted(nodes), {})
+    known = get(cluster, NODES, nodes[0])
+    assert known is not None
+    [first] = [one for one in free if one.name == nodes[0]]
+    assert (first.boot_id, first.gpus, first.hostname_label) == (known["status"]["nodeInfo"]["bootID"], 1, nodes[0])
+    assert first.told == ()
+    together = threading.Barrier(8)
+
+    def work(number: int) -> tuple[NodeFacts, Held]:
+        mine = connect(Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace))
+        together.wait()
+        return hold_one(mine, selector, f"{number:012x}")
+
+    with ThreadPoolExecutor(8) as pool, ExitStack() as stack:
+        got = list(pool.map(work, range(8)))
+        for _, held in got:
+            stack.push(held)
+        assert len({place.name for place, _ in got}) == 8
+        free, left_out = candidates(cluster, selector)
+        assert set(left_out) == {place.name for place, _ in got}
+        assert len(free) == 42
+        for number, (place, _) in enumerate(got):
+            assert f"held by run {number:012x} (process " in left_out[place.name]
+        assert not any(held.lost.is_set() for _, held in got)
+    assert len(candidates(cluster, selector)[0]) == 50
+
+
+def test_each_node_left_out_has_its_reason(
+    cluster: Cluster,
+    simulated: Callable[..., tuple[list[str], str]],
+    bare: Callable[..., str],
+    skyhook: Callable[[str, Object], str],
+) -> None:
+    """And a node that another Skyhook resource has finished with is as its owner wants it: a candidate."""
+    (cordoned, by_operator, drifted, held, leftover, of_ours, unfinished, changing, finished, tainted), selector = simulated(10)
+    never = bare("never-ready", selector)
+    broken = bare("not-ready", selector, status="False", reason="KubeletNotReady", message="PLEG is not healthy")
+    patch(cluster, NODES, cordoned, {"spec": {"unschedulable": True}})
+    annotate(cluster, by_operator, **{f"{SKYHOOK}/cordon_site": "true"})
+    patch(cluster, NODES, by_operator, {"spec": {"unschedulable": True}})
+    annotate(cluster, drifted, **{names.DRIFTED: "vm.dirty_ratio was 20, is 33"})
+    annotate(cluster, leftover, **{"nodewright.nvidia.com/nodeState_gone-long-ago": "{}"})
+    leaving = bare("leaving", selector, status="True")
+    patch(cluster, NODES, leaving, {"metadata": {"finalizers": ["test.example/not-yet"]}})
+    delete(cluster, NODES, leaving)
+    patch(cluster, NODES, tainted, {"metadata": {"labels": {f"{SKYHOOK}/ignore": "true"}}})
+    mark(cluster, of_ours, "dt-ba9876543210-1")
+    busy = skyhook("busy", {"status": "in_progress", "nodeStatus": {unfinished: "in_progress"}})
+    stale = skyhook("stale", {"status": "complete", "nodeStatus": {changing: "complete"}, "observedGeneration": 0})
+    done = skyhook("done", {"status": "in_progress", "nodeStatus": {finished: "complete", unfinished: "in_progress"}})
+    mark(cluster, unfinished, busy, "in_progress")
+    mark(cluster, changing, stale)
+    mark(cluster, finished, done)
+    patch(cluster, NODES, tainted, {"spec": {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]}})
+    with Held(cluster, THEIRS, held):
+        free, left_out = candidates(cluster, selector)
+    assert [one.name for one in free] == sorted([finished, tainted])
+    assert {one.name: one.told for one in free}[tainted] == (
+        "taint nvidia.com/gpu=present:NoSchedule: pods need a toleration (--pod-overlay)",
+        "label skyhook.nvidia.com/ignore=true: the operator passes it by, so no tweak set can be applied by it",
+    )
+    expected = {
+        cordoned: f"cordoned; `kubectl uncordon {cordoned}` when",
+        by_operator: "cordoned by Skyhook site",
+        drifted: "a run could not put it back (vm.dirty_ratio was 20, is 33)",
+        held: f"held by run {THEIRS} (process ",
+        leftover: "it carries marks of the NodeWright gone-long-ago, which is gone; the operator would take",
+        leaving: "it is being taken out of the cluster",
+        of_ours: "which is gone; a restore finishes it: `python -m fixtures restore",
+        unfinished: f"the Skyhook {busy} is in_progress there",
+        changing: f"the Skyhook {stale} is about to change there",
+        never: "not ready (no condition Ready: its kubelet has not reported)",
+        broken: "not ready (KubeletNotReady: PLEG is not healthy)",
+    }
+    assert left_out.keys() == expected.keys()
+    for node, reason in expected.items():
+        assert reason in left_out[node]
+
+
+def test_where_no_node_can_be_had_each_ones_reason_is_told(
+    cluster: Cluster,
+    simulated: Callable[..., tuple[list[str], str]],
+    quick: None,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As soon as each holder has been seen to live, not when its lease would have ended; a node excluded for this run is told too."""
+    monkeypatch.setattr(lease, "DURATION_S", 1000)
+    (one, other, excluded), selector = simulated(3)
+    patch(cluster, NODES, one, {"spec": {"unschedulable": True}})
+    with Held(cluster, THEIRS, other), pytest.raises(Refused) as refused:
+        hold_one(cluster, selector, OURS, exclude=[excluded])
+    text = str(refused.value)
+    assert f"None of the 3 nodes of --nodes='{selector}' can be had now" in text
+    for node, reason in ((one, "cordoned"), (other, f"held by run {THEIRS}"), (excluded, "excluded")):
+        assert f"  {node}: " in text
+        assert reason in text
+
+
+def test_a_dead_runs_node_is_had_once_all_others_are_taken(
+    cluster: Cluster,
+    simulated: Callable[..., tuple[list[str], str]],
+    quick: None,  # noqa: ARG001
+) -> None:
+    """Free ones first, without waiting; then the silent one, watched once for all; one that is in no order stays left out."""
+    (one, dead, dead_and_drifted, alive), selector = simulated(4)
+    for node in (dead, dead_and_drifted):
+        of_another_machine(cluster, node)
+    annotate(cluster, dead_and_drifted, **{names.DRIFTED: "something"})
+    with Held(cluster, THEIRS, alive), ExitStack() as stack:
+        place, held = hold_one(cluster, selector, OURS, wait=False)
+        stack.push(held)
+        assert (place.name, held.took_over) == (one, None)
+        with pytest.raises(Refused, match="None of the 4 nodes"):
+            hold_one(cluster, selector, OURS, wait=False)
+        place, held = hold_one(cluster, selector, OURS)
+        stack.push(held)
+        assert (place.name, held.took_over) == (dead, THEIRS)
+        with pytest.raises(Refused, match=rf"{dead_and_drifted}: a run could not put it back \(something\)"):
+            hold_one(cluster, selector, OURS)
+    assert lease.held_leases(cluster) == {}
+
+
+def test_a_selector_that_matches_nothing_is_answered_with_the_nodes_there_are(cluster: Cluster, node_name: str) -> None:
+    with pytest.raises(BadInput, match=rf"--nodes='no=such' matches no node\. Nodes there are: .*{node_name}"):
+        candidates(cluster, "no=such")
+    with pytest.raises(BadInput, match=r"--nodes='a===b' is no label selector: .* `kubectl get nodes -l`"):
+        candidates(cluster, "a===b")
+
+
+def test_placement_asks_little(cluster: Cluster, bare: Callable[..., str], namespace: str) -> None:
+    """Nodes and leases; the operator's resources only where a node that is otherwise fit carries marks of one."""
+    selector = f"asks={namespace}"
+    node = bare("bare", selector, status="True")
+    for expected in (2, 3):
+        before = cluster.requests
+        candidates(cluster, selector)
+        assert cluster.requests - before == expected
+        mark(cluster, node, "gone-long-ago")

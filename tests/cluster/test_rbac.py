@@ -1,0 +1,260 @@
+"""`data/kubernetes/rbac.yaml` is enough for what a run does, gives no more than it says, and what is missing is named."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from fixtures.cluster import api, names
+from fixtures.cluster.api import (
+    CONFIGMAPS,
+    CRDS,
+    EVENTS,
+    JOBS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    NODEWRIGHTS,
+    PODS,
+    SKYHOOKS,
+    WORKSPACES,
+    ApiError,
+    Kind,
+    create,
+    delete,
+    get,
+    list_,
+    patch,
+)
+from fixtures.cluster.cleaning import clean_node
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.cluster.journal import Journal
+from fixtures.cluster.lease import Held
+from fixtures.cluster.placement import candidates
+from fixtures.cluster.transport import Request, send
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
+
+Object = dict[str, Any]
+RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
+RUN_ID = "0123456789ab"
+TWEAK = names.tweak_name(RUN_ID, 1)
+GROUP = "rbac.authorization.k8s.io/v1"
+KINDS = {
+    kind.kind: kind
+    for kind in (
+        Kind(f"/apis/{GROUP}", "clusterroles", namespaced=False, kind="ClusterRole", api_version=GROUP),
+        Kind(f"/apis/{GROUP}", "clusterrolebindings", namespaced=False, kind="ClusterRoleBinding", api_version=GROUP),
+        Kind(f"/apis/{GROUP}", "roles", namespaced=True, kind="Role", api_version=GROUP),
+        Kind(f"/apis/{GROUP}", "rolebindings", namespaced=True, kind="RoleBinding", api_version=GROUP),
+        Kind("/api/v1", "serviceaccounts", namespaced=True, kind="ServiceAccount", api_version="v1"),
+    )
+}
+FULL = frozenset({"get", "list", "watch", "create", "patch", "delete"})
+SEEN = frozenset({"get", "list", "watch"})
+# All that the run side asks for, by part of the file: resource, subresource, verbs, and whether in the run's own namespace only.
+PARTS: dict[str, list[tuple[Kind, str, frozenset[str], bool]]] = {
+    "every run": [
+        (NODES, "", SEEN | {"patch"}, False),
+        (NAMESPACES, "", frozenset({"get"}), True),
+        (LEASES, "", FULL, True),
+        (CONFIGMAPS, "", FULL - {"watch"}, True),
+        (PODS, "", FULL - {"patch"}, True),
+        (PODS, "attach", frozenset({"get", "create"}), True),
+        (PODS, "log", frozenset({"get"}), True),
+        (EVENTS, "", frozenset({"list"}), True),
+        (JOBS, "", FULL - {"watch"}, True),
+        (SKYHOOKS, "", frozenset({"list"}), False),
+        (NODEWRIGHTS, "", frozenset({"list"}), False),
+        (WORKSPACES, "", frozenset({"list"}), True),
+    ],
+    "skyhook": [
+        (SKYHOOKS, "", FULL - {"get", "list"}, False),
+        (NODEWRIGHTS, "", FULL - {"get", "list"}, False),
+        (PODS, "", frozenset({"list", "watch", "delete"}), False),
+        (PODS, "log", frozenset({"get"}), False),
+        (NODES, "status", frozenset({"patch"}), False),
+    ],
+    "kaito": [(WORKSPACES, "", FULL - {"list"}, True), (JOBS, "", frozenset({"watch"}), True)],
+}
+
+
+def documents(*parts: str) -> list[Object]:
+    """The file's objects without its Namespace: those of every run, and those of the parts that are named."""
+    found = [one for one in yaml.safe_load_all(RBAC.read_text()) if one["kind"] != "Namespace"]
+    optional = {"deeptweak-skyhook": "skyhook", "deeptweak-kaito": "kaito"}
+    return [one for one in found if optional.get(one["metadata"]["name"], "") in {"", *parts}]
+
+
+@pytest.fixture
+def admin(kubeconfig: Path, namespace: str) -> Cluster:
+    """A connection that may do everything."""
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def allowed(admin: Cluster, kubeconfig: Path, namespace: str, tmp_path: Path) -> Iterator[Callable[[list[Object]], Cluster]]:
+    """`allowed(documents)`: a connection of the file's service account with those rights only."""
+    made: list[tuple[Kind, str]] = []
+
+    def connection(wanted: list[Object]) -> Cluster:
+        for one in copy.deepcopy(wanted):
+            kind = KINDS[one["kind"]]
+            if not kind.namespaced:  # the cluster may have the file's own already
+                one["metadata"]["name"] += f"-{namespace[-8:]}"
+            if one.get("roleRef", {}).get("kind") == "ClusterRole":
+                one["roleRef"]["name"] += f"-{namespace[-8:]}"
+            for place in (one["metadata"], *one.get("subjects", ())):
+                if "namespace" in place:
+                    place["namespace"] = namespace
+            create(admin, kind, one)
+            made.append((kind, one["metadata"]["name"]))
+        url = KINDS["ServiceAccount"].url(admin, "deeptweak") + "/token"
+        token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))["status"]["token"]
+        config = yaml.safe_load(kubeconfig.read_text())
+        for user in config["users"]:
+            user["user"] = {"token": token}
+        path = tmp_path / f"{len(made)}.kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        return connect(Where(kubeconfig=str(path), namespace=namespace))
+
+    yield connection
+    for kind, name in made:
+        delete(admin, kind, name)
+
+
+@pytest.fixture
+def node(admin: Cluster, namespace: str) -> Iterator[str]:
+    """A node without a machine, with a condition that the operator left of our resource."""
+    name = f"bare-{namespace[-8:]}"
+    create(admin, NODES, {"metadata": {"name": name, "labels": {"bare": namespace}}})
+    conditions = [{"type": f"skyhook.nvidia.com/{TWEAK}/NotReady", "status": "False"}, {"type": "Ready", "status": "True"}]
+    patch(admin, NODES, name, {"status": {"conditions": conditions}}, subresource="status", strategic=True)
+    yield name
+    delete(admin, NODES, name)
+
+
+def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where: str) -> bool:
+    """What the server's authorizer says to our own token."""
+    about = {"verb": verb, "group": kind.api_version.rpartition("/")[0], "resource": kind.plural, "subresource": subresource}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": about | where},
+    }
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    answer = send(cluster, Request("POST", path, "create", "selfsubjectaccessreviews", body=body))
+    return bool(answer["status"]["allowed"])
+
+
+@pytest.mark.parametrize("part", [None, "skyhook", "kaito"])
+def test_each_part_allows_what_it_says_and_no_more(allowed: Callable[[list[Object]], Cluster], part: str | None) -> None:
+    """Every verb on every resource that the run side speaks of, in its own namespace and in another; and what it never needs."""
+    cluster = allowed(documents(*([part] if part else [])))
+    granted = PARTS["every run"] + (PARTS[part] if part else [])
+    strangers = [
+        KINDS["ClusterRole"],
+        KINDS["ServiceAccount"],
+        Kind("/api/v1", "secrets", namespaced=True, kind="Secret", api_version="v1"),
+    ]
+    resources = {(kind, subresource) for rules in PARTS.values() for kind, subresource, _, _ in rules}
+    for kind, subresource in sorted(
+        resources | {(kind, "") for kind in [*strangers, CRDS]} | {(PODS, "exec"), (PODS, "eviction")}, key=str
+    ):
+        for verb in sorted(FULL | {"update", "deletecollection"}):
+            for place in (cluster.namespace, "kube-system"):
+                expected = any(
+                    (kind, subresource) == (of, sub) and verb in verbs and (place == cluster.namespace or not own)
+                    for of, sub, verbs, own in granted
+                )
+                assert may(cluster, verb, kind, subresource, namespace=place) == expected, (
+                    f"{verb} {kind.resource}/{subresource} in {place}"
+                )
+
+
+def asked_for() -> Iterator[tuple[str, str, str]]:
+    """What the run side's text asks for, as far as the kind is named where the verb is: file and line, verb, the kind's name in `api`."""
+    verbs = {"get": ["get"], "list_": ["list"], "watch": ["list", "watch"], "apply": ["patch", "create"]}
+    for path in sorted((RBAC.parents[2] / "fixtures").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and len(node.args) > 1:
+                verb = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                kind = getattr(node.args[1], "attr", getattr(node.args[1], "id", ""))
+                if verb in {*verbs, "create", "patch", "delete"} and isinstance(getattr(api, kind, None), Kind):
+                    yield from ((f"{path.name}:{node.lineno}", one, kind) for one in verbs.get(verb, [verb]))
+
+
+def test_what_the_run_side_asks_for_is_granted() -> None:
+    """A new request without its right would be found by a user, on the cluster of somebody careful."""
+    granted = {(verb, kind) for rules in PARTS.values() for kind, _, verbs, _ in rules for verb in verbs}
+    found = list(asked_for())
+    assert len(found) > 30
+    assert [one for one in found if (one[1], getattr(api, one[2])) not in granted] == []
+
+
+def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[list[Object]], Cluster], node: str) -> None:
+    """Carried out with the file's rights, from the choice of a node to the last mark taken away."""
+    cluster = allowed(documents("skyhook"))
+    free, left_out = candidates(cluster, f"bare={cluster.namespace}")
+    assert (free, list(left_out)) == ([], [node])  # it carries a mark: the operator's resources were looked at
+    assert TWEAK in left_out[node]
+    with Held(cluster, RUN_ID, node):
+        journal = Journal(cluster, RUN_ID, node).open()
+        journal.begin({"label": "x"}, b"{}")
+        patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
+        assert clean_node(cluster, node, [TWEAK]) == [f"condition skyhook.nvidia.com/{TWEAK}/NotReady"]
+        journal.clean()
+        journal.close()
+    assert list_(cluster, LEASES)[0] == []
+
+
+def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(allowed: Callable[[list[Object]], Cluster], node: str) -> None:
+    """Of narrower rights than the file's: what somebody's resource does there cannot be known."""
+    wanted = documents()
+    [of_nodes] = [one for one in wanted if one["kind"] == "ClusterRole"]
+    of_nodes["rules"] = [rule for rule in of_nodes["rules"] if rule["resources"] != ["skyhooks"]]
+    cluster = allowed(wanted)
+    _, left_out = candidates(cluster, f"bare={cluster.namespace}")
+    assert f"marks of the Skyhook {TWEAK}, and what that does cannot be seen" in left_out[node]
+    assert "verb 'list' on 'skyhooks.skyhook.nvidia.com'" in left_out[node]
+
+
+def test_without_the_optional_parts_a_restore_looks_for_what_they_would_have_left(allowed: Callable[[list[Object]], Cluster]) -> None:
+    """A run with more rights may have been killed here; nothing of it is not a refusal."""
+    cluster = allowed(documents())
+    for kind in (SKYHOOKS, NODEWRIGHTS, WORKSPACES):
+        try:
+            assert isinstance(list_(cluster, kind)[0], list)
+        except ApiError as error:
+            assert error.status == 404  # noqa: PT017 either is right: installed or not
+
+
+def test_a_right_that_is_missing_is_named(allowed: Callable[[list[Object]], Cluster], node: str) -> None:
+    """Verb and resource, and the file that has them."""
+    cluster = allowed([one for one in documents() if one["kind"] == "ServiceAccount"])
+    job = {
+        "metadata": {"name": "work"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}},
+    }
+    refused: list[tuple[str, str, Callable[[], object]]] = [
+        ("list", "nodes", lambda: candidates(cluster, "")),
+        ("create", "leases.coordination.k8s.io", lambda: Held(cluster, RUN_ID, node).__enter__()),
+        ("create", "configmaps", lambda: Journal(cluster, RUN_ID, node).open()),
+        ("create", "jobs.batch", lambda: create(cluster, JOBS, job)),
+        ("get", "nodes", lambda: get(cluster, NODES, node)),
+        ("delete", "pods", lambda: delete(cluster, PODS, "one")),
+        ("patch", "nodes/status", lambda: patch(cluster, NODES, node, {}, subresource="status")),
+    ]
+    for verb, resource, attempt in refused:
+        with pytest.raises(ApiError) as error:
+            attempt()
+        assert (error.value.status, error.value.verb, error.value.resource) == (403, verb, resource)
+        assert f"the verb '{verb}' on '{resource}'; data/kubernetes/rbac.yaml has all" in str(error.value)

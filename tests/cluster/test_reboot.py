@@ -1,0 +1,383 @@
+"""Boot tokens through the operator's reboot: in force after one, gone after another, proved by boot id and /proc/cmdline.
+
+The node is simulated, so is its machine (`operators/machines.py`): package pods and reboots change a folder, as they would the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from fixtures.cluster import agent, api, marks, reboot, recover
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.cluster.journal import Journal
+from fixtures.cluster.settings import Settings
+from fixtures.matrix import STOCK
+from fixtures.node.machine import Restored
+from fixtures.targets.kubernetes import Kubernetes
+from fixtures.terms import Cell, Refused, TweakRefused
+from fixtures.tweaks import resolve, skyhook
+from tests.cluster import simulated_agents
+from tests.cluster.operators import machines
+from tests.cluster.operators.machines import BOOT_ID, CMDLINE, GRUB_CFG
+from tests.cluster.rig import simulated
+from tests.cluster.simulated_agents import MACHINES, said
+from tests.sessions import HOUSE, Place
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fixtures.terms import TweakSet
+    from tests.cluster.operators.fixtures import StandIn
+    from tests.fake_root import FakeRoot
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "reference"), pytest.mark.slow]
+
+Json = dict[str, Any]
+SWAPPINESS = "/proc/sys/vm/swappiness"
+OURS = "/etc/default/grub.d/999-boot-tuning.cfg"
+STEPS = 5
+PATIENCE_S = 120.0
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def tweakset(tmp_path: Path) -> TweakSet:
+    """A setting of the kernel, and two boot tokens."""
+    path = tmp_path / "isolated.yaml"
+    package = {
+        "version": "1.1.4",
+        "image": "ghcr.io/nvidia/skyhook-packages/tuning",
+        "interrupt": {"type": "reboot"},
+        "configMap": {"sysctl.conf": "vm.swappiness = 10\n", "grub.conf": "isolcpus=1\nnosmt\n"},
+    }
+    skyhook = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "kind": "Skyhook",
+        "metadata": {"name": "isolated"},
+        "spec": {"packages": {"boot": package}},
+    }
+    path.write_text(yaml.safe_dump(skyhook))
+    (found,) = resolve(str(path))
+    return found
+
+
+@pytest.fixture
+def machine(
+    cluster: Cluster, kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, FakeRoot]:
+    """A simulated node, and its machine."""
+    folder = tmp_path / "machines"
+    monkeypatch.setenv(MACHINES, str(folder))
+    monkeypatch.setattr(agent, "attached", simulated_agents.attached)
+    (node,) = kwok_nodes(1, log=said(STEPS))
+    boot_id = node_of(cluster, node)["status"]["nodeInfo"]["bootID"]
+    return node, machines.booted(simulated_agents.machine(folder, node), boot_id)
+
+
+@pytest.fixture
+def operator(skyhook_operator: StandIn, crds: list[str], machine: tuple[str, FakeRoot]) -> StandIn:
+    """Skyhook's, whose pods and reboots change that machine."""
+    assert "skyhooks.skyhook.nvidia.com" in crds
+    skyhook_operator.start(machines=machine[1].path.parent)
+    return skyhook_operator
+
+
+@pytest.fixture
+def target(
+    cluster: Cluster, kubeconfig: Path, machine: tuple[str, FakeRoot], operator: StandIn, tweakset: TweakSet
+) -> Iterator[Kubernetes]:
+    """That node, leased."""
+    assert operator.running
+    where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
+    made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machine[0]}", patience_s=PATIENCE_S))
+    made.open(uuid.uuid4().hex[:12], [cell_of(tweakset)], {tweakset.name: tweakset})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def journals(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> list[Json]:
+    """What the journal in the cluster says at the moment before each resource of the operator is made."""
+    found: list[Json] = []
+    create = api.create
+
+    def look_first(at: Cluster, kind: api.Kind, body: Json) -> Json:
+        if kind is api.SKYHOOKS:
+            (journal,) = Journal.unfinished(cluster)
+            found.append({"makes": body["metadata"]["name"], "before": journal.begin_record, **(journal.cell or {})})
+        return create(at, kind, body)
+
+    monkeypatch.setattr(api, "create", look_first)
+    return found
+
+
+def cell_of(tweakset: TweakSet) -> Cell:
+    return Cell(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
+
+
+def node_of(cluster: Cluster, node: str) -> Json:
+    found = api.get(cluster, api.NODES, node)
+    assert found is not None
+    return found
+
+
+def files(fake: FakeRoot) -> dict[str, str | None]:
+    """The whole machine, but for its boot id."""
+    paths = (str(path)[len(str(fake.root)) :] for path in fake.root.rglob("*") if path.is_file())
+    return {path: fake.get(path) for path in sorted(paths) if path != BOOT_ID}
+
+
+def apply(target: Kubernetes, tweakset: TweakSet) -> Any:  # noqa: ANN401
+    plan = target.plan(tweakset)
+    assert plan.cannot == ()
+    return target.apply(cell_of(tweakset), tweakset, plan)
+
+
+def assert_untouched(cluster: Cluster, node: str) -> None:
+    """No marks of an operator on the node, no cordon, no resource of ours."""
+    found = node_of(cluster, node)
+    assert marks.on(found) == set()
+    assert not found["spec"].get("unschedulable")
+    assert [one["metadata"]["name"] for one in api.list_(cluster, api.SKYHOOKS, labels="app.kubernetes.io/name=deeptweak")[0]] == []
+
+
+# -- there and back
+
+
+def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
+    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
+) -> None:
+    """And all else of the machine is as it was, to the byte; on the node nothing is left."""
+    node, fake = machine
+    before, boots = files(fake), [fake.get(BOOT_ID)]
+    effects = apply(target, tweakset)
+    boots.append(fake.get(BOOT_ID))
+    assert (fake.get(CMDLINE) or "").endswith(" quiet splash isolcpus=1 nosmt")
+    assert effects.changed[SWAPPINESS] == ("60", "10")
+    assert OURS in effects.changed
+    result = target.restore()
+    boots.append(fake.get(BOOT_ID))
+    assert result.stuck == {}
+    assert {OURS, "/etc/sysctl.d/999-boot-tuning.conf"} <= result.back.keys()
+    assert f"node {node} was rebooted: it runs as before the boot tokens" in result.notes
+    assert files(fake) == before
+    assert len(set(boots)) == 3
+    assert boots[-1] == node_of(cluster, node)["status"]["nodeInfo"]["bootID"]
+    assert_untouched(cluster, node)
+    (journal,) = Journal.unfinished(cluster)
+    assert journal.cell is None
+    assert target.compare()[1] == {}
+
+
+def test_before_each_resource_is_made_the_journal_in_the_cluster_knows_it_and_the_way_back(
+    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], journals: list[Json]
+) -> None:
+    """The second, which brings the tokens out again, as well as the first."""
+    _, fake = machine
+    cmdline, boot_id = fake.get(CMDLINE), fake.get(BOOT_ID)
+    apply(target, tweakset)
+    target.restore()
+    there, back = journals
+    assert there["resources"] == [there["makes"]]
+    assert back["resources"] == [there["makes"], back["makes"]]
+    for one in journals:
+        assert one["label"] == "isolated"
+        assert (one["boot"]["cmdline"], one["boot"]["boot_id"]) == (cmdline, boot_id)
+        assert f'"{SWAPPINESS}":"60"'.encode() in one["before"]
+
+
+# -- when it does not work
+
+
+def test_a_reboot_without_the_tokens_is_refused_and_the_boot_loader_forgets_them(
+    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
+) -> None:
+    """A file of the machine's owner has the last word there. A second reboot takes out what the first has read from /etc/sysctl.d."""
+    node, fake = machine
+    fake.put("/etc/default/grub.d/zz-owner.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet splash"\n')
+    before = files(fake)
+    with pytest.raises(TweakRefused, match=r"boot token isolcpus=1 is not in /proc/cmdline of node .* after its reboot"):
+        apply(target, tweakset)
+    assert files(fake) == before
+    assert_untouched(cluster, node)
+    apply_stock(target)
+
+
+def apply_stock(target: Kubernetes) -> None:
+    """The node can be measured again."""
+    target.apply(cell_of(STOCK), STOCK, target.plan(STOCK))
+    assert target.restore().stuck == {}
+
+
+def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_never_booted_with_them(
+    target: Kubernetes, machine: tuple[str, FakeRoot], cluster: Cluster
+) -> None:
+    """Given up between the package and the reboot: or the next boot, whenever it comes, would be one with them. No reboot is needed."""
+    node, fake = machine
+    before, boot_id = files(fake), fake.get(BOOT_ID)
+    fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
+    boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "image": "registry.invalid/shellscript", "configured": True}
+    (note,) = reboot.back(target.held, api.SKYHOOKS, boot, [])
+    assert note == f"node {node}: its boot loader's configuration was made anew, without the boot tokens"
+    assert (files(fake), fake.get(BOOT_ID)) == (before, boot_id)
+    assert_untouched(cluster, node)
+
+
+def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_down_until_restore_succeeds(
+    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
+) -> None:
+    """Somebody has changed the boot loader's settings meanwhile. Nothing more is measured; when that is right again, `restore` ends it."""
+    node, fake = machine
+    before = files(fake)
+    apply(target, tweakset)
+    fake.put("/etc/default/grub.d/50-somebody.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT debug"\n')
+    with pytest.raises(Refused, match=r"rebooted, yet /proc/cmdline is .* debug', not .* as before"):
+        target.restore()
+    with pytest.raises(Refused, match=r"could not be put back: .* yet /proc/cmdline is"):
+        target.environment()  # with which the next cell would begin
+    with pytest.raises(Refused, match=r"could not be put back: .* yet /proc/cmdline is"):
+        apply_stock(target)
+    target.close()
+    (journal,) = Journal.unfinished(cluster)
+    assert journal.cell is not None
+    fake.put("/etc/default/grub.d/50-somebody.cfg", None)
+    ((name, result),) = recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    assert name == node
+    assert isinstance(result, Restored), result
+    assert files(fake) == before
+    assert Journal.unfinished(cluster) == []
+    assert_untouched(cluster, node)
+
+
+def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_both_are_back(
+    machine: tuple[str, FakeRoot], operator: StandIn, tweakset: TweakSet, cluster: Cluster, kubeconfig: Path
+) -> None:
+    """What is not known to be back stays written down. (KWOK runs the agent on a node that is away, as no kubelet would.)"""
+    node, fake = machine
+    before = files(fake)
+    where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
+    target = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={node}", patience_s=15.0))
+    target.open(uuid.uuid4().hex[:12], [cell_of(tweakset)], {tweakset.name: tweakset})
+    plan = target.plan(tweakset)
+    with ThreadPoolExecutor(1) as beside:
+        applied = beside.submit(target.apply, cell_of(tweakset), tweakset, plan)
+        while ready(cluster, node):
+            assert not applied.done(), applied.result()
+        operator.kill()
+        with pytest.raises(Refused, match=f"node {node} could not be put back: .*No operator takes up Skyhook"):
+            applied.result()
+    target.close()
+    (journal,) = Journal.unfinished(cluster)
+    assert journal.cell is not None
+    is_back(cluster, machine)
+    operator.restart()
+    ((name, result),) = recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    assert name == node
+    assert isinstance(result, Restored), result
+    assert files(fake) == before
+    assert Journal.unfinished(cluster) == []
+    assert_untouched(cluster, node)
+
+
+def is_back(cluster: Cluster, machine: tuple[str, FakeRoot]) -> None:
+    """What the stand-in had done, had it lived."""
+    node, fake = machine
+    boot_id = str(uuid.uuid4())
+    machines.Machines(fake.path.parent).reboot(node, boot_id)
+    again = {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}], "nodeInfo": {"bootID": boot_id}}
+    api.patch(cluster, api.NODES, node, {"status": again}, subresource="status", strategic=True)
+    api.patch(cluster, api.NODES, node, {"metadata": {"annotations": {simulated.OURS: node.split("-")[1]}}})
+
+
+def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
+    machine: tuple[str, FakeRoot], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its definitions were taken out of the cluster between the two reboots; the journal stays."""
+    node, _ = machine
+    boot = {"cmdline": "ro", "boot_id": "1", "image": "registry.invalid/shellscript", "configured": True}
+    journal = Journal(cluster, "0123456789ab", node).open({"image": "registry.invalid/deeptweak", "overlay": {}})
+    journal.begin({"label": "isolated", "apply": "skyhook", "resources": ["dt-0123456789ab-1"], "boot": boot}, b"{}")
+    monkeypatch.setattr(skyhook, "served", lambda _: None)
+    ((name, result),) = recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    assert name == node
+    assert isinstance(result, Refused)
+    assert "'isolated', and the way back is a reboot by the operator, which this cluster no longer has" in str(result)
+    assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
+
+
+# -- a run that is killed
+
+
+def tokens_in_force(fake: FakeRoot, cluster: Cluster, node: str) -> bool:
+    return "isolcpus=1" in (fake.get(CMDLINE) or "") and ready(cluster, node)
+
+
+def ready(cluster: Cluster, node: str) -> bool:
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in node_of(cluster, node)["status"]["conditions"])
+
+
+def resources(cluster: Cluster) -> list[str]:
+    return [name for journal in Journal.unfinished(cluster) for name in (journal.cell or {}).get("resources", ())]
+
+
+MOMENTS: dict[str, Callable[[FakeRoot, Cluster, str], bool]] = {
+    "before-the-reboot": lambda fake, cluster, _: bool(resources(cluster)) and fake.get(OURS) is not None,
+    "in-the-first-reboot": lambda _, cluster, node: not ready(cluster, node),
+    "between-the-reboots": tokens_in_force,
+    "before-the-second-reboot": lambda _, cluster, __: len(resources(cluster)) == 2,
+    "in-the-second-reboot": lambda _, cluster, node: len(resources(cluster)) == 2 and not ready(cluster, node),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_restore_finishes_what_a_killed_run_began(  # noqa: PLR0913, PLR0917 fixtures
+    moment: str,
+    machine: tuple[str, FakeRoot],
+    operator: StandIn,
+    tweakset: TweakSet,
+    cluster: Cluster,
+    kubeconfig: Path,
+    tmp_path: Path,
+) -> None:
+    """Wherever it was killed: files, command line, node and namespace are as before."""
+    node, fake = machine
+    assert operator.running
+    before = files(fake)
+    place = Place(tmp_path, environment={MACHINES: os.environ[MACHINES], "PYTHONPATH": str(HOUSE)})
+    where = ["--target=kubernetes", f"--kubeconfig={kubeconfig}", f"--namespace={cluster.namespace}", f"--patience={PATIENCE_S:g}"]
+    plan = [f"--tweaks={tweakset.path}", "--blocks=1", f"--steps={STEPS}", f"--nodes=kubernetes.io/hostname={node}"]
+    process = place.start("-p", "tests.cluster.simulated_agents", *where, *plan)
+    wait(lambda: MOMENTS[moment](fake, cluster, node), process, tmp_path / "output")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = place.call(sys.executable, "-m", "tests.cluster.simulated_agents", "restore", *where)
+    assert done.code == 0, done.out
+    assert files(fake) == before
+    assert Journal.unfinished(cluster) == []
+    assert api.list_(cluster, api.LEASES)[0] == []
+    assert api.list_(cluster, api.PODS)[0] == []
+    assert_untouched(cluster, node)
+    assert ready(cluster, node)
+
+
+def wait(condition: Callable[[], bool], process: subprocess.Popen[str], output: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert process.poll() is None, f"the session ended before that happened:\n{output.read_text()}"
+        assert time.monotonic() < deadline, f"it did not happen:\n{output.read_text()}"
+        time.sleep(0.02)

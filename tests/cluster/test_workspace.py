@@ -1,0 +1,150 @@
+"""Workspaces as manifests: our workload in a template, and a user's file that is taken to the leased node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import kaito, manifests, overlay, workspace
+from fixtures.terms import BadInput, Order
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOURNAL: dict[str, Any] = {"metadata": {"name": "journal", "uid": "1"}}
+SERVES = """\
+apiVersion: kaito.sh/v1beta1
+kind: Workspace
+metadata:
+  name: mine
+  namespace: elsewhere
+  labels: {team: kernel}
+resource:
+  instanceType: Standard_NC24ads_A100_v4
+  labelSelector:
+    matchLabels: {apps: phi-4}
+inference:
+  preset: {name: phi-4-mini-instruct}
+"""
+TUNES = SERVES.replace("inference:", "tuning:").replace("}\n", "}\n", 1) + "  method: qlora\n"
+
+
+def a_job() -> dict[str, Any]:
+    return manifests.workload_job(
+        "0123456789ab",
+        "node-1",
+        "bench:1",
+        "bench",
+        Order("cnn_train", 20, 2, 7),
+        3,
+        host_network=True,
+        gpus=1,
+        overlay=overlay.Overlay(),
+        journal=JOURNAL,
+        cell_id="study/cell",
+    )
+
+
+def test_a_workload_of_ours_is_the_job_s_pod_in_a_template() -> None:
+    """The same container but for --linger; what places it and how often it is started is KAITO's business."""
+    job = a_job()
+    made = workspace.of_job(job, "node-1", "host-1")
+    ours = job["spec"]["template"]["spec"]
+    spec = made["inference"]["template"]["spec"]
+    assert (made["apiVersion"], made["kind"]) == ("kaito.sh/v1beta1", "Workspace")
+    assert made["metadata"] == job["metadata"]
+    assert made["resource"] == {"labelSelector": {"matchLabels": {"kubernetes.io/hostname": "host-1"}}, "preferredNodes": ["node-1"]}
+    assert spec["containers"][0]["args"] == [*ours["containers"][0]["args"], "--linger"]
+    assert spec.keys() == ours.keys() - {"restartPolicy", "affinity"}
+    assert all(spec[name] == ours[name] for name in spec.keys() - {"containers"})
+    assert job == a_job()
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "workspace.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_user_s_file_keeps_what_it_asks_for_and_goes_to_the_leased_node(tmp_path: Path) -> None:
+    body = workspace.of_file(write(tmp_path, SERVES))
+    made = workspace.placed(body, "0123456789ab", "node-1", "host-1", namespace="bench", n=3, journal=JOURNAL, cell_id="study/cell")
+    assert made["metadata"]["name"].startswith("deeptweak-0123456789ab-")
+    assert made["metadata"]["name"].endswith("-3")
+    assert made["metadata"]["namespace"] == "bench"
+    assert made["metadata"]["labels"] | {"team": "kernel", "deeptweak/run": "0123456789ab"} == made["metadata"]["labels"]
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "1"
+    assert made["resource"] == {
+        "instanceType": "Standard_NC24ads_A100_v4",
+        "labelSelector": {"matchLabels": {"kubernetes.io/hostname": "host-1"}},
+        "preferredNodes": ["node-1"],
+    }
+    assert made["inference"] == {"preset": {"name": "phi-4-mini-instruct"}}
+    assert (workspace.is_tuning(made), workspace.preset_of(made)) == (False, "phi-4-mini-instruct")
+
+
+def test_a_tuning_file_is_one(tmp_path: Path) -> None:
+    body = workspace.of_file(write(tmp_path, TUNES))
+    assert workspace.is_tuning(body)
+    assert workspace.preset_of(body) == "phi-4-mini-instruct"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
+        ("- a\n", "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
+        (SERVES + "---\n" + SERVES, "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
+        (SERVES.replace("v1beta1", "v1alpha1"), "is kaito.sh/v1alpha1 Workspace, not kaito.sh/v1beta1 Workspace"),
+        (SERVES.replace("Workspace", "Pod"), "is kaito.sh/v1beta1 Pod"),
+        (SERVES + "status: {}\n", "no field status"),
+        (SERVES.replace("instanceType", "instancetype"), "no field resource.instancetype"),
+        (SERVES.replace("resource:\n", "resource:\n  count: 2\n"), "resource.count is 2; a cell runs on one node"),
+        (SERVES.replace("inference:", "tuning: {}\ninference:"), "has inference and tuning"),
+        (SERVES[: SERVES.index("inference:")], "has neither"),
+        (SERVES.replace("preset: {name: phi-4-mini-instruct}", "template: {spec: {}}"), "KAITO measures presets only"),
+        (SERVES.replace("{name: phi-4-mini-instruct}", "{}"), "inference.preset.name is missing: the model that KAITO is to serve"),
+        (SERVES.replace("labels: {team: kernel}", "labels: {team: 1}"), "metadata.labels must map text to text"),
+        (SERVES.replace("labels:", 'annotations: {kaito.sh/disable-benchmark: "true"}\n  labels:'), "KAITO would measure nothing"),
+        (SERVES.replace("metadata:\n  name: mine\n  namespace: elsewhere\n  labels: {team: kernel}", "metadata: mine"), "metadata must be"),
+        (SERVES + "kind: Workspace\n", "given twice"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is_created(tmp_path: Path, text: str, says: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(BadInput) as refused:
+        workspace.of_file(path)
+    assert says in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="No such file"):
+        workspace.of_file(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b'{"event": "exit", "code": 0}', 0),
+        (b'{"event": "exit", "code": 1}', 1),
+        (b'{"event": "end"}', None),
+        (b'{"event": "exit"}', None),
+        (b'{"event": "exit", "code": ', None),
+        (b"exit 1", None),
+    ],
+)
+def test_the_last_word_of_a_lingering_workload(line: bytes, code: int | None) -> None:
+    assert kaito._exit_of(line) == code
+
+
+def test_a_container_that_was_started_anew_is_told_by_how_it_ended_before() -> None:
+    """Seen late: it runs again, its log is a new one, and only its last state knows."""
+    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    status = {"name": "workload", "restartCount": 1, "state": {"running": {}}, "lastState": last}
+    again = kaito._before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
+    assert again is not None
+    assert again["status"]["containerStatuses"][0]["state"] == last
+    assert kaito._before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
+    assert kaito._before_restart({}) is None

@@ -1,0 +1,297 @@
+"""Fractions and screening designs, judged by their runs alone: what is orthogonal, what is mixed with what, and that it is all said."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.designs import Options, fractional, screening
+from fixtures.designs._effects import LETTERS
+from fixtures.designs._factors import factors, own
+from fixtures.designs._fractions import Fraction, smallest
+from fixtures.terms import BadInput
+from tests.designs.profiles import keys, sysctls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    from fixtures.designs import Laid
+
+
+def laid(module: ModuleType, count: int, **options: Any) -> tuple[Laid, NDArray[np.int64]]:  # noqa: ANN401 those of Options
+    """A design of so many settings, and its runs as signs: shape (runs, settings), stock first."""
+    names = [f"vm.k{n:02d}" for n in range(count)]
+    profile = sysctls(*names)
+    found: Laid = module.points(profile, factors(profile), Options(**options))
+    rows = [[1 if level else -1 for level in point.levels.values()] for point in found.points]
+    return found, np.array([[-1] * count, *rows])
+
+
+def mixed(signs: NDArray[np.int64], one: Sequence[int], other: Sequence[int]) -> float:
+    """Correlation of two effects' columns: 0 if they are estimated apart, ±1 if they are one and the same."""
+    return float(np.mean(np.prod(signs[:, list(one)], axis=1) * np.prod(signs[:, list(other)], axis=1)))
+
+
+def effects(count: int, *sizes: int) -> list[tuple[int, ...]]:
+    return [effect for size in sizes for effect in itertools.combinations(range(count), size)]
+
+
+def resolution_of(signs: NDArray[np.int64]) -> int | None:
+    """Length of the shortest product of columns that is constant, looked for up to seven letters."""
+    count = signs.shape[1]
+    for size in range(1, min(count, 7) + 1):
+        if any(abs(mixed(signs, effect, ())) == 1 for effect in effects(count, size)):
+            return size
+    return None
+
+
+def places(word: str) -> tuple[int, ...]:
+    return tuple(LETTERS.index(letter) for letter in word.lstrip("-"))
+
+
+# -- fractional
+
+
+@pytest.mark.parametrize("asked", [3, 4, 5])
+@pytest.mark.parametrize("count", range(2, 18))
+def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_for(count: int, asked: int) -> None:
+    """Main effects are apart from each other and from the mean: X'X is diagonal. The resolution is recomputed from the runs."""
+    if asked == 5 and count > 8:
+        with pytest.raises(BadInput, match=rf"p has {count} settings; resolution 5 takes more than 64 runs\. Take --resolution=4 or"):
+            laid(fractional, count, resolution=5)
+        return
+    found, signs = laid(fractional, count, resolution=asked)
+    runs = len(signs)
+    assert runs == found.notes["runs"] <= 64
+    assert runs & (runs - 1) == 0
+    assert np.array_equal(signs.T @ signs, runs * np.eye(count))
+    assert np.array_equal(signs.sum(axis=0), np.zeros(count))
+    assert len(np.unique(signs, axis=0)) == runs
+    resolution = resolution_of(signs)
+    if resolution is None:
+        assert runs == 2**count
+        assert "resolution" not in found.notes
+    else:
+        assert found.notes["resolution"] == resolution >= asked
+
+
+def test_without_a_resolution_it_is_four_in_the_fewest_runs_that_have_it() -> None:
+    """What docs/designs.md and the module say: 8 runs for 4 settings, 16 for 5 to 8, 32 for 9 to 16, 64 for 17 to 32."""
+    runs = {count: fraction.runs for count in range(2, 33) if (fraction := smallest(count, fractional.RESOLUTION, 64))}
+    assert runs == {2: 4, 3: 8, 4: 8} | dict.fromkeys(range(5, 9), 16) | dict.fromkeys(range(9, 17), 32) | dict.fromkeys(range(17, 33), 64)
+    with pytest.raises(BadInput, match=r"33 settings; resolution 4 takes more than 64 runs. Take --resolution=3 or --design=screening"):
+        laid(fractional, 33)
+
+
+# Numbers of words of three, four, … letters of the fractions of least aberration.
+# Source: Box, Hunter & Hunter (2005), table 6.22; Wu & Hamada, Experiments (2009), tables 5A.2 and 5A.3.
+LEAST_ABERRATION = {
+    (5, 3, 8): {3: 2, 4: 1},
+    (6, 3, 8): {3: 4, 4: 3},
+    (7, 3, 8): {3: 7, 4: 7, 7: 1},
+    (5, 4, 16): {5: 1},
+    (6, 4, 16): {4: 3},
+    (7, 4, 16): {4: 7},
+    (8, 4, 16): {4: 14, 8: 1},
+    (9, 4, 32): {4: 6, 5: 8, 8: 1},
+    (10, 4, 32): {4: 10, 5: 16, 8: 5},
+    (11, 4, 32): {4: 25, 6: 27, 8: 10, 10: 1},
+    (9, 3, 16): {3: 4, 4: 14, 5: 8, 7: 4, 8: 1},
+    (8, 5, 64): {5: 2, 6: 1},
+}
+
+
+@pytest.mark.parametrize(("case", "words"), LEAST_ABERRATION.items(), ids=str)
+def test_of_the_fractions_of_one_size_it_is_the_one_of_least_aberration(case: tuple[int, int, int], words: dict[int, int]) -> None:
+    count, resolution, runs = case
+    found = smallest(count, resolution, 64)
+    assert found is not None
+    assert (found.runs, Counter(map(len, found.words()))) == (runs, Counter(words))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 12), st.sampled_from([3, 4, 5]))
+def test_every_alias_is_said_and_every_alias_said_is_one(count: int, asked: int) -> None:
+    """Recomputed from the runs: among main effects and interactions of two, and the sign of each."""
+    if asked == 5 and count > 8:
+        return
+    found, signs = laid(fractional, count, resolution=asked)
+    said = {
+        (places(effect), places(other)): -1 if other.startswith("-") else 1
+        for effect, others in found.notes["aliases"].items()
+        for other in others
+    }
+    both = effects(count, 1, 2)
+    true = {(one, other): share for one in both for other in both if one != other and (share := mixed(signs, one, other))}
+    assert {pair: sign for pair, sign in said.items() if len(pair[1]) <= 2} == true
+    for (effect, other), sign in said.items():
+        assert mixed(signs, effect, other) == sign
+        assert len(other) <= 2 or (len(effect), len(other)) == (1, 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(3, 14), st.sampled_from([3, 4]))
+def test_generators_and_the_defining_relation_make_the_runs(count: int, asked: int) -> None:
+    """A factor's column is the product that its generator says, and every word of the relation is +1 in every run."""
+    found, signs = laid(fractional, count, resolution=asked)
+    generators = found.notes["generators"]
+    assert 2 ** (count - len(generators)) == len(signs)
+    for letter, word in generators.items():
+        assert mixed(signs, places(letter), places(word)) == (-1 if word.startswith("-") else 1)
+    for word in found.notes.get("defining_relation", "I").split(" = ")[1:]:
+        assert word == "…" or mixed(signs, places(word), ()) == (-1 if word.startswith("-") else 1)
+    assert list(found.notes["letters"].items()) == [(LETTERS[n], f"vm.k{n:02d}") for n in range(count)]
+
+
+def test_confounding_algebra_of_a_half_of_four_factors() -> None:
+    """2^(4-1) with I = ABCD: A = BCD, AB = CD, …, resolution IV (Jain 1991, ch. 19)."""
+    found, _ = laid(fractional, 4)
+    assert found.notes["generators"] == {"D": "ABC"}
+    assert (found.notes["defining_relation"], found.notes["resolution"]) == ("I = ABCD", 4)
+    assert found.notes["aliases"] == {
+        "A": ["BCD"],
+        "B": ["ACD"],
+        "C": ["ABD"],
+        "D": ["ABC"],
+        "AB": ["CD"],
+        "AC": ["BD"],
+        "AD": ["BC"],
+        "BC": ["AD"],
+        "BD": ["AC"],
+        "CD": ["AB"],
+    }
+    assert [point.name for point in found.points] == [f"p.p{n:02}" for n in range(2, 8)] + ["p"]
+
+
+def test_with_a_shorter_word_the_same_half_has_resolution_three() -> None:
+    """I = ABD, here with the sign by which stock belongs to it: A = -BD, B = -AD, D = -AB; C and all of its interactions stand alone."""
+    notes = fractional.notes(Fraction((1, 2, 4, 3)), keys(4))
+    assert (notes["generators"], notes["defining_relation"], notes["resolution"]) == ({"D": "-AB"}, "I = -ABD", 3)
+    assert notes["aliases"] == {"A": ["-BD"], "B": ["-AD"], "D": ["-AB"], "AB": ["-D"], "AD": ["-B"], "BD": ["-A"]}
+    signs = np.array(fractional.runs(Fraction((1, 2, 4, 3))))
+    assert resolution_of(signs) == 3
+    assert [-1, -1, -1, -1] in signs.tolist()
+
+
+def test_seven_factors_in_eight_runs_have_the_generators_of_the_textbook() -> None:
+    """2^(7-4): D = AB, E = AC, F = BC, G = ABC (Jain 1991, ex. 19.1), the first three turned round so that stock is a run of it."""
+    found, signs = laid(fractional, 7, resolution=3)
+    assert found.notes["generators"] == {"D": "-AB", "E": "-AC", "F": "-BC", "G": "ABC"}
+    # Standard order: A changes fastest, then B, then C.
+    assert signs[:, :3].tolist() == [[a, b, c] for c in (-1, 1) for b in (-1, 1) for a in (-1, 1)]
+
+
+@pytest.mark.parametrize("count", [5, 9])
+def test_where_the_whole_set_is_no_run_of_the_fraction_that_is_said(count: int) -> None:
+    """A word of odd length is -1 in stock and +1 in the whole set, so one fraction cannot hold both."""
+    found, signs = laid(fractional, count)
+    assert [1] * count not in signs.tolist()
+    assert "  p as a whole is not among these runs" in found.said
+    found, signs = laid(fractional, 8)
+    assert signs[-1].tolist() == [1] * 8
+    assert found.points[-1].name == "p"
+    assert not any("not among" in line for line in found.said)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(4, 9), st.data())
+def test_effects_asked_for_are_apart_from_main_effects_and_from_each_other(count: int, data: st.DataObject) -> None:
+    """Or they are refused, and what they are aliased with is named."""
+    pairs = data.draw(st.lists(st.sampled_from(effects(count, 2)), min_size=1, max_size=6, unique=True))
+    asked = data.draw(st.sampled_from([3, 4]))
+    estimate = tuple(":".join(f"vm.k{n:02d}" for n in pair) for pair in pairs)
+    found, signs = laid(fractional, count, resolution=asked, estimate=estimate)
+    for one, other in itertools.combinations([*effects(count, 1), *pairs], 2):
+        assert mixed(signs, one, other) == 0
+    for pair, name in zip(pairs, estimate, strict=True):
+        others = [other for other in effects(count, 2) if other != pair and mixed(signs, pair, other)]
+        lines = [line for line in found.said if line.startswith(f"{name} cannot be told from ")]
+        assert len(lines) == bool(others)
+        assert all(":".join(f"vm.k{n:02d}" for n in other) in lines[0] for other in others)
+
+
+def test_effects_that_need_another_fraction_get_it() -> None:
+    """Six settings in 16 runs have AB = CE = DF. Asked for AB, CE and DF together, the design is another one."""
+    assert laid(fractional, 6)[0].notes["aliases"]["AB"] == ["CE", "DF"]
+    wanted = ("vm.k00:vm.k01", "vm.k02:vm.k04", "vm.k03:vm.k05")
+    found, signs = laid(fractional, 6, estimate=wanted)
+    assert len(signs) == 16
+    assert not {"CE", "DF"} & set(found.notes["aliases"].get("AB", []))
+
+
+def test_effects_that_no_fraction_keeps_apart_are_refused_with_what_they_are_aliased_with() -> None:
+    """10 main effects and all 45 interactions of two need a resolution of five, which 64 runs do not give to ten settings."""
+    everything = tuple(f"vm.k{a:02d}:vm.k{b:02d}" for a, b in effects(10, 2))
+    with pytest.raises(
+        BadInput,
+        match=r"no fraction of up to 64 runs was found .*\(in one of 64 runs vm\.k0\d:vm\.k0\d = vm\.k0\d:vm\.k0\d.*; and \d+ more\)",
+    ):
+        laid(fractional, 10, estimate=everything)
+
+
+# -- screening
+
+
+@pytest.mark.parametrize("count", range(2, 48))
+def test_a_screening_design_is_orthogonal_and_balanced_in_a_multiple_of_four_runs_with_stock(count: int) -> None:
+    """For each pair of settings all four combinations come equally often."""
+    signs = np.array(screening.runs(count))
+    runs = len(signs)
+    assert runs % 4 == 0
+    assert runs > count
+    assert np.array_equal(signs.T @ signs, runs * np.eye(count))
+    assert np.array_equal(signs.sum(axis=0), np.zeros(count))
+    assert [-1] * count in signs.tolist()
+
+
+def test_a_screening_design_takes_the_next_multiple_of_four_where_there_is_a_construction() -> None:
+    """pyDOE3 has none for 28, 36, 44, 52, 56 and 60 runs: columns of 32, 40, 48 and 64 are taken."""
+    runs = {count: len(screening.runs(count)) for count in range(2, 48)}
+    assert [count for count, n in runs.items() if n != 4 * (count // 4 + 1)] == [*range(24, 28), *range(32, 36), *range(40, 44)]
+    assert {n for n in runs.values() if n in (32, 40, 48)} == {32, 40, 48}
+
+
+@pytest.mark.parametrize(("count", "runs"), [(2, 4), (5, 8), (7, 8), (9, 12), (11, 12), (12, 16), (19, 20), (23, 24)])
+def test_what_main_effects_are_mixed_with_is_said_as_it_is(count: int, runs: int) -> None:
+    """Recomputed from the runs. With 12 runs each main effect has a third of every interaction of two others (Plackett & Burman 1946)."""
+    found, signs = laid(screening, count)
+    notes = found.notes
+    assert len(signs) == notes["runs"] == runs
+    assert list(notes["letters"].values()) == [f"vm.k{n:02d}" for n in range(count)]
+    shares = {(one, other): mixed(signs, one, other) for one in effects(count, 1) for other in effects(count, 2)}
+    said = {(places(e), places(o)): -1 if o.startswith("-") else 1 for e, others in notes.get("aliases", {}).items() for o in others}
+    assert said == {pair: share for pair, share in shares.items() if abs(share) == 1}
+    partly = Counter(f"{abs(share):.3f}" for share in shares.values() if 0 < abs(share) < 1)
+    assert notes.get("partly_aliased", {}) == partly
+    # Only what is wholly mixed has a resolution: no product of a few columns of the 12-run design is constant.
+    assert notes.get("resolution") == (3 if said else None)
+    if runs == 12:
+        pairs_of_others = count * (count - 1) * (count - 2) // 2
+        assert partly == {"0.333": pairs_of_others}
+        assert "partly aliased with interactions of two (0.33 of each)" in found.said[0]
+    if runs in (8, 16):
+        assert "wholly aliased" in found.said[0]
+
+
+def test_a_screening_design_of_too_many_settings_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"the 64 settings of p take 80 runs, 64 are the most; take the set apart in several manifests"):
+        laid(screening, 64)
+
+
+def test_the_whole_set_is_called_by_its_own_name_where_it_is_a_run() -> None:
+    """With two settings it is one of the four combinations; with 3 to 23 the runs are those of the textbook turned round, without it."""
+    for count in range(3, 24):
+        found, _ = laid(screening, count)
+        assert not any(dict(point.levels) == own(keys(count)) for point in found.points)
+        assert "  p as a whole is not among these runs" in found.said
+    found, _ = laid(screening, 2)
+    assert "p" in [point.name for point in found.points]

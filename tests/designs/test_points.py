@@ -1,0 +1,169 @@
+"""Contracts of all designs, and of all whose points are known beforehand."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures import designs
+from fixtures.designs import Laid, Options
+from fixtures.designs._factors import factors, found, own
+from fixtures.terms import BadInput
+from fixtures.tweaks.derive import derived
+from tests.designs.profiles import sysctls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fixtures.designs import Factor
+
+NAMES = [name for name in designs.names() if name != "matrix"]
+STATIC = [name for name in NAMES if hasattr(designs.load(name), "points")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_design_says_what_it_is_and_is_of_one_kind(name: str) -> None:
+    module = designs.load(name)
+    assert re.fullmatch(r"[a-z][^.\n]{20,120}", module.DESCRIPTION)
+    assert sum(hasattr(module, kind) for kind in ("points", "engine", "WITHIN")) == 1
+
+
+def test_the_designs_over_keys_are_there() -> None:
+    assert {"ablation", "factorial", "fractional", "screening"} <= set(STATIC)
+
+
+def test_an_unknown_design_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(BadInput, match=r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, "):
+        designs.load("ablatoin")
+
+
+def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str], **options: object) -> Laid:
+    laid: Laid = designs.load(name).points(sysctls(*profile_keys), varied, Options(**options))  # type: ignore[arg-type]
+    return laid
+
+
+@pytest.mark.parametrize("name", STATIC)
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 6), st.integers(1, 3))
+def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(name: str, count: int, most_levels: int) -> None:
+    """Each has a level of every factor; one that changes everything is the tweak set itself, by its own name."""
+    names = [f"vm.k{n}" for n in range(count)]
+    annotations = {f"levels.deeptweak/{names[0]}": ", ".join(str(7 + n) for n in range(most_levels - 1))} if most_levels > 1 else None
+    profile = sysctls(*names, annotations=annotations)
+    varied = factors(profile)
+    try:
+        laid: Laid = designs.load(name).points(profile, varied, Options())
+    except BadInput as refusal:
+        assert name == "factorial", refusal  # noqa: PT017 too many combinations
+        return
+    assert len({point.name for point in laid.points}) == len(laid.points)
+    assert len({tuple(point.levels.values()) for point in laid.points}) == len(laid.points)
+    for point in laid.points:
+        assert [level in factor.levels for factor, level in zip(varied, point.levels.values(), strict=True)] == [True] * count
+        assert list(point.levels) == names
+        assert dict(point.levels) != found(varied)
+        assert (point.name == "p") == (dict(point.levels) == own(varied))
+        assert re.fullmatch(r"p(\.[a-z0-9._-]+)?", point.name)
+        made = derived(profile, point.levels, point.name)
+        assert {t.key: t.value for t in made.tweaks} == {key: level for key, level in point.levels.items() if level is not None}
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_the_same_is_laid_out_the_same_way_twice(name: str) -> None:
+    """Its points are known by name in a saved run, and again when it is resumed."""
+    names = [f"vm.k{n}" for n in range(6)]
+    varied = factors(sysctls(*names))
+    assert lay(name, varied, names) == lay(name, varied, names)
+
+
+@pytest.mark.parametrize("name", STATIC)
+@pytest.mark.parametrize(
+    ("effect", "says"),
+    [
+        (
+            "vm.k9",
+            r"--estimate=vm\.k9: an effect is a setting, or two settings with ':' between them\. The settings of p are vm\.k0, vm\.k1",
+        ),
+        ("vm.k0:vm.k9", r"an effect is a setting"),
+        ("", r"an effect is a setting"),
+        ("vm.k0:vm.k1:vm.k2", r"an effect is a setting"),
+        ("vm.k0:vm.k0", r"--estimate=vm\.k0:vm\.k0: a setting does not interact with itself"),
+    ],
+)
+def test_an_effect_of_what_is_no_setting_is_refused(name: str, effect: str, says: str) -> None:
+    names = ["vm.k0", "vm.k1", "vm.k2"]
+    with pytest.raises(BadInput, match=says):
+        lay(name, factors(sysctls(*names)), names, estimate=(effect,))
+
+
+@pytest.mark.parametrize("name", ["ablation", "screening"])
+def test_designs_that_tell_main_effects_only_refuse_an_interaction(name: str) -> None:
+    names = ["vm.k0", "vm.k1", "vm.k2"]
+    with pytest.raises(BadInput, match=r"--estimate=vm\.k0:vm\.k2: .*Use --design=fractional or factorial$"):
+        lay(name, factors(sysctls(*names)), names, estimate=("vm.k2:vm.k0",))
+    assert lay(name, factors(sysctls(*names)), names, estimate=("vm.k2",)).points
+
+
+def test_a_setting_with_a_colon_in_its_name_can_be_asked_for() -> None:
+    """An interface `eth0:1`, a script `script:thp`."""
+    names = ["net.ipv4.conf.eth0:1.rp_filter", "vm.k"]
+    assert lay("fractional", factors(sysctls(*names)), names, estimate=("net.ipv4.conf.eth0:1.rp_filter:vm.k",)).points
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_a_design_says_which_settings_lean_on_each_other(name: str) -> None:
+    names = ["vm.dirty_ratio", "vm.dirty_background_ratio"]
+    assert any("lean on each other" in line for line in lay(name, factors(sysctls(*names)), names).said)
+
+
+def test_an_ablation_is_the_whole_then_all_but_each_then_each_alone() -> None:
+    """2 k + 1 points for k settings."""
+    names = ["vm.a", "vm.b_c", "vm.d"]
+    laid = lay("ablation", factors(sysctls(*names)), names)
+    assert {point.name: [level == "1" for level in point.levels.values()] for point in laid.points} == {
+        "p": [True, True, True],
+        "p.no-vm.a": [False, True, True],
+        "p.no-vm.b_c": [True, False, True],
+        "p.no-vm.d": [True, True, False],
+        "p.only-vm.a": [True, False, False],
+        "p.only-vm.b_c": [False, True, False],
+        "p.only-vm.d": [False, False, True],
+    }
+
+
+def test_an_ablation_of_two_settings_has_no_point_twice() -> None:
+    names = ["vm.a", "vm.b"]
+    laid = lay("ablation", factors(sysctls(*names)), names)
+    assert [point.name for point in laid.points] == ["p", "p.no-vm.a", "p.no-vm.b"]
+    assert laid.said == ("with two settings, the set less one of them is the other one alone",)
+
+
+def test_a_factorial_is_every_combination_in_standard_order() -> None:
+    """The first factor changes fastest (Jain 1991, ch. 17), its levels in the order of the annotation; the first run is stock."""
+    profile = sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": "7, 8"})
+    laid: Laid = designs.load("factorial").points(profile, factors(profile), Options())
+    assert {point.name: tuple(point.levels.values()) for point in laid.points} == {
+        "p.p02": ("7", None),
+        "p.p03": ("8", None),
+        "p.p04": ("1", None),
+        "p.p05": (None, "1"),
+        "p.p06": ("7", "1"),
+        "p.p07": ("8", "1"),
+        "p": ("1", "1"),
+    }
+
+
+def test_a_factorial_of_more_than_64_combinations_is_refused_with_how_many() -> None:
+    names = [f"vm.k{n}" for n in range(7)]
+    with pytest.raises(
+        BadInput, match=r"the 7 settings of p have 128 combinations .* Take fewer settings, or --design=fractional or screening$"
+    ):
+        lay("factorial", factors(sysctls(*names)), names)
+    profile = sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": ", ".join(str(n) for n in range(2, 33))})
+    with pytest.raises(BadInput, match=r"have 66 combinations \(33 x 2\), 64 are the most\. Take fewer levels, fewer settings, or"):
+        designs.load("factorial").points(profile, factors(profile), Options())
+    assert len(lay("factorial", factors(sysctls(*names[:6])), names[:6]).points) == 63

@@ -1,0 +1,81 @@
+"""Which segments a process is made of, and which tweak sets can be switched at all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.designs import switch
+from fixtures.node.machine import Write
+from fixtures.targets import why_no_switching
+from fixtures.terms import BadInput, Script, Tweak, TweakSet
+from fixtures.tweaks.local import Plan
+
+
+@given(st.integers(0, 10**6), st.integers(1, 50))
+def test_each_pair_has_both_arms_and_half_of_the_pairs_begin_with_either(seed: int, block: int) -> None:
+    way = switch.switching(seed, block)
+    pairs = list(zip(way.arms[::2], way.arms[1::2], strict=True))
+    assert all(set(pair) == {"found", "set"} for pair in pairs)
+    assert sum(first == "set" for first, _ in pairs) * 2 == len(pairs) == switch.PAIRS
+
+
+@given(st.integers(0, 10**6))
+def test_the_order_is_drawn_anew_for_each_process_and_the_same_when_asked_again(seed: int) -> None:
+    orders = [switch.switching(seed, block).arms for block in range(1, 9)]
+    assert orders == [switch.switching(seed, block).arms for block in range(1, 9)]
+    assert len(set(orders)) > 1
+
+
+def test_every_place_has_either_arm_about_equally_often() -> None:
+    """Over 2,000 draws each pair begins with "set" 1,000 times; 100 more or less is four and a half standard deviations (sqrt(500))."""
+    draws = [switch.switching(1, block).arms[::2] for block in range(2000)]
+    assert all(abs(sum(arms[n] == "set" for arms in draws) - 1000) < 100 for n in range(switch.PAIRS))
+
+
+def test_steps_are_those_of_a_segment() -> None:
+    """32 segments of 2 settle steps and 5 that count are 224 steps; without --steps there are 8 that count."""
+    assert (switch.switching(1, 1, 5).total, switch.switching(1, 1).total) == (224, 320)
+    with pytest.raises(BadInput, match="--steps=1"):
+        switch.switching(1, 1, 1)
+
+
+def test_a_set_with_anything_that_acts_at_a_start_is_not_measured() -> None:
+    """It is skipped whole: half a tweak set would be another one, under its name."""
+    plan = Plan(writes=(Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),))
+    sysctl = Tweak("sysctl", "vm.swappiness", "10")
+    assert switch.run_time_only(TweakSet("x", tweaks=(sysctl,)), plan) == plan
+    for other in (
+        Tweak("ulimit", "memlock", "unlimited"),
+        Tweak("boot", "isolcpus", "2-3"),
+        Tweak("service", "containerd.LimitNOFILE", "1"),
+    ):
+        (why,) = switch.run_time_only(TweakSet("x", tweaks=(sysctl, other)), plan).cannot
+        assert other.key in why
+        assert "whole runs" in why
+
+
+@pytest.mark.parametrize("kind", [None, "noop", "service", "reboot"])
+def test_scripts_are_measured_unless_their_package_restarts_something(kind: str | None) -> None:
+    """Whether what they change can take turns is seen when they have run; that a restart is needed stands in the manifest."""
+    interrupt = f"\n      interrupt: {{type: {kind}, services: [containerd]}}" if kind else ""
+    text = f"""
+apiVersion: skyhook.nvidia.com/v1alpha1
+kind: Skyhook
+metadata: {{name: x}}
+spec:
+  packages:
+    thp:
+      version: 1.1.2
+      image: ghcr.io/nvidia/skyhook-packages/shellscript
+      configMap: {{apply.sh: "true"}}{interrupt}
+"""
+    scripts = (Script("thp", "apply", "true"),)
+    found = switch.run_time_only(TweakSet("x", scripts=scripts, text=text), Plan(scripts=scripts)).cannot
+    assert [("thp" in why, "its interrupt" in why) for why in found] == ([(True, True)] if kind in ("service", "reboot") else [])
+
+
+def test_a_cluster_says_that_it_cannot() -> None:
+    assert why_no_switching("local") is None
+    assert "whole runs" in str(why_no_switching("kubernetes"))

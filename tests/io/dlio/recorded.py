@@ -1,0 +1,54 @@
+"""Real runs of DLIO 2.0.0 (`tests/recordings/dlio-2.0.0`), and programs that leave the same without DLIO being there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fixtures.io.dlio.installed import Installed
+
+RECORDINGS = Path(__file__).parents[2] / "recordings" / "dlio-2.0.0"
+# What LoadConfig of 2.0.0 and of a later tree (e1919d7) looks for, where we have something to say; found there with `keys_of`.
+COMMON = (
+    "framework", "workflow.generate_data", "workflow.train", "workflow.evaluation", "workflow.checkpoint", "workflow.profiling",
+    "dataset.format", "dataset.num_files_train", "dataset.num_files_eval", "dataset.num_samples_per_file", "dataset.data_folder",
+    "dataset.num_subfolders_train", "dataset.num_subfolders_eval", "dataset.file_prefix", "dataset.keep_files", "reader.data_loader",
+    "reader.read_threads", "reader.prefetch_size", "reader.batch_size", "reader.file_shuffle", "reader.sample_shuffle",
+    "reader.transfer_size", "train.epochs", "train.computation_time", "train.computation_time_stdev", "train.seed",
+    "train.total_training_steps", "checkpoint.type", "checkpoint.checkpoint_folder", "checkpoint.checkpoint_after_epoch",
+    "checkpoint.epochs_between_checkpoints", "checkpoint.steps_between_checkpoints", "output.folder",
+)  # fmt: skip
+RELEASE = frozenset(
+    {
+        *COMMON, "dataset.record_length", "dataset.record_length_stdev", "dataset.record_length_resize", "checkpoint.model_size",
+        "checkpoint.layer_parameters", "checkpoint.optimization_groups", "workflow.debug",
+    }
+)  # fmt: skip
+LATER = frozenset(
+    {
+        *COMMON, "dataset.record_length_bytes", "dataset.record_length_bytes_stdev", "dataset.record_length_bytes_resize",
+        "model.model_size_bytes", "model.layer_parameters", "model.optimization_groups", "checkpoint.fsync",
+    }
+)  # fmt: skip
+
+# Takes mpirun's place. It finds the folder in DLIO's own overrides, copies a recording there, and ends as it is told.
+REPLAY = """#!{python}
+import shutil, sys, time
+from pathlib import Path
+said = dict(one.lstrip("+").split("=", 1) for one in sys.argv if "=" in one)
+print(*sys.argv)
+output = Path(said["workload.output.folder"])
+data = Path(said["workload.dataset.data_folder"])
+Path("{seen}").write_text("\\n".join([*sys.argv, *map(str, sorted(data.glob("*/*")))]))
+{act}
+"""
+COPY = 'shutil.copytree("{recording}", output, dirs_exist_ok=True)'
+
+
+def program(folder: Path, recording: str = "1", act: str = COPY) -> Installed:
+    """A DLIO 2.0.0 that leaves what a recorded run left."""
+    mpirun = folder / "mpirun"
+    said = act.format(recording=RECORDINGS / recording, folder=folder)
+    mpirun.write_text(REPLAY.format(python=sys.executable, seen=folder / "seen.txt", act=said))
+    mpirun.chmod(0o755)
+    return Installed(folder / "dlio_benchmark", mpirun, open_mpi=True, version="2.0.0", keys=RELEASE, workloads=frozenset({"unet3d_h100"}))

@@ -1,0 +1,119 @@
+"""DLIO's processes: what they said is told, and none of them outlives who started it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.io.dlio.process import Process
+from fixtures.terms import Refused
+from tests.sessions import HOUSE, PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+START = """
+import sys, time
+from pathlib import Path
+from fixtures.io.dlio.process import Process
+process = Process([sys.executable, "-c", "import time; time.sleep(60)"], Path(sys.argv[1]), Path("log"))
+print(process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.005)
+
+
+def gone(status: Path) -> bool:
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
+    starter = subprocess.Popen([sys.executable, "-c", START, str(tmp_path)], cwd=HOUSE, stdout=subprocess.PIPE, text=True)
+    assert starter.stdout is not None
+    with starter.stdout:
+        pid = int(starter.stdout.readline())
+    status = Path(f"/proc/{pid}/stat")
+    assert status.exists()
+    starter.kill()
+    starter.wait()
+    # Whoever inherits it may be slow to bury it.
+    until(lambda: gone(status))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(number: signal.Signals, tmp_path: Path) -> None:
+    """One in a session of its own, as mpirun starts ranks in groups of their own, that takes no notice of a polite signal."""
+    rank = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(900)"
+    mpirun = f"import subprocess, sys, time; print(subprocess.Popen([sys.executable, '-c', {rank!r}], start_new_session=True).pid); "
+    mpirun += "sys.stdout.flush(); time.sleep(60)"
+    start = START.replace('"import time; time.sleep(60)"', repr(mpirun))
+    starter = subprocess.Popen([sys.executable, "-c", start, str(tmp_path)], cwd=HOUSE, stdout=subprocess.DEVNULL)
+    said = tmp_path / "said.txt"
+    until(lambda: said.exists() and len(said.read_text().split()) == 2)
+    (pid,) = (int(word) for word in said.read_text().split() if word.isdecimal())
+    starter.send_signal(number)
+    starter.wait()
+    until(lambda: gone(Path(f"/proc/{pid}/stat")))
+
+
+def test_its_end_is_the_end_of_it_whatever_it_does(tmp_path: Path) -> None:
+    process = Process([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, tmp_path / "log")
+    assert process.alive()
+    process.end()
+    assert not process.alive()
+
+
+def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> None:
+    """As torch's do, which look for their parent every five seconds only."""
+    orphan = (
+        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True).pid)"
+    )
+    process = Process([sys.executable, "-c", orphan], tmp_path, tmp_path / "log")
+    until(lambda: not process.alive())
+    status = Path(f"/proc/{int((tmp_path / 'said.txt').read_text())}/stat")
+    assert status.exists()
+    process.end()
+    until(lambda: gone(status))
+
+
+def test_lines_come_whole_and_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = Process(["true"], tmp_path, log)
+    assert process.lines() == []
+    log.write_bytes(b"one\ntw")
+    assert process.lines() == ["one"]
+    with log.open("ab") as file:
+        file.write(b"o\n\xff\n")
+    assert process.lines() == ["two", "\ufffd"]
+    assert process.lines() == []
+    process.end()
+
+
+def test_the_line_that_looks_like_the_reason_is_told_and_the_last_ones_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "print('warming up'); raise RuntimeError('DataLoader worker (pid 7) exited unexpectedly')"
+    process = Process([sys.executable, "-c", said], tmp_path, tmp_path / "log")
+    until(lambda: not process.alive())
+    with pytest.raises(Refused) as refused:
+        process.must_have_ended_well()
+    process.end()
+    assert str(refused.value) == (
+        "DLIO failed (mpirun ended with exit code 1). It said: RuntimeError: DataLoader worker (pid 7) exited unexpectedly"
+    )
+    assert "warming up" in capsys.readouterr().err

@@ -1,0 +1,214 @@
+"""The engine that is DLIO: what it left is reported, what it could not do is an error in a line, and nothing of it is left behind."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.io import generate, parameters
+from fixtures.io.dataset import Spec
+from fixtures.io.dlio import installed
+from fixtures.io.engines import dlio
+from fixtures.targets import _process
+from fixtures.terms import BadInput, Order, Refused
+from fixtures.workloads._protocol import Asked, Done
+from tests.io.dlio.recorded import COPY, program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+# What the recorded runs were asked for.
+GIVEN = {
+    "engine": "dlio", "epochs": "2", "num_files_train": "24", "batch_size": "2", "read_threads": "1", "record_length_bytes": "65536",
+    "record_length_bytes_stdev": "16384", "record_length_bytes_resize": "4096", "computation_time": "0.02", "cache": "as_found",
+}  # fmt: skip
+SHORT_LOG = (
+    'shutil.copytree("{recording}", output, ignore=shutil.ignore_patterns("dlio.log"), dirs_exist_ok=True)\n'
+    '(output / "dlio.log").write_text(Path("{recording}", "dlio.log").read_text()[:3000])'
+)
+Reports = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture
+def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 -- a function with options
+    """Run the engine with a DLIO that leaves what a recorded run left, or does what `act` says."""
+
+    def run(recording: str, act: str = COPY, steps: int | None = None, **more: str) -> tuple[list[Done], Reports, dict[str, object]]:
+        here = program(tmp_path, recording, act)
+        monkeypatch.setattr(installed, "find", lambda: here)
+        params = parameters.complete({**GIVEN, **more})
+        generate.ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
+        scratch = tmp_path / "a folder, with signs={of hydra}"
+        scratch.mkdir(exist_ok=True)
+        asked = Asked(steps or int(str(params["steps"])), 0, 1, scratch, data=tmp_path / "sets")
+        try:
+            with dlio.prepare(asked, params) as job:
+                done = [job.step(index) for index in range(asked.total)]
+        finally:
+            assert not list(scratch.iterdir())
+        reports: Reports = {}
+        for name, value in asked.reported:
+            reports.setdefault(name, []).append(dict(value))
+        return done, reports, dict(job.facts)
+
+    return run
+
+
+def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> None:  # noqa: ANN401
+    done, reports, facts = replay("1")
+    assert [one.samples for one in done] == [2] * 24
+    assert all(one.timed and one.timed[1] > 0 for one in done)
+    (io,) = reports["io"]
+    assert (io["engine"], io["engine_version"], io["engine_keys"]) == ("dlio", "2.0.0", "dataset.record_length")
+    assert (io["model"], io["processes"], io["batch_size"], io["steps_per_epoch"], io["epochs"]) == ("unet3d_h100", 1, 2, 12, 2)
+    assert io["dataset"]["files"] == 24
+    assert io["reported"]["train_au_mean_percentage"] == pytest.approx(86.757, abs=1e-3)
+    epochs = reports["epochs"]
+    assert [(one["epoch"], one["rank"], len(one["load_s"]), len(one["barrier_s"])) for one in epochs] == [(1, 0, 12, 12), (2, 0, 12, 12)]
+    # The block's own stamps: 17.020701 s to 17.595230 s.
+    assert epochs[0]["end_monotonic_s"] - epochs[0]["start_monotonic_s"] == pytest.approx(0.574529, abs=2e-6)
+    assert facts["dlio"] == "2.0.0"
+
+
+def test_it_reads_the_files_that_the_other_engine_reads(replay: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    """Through links, with the empty folder that it looks for; nothing is written into the data set, which is verified each time."""
+    replay("1")
+    seen = (tmp_path / "seen.txt").read_text().splitlines()
+    assert sum(line.endswith("_of_24.npz") for line in seen) == 24
+    replay("1")
+
+
+def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> None:  # noqa: ANN401
+    write = '(Path(said["workload.checkpoint.checkpoint_folder"]) / "model-1-6-0.pt").write_bytes(bytes(3000))'
+    act = f"{COPY}\n{write}"
+    _, reports, _ = replay("2", act, processes="2", checkpoint="on", epochs_between_checkpoints="1", model_size_bytes="1000")
+    assert [(one["rank"], one["epoch"]) for one in reports["epochs"]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    # DLIO does not say how long a rank's readers were ours to watch once they have ended: missing, not 0.
+    assert {one["rchar_bytes"] for one in reports["epochs"]} == {None}
+    assert [(one["epoch"], one["step"], one["bytes"], one["fsync_s"]) for one in reports["checkpoints"]] == [
+        (1, 6, 1500, None),
+        (2, 6, 1500, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        (
+            'print("Exception: Not enough training dataset is found"); sys.exit(1)',
+            r"DLIO failed \(mpirun ended with exit code 1\)\. It said: Exc",
+        ),
+        ("pass", r"DLIO ended before its first epoch, as its log has it"),
+        (f"{COPY}\n(output / 'summary.json').unlink()", r"DLIO left no summary\.json"),
+        (f"{COPY}\n(output / '0_output.json').unlink()", r"DLIO left no <rank>_output\.json of rank 0 of 1"),
+        (f"{COPY}\nsys.exit(3)", r"DLIO failed \(mpirun ended with exit code 3\)"),
+        (f"{COPY}\nsys.exit(137)", r"exit code 137: a rank was killed by SIGKILL; if nobody did that, the kernel ran out of memory"),
+        (SHORT_LOG, r"DLIO ended before step \d+"),
+    ],
+)
+def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(replay: Any, act: str, says: str) -> None:  # noqa: ANN401
+    with pytest.raises(Refused, match=says) as refused:
+        replay("1", act)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("act", ["import time; time.sleep(60)", "import signal, time; signal.pause()"])
+def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str) -> None:  # noqa: ANN401
+    """As any error does: its scratch folder is gone too, which `replay` looks at."""
+    threading.Timer(1.0, signal.raise_signal, [signal.SIGTERM]).start()
+    with pytest.raises(Refused, match=r"The workload was ended by SIGTERM\."):
+        replay("1", act)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+EVICT = (
+    "import os\n"
+    "for path in data.glob('train/*'):\n"
+    "    file = os.open(path, os.O_RDONLY)\n"
+    "    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)\n"
+    "    os.close(file)\n"
+)
+READ = "for path in data.glob('train/*'):\n    path.read_bytes()\n"
+
+
+def test_what_a_kernel_takes_of_warm_files_while_dlio_starts_is_read_once_more(replay: Any) -> None:  # noqa: ANN401
+    """Some give idle memory back by themselves, and DLIO takes ten seconds to start."""
+    _, reports, _ = replay("1", EVICT + COPY, cache="warm")
+    assert reports["epochs"][0]["resident_before"] >= 0.99
+
+
+def test_a_cold_data_set_that_somebody_reads_while_dlio_starts_is_an_error(replay: Any) -> None:  # noqa: ANN401
+    with pytest.raises(Refused, match=r"^cache=cold: [\d.]+% of the data set was in the page cache when DLIO's ranks were up, 0\.\d% when"):
+        replay("1", READ + COPY, cache="cold", epochs="1")
+
+
+@pytest.mark.parametrize(("steps", "told"), [(12, ("1", "-1")), (24, ("2", "-1")), (5, ("1", "5"))])
+def test_so_many_steps_as_were_asked_for(replay: Any, tmp_path: Path, steps: int, told: tuple[str, str]) -> None:  # noqa: ANN401
+    """The recorded run had 24: of fewer only what DLIO is told is looked at."""
+    try:
+        replay("1", steps=steps)
+    except Refused as error:
+        assert steps == 5 and "has 12 steps, 5 were to be done" in str(error)  # noqa: PT017, PT018
+    said = dict(line.split("=", 1) for line in (tmp_path / "seen.txt").read_text().splitlines() if "=" in line)
+    assert (said["++workload.train.epochs"], said["++workload.train.total_training_steps"]) == told
+
+
+def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:  # noqa: ANN401
+    with pytest.raises(BadInput, match=r"--steps=15: DLIO's epochs are all of one length: a multiple of 12, or less than that"):
+        replay("1", steps=15)
+
+
+def cannot(given: Mapping[str, str]) -> str | None:
+    return dlio.cannot(parameters.complete({"engine": "dlio", **given}))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"epochs": "2", "cache": "cold"}, "DLIO does not wait between two epochs, so only the first can be cold"),
+        ({"format": "mmap_indexed_binary"}, "reads the index of mmap_indexed_binary as single bytes"),
+    ],
+)
+def test_what_dlio_cannot_do_is_said_before_it_runs(
+    given: dict[str, str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = program(tmp_path)
+    monkeypatch.setattr(installed, "find", lambda: here)
+    assert cannot({"cache": "warm"}) is None
+    assert says in str(cannot(given))
+
+
+def test_without_dlio_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(installed.VARIABLE, "/nowhere/dlio_benchmark")
+    assert str(cannot({})).startswith("DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program; install dlio-benchmark")
+
+
+@pytest.mark.slow
+@pytest.mark.needs("dlio")
+@pytest.mark.parametrize("processes", [1, 2])
+def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> None:
+    """The real one, through the real protocol: what it fetched from the device is the data set."""
+    given = {
+        "engine": "dlio",
+        "num_files_train": "24",
+        "batch_size": "2",
+        "read_threads": "1",
+        "record_length_bytes": "1Mi",
+        "cache": "cold",
+    }
+    name = ":".join(["io_train", *(f"{key}={value}" for key, value in {**given, "processes": processes}.items())])
+    params = parameters.complete({**given, "processes": f"{processes}"})
+    generate.ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
+    ran = _process.run(Order(name, int(str(params["steps"])), 0, 1, tmp_path / "a folder, {so}=", data=tmp_path / "sets"))
+    assert ran.error is None, (ran.error, ran.last_lines)
+    assert len(ran.steps) == 24 // 2 // processes
+    (io,) = ran.report["io"]
+    size = io["dataset"]["bytes"]  # type: ignore[index]
+    assert len(ran.report["epochs"]) == processes
+    assert sum(int(str(one["rchar_bytes"])) for one in ran.report["epochs"]) == pytest.approx(size, rel=0.1)
+    assert float(str(ran.report["epochs"][0]["resident_before"])) <= 0.01
+    assert float(str(ran.report["epochs"][0]["resident_after"])) >= 0.9

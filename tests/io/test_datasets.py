@@ -1,0 +1,190 @@
+"""A data set says what it is, and whatever is wrong with it is named."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.io import formats, parameters
+from fixtures.io.dataset import MANIFEST, Manifest, Spec, read_manifest, sizes_sha256
+from fixtures.io.generate import UNFINISHED, ensure
+from fixtures.io.verify import check
+from fixtures.terms import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SPECS = st.builds(
+    Spec,
+    st.sampled_from(formats.names()),
+    st.integers(1, 12),
+    st.integers(1, 2000),
+    st.floats(1, 1e12).map(lambda value: round(value, 3)),
+    st.just(0.0) | st.floats(0.001, 1e12),
+)
+SMALL = Spec("indexed_binary", 3, 4, 900.0, 200.0)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A data set of three files with six index files."""
+    return ensure([SMALL], tmp_path, lambda _: None)[SMALL].folder
+
+
+@given(SPECS)
+def test_a_folder_name_is_readable_safe_and_known_as_unfinished_while_it_is(spec: Spec) -> None:
+    assert re.fullmatch(rf"{spec.format}-{spec.files}x{spec.samples_per_file}-\d+(-\d+)?-[0-9a-f]{{8}}", spec.folder_name)
+    assert UNFINISHED.fullmatch(f"{spec.folder_name}.part-{4711}")
+    assert not UNFINISHED.fullmatch(spec.folder_name)
+
+
+@given(SPECS, SPECS)
+def test_two_data_sets_never_share_a_folder(one: Spec, other: Spec) -> None:
+    assert (one.folder_name == other.folder_name) == (one == other)
+
+
+@given(SPECS, st.data())
+def test_a_manifest_comes_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, spec: Spec, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("set")
+    manifest = Manifest(folder, spec, {name: data.draw(st.integers(0, 2**50)) for name in spec.all_names()})
+    (folder / MANIFEST).write_text(manifest.dump(), encoding="utf-8")
+    assert read_manifest(folder) == manifest
+
+
+def test_what_a_saved_run_says_of_a_data_set(made: Path) -> None:
+    """`sizes_sha256` is that of a line `name size` for each file, in order."""
+    manifest = check(made, SMALL)
+    lines = "".join(f"{path.relative_to(made)} {path.stat().st_size}\n" for path in manifest.paths)
+    assert manifest.facts == {
+        "folder": made.name,
+        "format": "indexed_binary",
+        "files": 3,
+        "samples_per_file": 4,
+        "bytes": sum(path.stat().st_size for path in manifest.paths),
+        "sizes_sha256": sizes_sha256(manifest.sizes),
+    }
+    assert lines == "".join(f"{name} {size}\n" for name, size in manifest.sizes.items())
+
+
+def test_files_are_in_order_and_named_as_dlio_names_them(made: Path) -> None:
+    manifest = check(made, SMALL)
+    assert [path.relative_to(made) for path in manifest.files] == [Path(f"train/img_{n}_of_3.indexed_binary") for n in range(3)]
+    assert Spec("npz", 168, 1, 1.0).names()[7] == "train/img_007_of_168.npz"
+
+
+def missing(folder: Path) -> None:
+    (folder / "train/img_1_of_3.indexed_binary.sz.idx").unlink()
+
+
+def truncated(folder: Path) -> None:
+    with (folder / "train/img_2_of_3.indexed_binary").open("r+b") as file:
+        file.truncate(100)
+
+
+def grown(folder: Path) -> None:
+    with (folder / "train/img_0_of_3.indexed_binary").open("ab") as file:
+        file.write(b"x")
+
+
+def foreign(folder: Path) -> None:
+    (folder / "train/notes.txt").write_text("mine")
+
+
+def linked(folder: Path) -> None:
+    path = folder / "train/img_0_of_3.indexed_binary"
+    path.rename(folder.parent / "elsewhere")
+    path.symlink_to(folder.parent / "elsewhere")
+
+
+def not_listed(folder: Path) -> None:
+    text = (folder / MANIFEST).read_text()
+    (folder / MANIFEST).write_text(text.replace("img_1_of_3.indexed_binary.off", "img_7_of_3.indexed_binary.off"))
+
+
+def edited(folder: Path) -> None:
+    text = (folder / MANIFEST).read_text()
+    (folder / MANIFEST).write_text(re.sub(r'("train/img_1_of_3.indexed_binary": )\d+', r"\g<1>5", text))
+
+
+def of_the_future(folder: Path) -> None:
+    said = json.loads((folder / MANIFEST).read_text()) | {"schema": 9}
+    (folder / MANIFEST).write_text(json.dumps(said))
+
+
+def without_manifest(folder: Path) -> None:
+    (folder / MANIFEST).unlink()
+
+
+DAMAGE: dict[Callable[[Path], None], str] = {
+    missing: r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*fixtures\.io remove",
+    truncated: r"img_2_of_3\.indexed_binary: truncated, 100 bytes instead of \d+; remove",
+    grown: r"img_0_of_3\.indexed_binary: longer than written, \d+ bytes instead of \d+; remove",
+    foreign: r"train/notes\.txt: no file of this data set \(1 such\); move it away",
+    linked: r"img_0_of_3\.indexed_binary: a link, where a file of \d+ bytes was written; remove",
+    not_listed: r"its sizes do not add up to its sizes_sha256",
+    edited: r"its sizes do not add up to its sizes_sha256",
+    of_the_future: r"made by 'deeptweak fixtures\.io', schema 9; this version reads .*, schema 1; delete .* and generate it anew",
+    without_manifest: r"no manifest\.json in it, so it is no data set of this harness",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_what_is_wrong_with_a_data_set_is_named(damage: Callable[[Path], None], made: Path) -> None:
+    assert check(made, SMALL).folder == made
+    damage(made)
+    with pytest.raises(Refused, match=DAMAGE[damage]) as refused:
+        check(made, SMALL)
+    assert "\n" not in str(refused.value)
+    assert str(made) in str(refused.value)
+
+
+def test_a_data_set_of_another_name_is_told_its_own(made: Path) -> None:
+    """Nobody would look for it there."""
+    other = made.rename(made.with_name("unet3d"))
+    with pytest.raises(Refused, match=rf"unet3d: holds the data set {SMALL.folder_name}, by which name it is looked for; rename it back"):
+        check(other, SMALL)
+
+
+@pytest.mark.parametrize("spec", [SMALL, Spec("png", 2, 1, 900.5)])
+def test_one_that_is_not_there_is_said_to_be_missing_with_the_command_that_makes_it(spec: Spec, tmp_path: Path) -> None:
+    """That command makes the very one."""
+    with pytest.raises(Refused, match=r"missing, there is no such data set; python -m fixtures\.io generate format=") as refused:
+        check(tmp_path / spec.folder_name, spec)
+    *_, given_, option, where = str(refused.value).split()
+    assert Spec.of(parameters.complete(dict(one.split("=") for one in given_.split(":")))) == spec
+    assert (option, where) == ("--data", f"{tmp_path}")
+
+
+def test_another_data_set_in_its_place_is_refused_with_what_differs(made: Path) -> None:
+    with pytest.raises(Refused, match=r"another data set than asked for \(record_length_bytes 900\.0, asked for 901\.0\)"):
+        check(made, Spec("indexed_binary", 3, 4, 901.0, 200.0))
+
+
+@given(st.binary(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
+def test_whatever_lies_there_as_a_manifest_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = tmp_path_factory.mktemp("set")
+    (folder / MANIFEST).write_bytes(content)
+    with pytest.raises(Refused, match="not a manifest"):
+        read_manifest(folder)
+
+
+@given(
+    st.sampled_from(["format", "files", "samples_per_file", "record_length_bytes", "seed", "sizes", "sizes_sha256", "made_by", "schema"]),
+    st.none() | st.text() | st.floats() | st.integers() | st.lists(st.integers()) | st.dictionaries(st.text(), st.none()),
+)
+def test_a_manifest_with_one_field_of_another_kind_is_refused(tmp_path_factory: pytest.TempPathFactory, field: str, value: object) -> None:
+    folder = tmp_path_factory.mktemp("set")
+    manifest = Manifest(folder, SMALL, dict.fromkeys(SMALL.all_names(), 5))
+    said = json.loads(manifest.dump()) | {field: value}
+    (folder / MANIFEST).write_text(json.dumps(said))
+    try:
+        again = read_manifest(folder)
+    except Refused:
+        return
+    assert again == manifest or field in {"seed", "samples_per_file", "record_length_bytes", "format"}

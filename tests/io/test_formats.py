@@ -1,0 +1,203 @@
+"""One contract for every format: what is written comes back, sample by sample, and takes no more room than was said."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.io import formats
+from fixtures.io.content import Samples
+from fixtures.terms import BadInput, Refused
+
+EVERY = formats.names()
+# Their samples lie one beside the other in each row of a pixel, as DLIO writes them: a sample is a slice across the file.
+ACROSS = {"npy", "npz"}
+
+
+def written(name: str, folder: Path, samples: Samples) -> Path:
+    path = folder / "train" / f"img_0_of_1.{name}"
+    path.parent.mkdir()
+    formats.load(name).write(path, samples)
+    return path
+
+
+def read_back(name: str, path: Path, count: int, transfer_size: int = 4096) -> list[np.ndarray]:
+    form = formats.load(name)
+    handle = form.open_file(path, count)
+    try:
+        return [form.read(handle, index, transfer_size).ravel().copy() for index in range(count)]
+    finally:
+        form.close(handle)
+
+
+def of(name: str, height: int = 30, width: int = 17, count: int = 5) -> Samples:
+    return Samples(height, width, 1 if formats.load(name).one_image_a_file else count, (10, 3))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_sample_comes_back_as_it_was_drawn(name: str, tmp_path: Path) -> None:
+    samples = of(name)
+    found = read_back(name, written(name, tmp_path, samples), samples.count)
+    end_to_end = np.concatenate(list(samples.pieces()))
+    each = end_to_end.reshape(-1, samples.count).T if name in ACROSS else end_to_end.reshape(samples.count, -1)
+    if name in {"hdf5", "png", "tfrecord"}:
+        each = np.stack(list(samples.one_by_one()))
+    assert [one.tolist() for one in found] == each.tolist()
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("size", [(1, 1, 1), (30, 17, 5), (700, 900, 1), (5, 5, 300)])
+def test_a_file_is_never_larger_than_was_said_nor_much_smaller(name: str, size: tuple[int, int, int], tmp_path: Path) -> None:
+    """What is kept free for a data set is enough for it, and not twice as much."""
+    samples = of(name, *size)
+    written(name, tmp_path, samples)
+    taken = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    said = formats.load(name).size_at_most(samples)
+    assert samples.total_bytes <= taken <= said <= 1.02 * taken + 136 * samples.count + 8192
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_companions_are_the_files_that_lie_beside(name: str, tmp_path: Path) -> None:
+    path = written(name, tmp_path, of(name))
+    there = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
+    assert there == {f"train/{path.name}", *(companion.format(name=path.name) for companion in formats.load(name).companions)}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_same_seed_writes_the_same_samples(name: str, tmp_path: Path) -> None:
+    found = []
+    for turn in ("one", "two"):
+        (tmp_path / turn).mkdir()
+        found.append([one.tolist() for one in read_back(name, written(name, tmp_path / turn, of(name)), of(name).count)])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_content_does_not_compress(name: str, tmp_path: Path) -> None:
+    """A file system or a device that compresses must gain nothing."""
+    content = written(name, tmp_path, of(name, 300, 300)).read_bytes()
+    assert len(gzip.compress(content)) > 0.97 * len(content)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if formats.load(name).uses_transfer_size])
+@given(transfer_size=st.integers(1, 3000))
+def test_the_transfer_size_changes_nothing_of_what_is_read(name: str, transfer_size: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = written(name, tmp_path_factory.mktemp("transfers"), of(name))
+    assert [a.tolist() for a in read_back(name, path, 5, transfer_size)] == [b.tolist() for b in read_back(name, path, 5, 1 << 20)]
+
+
+@pytest.mark.parametrize("name", ["raw", "indexed_binary", "tfrecord"])
+def test_a_file_that_ends_too_early_is_named(name: str, tmp_path: Path) -> None:
+    form = formats.load(name)
+    path = written(name, tmp_path, of(name))
+    handle = form.open_file(path, 5)
+    with path.open("r+b") as file:
+        file.truncate(1000)
+    with pytest.raises(Refused, match=rf"{path.name}: ends at byte 1000, at least \d+ were expected"):
+        form.read(handle, 4, 4096)
+    form.close(handle)
+
+
+def test_a_tfrecord_that_was_changed_does_not_match_its_checksum(tmp_path: Path) -> None:
+    """TensorFlow checks it on each read, so it belongs to what reading costs."""
+    path = written("tfrecord", tmp_path, of("tfrecord"))
+    content = bytearray(path.read_bytes())
+    content[200] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(Refused, match="record 0 does not match its checksum"):
+        read_back("tfrecord", path, 5)
+
+
+def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path: Path) -> None:
+    from tfrecord import tfrecord_loader  # noqa: PLC0415 -- it imports torch
+
+    path = written("tfrecord", tmp_path, of("tfrecord"))
+    records = list(tfrecord_loader(str(path), None, {"image": "byte", "size": "int"}))
+    assert [record["image"] for record in records] == [sample.tobytes() for sample in of("tfrecord").one_by_one()]
+    assert [record["size"].tolist() for record in records] == [[510]] * 5
+
+
+def test_the_index_of_a_tfrecord_is_offset_and_length_of_each_record(tmp_path: Path) -> None:
+    """DALI's: a record of 510 bytes has 12 before it, 4 behind it, and its message says names, lengths and the size."""
+    path = written("tfrecord", tmp_path, of("tfrecord"))
+    lines = [[int(n) for n in line.split()] for line in (tmp_path / "index/train" / f"{path.name}.idx").read_text().splitlines()]
+    starts = [start for start, _ in lines]
+    assert starts == np.cumsum([0, *(length for _, length in lines)]).tolist()[:-1]
+    assert sum(length for _, length in lines) == path.stat().st_size
+
+
+def test_an_index_says_where_each_sample_lies(tmp_path: Path) -> None:
+    """Samples of 30 x 17 = 510 bytes: at 0, 510, 1020, …"""
+    path = written("indexed_binary", tmp_path, of("indexed_binary"))
+    assert np.fromfile(f"{path}.off.idx", dtype="<u8").tolist() == [0, 510, 1020, 1530, 2040]
+    assert np.fromfile(f"{path}.sz.idx", dtype="<u8").tolist() == [510] * 5
+
+
+def test_hdf5_has_records_under_both_names_of_dlio(tmp_path: Path) -> None:
+    import h5py  # noqa: PLC0415
+
+    with h5py.File(written("hdf5", tmp_path, of("hdf5"))) as file:
+        assert (file["records"][:] == file["records_0"][:]).all()
+        assert (file["records"].shape, file["records"].chunks, file["labels"].shape) == ((5, 30, 17), None, (5,))
+
+
+def test_npz_is_what_numpy_would_have_saved(tmp_path: Path) -> None:
+    """Streamed, so that no file has to fit into memory; the bytes are the same but for the archive's time stamp."""
+    path = written("npz", tmp_path, of("npz"))
+    with np.load(path) as archive:
+        np.savez(tmp_path / "numpy.npz", x=archive["x"], y=archive["y"])
+    assert (tmp_path / "numpy.npz").stat().st_size == path.stat().st_size
+
+
+def test_large_samples_are_drawn_in_pieces() -> None:
+    samples = Samples(3000, 3001, 2, (1,))
+    pieces = [piece.nbytes for piece in samples.pieces()]
+    assert max(pieces) <= 4 << 20
+    assert sum(pieces) == 3000 * 3001 * 2
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_facts_of_a_format_wait_for_no_library(name: str) -> None:
+    heavy = "{'numpy', 'h5py', 'PIL', 'tfrecord'}"
+    check = f"import sys; from fixtures.io import formats; formats.load({name!r}); print(*({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", check], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if formats.load(name).needs])
+def test_a_missing_library_is_said_with_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, package = formats.load(name).needs or ("", "")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda wanted: None if wanted == module else object())
+    assert formats.load(name).missing() == f"format {name}: this Python has no module {module}; pip install {package}"
+
+
+def test_an_unknown_format_is_answered_with_those_there_are() -> None:
+    with pytest.raises(
+        BadInput, match="no format 'csv'; there are hdf5, indexed_binary, mmap_indexed_binary, npy, npz, png, raw, tfrecord"
+    ):
+        formats.load("csv")
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if formats.load(name).read_into])
+@given(room=st.integers(1, 700), transfer_size=st.integers(1, 700))
+def test_a_sample_is_read_into_the_room_there_is(
+    name: str, room: int, transfer_size: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A sample of 510 bytes fills at most 510, and never what lies behind its room."""
+    form = formats.load(name)
+    path = written(name, tmp_path_factory.mktemp("into"), of(name))
+    expected = read_back(name, path, 5)[3][:room]
+    around = np.zeros(room + 1, dtype=np.uint8)
+    assert form.read_into
+    handle = form.open_file(path, 5)
+    assert form.read_into(handle, 3, transfer_size, around[:room]) == min(room, 510)
+    form.close(handle)
+    assert around.tolist() == [*expected.tolist(), *[0] * (room + 1 - len(expected))]

@@ -1,0 +1,92 @@
+"""What a batch holds: the bytes of its samples, in the order asked for, cut or repeated to the model's length."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from fixtures.io import formats, loader
+from fixtures.io.content import Samples as Content
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+pytestmark = pytest.mark.torch
+
+SIDE, FILES, EACH = 30, 6, 2
+
+
+def reading(folder: Path, name: str, *, sample_bytes: int, threads: int, batch: int = 3) -> tuple[loader.Reading, NDArray[np.uint8]]:
+    """Six files of two samples of 900 bytes. Returns: how they are read, and what is in them, shape (12, 900)."""
+    there = formats.load(name)
+    if reason := there.missing():
+        pytest.skip(reason)
+    each = 1 if there.one_image_a_file else EACH
+    files = []
+    for number in range(FILES):
+        files.append(folder / "train" / f"{number}.{name}")
+        files[-1].parent.mkdir(exist_ok=True)
+        there.write(files[-1], Content(SIDE, SIDE, each, (number,)))
+    held = []
+    for file in files:
+        handle = there.open_file(file, each)
+        held += [np.array(there.read(handle, index, 100)).reshape(-1) for index in range(each)]
+        there.close(handle)
+    return loader.Reading(there, files, each, batch, sample_bytes, 100, threads, 2 if threads else 0), np.stack(held)
+
+
+@pytest.mark.parametrize("name", formats.names())
+def test_every_format_gives_its_bytes(name: str, tmp_path: Path) -> None:
+    """Read by the rank itself, file by file and all mixed; a sample in its full length."""
+    how, held = reading(tmp_path, name, sample_bytes=SIDE * SIDE, threads=0)
+    samples = loader.Samples(how)
+    assert len(samples) == len(held)
+    for order in (range(len(held)), range(len(held) - 1, -1, -1), [5, 0, 3]):
+        read = [batch.numpy().copy() for batch in loader.batches(samples, how, array("q", order))]
+        assert np.array_equal(np.concatenate(read), held[list(order)])
+
+
+@pytest.mark.parametrize("name", ["raw", "npy"])
+@pytest.mark.parametrize("sample_bytes", [1, 64, 150, 899, 901, 5000])
+def test_a_sample_is_cut_or_repeated_to_the_models_length(name: str, sample_bytes: int, tmp_path: Path) -> None:
+    """Whether the reader puts the bytes where they are to be or they are copied there; reads of 100 bytes are no boundary."""
+    how, held = reading(tmp_path, name, sample_bytes=sample_bytes, threads=0)
+    (batch,) = loader.batches(loader.Samples(how), how, array("q", [4, 9, 0]))
+    assert np.array_equal(batch.numpy(), np.stack([np.resize(held[sample], sample_bytes) for sample in (4, 9, 0)]))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_readers_hand_over_each_batch_before_its_place_is_used_again(threads: int, tmp_path: Path) -> None:
+    """In order, epoch after epoch, in the same memory: what readers do meanwhile does not touch a batch that is in use."""
+    how, held = reading(tmp_path, "raw", sample_bytes=SIDE * SIDE, threads=threads, batch=1)
+    samples = loader.Samples(how)
+    for epoch in range(2):
+        order = [(7 * n + epoch) % len(held) for n in range(20)]
+        for sample, batch in zip(order, loader.batches(samples, how, array("q", order)), strict=True):
+            assert np.array_equal(batch[0].numpy(), held[sample])
+            time.sleep(0.005)  # readers are as far ahead then as they may be
+            assert np.array_equal(batch[0].numpy(), held[sample])
+
+
+def test_what_a_reader_cannot_read_is_told_in_a_line(tmp_path: Path) -> None:
+    """Its own sentence where it has one; Python's else."""
+    how, _ = reading(tmp_path, "raw", sample_bytes=900, threads=1)
+    samples = loader.Samples(how)
+    how.files[1].unlink()
+    with (
+        pytest.raises(loader.ReaderDied, match=rf"Rank 0: reader 0: FileNotFoundError: .*'{how.files[1]}'\.$") as died,
+        loader.deaths_told(lambda: "Rank 0"),
+    ):
+        list(loader.batches(samples, how, array("q", range(6))))
+    assert "\n" not in str(died.value)
+
+
+def test_a_rehearsal_leaves_nothing(tmp_path: Path) -> None:
+    loader.rehearse(formats.load("raw"), tmp_path)
+    assert list(tmp_path.iterdir()) == []

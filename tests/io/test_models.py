@@ -1,0 +1,137 @@
+"""DLIO's jobs as files: each figure is DLIO's, and a file that is not what it should be is named with what is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.io import models
+from fixtures.io.dataset import Spec, estimate_bytes
+from fixtures.io.parameters import complete
+from fixtures.terms import BadInput
+
+# DLIO at e1919d7: format, files, samples per file, record length and its spread, batch, computation time, epochs, readers.
+OF_DLIO: dict[str, tuple[str, int, int, float, float, int, float, int, int]] = {
+    "unet3d_h100": ("npz", 168, 1, 146600628, 68341808, 7, 0.323, 5, 4),
+    "unet3d_a100": ("npz", 168, 1, 146600628, 68341808, 7, 0.636, 5, 4),
+    "unet3d_v100": ("npz", 168, 1, 146600628, 68341808, 4, 1.3604, 5, 4),
+    "resnet50_h100": ("tfrecord", 1024, 1251, 114660.07, 0, 400, 0.224, 5, 8),
+    "resnet50_a100": ("tfrecord", 1024, 1251, 114660.07, 0, 400, 0.435, 5, 8),
+    "resnet50_v100": ("tfrecord", 1024, 1251, 114660.07, 0, 64, 0.195, 5, 8),
+    "resnet50_tf": ("tfrecord", 1024, 1251, 114660.07, 0, 64, 0.098, 1, 8),
+    "cosmoflow_h100": ("tfrecord", 524288, 1, 2828486, 71311, 1, 0.0035, 5, 4),
+    "cosmoflow_a100": ("tfrecord", 524288, 1, 2828486, 71311, 1, 0.00551, 5, 4),
+    "cosmoflow_v100": ("tfrecord", 524288, 1, 2828486, 71311, 1, 0.00936, 5, 4),
+    "bert_v100": ("tfrecord", 500, 313532, 2500, 0, 48, 0.968, 1, 1),
+    "dlrm": ("indexed_binary", 1, 1024, 671088640, 0, 1, 0.064296, 1, 1),
+    "default": ("npz", 64, 1, 4096, 0, 4, 1.0, 10, 1),
+    "megatron_deepspeed_LLNL": ("mmap_indexed_binary", 1, 277203535, 2048, 0, 16, 2.44, 3, 1),
+}
+KEYS = (
+    "format",
+    "num_files_train",
+    "num_samples_per_file",
+    "record_length_bytes",
+    "record_length_bytes_stdev",
+    "batch_size",
+    "computation_time",
+    "model_epochs",
+    "read_threads",
+)
+GOOD = """\
+model: toy
+source: here
+parameters: {format: npz, num_files_train: 2, num_samples_per_file: 1, record_length_bytes: 9, batch_size: 1, computation_time: 1}
+scales: {sample_scale: 1, record_scale: 1}
+"""
+
+
+@pytest.mark.parametrize("name", OF_DLIO)
+def test_in_its_real_size_a_job_is_what_dlio_has(name: str) -> None:
+    params = complete({"model": name, "sample_scale": "1", "record_scale": "1"})
+    assert tuple(params[key] for key in KEYS) == OF_DLIO[name]
+
+
+def test_every_job_is_known_by_dlios_name_and_the_model_alone_is_its_usual_accelerator() -> None:
+    usual = {"unet3d": "h100", "resnet50": "h100", "cosmoflow": "h100", "bert": "v100", "megatron_deepspeed": "LLNL"}
+    assert set(models.available()) == {*OF_DLIO, *usual}
+    assert {name: models.load(name).name for name in usual} == {name: f"{name}_{on}" for name, on in usual.items()}
+
+
+@pytest.mark.parametrize("name", models.available())
+def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None:
+    """At most 1 GB, at least 40 steps for one process, and at most 20 seconds of computation."""
+    params = complete({"model": name})
+    assert estimate_bytes([Spec.of(params)]) <= 1e9
+    assert int(str(params["steps_per_epoch"])) >= 40
+    assert int(str(params["steps"])) * float(str(params["computation_time"])) <= 20
+
+
+@pytest.mark.parametrize("name", models.available())
+def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None:
+    """MB/s = batch x record length / computation time."""
+    real, scaled = complete({"model": name, "sample_scale": "1", "record_scale": "1"}), complete({"model": name})
+    demand = [float(str(p["record_length_bytes"])) / float(str(p["computation_time"])) for p in (real, scaled)]
+    assert demand[0] == pytest.approx(demand[1], rel=1e-12)
+
+
+BAD = {
+    "nothing": ("", "a mapping is needed, here is None"),
+    "no YAML": ("a: [1", "not YAML: while parsing a flow sequence"),
+    "a list": ("- 1", "a mapping is needed"),
+    "no model": ("source: x", "model is missing"),
+    "another name": (GOOD.replace("toy", "tay"), "it says model: tay; a model's file has its name"),
+    "an unknown key": (GOOD.replace("batch_size", "batchsize"), r"parameters: no key 'batchsize'\. Did you mean 'batch_size'\? There are:"),
+    "an unknown part": (GOOD + "scale: 1\n", r"no key 'scale'\. Did you mean 'scales'\?"),
+    "a key left out": (GOOD.replace("computation_time: 1", "epochs: 1"), "computation_time is missing"),
+    "no scales": (GOOD.replace(", record_scale: 1", ""), "record_scale is missing"),
+    "a scale of 0": (GOOD.replace("record_scale: 1", "record_scale: 0"), "record_scale: 0 would leave nothing"),
+    "a word for a number": (GOOD.replace("batch_size: 1", "batch_size: one"), "batch_size: 'one' is not a number from 0 on"),
+    "a number for a word": (GOOD.replace("format: npz", "format: 5"), "format: 5 is not a word"),
+    "yes": (GOOD.replace("batch_size: 1", "batch_size: yes"), "batch_size: True is not a number"),
+    "negative": (GOOD.replace("batch_size: 1", "batch_size: -1"), "batch_size: -1 is not a number from 0 on"),
+    "not a number": (GOOD.replace("batch_size: 1", "batch_size: .nan"), "batch_size: nan is not a number from 0 on"),
+    "infinite": (GOOD.replace("computation_time: 1", "computation_time: .inf"), "computation_time: inf is not a number"),
+    "no accelerators": (GOOD + "accelerators: 3\n", "accelerators: a mapping of names"),
+    "an accelerator without": (GOOD + "accelerators: {h100: }\naccelerator: h100\n", "accelerators: h100: a mapping is needed"),
+    "another accelerator": (GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n", "accelerator: name one of h100"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_file_is_named_with_what_is_wrong(what: str, tmp_path: Path) -> None:
+    text, says = BAD[what]
+    path = tmp_path / "toy.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=says) as refused:
+        models.read(path)
+    assert str(refused.value).startswith(str(path))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_without_accelerators_is_one_job(tmp_path: Path) -> None:
+    (tmp_path / "toy.yaml").write_text(GOOD)
+    assert list(models.available(tmp_path)) == ["toy"]
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_whatever_is_in_a_file_is_read_or_refused_on_one_line(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("models") / "toy.yaml"
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=re.escape(str(path))):
+        models.read(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"toy\.yaml: cannot be read: .*No such file"):
+        models.read(tmp_path / "toy.yaml")
+
+
+def test_an_unknown_model_is_answered_with_the_nearest() -> None:
+    with pytest.raises(BadInput, match=r"No model 'unet3d_h10'\. Did you mean 'unet3d_h100'\? There are: bert, "):
+        models.load("unet3d_h10")
+    assert Path(models.CATALOGUE, "unet3d.yaml").is_file()

@@ -1,0 +1,244 @@
+"""From the parameters that are given to all of them: the model's own, scaled; what is given stands; what contradicts is refused."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.io import formats, models, parameters
+from fixtures.io.parameters import VARIABLE, complete
+from fixtures.io.values import CHOICES, number
+from fixtures.terms import BadInput
+from fixtures.workloads._variants import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def test_the_default_is_unet3d_scaled() -> None:
+    """Two times 168 files of one sample in batches of 7: 48 steps. A 64th of 146 600 628 bytes in a 64th of 0.323 s."""
+    params = complete({})
+    assert (params["model"], params["num_files_train"], params["steps"]) == ("unet3d_h100", 336, 48)
+    assert params["record_length_bytes"] == 146600628 / 64 == 2290634.8125
+    assert params["record_length_bytes_stdev"] == 68341808 / 64
+    assert params["record_length_bytes_resize"] == 2097152 // 64
+    assert params["computation_time"] == 0.323 / 64
+    assert (params["read_threads"], params["batch_size"], params["file_shuffle"], params["sample_shuffle"]) == (4, 7, "seed", "seed")
+    assert (params["engine"], params["processes"], params["cache"], params["checkpoint"]) == ("torch", 1, "cold", "off")
+
+
+def test_all_parameters_come_in_their_order_with_what_follows_from_them() -> None:
+    """Two epochs are two times as many steps; DLIO's own number of epochs stands beside."""
+    params = complete({"epochs": "2"})
+    assert list(params)[: len(VARIABLE)] == list(VARIABLE)
+    assert {key: params[key] for key in list(params)[len(VARIABLE) :]} == {
+        "steps": 96,
+        "warmup_steps": 0,
+        "steps_per_epoch": 48,
+        "prefetch_factor": 2,
+        "model_epochs": 5,
+        "model_au": 0.9,
+    }
+
+
+@pytest.mark.parametrize(("processes", "steps"), [("1", 48), ("2", 24), ("4", 12), ("5", 9), ("8", 6), ("48", 1)])
+def test_steps_are_what_is_left_when_surplus_samples_are_dropped(processes: str, steps: int) -> None:
+    """336 samples / 7 / P, rounded down."""
+    assert complete({"processes": processes})["steps_per_epoch"] == steps
+
+
+def test_samples_are_scaled_by_files_first_and_then_within_the_last_file() -> None:
+    """500 files of 313 532 samples has bert: a hundredth is 5 files, a fifty-thousandth 3135 of 156 766 000 samples in one."""
+    of = [complete({"model": "bert", "sample_scale": scale}) for scale in ("0.01", "0.00002")]
+    assert [(p["num_files_train"], p["num_samples_per_file"]) for p in of] == [(5, 313532), (1, 3135)]
+
+
+def test_what_is_given_is_not_scaled() -> None:
+    params = complete({"record_length_bytes": "10Mi", "num_files_train": "42", "computation_time": "0.5", "record_scale": "1/32"})
+    assert (params["record_length_bytes"], params["num_files_train"], params["computation_time"]) == (10485760, 42, 0.5)
+    assert params["record_scale"] == 0.03125
+
+
+def test_another_record_length_keeps_the_relative_spread() -> None:
+    """68341808 / 146600628 of 10 MiB. DLIO keeps 68 MB around 10 MiB, which is another distribution; who wants that gives it."""
+    params = complete({"record_length_bytes": "10Mi"})
+    assert params["record_length_bytes_stdev"] == pytest.approx(10485760 * 68341808 / 146600628)
+    assert complete({"record_length_bytes": "10Mi", "record_length_bytes_stdev": "0"})["record_length_bytes_stdev"] == 0
+
+
+def test_a_png_holds_one_image_so_there_are_as_many_files_as_samples() -> None:
+    """resnet50: 13 files of 1251 samples are 16 263 images."""
+    params = complete({"model": "resnet50", "format": "png"})
+    assert (params["num_files_train"], params["num_samples_per_file"], params["steps_per_epoch"]) == (16263, 1, 40)
+
+
+@pytest.mark.parametrize(("threads", "size", "factor"), [("4", "0", 2), ("4", "8", 2), ("4", "9", 3), ("1", "2", 2), ("0", "0", 0)])
+def test_prefetching_is_shared_out_as_dlio_shares_it(threads: str, size: str, factor: int) -> None:
+    """ceil(prefetch_size / read_threads); two for each where it is not set."""
+    assert complete({"read_threads": threads, "prefetch_size": size})["prefetch_factor"] == factor
+
+
+def test_checkpoints_are_the_models_own_where_its_schedule_falls_into_the_run() -> None:
+    """unet3d writes one after epoch 5, every 2; bert after each 250 steps."""
+    found = {epochs: complete({"epochs": epochs}) for epochs in ("1", "4", "5")}
+    assert {epochs: params["checkpoint"] for epochs, params in found.items()} == {"1": "off", "4": "off", "5": "on"}
+    assert (found["5"]["epochs_between_checkpoints"], found["5"]["model_size_bytes"]) == (2, 499153191)
+    bert = [complete({"model": "bert", "sample_scale": scale}) for scale in ("0.00002", "0.0001")]
+    assert [(params["checkpoint"], params["steps_between_checkpoints"]) for params in bert] == [("off", 0), ("on", 250)]
+
+
+def test_a_parameter_of_checkpoints_asks_for_them() -> None:
+    params = complete({"steps_between_checkpoints": "8"})
+    assert (params["checkpoint"], params["steps_between_checkpoints"]) == ("on", 8)
+    assert complete({"checkpoint": "on"})["epochs_between_checkpoints"] == 1
+
+
+@pytest.mark.parametrize("form", formats.names())
+def test_the_transfer_size_is_ours_to_choose_or_the_librarys(form: str) -> None:
+    assert complete({"format": form})["transfer_size"] == (262144 if formats.load(form).uses_transfer_size else 0)
+
+
+SIZES = {
+    "1048576": 1048576,
+    "1Mi": 1048576,
+    "64k": 64000,
+    "64Ki": 65536,
+    "1.5Mi": 1572864,
+    "2GB": 2 * 10**9,
+    "10MiB": 10485760,
+    "1e6": 10**6,
+}
+
+
+@pytest.mark.parametrize("text", SIZES)
+def test_sizes_are_read_as_kubernetes_writes_them(text: str) -> None:
+    assert number("transfer_size", text) == SIZES[text]
+
+
+REFUSED: dict[str, tuple[Mapping[str, str], str]] = {
+    "unknown key": ({"batchsize": "7"}, r"No parameter 'batchsize'\. Did you mean 'batch_size'\? There are: model, engine, "),
+    "unknown model": ({"model": "unet"}, r"No model 'unet'\. Did you mean 'unet3d'\?"),
+    "unknown format": ({"format": "tfrecrd"}, r"format=tfrecrd: not one of .*\. Did you mean 'tfrecord'\?"),
+    "unknown word": ({"cache": "clod"}, r"cache=clod: not one of cold, warm, as_found\. Did you mean 'cold'\?"),
+    "a word": ({"processes": "x"}, "processes=x: a whole number, 1 or more, is needed"),
+    "empty": ({"batch_size": ""}, "batch_size=: a whole number, 1 or more, is needed"),
+    "negative": ({"batch_size": "-7"}, "batch_size=-7: a whole number, 1 or more, is needed"),
+    "a part": ({"batch_size": "7.5"}, "batch_size=7.5: a whole number, 1 or more, is needed"),
+    "zero": ({"batch_size": "0"}, "batch_size=0: a whole number, 1 or more, is needed"),
+    "a size for a count": ({"batch_size": "1k"}, "batch_size=1k: a whole number, 1 or more, is needed"),
+    "no size": ({"transfer_size": "1Zi", "format": "raw"}, "transfer_size=1Zi: a size such as 1048576, 1Mi or 64k, 0 or more, is needed"),
+    "not a number": ({"computation_time": "nan"}, "computation_time=nan: a number, 0 or more, is needed"),
+    "infinite": ({"record_scale": "inf"}, "record_scale=inf: a number, more than 0, is needed"),
+    "by nothing": ({"record_scale": "1/0"}, "record_scale=1/0: a number, more than 0, is needed"),
+    "too large": ({"record_length_bytes": "1e30"}, "record_length_bytes=1e30: too large"),
+    "files that fill memory": ({"num_files_train": "1e18"}, r"num_files_train=1000000000000000000: at most 5000000 can be; give less"),
+    "scaled to such": ({"sample_scale": "1e9"}, r"num_files_train=\d+: at most 5000000 can be; give less, or a smaller sample_scale"),
+    "readers": ({"read_threads": "1e9"}, "read_threads=1000000000: at most 1024 can be"),
+    "ranks": ({"processes": "1e6", "num_files_train": "5e6", "batch_size": "1"}, "processes=1000000: at most 1024 can be"),
+    "epochs": ({"epochs": "1e12"}, "epochs=1000000000000: at most 10000 can be"),
+    "a step that looks hung": ({"computation_time": "1e18"}, "computation_time=1000000000000000000: at most 45 can be"),
+    "other digits": ({"batch_size": "\u0663"}, "batch_size=\u0663: a whole number, 1 or more, is needed"),
+    "a line's end": ({"batch_size": "3\n"}, r"batch_size='3\\n': a whole number, 1 or more, is needed"),
+    "no step": (
+        {"batch_size": "200", "processes": "2"},
+        r"No step is left: batch_size 200 x processes 2 needs 400 samples, and 336 files of 1 hold 336\.",
+    ),
+    "no record": (
+        {"model": "default", "record_scale": "0.0001"},
+        r"record_scale=0\.0001: a record of 0\.4096 bytes is left of the model's 4096",
+    ),
+    "images": ({"format": "png", "num_samples_per_file": "4"}, "num_samples_per_file=4: a png file holds one; give num_files_train"),
+    "prefetch": (
+        {"prefetch_size": "8", "read_threads": "0"},
+        "prefetch_size=8 and read_threads=0: a rank that reads by itself prepares nothing",
+    ),
+    "transfers": (
+        {"transfer_size": "1Mi"},
+        "transfer_size=1048576 and format=npz: the library .* It has a say with indexed_binary, raw, tfrecord",
+    ),
+    "no transfers": ({"format": "raw", "transfer_size": "0"}, "transfer_size=0 and format=raw: reads of 0 bytes"),
+    "no checkpoints": ({"checkpoint": "off", "model_size_bytes": "1Mi"}, "checkpoint=off and model_size_bytes=1048576: .* leave one out"),
+    "never a checkpoint": (
+        {"steps_between_checkpoints": "49"},
+        "No checkpoint would be written: one every 49 steps, and there are 1 epochs of 48",
+    ),
+    "never one by epochs": ({"epochs_between_checkpoints": "2"}, "one every 2 epochs, and there are 1 epochs of 48 steps"),
+    "raw in DLIO": ({"engine": "dlio", "format": "raw"}, "engine=dlio and format=raw: DLIO has no such format"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused_in_one_line(what: str) -> None:
+    given_, says = REFUSED[what]
+    with pytest.raises(BadInput, match=says) as refused:
+        complete(given_)
+    assert "\n" not in str(refused.value)
+
+
+COUNTS = st.integers(1, 9).map(str)
+SOME_SIZES = st.sampled_from(["64Ki", "1Mi", "5000", "2e6"])
+# What may be given, with a little of what may not.
+GIVEN = st.fixed_dictionaries(
+    {},
+    optional={
+        **{key: st.sampled_from(words) for key, words in CHOICES.items()},
+        "model": st.sampled_from(list(models.available())),
+        "format": st.sampled_from(formats.names()),
+        **dict.fromkeys(("processes", "epochs", "read_threads", "batch_size", "num_samples_per_file"), COUNTS),
+        **dict.fromkeys(("prefetch_size", "steps_between_checkpoints"), COUNTS | st.just("0")),
+        "epochs_between_checkpoints": st.integers(1, 2).map(str),
+        "num_files_train": st.integers(1, 900).map(str),
+        **dict.fromkeys(("transfer_size", "model_size_bytes", "record_length_bytes", "record_length_bytes_resize"), SOME_SIZES),
+        "record_length_bytes_stdev": SOME_SIZES | st.sampled_from(["0", "0.5", "1e100", "-1"]),
+        "computation_time": st.floats(0, 2).map(str) | st.text(max_size=3),
+        **dict.fromkeys(("sample_scale", "record_scale"), st.floats(0.001, 4).map(str) | st.sampled_from(["1/3", "2e-3", "0"])),
+    },
+)
+
+
+@given(GIVEN)
+def test_anything_is_completed_or_refused_and_what_is_complete_is_a_fixed_point(given_: dict[str, str]) -> None:
+    """All its parameters, given again, change nothing: a saved run's parameters say what ran."""
+    try:
+        params = complete(given_)
+    except BadInput:
+        return
+    again = {key: f"{params[key]}" for key in VARIABLE}
+    if params["checkpoint"] == "off":
+        again = {key: value for key, value in again.items() if key not in {"epochs_between_checkpoints", "model_size_bytes"}}
+    assert complete(again) == params | {"epochs_between_checkpoints": complete(again)["epochs_between_checkpoints"]}
+
+
+@given(GIVEN)
+def test_the_canonical_name_of_a_variant_means_the_same_and_is_its_own(given_: dict[str, str]) -> None:
+    try:
+        said, params = canonical(given_, VARIABLE, complete)
+    except BadInput:
+        return
+    assert complete(said) == params
+    assert canonical(said, VARIABLE, complete) == (said, params)
+    assert list(said) == [key for key in VARIABLE if key in said]
+
+
+def test_a_name_keeps_what_makes_its_other_parameters_possible() -> None:
+    """A batch of 400 needs more than the model's own 336 files: without its number of files it could not be."""
+    for asked in ({"batch_size": "400", "num_files_train": "1000"}, {"read_threads": "2", "prefetch_size": "8"}):
+        assert canonical(asked, VARIABLE, complete)[0] == dict(sorted(asked.items(), key=lambda item: list(VARIABLE).index(item[0])))
+
+
+@pytest.mark.parametrize("word", [*VARIABLE])
+def test_a_key_with_a_letter_left_out_is_answered_with_the_key(word: str) -> None:
+    wrong = word[:2] + word[3:]
+    near = difflib.get_close_matches(wrong, VARIABLE, n=1)[0]
+    with pytest.raises(BadInput, match=f"Did you mean '{near}'"):
+        complete({wrong: "1"})
+
+
+def test_why_a_variant_cannot_run_here_is_its_formats_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parameters.cannot(complete({})) is None
+    monkeypatch.setattr(formats.Format, "missing", lambda form: f"no {form.name}")
+    assert parameters.cannot(complete({"format": "hdf5"})) == "no hdf5"

@@ -1,0 +1,68 @@
+"""Ranks end together: in order, or with one sentence that names who was missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.torch
+
+ROOT = Path(__file__).parents[2]
+# Two ranks whose barrier waits a second. A process of its own: forking the tests' would copy all that they have open.
+PROGRAM = """
+import os, signal, time
+from fixtures.io import ranks
+from fixtures.terms import Refused
+
+ranks.BARRIER_TIMEOUT_S = ranks._WHO_DIED_S = 1.0
+
+def work(team):
+    {other}
+
+try:
+    with ranks.started({size}, work) as team:
+        {first}
+except Refused as problem:
+    print(problem)
+"""
+
+
+def said(first: str, other: str, size: int = 2) -> str:
+    """What the first rank says in the end."""
+    program = PROGRAM.format(first=first, other=other, size=size)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_ranks_meet_and_tell_the_first() -> None:
+    """What it gathers is in the order of ranks; what it shares they have."""
+    other = "assert team.share(0) == 17; team.gather({'rank': team.rank}); team.barrier()"
+    assert (
+        said("team.share(17); print(team.gather({'rank': 0})); team.barrier()", other, size=3)
+        == "[{'rank': 0}, {'rank': 1}, {'rank': 2}]\n"
+    )
+
+
+def test_one_rank_needs_nobody() -> None:
+    assert said("team.barrier(); print(team.share(17), team.gather({'rank': 0}))", "pass", size=1) == "17 [{'rank': 0}]\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ("time.sleep(600)", "did not come to the barrier within 1 s: it hangs, or reads slower than that."),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV."),
+        ("raise Refused('Rank 1, epoch 3, step 4: no such file.')", "Rank 1, epoch 3, step 4: no such file."),
+        ("raise KeyError('batch')", "Rank 1: KeyError: 'batch'"),
+    ],
+    ids=["hangs", "killed", "refused", "broken"],
+)
+def test_a_missing_rank_is_named_in_a_line(other: str, says: str) -> None:
+    """Never waited for without an end."""
+    (line,) = said("team.barrier()", other).splitlines()
+    assert line.startswith("Rank 1")
+    assert line.endswith(says)

@@ -1,0 +1,672 @@
+"""The agent, as the harness has it on a node: a process asked over two pipes. Whoever dies, the node is put back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from fixtures import host
+from fixtures.node.lock import LENT
+from fixtures.node.machine import Effects, Restored, Write
+from fixtures.node.tunables import Tunables
+from fixtures.node.wire import from_json, to_json
+from fixtures.terms import Script, Telemetry, Tweak, TweakSet
+from fixtures.tweaks.local import Plan
+from tests import fake_root
+from tests.fake_root import CONFIG, SETTINGS, FakeRoot, writes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+HOUSE = Path(__file__).parents[2]
+SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
+LEFT_BEHIND = "/etc/sysctl.d/999-tuning-tuning.conf"
+PATIENCE_S = 60
+pytestmark = pytest.mark.usefixtures("kernel_lock")  # lent to the agents: on a fake root nothing real is changed
+
+
+class Client:
+    """One agent, asked a line at a time. `process` is the agent's own."""
+
+    def __init__(self, folder: Path, root: Path, *options: str, env: Mapping[str, str] | None = None) -> None:
+        self.log = folder / f"log-{time.monotonic_ns()}"
+        own = {"DEEPTWEAK_HOST_ROOT": str(root), "DEEPTWEAK_STATE_DIR": str(folder / "state"), LENT: str(os.getpid())}
+        with self.log.open("wb") as sink:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "fixtures.node.agent", *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+                cwd=HOUSE,
+                env={**os.environ, **own, **(env or {})},
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.to, self.out = self.process.stdin, self.process.stdout
+        self.number = 0
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        self.to.write(line + b"\n")
+        self.to.flush()
+        answer: dict[str, Any] = json.loads(self.out.readline())
+        return answer
+
+    def ask(self, do: str, **asked: Any) -> Any:  # noqa: ANN401 whatever the verb takes and gives
+        self.number += 1
+        answer = self.answer(json.dumps({"id": self.number, "do": do, **asked}).encode())
+        assert answer.pop("id") == self.number
+        return answer.get("ok", answer)
+
+    def begin(self, values: list[tuple[str, str]], mode: str = "agent") -> Any:  # noqa: ANN401
+        return self.ask("begin", label="x", writes=to_json(writes(values)), mode=mode)
+
+    def said(self) -> str:
+        """How it ended: the last line of its log."""
+        self.process.wait(PATIENCE_S)
+        return self.log.read_text().splitlines()[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for end in (self.to, self.out):
+            try:
+                end.close()
+            except BrokenPipeError:  # what the killed one had not read
+                continue
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeRoot:
+    return fake_root.make(tmp_path)
+
+
+@pytest.fixture
+def agent(fake: FakeRoot) -> Iterator[Client]:
+    with Client(fake.path, fake.root) as client:
+        yield client
+
+
+def in_force(agent: Client, fake: FakeRoot) -> str:
+    """Held, begun and carried out; the answer is the copy of the journal."""
+    agent.ask("hold")
+    copy: str = agent.begin([(SWAPPINESS, "10"), (RATIO, "5")])["begin"]
+    agent.ask("carry_out")
+    assert (fake.get(SWAPPINESS), fake.get(RATIO)) == ("10", "5")
+    return copy
+
+
+# -- a cell, as it should go
+
+
+def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
+    """Nothing is written before the harness has the copy of the journal in its hands; the answers are the local target's own records."""
+    assert from_json(Restored, agent.ask("hold")["recovered"]) == Restored()
+    copy = agent.begin([(SWAPPINESS, "10")])["begin"]
+    assert (fake.wrong(), fake.journal.read_text()) == ({}, copy + "\n")
+    effects = from_json(Effects, agent.ask("carry_out"))
+    assert effects.changed == {SWAPPINESS: ("60", "10")}
+    assert effects.before == {**SETTINGS, **CONFIG}
+    assert agent.ask("values", paths=[SWAPPINESS, "/proc/sys/vm/nosuch"]) == {SWAPPINESS: "10", "/proc/sys/vm/nosuch": None}
+    assert agent.ask("compare") == {"compared": len(effects.before), "changed": {SWAPPINESS: ["60", "10"]}}
+    result = from_json(Restored, agent.ask("restore"))
+    assert (result.back, result.label) == ({SWAPPINESS: ("10", "60")}, "x")
+    assert agent.ask("compare")["changed"] == {}
+    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    assert agent.ask("bye") == {}
+    assert (agent.said(), agent.process.returncode) == ("nothing was left to put back.", 0)
+
+
+def test_an_operator_s_changes_are_observed_and_put_back(agent: Client, fake: FakeRoot) -> None:
+    """With the file that it leaves behind."""
+    agent.ask("hold")
+    agent.begin([(SWAPPINESS, "10")], "operator")
+    fake.put(SWAPPINESS, "10")
+    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
+    assert from_json(Effects, agent.ask("observe")).changed == {SWAPPINESS: ("60", "10"), LEFT_BEHIND: (None, "vm.swappiness=10\n")}
+    assert from_json(Restored, agent.ask("restore")).stuck == {}
+    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+def test_it_says_who_it_is_and_what_a_tweak_set_means_here(agent: Client, fake: FakeRoot) -> None:
+    hello = agent.ask("hello")
+    assert (hello["protocol"], hello["is_root"], hello["facts"]["boot_id"]) == (
+        1,
+        os.geteuid() == 0,
+        "6a1f0d5e-0000-4000-8000-000000000001",
+    )
+    assert agent.ask("environment")["boot_id"] == hello["facts"]["boot_id"]
+    tweakset = TweakSet("x", tweaks=(Tweak("sysctl", "vm.swappiness", "10"), Tweak("ulimit", "core", "0")), scripts=())
+    plan = from_json(Plan, agent.ask("plan", tweakset=to_json(tweakset)))
+    assert (plan.writes, plan.limits, plan.cannot) == ((Write(SWAPPINESS, "10", "vm.swappiness"),), {"core": (0, 0)}, ())
+    nosuch = TweakSet("x", tweaks=(Tweak("sysctl", "vm.nosuch", "1"),), scripts=(Script("p", "apply", "true"),))
+    assert "vm.nosuch: this kernel has no such setting" in from_json(Plan, agent.ask("plan", tweakset=to_json(nosuch))).cannot
+    assert fake.wrong() == {}
+
+
+def test_it_samples_the_workload_of_a_pod(tmp_path: Path) -> None:
+    """Found by the pod's uid and its command line among all processes; its limits and what it used come back."""
+    uid, container = "0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b11", "ab" * 32
+    burn = "import sys, time\nwhile True: sum(range(10000)); time.sleep(0.001)"
+    workload = subprocess.Popen([sys.executable, "-c", burn, "fixtures.workloads.idle"])
+    root = tmp_path / "root"
+    (root / "proc").mkdir(parents=True)
+    (root / "sys").symlink_to("/sys")
+    # A fake kubelet: all of /proc is the real one, but for what it says of the cgroup.
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            (root / "proc" / entry.name).symlink_to(entry)
+    own = root / f"proc/{workload.pid}"
+    own.mkdir()
+    for name in ("cmdline", "stat", "status", "io", "task", "smaps_rollup", "statm", "schedstat", "sched", "fd"):
+        (own / name).symlink_to(f"/proc/{workload.pid}/{name}")
+    cgroup = f"0::/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/cri-containerd-{container}.scope\n"
+    try:
+        with Client(tmp_path, root) as agent:
+            assert agent.ask("sample_begin", pod_uid=uid)["refused"]["message"].startswith("This node is not held yet")
+            assert agent.ask("sample_end")["refused"]["message"].startswith("This node is not held yet")
+            agent.ask("hold")
+            (own / "cgroup").write_text(cgroup)
+            begun = agent.ask("sample_begin", pod_uid=uid)
+            assert begun["pid"] == workload.pid
+            assert begun["limits"]["nofile"] == list(host_limits("Max open files", workload.pid))
+            time.sleep(0.5)
+            telemetry = from_json(Telemetry, agent.ask("sample_end"))
+            assert telemetry.missing.get("process") is None, telemetry.missing
+            assert telemetry.summary["process_cpu_percent_mean"] > 0
+            assert len(telemetry.columns["t_monotonic_s"]) >= 2
+    finally:
+        workload.kill()
+        workload.wait()
+
+
+def host_limits(name: str, pid: int) -> tuple[int, int]:
+    """A process's limit as the kernel prints it."""
+    found = re.search(rf"(?m)^{name}\s+(\d+)\s+(\d+)", Path(f"/proc/{pid}/limits").read_text())
+    assert found
+    return int(found[1]), int(found[2])
+
+
+# -- whoever dies
+
+
+def test_when_stdin_ends_the_node_is_put_back(agent: Client, fake: FakeRoot) -> None:
+    """The harness was killed, or its connection is gone for good."""
+    in_force(agent, fake)
+    agent.to.close()
+    assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+    assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_when_it_is_told_to_end_the_node_is_put_back(agent: Client, fake: FakeRoot, number: signal.Signals) -> None:
+    """The pod was deleted or evicted. Once more does not hurry it."""
+    in_force(agent, fake)
+    agent.process.send_signal(number)
+    agent.process.send_signal(number)
+    assert agent.said() == f"{number.name}; 'x' was put back: 2 settings."
+    assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
+
+
+def test_silence_puts_the_node_back(fake: FakeRoot) -> None:
+    """A connection that died without a word; whoever only pings is not silent."""
+    with Client(fake.path, fake.root, "--silence=1.5") as agent:
+        in_force(agent, fake)
+        for _ in range(8):
+            time.sleep(0.25)
+            assert agent.ask("ping") == {}
+        assert fake.get(SWAPPINESS) == "10"
+        assert agent.said() == "nothing was asked for 1.5 s; 'x' was put back: 2 settings."
+        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+def test_an_answer_that_nobody_takes_puts_the_node_back(fake: FakeRoot) -> None:
+    """Its pipe is full: it must not wait for ever with a changed node."""
+    with Client(fake.path, fake.root, "--silence=1") as agent:
+        in_force(agent, fake)
+        many = [f"/proc/sys/vm/nosuch{number}" for number in range(10000)]
+        agent.to.write(json.dumps({"id": 1, "do": "values", "paths": many}).encode() + b"\n")
+        agent.to.flush()
+        assert agent.said().startswith("nobody took an answer for 1 s; 'x' was put back")
+        assert fake.wrong() == {}
+
+
+def test_killed_in_between_the_next_one_puts_it_back(fake: FakeRoot) -> None:
+    """A kill -9 leaves the journal on the node; `hold` of the next agent finishes it and says what it did."""
+    with Client(fake.path, fake.root) as first:
+        in_force(first, fake)
+        first.process.kill()
+        first.process.wait()
+    assert fake.wrong() == {SWAPPINESS: "10", RATIO: "5"}
+    with Client(fake.path, fake.root) as second:
+        recovered = from_json(Restored, second.ask("hold")["recovered"])
+        assert (recovered.back, recovered.label) == ({SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}, "x")
+        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+@pytest.mark.parametrize("ending", ["stdin", "SIGTERM"])
+def test_an_operator_s_journal_stays_when_the_harness_dies(agent: Client, fake: FakeRoot, ending: str) -> None:
+    """Its pods may still be writing: first their resource must go. The next `hold` finishes it."""
+    agent.ask("hold")
+    agent.begin([(SWAPPINESS, "10")], "operator")
+    fake.put(SWAPPINESS, "10")
+    if ending == "stdin":
+        agent.to.close()
+    else:
+        agent.process.terminate()
+    assert "stays, as an operator's pods may still be writing: `python -m fixtures restore --target=kubernetes`" in agent.said()
+    assert (agent.process.returncode, fake.get(SWAPPINESS), fake.journal.exists()) == (2, "10", True)
+    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
+    with Client(fake.path, fake.root) as second:
+        recovered = from_json(Restored, second.ask("hold")["recovered"])
+        assert (set(recovered.back), recovered.stuck) == ({SWAPPINESS, LEFT_BEHIND}, {})
+    assert fake.wrong() == {}
+
+
+def test_after_an_operator_s_reboot_the_journal_stays_in_force(fake: FakeRoot) -> None:
+    """The reboot ends the agent; the next one goes on with the journal whose id it is given, and with how the node was found."""
+    with Client(fake.path, fake.root) as first:
+        first.ask("hold")
+        begin = json.loads(first.begin([], "operator")["begin"])
+    fake.reboot()
+    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
+    fake.put(SWAPPINESS, "10")
+    with Client(fake.path, fake.root) as second:
+        assert from_json(Restored, second.ask("hold", keep=begin["id"])["recovered"]) == Restored()
+        assert fake.get(LEFT_BEHIND) == "vm.swappiness=10\n"
+        assert set(from_json(Effects, second.ask("observe")).changed) == {LEFT_BEHIND, SWAPPINESS}
+        assert set(second.ask("compare")["changed"]) == {LEFT_BEHIND, SWAPPINESS}
+        second.ask("restore")
+    assert (fake.get(LEFT_BEHIND), fake.journal.exists()) == (None, False)
+
+
+# -- the copy of the journal
+
+
+def test_a_node_that_lost_its_journal_is_put_back_from_the_copy(agent: Client, fake: FakeRoot) -> None:
+    """What was to be written, and only that: the rest is somebody else's."""
+    copy = in_force(agent, fake)
+    agent.process.kill()
+    fake.journal.unlink()
+    fake.put("/proc/sys/net/core/rmem_max", "1")
+    with Client(fake.path, fake.root) as second:
+        second.ask("hold")
+        adopted = from_json(Restored, second.ask("adopt", begin=copy, mode="agent"))
+        assert (adopted.back, adopted.stuck) == ({SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}, {})
+    assert (fake.wrong(), fake.journal.exists()) == ({"/proc/sys/net/core/rmem_max": "1"}, False)
+
+
+def test_from_the_copy_an_operator_s_node_is_put_back_as_a_whole(agent: Client, fake: FakeRoot) -> None:
+    agent.ask("hold")
+    copy = agent.begin([], "operator")["begin"]
+    agent.process.kill()
+    fake.journal.unlink()
+    fake.put(SWAPPINESS, "10")
+    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
+    with Client(fake.path, fake.root) as second:
+        second.ask("hold")
+        assert from_json(Restored, second.ask("adopt", begin=copy, mode="operator")).back.keys() == {SWAPPINESS, LEFT_BEHIND}
+    assert fake.wrong() == {}
+
+
+def test_a_copy_of_what_is_finished_changes_nothing(agent: Client, fake: FakeRoot) -> None:
+    """The agent had put the node back by itself; what others have changed since is not taken for the dead run's."""
+    copy = in_force(agent, fake)
+    agent.to.close()
+    agent.process.wait(PATIENCE_S)
+    fake.put(SWAPPINESS, "33")
+    with Client(fake.path, fake.root) as second:
+        second.ask("hold")
+        adopted = from_json(Restored, second.ask("adopt", begin=copy, mode="agent"))
+        assert (adopted.back, len(adopted.notes)) == ({}, 1)
+        assert "was finished on this machine before" in adopted.notes[0]
+    assert fake.wrong() == {SWAPPINESS: "33"}
+
+
+@pytest.mark.parametrize("copy", ["", "{}", '{"record":"begin"}', "[" * 100000, '{"record":"wrote","path":"/etc/passwd"}'])
+def test_a_copy_that_is_none_is_refused(agent: Client, fake: FakeRoot, copy: str) -> None:
+    agent.ask("hold")
+    refused = agent.ask("adopt", begin=copy, mode="agent")["refused"]
+    assert (refused["type"], refused["message"][:50]) == ("BadInput", "the copy of the journal is no first record of one ")
+    assert not fake.journal.exists()
+
+
+# What stands in a copy for what a node with the fake root's values was before, and why that is not carried out.
+EVIL = {
+    "a program for each crash": ("/proc/sys/kernel/core_pattern", "|/bin/sh -c id", "names a program"),
+    "a program for each module": ("/etc/modprobe.d/x.conf", "install x /bin/sh", "can name programs"),
+    "a program for each device": ("/etc/udev/rules.d/60-io.rules", 'RUN+="/bin/sh"', "can name programs"),
+    "a program for each start": ("/etc/systemd/system/x.d/x.conf", "[Service]\nExecStartPre=/bin/sh", "can name programs"),
+    "one after the next boot": ("/etc/sysctl.d/10-net.conf", "kernel/core_pattern=|/bin/sh", "names a program"),
+    "one behind a pattern": ("/etc/sysctl.d/10-net.conf", "kernel.core_patter?=|/bin/sh", "names a program"),
+    "one when grub is written": ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="$(/bin/sh)"', "write commands"),
+}
+
+
+@pytest.mark.parametrize("mode", ["agent", "operator"])
+@pytest.mark.parametrize("evil", EVIL.values(), ids=EVIL)
+def test_a_copy_does_not_give_root_to_whoever_may_edit_it(agent: Client, fake: FakeRoot, mode: str, evil: tuple[str, str, str]) -> None:
+    """What names programs stays as it is, and is said; the rest of the copy is put back. The copy is not taken for finished."""
+    path, value, why = evil
+    copy = json.loads(in_force(agent, fake))
+    agent.process.kill()
+    fake.journal.unlink()
+    copy["before"][path] = value
+    copy["writes"].append([path, value, "x"])
+    found = fake.get(path)
+    for _ in range(2):
+        with Client(fake.path, fake.root) as second:
+            second.ask("hold")
+            adopted = from_json(Restored, second.ask("adopt", begin=json.dumps(copy), mode=mode))
+            assert adopted.stuck.keys() == {path}
+            assert why in adopted.stuck[path]
+            assert (fake.get(path), fake.get(SWAPPINESS), fake.get(RATIO)) == (found, "60", "20")
+            assert not fake.journal.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"undo": [["p", "uninstall", "touch {mark}"]]}, "brings scripts"), ({"id": "../" * 5 + "*"}, "which no run gives")],
+)
+def test_a_copy_that_no_run_has_written_is_refused_as_a_whole(agent: Client, fake: FakeRoot, change: dict[str, Any], says: str) -> None:
+    """No run on a cluster has scripts to be undone: they would run as root."""
+    copy = json.loads(in_force(agent, fake)) | json.loads(json.dumps(change).replace("{mark}", f"{fake.path}/mark"))
+    agent.process.kill()
+    fake.journal.unlink()
+    with Client(fake.path, fake.root) as second:
+        second.ask("hold")
+        refused = second.ask("adopt", begin=json.dumps(copy), mode="operator")["refused"]
+        assert (refused["type"], says in refused["message"]) == ("BadInput", True)
+    assert not (fake.path / "mark").exists()
+    assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("10", False)
+
+
+def test_a_copy_puts_plain_files_back(agent: Client, fake: FakeRoot) -> None:
+    """Boot tokens, sysctls and limits as they were; what an operator has left behind goes, wherever it lies."""
+    tokens, net, limits, left = "/etc/default/grub", "/etc/sysctl.d/10-net.conf", "/etc/security/limits.d/90.conf", "/etc/modprobe.d/x.conf"
+    fake.put(tokens, 'GRUB_DISTRIBUTOR=`lsb_release -i`\nGRUB_CMDLINE_LINUX="quiet"\n')
+    before: dict[str, str | None] = {path: fake.get(path) for path in (tokens, net, limits, left)}
+    agent.ask("hold")
+    copy = agent.begin([], "operator")["begin"]
+    agent.process.kill()
+    fake.journal.unlink()
+    fake.put(tokens, 'GRUB_DISTRIBUTOR=`lsb_release -i`\nGRUB_CMDLINE_LINUX="quiet isolcpus=1"\n')
+    for path in (net, limits, left):
+        fake.put(path, "# another\n")
+    with Client(fake.path, fake.root) as second:
+        second.ask("hold")
+        adopted = from_json(Restored, second.ask("adopt", begin=copy, mode="operator"))
+        assert adopted.stuck == {}
+        assert set(adopted.back) == set(before)
+    assert {path: fake.get(path) for path in before} == before
+
+
+# -- a state folder that is full, or whose files nobody can read
+
+
+@contextlib.contextmanager
+def small_disk(fake: FakeRoot) -> Iterator[Path]:
+    """A state folder on a disk of its own. Yields: a file there that is to take all that is left."""
+    fake.state.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(fake.state)], check=True)
+    try:
+        yield fake.state / "filler"
+    finally:
+        subprocess.run(["umount", "-l", str(fake.state)], check=True)
+
+
+def fill(filler: Path) -> None:
+    with filler.open("wb", buffering=0) as sink, contextlib.suppress(OSError):
+        while sink.write(bytes(4096)):
+            pass
+
+
+@pytest.mark.parametrize("ending", ["restore", "stdin"])
+@pytest.mark.parametrize("trouble", ["bytes", "folder"])
+def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back(
+    agent: Client, fake: FakeRoot, ending: str, trouble: str
+) -> None:
+    """Remembering that a journal was finished comes second: the node is put back whatever becomes of it."""
+    in_force(agent, fake)
+    memory = fake.state / "finished"
+    if trouble == "bytes":
+        memory.write_bytes(b"\xff\xfe\n")
+    else:
+        memory.mkdir()
+    if ending == "restore":
+        result = from_json(Restored, agent.ask("restore"))
+        assert result.back == {SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}
+        assert [note.partition(":")[0] for note in result.notes] == ([] if trouble == "bytes" else [str(memory)])
+    else:
+        agent.to.close()
+        assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("ending", ["restore", "stdin"])
+def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoot, ending: str) -> None:
+    with small_disk(fake) as filler:
+        in_force(agent, fake)
+        fill(filler)
+        if ending == "restore":
+            result = from_json(Restored, agent.ask("restore"))
+            assert set(result.back) == {SWAPPINESS, RATIO}
+            assert "No space left" in result.notes[0]
+        else:
+            agent.to.close()
+            assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
+        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+@pytest.mark.needs("root")
+def test_a_copy_is_put_back_though_the_disk_takes_no_journal(agent: Client, fake: FakeRoot) -> None:
+    """What is to be put back is known all the same."""
+    with small_disk(fake) as filler:
+        copy = in_force(agent, fake)
+        agent.process.kill()
+        agent.process.wait()
+        fake.journal.unlink()
+        fill(filler)
+        with Client(fake.path, fake.root) as second:
+            second.ask("hold")
+            assert from_json(Restored, second.ask("adopt", begin=copy, mode="agent")).back.keys() == {SWAPPINESS, RATIO}
+        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+# -- what it does not understand, and whom it does not let in
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"id": 7, "do": "pi', "This is no JSON"),
+        (b"\xff\xfe", "This is no JSON"),
+        (b"[" * 100000, "This is no JSON"),
+        (b"7", "A request is an object"),
+        (
+            b'{"id": 7, "do": "reboot"}',
+            r"There is no 'reboot'; there are adopt, begin, bye, .*, values\. Is the agent's image of this commit\?",
+        ),
+        (b'{"id": 7}', r"There is no None; there are adopt"),
+        (b'{"id": 7, "do": ["ping"]}', r"There is no \['ping'\]; there are adopt"),
+        (b'{"id": 7, "do": "begin", "label": "x"}', r"begin\(label: .*was asked with label: missing a required argument: 'writes'"),
+        (b'{"id": 7, "do": "ping", "loud": true}', r"ping\(\).* was asked with loud: got an unexpected keyword argument 'loud'"),
+        (b'{"id": 7, "do": "begin", "label": "x", "writes": [], "mode": "skyhook"}', "This node is not held yet"),
+    ],
+)
+def test_what_it_does_not_understand_it_says_and_goes_on(agent: Client, line: bytes, says: str) -> None:
+    """Unknown verbs are answered with the verbs there are."""
+    refused = agent.answer(line)["refused"]
+    assert re.match(says, refused["message"]), refused
+    assert agent.ask("ping") == {}
+
+
+def test_requests_may_come_in_any_pieces(agent: Client) -> None:
+    """Two and a half at once, the rest byte by byte; each is answered once, in order."""
+    lines = b"".join(b'{"id": %d, "do": "ping"}\n' % number for number in (1, 2, 3))
+    agent.to.write(lines[:-8])
+    agent.to.flush()
+    for byte in lines[-8:]:
+        agent.to.write(bytes([byte]))
+        agent.to.flush()
+        time.sleep(0.01)
+    assert [json.loads(agent.out.readline()) for _ in range(3)] == [{"id": number, "ok": {}} for number in (1, 2, 3)]
+
+
+def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
+    """The connection broke in the middle of a line: it was not asked."""
+    in_force(agent, fake)
+    agent.to.write(b'{"id": 9, "do": "begin", "label": "x", "wri')
+    agent.to.close()
+    assert agent.said().endswith("'x' was put back: 2 settings.")
+
+
+def test_a_mode_that_is_unknown_is_refused(agent: Client, fake: FakeRoot) -> None:
+    agent.ask("hold")
+    assert agent.begin([], "skyhook")["refused"]["message"] == "There is no mode 'skyhook'; there are agent, operator."
+    assert not fake.journal.exists()
+
+
+def test_a_refused_value_is_put_back_and_said(agent: Client, fake: FakeRoot) -> None:
+    """The refusal comes as what it is on the other side."""
+    agent.ask("hold")
+    assert agent.begin([("/proc/sys/vm/nosuch", "1")])["refused"]["type"] == "TweakRefused"
+    agent.begin([(SWAPPINESS, "10")])
+    fake.real(SWAPPINESS).unlink()
+    assert agent.ask("carry_out")["refused"]["type"] in {"TweakRefused", "Refused"}
+
+
+def test_a_mistake_of_its_own_comes_as_a_traceback(agent: Client) -> None:
+    """And the agent lives on."""
+    assert "Traceback" in agent.ask("values", paths=[5])["broken"]
+    assert agent.ask("ping") == {}
+
+
+def test_two_agents_do_not_share_a_node(agent: Client, fake: FakeRoot) -> None:
+    """The second is told who has it, and gets it when the first is gone."""
+    agent.ask("hold")
+    assert agent.ask("hold") == {"recovered": to_json(Restored())}, "its own hold is no obstacle"
+    with Client(fake.path, fake.root) as second:
+        refused = second.ask("hold")["refused"]
+        assert refused["type"] == "MachineHeld"
+        assert f"process {agent.process.pid} (" in refused["message"]
+        assert second.begin([])["refused"]["message"].startswith("This node is not held yet")
+        agent.ask("bye")
+        agent.process.wait(PATIENCE_S)
+        assert "recovered" in second.ask("hold")
+
+
+def test_a_node_on_which_another_run_measures_is_not_held(agent: Client, fake: FakeRoot) -> None:
+    """Its agent was lost, so the lock is free and its journal lies there: neither is touched before its workload is gone."""
+    with Client(fake.path, fake.root) as lost:
+        in_force(lost, fake)
+    container = f"pod0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b11/{'ab' * 32}"
+    fake.put("/proc/7/cgroup", f"0::/kubepods/{container}")
+    fake.put("/proc/7/cmdline", "python\0-m\0fixtures.workloads.idle\0")
+    refused = agent.ask("hold")["refused"]
+    assert (refused["type"], "process 7 of pod 0b7b5c1e-2f4d-4a53" in refused["message"]) == ("MachineHeld", True)
+    assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("10", True)
+    shutil.rmtree(fake.real("/proc/7"))
+    assert from_json(Restored, agent.ask("hold")["recovered"]).label == "x", "the lock was let go of"
+    assert fake.wrong() == {}
+
+
+def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(fake: FakeRoot) -> None:
+    """A reboot has ended that run's agent, and its lease is of that namespace. Its own runs finish it, and after half an hour anybody."""
+    with Client(fake.path, fake.root) as first:
+        first.ask("hello", namespace="theirs")
+        first.ask("hold")
+        first.begin([(SWAPPINESS, "10")], "operator")
+    fake.put(SWAPPINESS, "10")
+    text = fake.journal.read_text()
+    with Client(fake.path, fake.root) as second:
+        second.ask("hello", namespace="ours")
+        refused = second.ask("hold")["refused"]
+        assert (refused["type"], "'x' was handed to the operator by a run of namespace 'theirs'" in refused["message"]) == (
+            "MachineHeld",
+            True,
+        )
+        assert (fake.get(SWAPPINESS), fake.journal.read_text()) == ("10", text)
+        begun = json.loads(text.splitlines()[0])["begun_utc"]
+        fake.journal.write_text(text.replace(begun, "2020-01-01T00:00:00+00:00"))
+        assert from_json(Restored, second.ask("hold")["recovered"]).label == "x"
+    assert fake.wrong() == {}
+    with Client(fake.path, fake.root) as third:
+        third.ask("hello", namespace="theirs")
+        third.ask("hold")
+        third.begin([], "operator")
+    with Client(fake.path, fake.root) as fourth:
+        fourth.ask("hello", namespace="theirs")
+        assert from_json(Restored, fourth.ask("hold")["recovered"]).label == "x", "its own namespace's run has the lease"
+
+
+def test_only_answers_come_on_its_stdout(fake: FakeRoot) -> None:
+    """What a library or a child prints goes to the log: one such line would be taken for an answer."""
+    code = """
+import os, sys
+from fixtures.node import agent, verbs
+verbs.Verbs.do_ping = lambda self: {"printed": print("noise"), "status": os.system("echo more noise")}
+agent.main()
+"""
+    noisy = subprocess.run(
+        [sys.executable, "-c", code],
+        input=b'{"id": 1, "do": "ping"}\n',
+        capture_output=True,
+        cwd=HOUSE,
+        env={**os.environ, "DEEPTWEAK_HOST_ROOT": str(fake.root), "DEEPTWEAK_STATE_DIR": str(fake.state)},
+        check=False,
+    )
+    assert noisy.stdout == b'{"id":1,"ok":{"printed":null,"status":0}}\n'
+    assert b"noise" in noisy.stderr
+    assert b"more noise" in noisy.stderr
+
+
+def test_it_needs_nothing_of_the_cluster() -> None:
+    """It starts on every node before anything else can: neither the cluster's library nor a framework is waited for."""
+    heavy = "{'kubernetes', 'yaml', 'torch', 'numpy', 'pytest', 'pynvml', 'websocket', 'asyncio', 'logging'}"
+    check = f"import sys, fixtures.node.agent; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    done = subprocess.run([sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_pod_s_view_of_a_node_names_its_system(tmp_path: Path) -> None:
+    """/etc/os-release is a link to /usr, which a pod does not have: the first process's tree has it."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").symlink_to("../usr/lib/os-release")
+    (tmp_path / "proc/1/root/etc").mkdir(parents=True)
+    (tmp_path / "proc/1/root/etc/os-release").write_text('PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n')
+    assert host.facts(tmp_path)["os"] == "Debian GNU/Linux 12 (bookworm)"
+
+
+@pytest.mark.kernel
+@pytest.mark.needs("root")
+@pytest.mark.usefixtures("kernel_unchanged")
+def test_on_the_real_kernel(tmp_path: Path) -> None:
+    """An agent that is killed with a setting in force, and the next one: the setting goes there and back."""
+    found = Tunables().read(SWAPPINESS)
+    other = "11" if found != "11" else "12"
+    try:
+        with Client(tmp_path, Path("/")) as first:
+            first.ask("hold")
+            first.begin([(SWAPPINESS, other)])
+            assert from_json(Effects, first.ask("carry_out")).changed == {SWAPPINESS: (found, other)}
+            assert Tunables().read(SWAPPINESS) == other
+    finally:
+        with Client(tmp_path, Path("/")) as second:
+            recovered = from_json(Restored, second.ask("hold")["recovered"])
+            second.ask("bye")
+    assert (recovered.back, Tunables().read(SWAPPINESS)) == ({SWAPPINESS: (other, found)}, found)

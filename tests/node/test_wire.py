@@ -1,0 +1,97 @@
+"""What one end of the wire sends, the other has: every record of the run side that crosses it, through real JSON text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.node.machine import Effects, Restored, Write
+from fixtures.node.wire import WireError, from_json, to_json
+from fixtures.terms import Order, Script, Telemetry, Tweak, TweakSet
+from fixtures.tweaks.local import Plan
+
+# Values of kernel files may hold any byte: they come as surrogates, which JSON carries escaped.
+TEXT = st.text(alphabet=st.characters(codec=None, exclude_categories=[]), max_size=12)
+NUMBER = st.floats(allow_nan=False)
+CHANGES = st.dictionaries(TEXT, st.tuples(st.none() | TEXT, st.none() | TEXT), max_size=4)
+TEXTS = st.dictionaries(TEXT, TEXT, max_size=4)
+WRITES = st.builds(Write, TEXT, TEXT, TEXT)
+SCRIPTS = st.builds(Script, TEXT, TEXT, TEXT)
+LIMITS = st.dictionaries(TEXT, st.tuples(st.integers(), st.integers()), max_size=3)
+
+
+def several(one: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(one, max_size=3).map(tuple)
+
+
+RECORDS = st.one_of(
+    st.builds(Effects, TEXTS, CHANGES, NUMBER),
+    st.builds(Restored, CHANGES, CHANGES, TEXTS, CHANGES, several(TEXT), TEXT, NUMBER),
+    st.builds(Plan, several(WRITES), several(SCRIPTS), LIMITS, several(TEXT)),
+    st.builds(
+        TweakSet,
+        name=TEXT,
+        path=st.none() | TEXT,
+        sha256=st.none() | TEXT,
+        description=TEXT,
+        tweaks=several(st.builds(Tweak, st.sampled_from(["sysctl", "ulimit", "service", "boot"]), TEXT, TEXT, TEXT)),
+        scripts=several(SCRIPTS),
+        warnings=several(TEXT),
+        workloads=several(TEXT),
+    ),
+    st.builds(
+        Telemetry,
+        columns=st.dictionaries(TEXT, st.lists(st.none() | NUMBER, max_size=4), max_size=3),
+        summary=st.dictionaries(TEXT, NUMBER, max_size=3),
+        missing=TEXTS,
+        hz=NUMBER,
+        sampler_cpu_s=NUMBER,
+        devices=TEXTS,
+    ),
+    st.builds(Order, TEXT, st.integers(), st.integers(), st.integers(), st.just(Path("/scratch/x")), LIMITS, NUMBER, NUMBER),
+)
+
+
+@given(RECORDS)
+def test_what_is_sent_is_what_arrives(record: object) -> None:
+    """Type and value; a line of JSON has no other line break in it."""
+    line = json.dumps(to_json(record))
+    assert "\n" not in line
+    back = from_json(type(record), json.loads(line))
+    assert (type(back), back) == (type(record), record)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda j: j.pop("scripts"), "Plan lacks scripts: the agent's image is of another version"),
+        (lambda j: j.update(more=1), "Plan has in addition more: the agent's image"),
+        (lambda j: j.update(writes=5), r"Plan\.writes should be a list, not '5'"),
+        (lambda j: j["writes"].append({"path": 1, "value": "", "key": ""}), r"Plan\.writes\[1\]\.path should be of type str"),
+        (lambda j: j["limits"].update(nofile=[1]), r"Plan\.limits\.nofile should be a list of 2"),
+        (lambda j: j["limits"].update(nofile=[1, True]), r"Plan\.limits\.nofile\[1\] should be of type int"),
+        (lambda j: j.update(limits=[]), r"Plan\.limits should be an object"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(spoil: Any, says: str) -> None:  # noqa: ANN401 any change of a dict
+    value = to_json(Plan(writes=(Write("/proc/sys/vm/swappiness", "1", "vm.swappiness"),)))
+    spoil(value)
+    with pytest.raises(WireError, match=says):
+        from_json(Plan, value)
+
+
+def test_a_kind_of_tweak_that_is_unknown_is_refused() -> None:
+    value = to_json(TweakSet("x", tweaks=(Tweak("sysctl", "vm.swappiness", "1"),)))
+    value["tweaks"][0]["kind"] = "firmware"
+    with pytest.raises(WireError, match=r"TweakSet\.tweaks\[0\]\.kind should be one of sysctl, ulimit, service, boot"):
+        from_json(TweakSet, value)
+
+
+def test_a_number_without_a_point_is_a_number() -> None:
+    """JSON's writers may leave it out."""
+    assert from_json(Effects, {"before": {}, "changed": {}, "seconds": 1}) == Effects({}, {}, 1.0)

@@ -1,0 +1,82 @@
+"""All tests in two processes: `python -m tests.side_by_side`, with pytest's options. `make test` runs them so.
+
+Those of this machine's kernel, and of a cluster on it, run one after the other and wait for most of the time. Beside them run those that
+leave the machine alone; what these say is shown when the others are over. A path among the options runs that alone, as pytest does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HOUSE = Path(__file__).parents[1]
+# Whole folders and files that neither read nor change settings of this kernel, nor take its lock. What is not named here has it to itself.
+BESIDE = (
+    "tests/analysis",
+    "tests/designs",
+    "tests/io",
+    "tests/targets",
+    "tests/tweaks",
+    "tests/workloads",
+    "tests/test_action.py",
+    "tests/test_adaptive_endings.py",
+    "tests/test_design_endings.py",
+    "tests/test_design_sessions.py",
+    "tests/test_spread.py",
+    "tests/test_style.py",
+    "tests/test_variant_sessions.py",
+)
+
+
+def main(options: Sequence[str]) -> int:
+    """Returns: pytest's exit status; where both have something to tell, that of the worse."""
+    command = [sys.executable, "-m", "pytest", *options]
+    with tempfile.TemporaryFile() as said:
+        if any((HOUSE / option.partition("::")[0]).exists() for option in options):
+            beside = None
+            alone = subprocess.Popen(command, cwd=HOUSE)
+        else:
+            notes = ["-o", "cache_dir=.pytest_cache/beside"]  # what failed last is each one's own
+            beside = subprocess.Popen([*command, *notes, *BESIDE], cwd=HOUSE, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            alone = subprocess.Popen([*command, *(f"--ignore={one}" for one in BESIDE)], cwd=HOUSE)
+        # Ctrl-C comes to both from the terminal. They end when they have put back what they changed: nobody may leave before them.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        code = alone.wait()
+        if beside is None:
+            return code
+        print("\nBeside these, in a process of their own:", flush=True)
+        return worse(code, shown(beside, said.fileno()))
+
+
+def worse(one: int, other: int) -> int:
+    """Of two exit statuses of pytest the one that a caller must hear of: one half may well have none of the tests that were asked for."""
+    bad = {one, other} - {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+    return max(bad) if bad else min(one, other)
+
+
+def shown(process: subprocess.Popen[bytes], said: int) -> int:
+    """Show what a process says, from its first word to its end. Returns: its exit status."""
+    at = 0
+    while True:
+        code = process.poll()
+        while block := os.pread(said, 65536, at):
+            os.write(sys.stdout.fileno(), block)
+            at += len(block)
+        if code is not None:
+            return code
+        time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,14 @@
+"""Plug-in for sessions under test (`-p tests.spread.plugin`): makes the target `fleet` known, and its nodes independent of each other."""
+
+from __future__ import annotations
+
+import sys
+
+from fixtures import targets
+from fixtures.node import lock
+from tests.spread import fleet
+
+_names = targets.names
+sys.modules["fixtures.targets.fleet"] = fleet
+targets.names = lambda: (*_names(), "fleet")
+lock.machine_held = lock.held  # nothing of this machine is changed: the lock of each node is enough

@@ -1,0 +1,320 @@
+"""Fake programs, each wrong in its own way, run as processes of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.targets._process import run
+from fixtures.terms import BadInput, Order, WorkloadRun
+from tests.said import SPEAK
+from tests.sessions import HOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLLOW = """
+import json, sys, tracemalloc
+from pathlib import Path
+from fixtures.targets._process import run
+from fixtures.terms import Order
+scratch, script = sys.argv[1:]
+order = Order("fake", 2, 1, 7, Path(scratch), {}, 30, 30)
+tracemalloc.start()
+result = run(order, program=(sys.executable, "-S", "-c", script))
+print(json.dumps({"error": result.error, "peak_bytes": tracemalloc.get_traced_memory()[1]}))
+"""
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
+    """Run a script that may use the words of `SPEAK`."""
+
+    def play(
+        script: str,
+        *,
+        limits: dict[str, tuple[int, int]] | None = None,
+        start_timeout_s: float = 30,
+        step_timeout_s: float = 30,
+        on_start: Callable[[int], None] | None = None,
+    ) -> WorkloadRun:
+        order = Order("fake", 2, 1, 7, tmp_path, limits or {}, start_timeout_s, step_timeout_s)
+        return run(order, on_start=on_start, program=(sys.executable, "-S", "-c", SPEAK + script))
+
+    return play
+
+
+def gone(pid: int) -> bool:
+    """Whether the process has ended (it may still wait for its parent to notice), given five seconds for the kernel's part."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_good_run_gives_back_facts_and_every_step(play: Callable[..., WorkloadRun]) -> None:
+    """Warm-up steps are among them and marked; there is no error; the process id is the one on_start was told."""
+    started: list[int] = []
+    result = play("ready(device='cpu'); all_steps()", on_start=started.append)
+    assert result.error is None
+    assert result.facts == {"device": "cpu"}
+    assert [(s.index, s.warmup) for s in result.steps] == [(0, True), (1, False), (2, False)]
+    last = result.steps[-1]
+    assert (last.start_monotonic_s, last.wall_s, last.cpu_s, last.samples, last.tokens, last.loss) == (1.5, 0.25, 0.5, 4, 64, 2.0)
+    assert started == [result.pid]
+    assert gone(result.pid)
+
+
+def test_the_program_is_told_what_was_ordered(play: Callable[..., WorkloadRun], tmp_path: Path) -> None:
+    """Steps, warm-up, seed and scratch arrive as options; the house is importable; scratch is the working directory."""
+    result = play("import fixtures.terms; ready(options=sys.argv[1:], cwd=os.getcwd()); all_steps()")
+    assert result.error is None
+    assert result.facts["options"] == ["--steps=2", "--warmup=1", "--seed=7", f"--scratch={tmp_path}"]
+    assert result.facts["cwd"] == str(tmp_path)
+
+
+def test_limits_are_in_force_before_the_program_begins(play: Callable[..., WorkloadRun]) -> None:
+    """What the process itself sees, what the kernel says from outside and what was asked are one and the same."""
+    result = play("ready(nofile=resource.getrlimit(resource.RLIMIT_NOFILE)); all_steps()", limits={"nofile": (64, 128)})
+    assert result.error is None
+    assert result.facts["nofile"] == [64, 128]
+    assert result.limits_observed["nofile"] == (64, 128)
+    assert result.limits_observed["stack"] == resource.getrlimit(resource.RLIMIT_STACK)  # inherited
+
+
+def test_a_limit_the_kernel_refuses_fails_the_run(play: Callable[..., WorkloadRun]) -> None:
+    """Not even root may have more files than fs.nr_open (at most 2³¹ or so): nothing is measured under another limit."""
+    started: list[int] = []
+    result = play("ready(); all_steps()", limits={"nofile": (2**40, 2**40)}, on_start=started.append)
+    assert result.error is not None
+    assert result.error.startswith("Limit nofile: asked for (1099511627776, 1099511627776)")
+    assert (result.steps, started) == ((), [])
+    assert gone(result.pid)
+
+
+def test_an_unknown_limit_is_answered_with_those_there_are(play: Callable[..., WorkloadRun]) -> None:
+    """The name is the user's, out of an ulimit.conf."""
+    with pytest.raises(BadInput, match=r"No process limit 'memlok'\. There are: .*memlock"):
+        play("ready()", limits={"memlok": (1, 1)})
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ("sys.exit(3)", "Died with exit code 3: it was not ready yet."),
+        ("ready(); step(0); sys.exit(3)", "Died with exit code 3: 1 of 3 steps were done."),
+        ("ready(); all_steps(); sys.exit(3)", "Died with exit code 3: 3 of 3 steps were done."),
+        ("ready(); os.kill(os.getpid(), signal.SIGABRT)", "Died of SIGABRT: 0 of 3 steps were done."),
+        ("os.kill(os.getpid(), 40)", "Died of signal 40: it was not ready yet."),
+        ("ready(); step(0)", "Ended too early: 1 of 3 steps were done."),
+        ("ready(); step(0); end()", "Ended too early: 1 of 3 steps were done."),
+        ("", "Ended too early: it was not ready yet."),
+        ("ready(); step(0); step(1, loss=float('nan'))", "Loss is nan in step 1."),
+        ("ready(); step(0, loss=-float('inf'))", "Loss is -inf in step 0."),
+        ("ready(); all_steps(); step(3)", "Printed garbage instead of a line of the protocol: "),
+        ("ready()\nfor i in range(9): step(i)", "Reported more steps than the 3 it was asked for."),
+        ("ready(); print('Epoch 1', flush=True)", "Printed garbage instead of a line of the protocol: 'Epoch 1'"),
+        ("os.write(1, b'no newline')", "Printed garbage instead of a line of the protocol: 'no newline'"),
+        ("os.write(1, bytes([255, 10]))", "Printed garbage instead of a line of the protocol: '\ufffd'"),
+    ],
+)
+def test_what_went_wrong_is_one_sentence(play: Callable[..., WorkloadRun], script: str, error: str) -> None:
+    """How the process ended, and how far it had come."""
+    assert (play(script).error or "").startswith(error)
+
+
+def test_the_good_steps_before_a_nan_are_kept(play: Callable[..., WorkloadRun]) -> None:
+    """The bad one is named in the error and not among the steps: NaN never gets into a saved file."""
+    result = play("ready(); step(0); step(1, loss=float('nan')); step(2); end()")
+    assert [s.index for s in result.steps] == [0]
+
+
+def test_sigkill_from_outside_hints_at_memory(play: Callable[..., WorkloadRun]) -> None:
+    """The kernel's out-of-memory killer leaves no other trace in the process."""
+    result = play("ready(); time.sleep(60)", on_start=lambda pid: os.kill(pid, signal.SIGKILL))
+    assert result.error is not None
+    assert result.error.startswith("Died of SIGKILL")
+    assert "memory" in result.error
+
+
+def test_a_file_larger_than_its_limit_is_named(play: Callable[..., WorkloadRun]) -> None:
+    """`fsize: 1000` of a tweak set kills a program that writes 2000 bytes (Python itself ignores the signal)."""
+    script = "signal.signal(signal.SIGXFSZ, signal.SIG_DFL); ready(); open('big', 'wb').write(bytes(2000))"
+    result = play(script, limits={"fsize": (1000, 1000)})
+    assert result.error == "Died of SIGXFSZ: 0 of 3 steps were done. It wrote more than the limit fsize allows."
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ("time.sleep(60)", "Hung: not ready 0.5 s after its start."),
+        ("os.close(1); time.sleep(60)", "Hung: not ready 0.5 s after its start."),
+        ("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", "Hung: not ready 0.5 s after its start."),
+        ("while True: print('working', file=sys.stderr); time.sleep(0.01)", "Hung: not ready 0.5 s after its start."),
+    ],
+)
+def test_a_start_that_hangs_is_cut(play: Callable[..., WorkloadRun], script: str, error: str) -> None:
+    """Also one that ignores SIGTERM, has closed its stdout or chatters on stderr: only the protocol is a sign of life."""
+    result = play(script, start_timeout_s=0.5)
+    assert result.error == error
+    assert gone(result.pid)
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ("ready(); step(0); time.sleep(60)", "Hung: 1 of 3 steps were done and then nothing for 0.5 s."),
+        ("ready(); all_steps(); time.sleep(60)", "Hung: 3 of 3 steps were done and then nothing for 0.5 s."),
+    ],
+)
+def test_a_step_or_an_end_that_hangs_is_cut(play: Callable[..., WorkloadRun], script: str, error: str) -> None:
+    """The patience for a step begins anew with each line; that for the start no longer counts."""
+    result = play(script, step_timeout_s=0.5)
+    assert result.error == error
+    assert gone(result.pid)
+
+
+def test_the_last_lines_of_stderr_come_back(play: Callable[..., WorkloadRun]) -> None:
+    """Twenty of them, the traceback's end among them, each cut at 500 bytes."""
+    result = play("for i in range(50): print(i, 'x' * 2000, file=sys.stderr)\nraise ValueError('the reason')")
+    assert result.error == "Died with exit code 1: it was not ready yet."
+    assert len(result.last_lines) == 20
+    assert result.last_lines[-1] == "ValueError: the reason"
+    assert max(map(len, result.last_lines)) == 500
+
+
+@pytest.mark.parametrize(
+    ("script", "good"),
+    [
+        ("ready()\nfor i in range(100): os.write(2, b'noise ' * 170_000)\nall_steps()", True),
+        ("ready()\nfor i in range(100): os.write(1, b'noise ' * 170_000)\nall_steps()", False),
+        ("ready()\nfor i in range(100): os.write(1, b'noise\\n' * 170_000)\nall_steps()", False),
+    ],
+)
+def test_a_flood_of_100_mb_takes_no_memory(tmp_path: Path, script: str, *, good: bool) -> None:
+    """On stderr it is only noise; on stdout the first line of it, or the first 64 KiB without a line's end, ends the run.
+
+    Followed by a process that does nothing else: what other tests' threads take is not counted.
+    """
+    arguments = [str(tmp_path), SPEAK + script]
+    done = subprocess.run([sys.executable, "-c", FOLLOW, *arguments], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["error"] is None) is good
+    assert len(result["error"] or "") < 300
+    # A few chunks of 64 KiB, and what splitting one into 11,000 lines of `noise` needs.
+    assert result["peak_bytes"] < 5e6
+
+
+@pytest.mark.parametrize("ending", ["all_steps()", "print('garbage', flush=True); time.sleep(60)", "sys.exit(1)", "time.sleep(60)"])
+def test_no_grandchild_is_left_behind(play: Callable[..., WorkloadRun], ending: str) -> None:
+    """However the program ends: what it started is in its group and goes with it, though it holds the pipes open."""
+    script = "child = subprocess.Popen(['sleep', '600']); print(child.pid, file=sys.stderr, flush=True); ready(pid=child.pid); "
+    result = play(script + ending, step_timeout_s=0.5)
+    pid = result.facts["pid"]
+    assert isinstance(pid, int)
+    assert gone(pid)
+
+
+def test_the_memory_of_grandchildren_is_free_when_the_run_returns(play: Callable[..., WorkloadRun]) -> None:
+    """The kernel takes some milliseconds to free 300 MB: they must not fall into what comes next, a restore or another cell."""
+    hog = "import time; x = bytearray(b'x') * 300_000_000; print('full', flush=True); time.sleep(600)"
+    script = f"""
+child = subprocess.Popen([sys.executable, '-S', '-c', {hog!r}], stdout=subprocess.PIPE)
+child.stdout.readline()
+ready(pid=child.pid)
+all_steps()
+"""
+    result = play(script)
+    assert result.error is None
+    # A dying process gives back its memory first and its files next.
+    files: list[Path] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        files = list(Path(f"/proc/{result.facts['pid']}/fd").iterdir())
+    assert files == []
+
+
+def test_an_interrupt_kills_the_group_and_goes_on_up(play: Callable[..., WorkloadRun]) -> None:
+    """Ctrl-C reaches only the harness, the workload being in a session of its own."""
+    started: list[int] = []
+
+    def ring(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def on_start(pid: int) -> None:
+        started.append(pid)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            play("ready(); time.sleep(60)", on_start=on_start)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert gone(started[0])
+
+
+def test_an_on_start_that_fails_leaves_no_process(play: Callable[..., WorkloadRun]) -> None:
+    """The sampler could not be told: its error is the caller's, the workload is gone."""
+    started: list[int] = []
+
+    def on_start(pid: int) -> None:
+        started.append(pid)
+        raise OSError("no sampler")
+
+    with pytest.raises(OSError, match="no sampler"):
+        play("ready(); time.sleep(60)", on_start=on_start)
+    assert gone(started[0])
+
+
+def test_a_killed_harness_takes_the_workload_with_it(tmp_path: Path) -> None:
+    """SIGKILL gives the harness no time for anything: the kernel does it."""
+    harness = f"""
+import sys
+from pathlib import Path
+from fixtures.targets._process import run
+from fixtures.terms import Order
+run(Order("fake", 1, 0, 0, Path({str(tmp_path)!r})), on_start=lambda pid: print(pid, flush=True), program=("sh", "-c", "exec sleep 600"))
+"""
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen((sys.executable, "-c", harness), stdout=subprocess.PIPE, text=True, cwd=root)
+    with process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.kill()
+    assert gone(pid)
+
+
+def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
+    """The cell fails with that sentence; the run goes on."""
+    result = run(Order("fake", 1, 0, 0, tmp_path), program=("no-such-program",))
+    assert (result.error, result.pid) == ("Cannot start 'no-such-program': there is no such program.", 0)
+
+
+def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
+    """Not even for root, without an x bit."""
+    file = tmp_path / "program"
+    file.write_text("#!/bin/sh\n")
+    result = run(Order("fake", 1, 0, 0, tmp_path), program=(str(file),))
+    assert result.error == f"Cannot start '{file}': it is not executable for this user."
+
+
+def test_a_missing_framework_is_answered_with_how_to_get_it(play: Callable[..., WorkloadRun]) -> None:
+    """`-S` hides site-packages from the fake program, so torch is not there."""
+    result = play("import torch")
+    assert result.error == f"{sys.executable} has no module torch. Run `make bench`, or `pip install '.[workloads]'`."

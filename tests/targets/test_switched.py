@@ -1,0 +1,139 @@
+"""A workload that pauses between segments: fake programs, each wrong in its own way, and the protocol's own side."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.targets._process import run
+from fixtures.terms import Order, Segment, Switching, WorkloadRun
+from tests.said import SPEAK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Play = Callable[..., WorkloadRun]
+
+# Two segments of one settle step and one that counts, after one step of warm-up.
+WAY = Switching(("found", "set"), steps=1, settle=1)
+WELL = """
+def timed(index): step(index, start_monotonic_s=time.clock_gettime(time.CLOCK_MONOTONIC))
+def pause(n, wait=True):
+    say(event="pause", segment=n)
+    return wait and sys.stdin.readline()
+"""
+GOOD = "ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); pause(1); end()"
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    def play(script: str, on_pause: Callable[[int], str | None] = lambda _segment: None, step_timeout_s: float = 20) -> WorkloadRun:
+        order = Order("fake", WAY.total, 1, 7, tmp_path, {}, 30, step_timeout_s, WAY)
+        return run(order, on_pause=on_pause, program=(sys.executable, "-S", "-c", SPEAK + WELL + script))
+
+    return play
+
+
+def test_it_goes_on_only_when_told_and_every_segment_has_its_arm(play: Play) -> None:
+    paused: list[int] = []
+    result = play(GOOD, paused.append)
+    assert result.error is None
+    assert paused == [0, 1]
+    assert result.segments == (Segment(1, "found", 1, 1, 1), Segment(1, "set", 3, 1, 1))
+
+
+def test_a_refusal_between_two_segments_ends_the_run_with_its_reason(play: Play) -> None:
+    """What was measured until then is kept, the workload is not left waiting."""
+    result = play(GOOD, lambda _segment: "the kernel refused 7")
+    assert result.error == "the kernel refused 7"
+    assert (len(result.steps), len(result.segments)) == (3, 1)
+
+
+def slowly(_segment: int) -> None:
+    """Meanwhile a workload that does not wait has gone on."""
+    time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("ready(); [timed(n) for n in range(5)]; end()", "did not wait"),
+        ("ready(); [timed(n) for n in range(3)]; pause(0, wait=False); timed(3); timed(4); pause(1); end()", "did not wait"),
+        ("ready(); timed(0); pause(0)", "garbage"),
+        ("ready(); [timed(n) for n in range(3)]; pause(1)", "garbage"),
+        ("ready(); [timed(n) for n in range(3)]; pause(0); pause(0)", "garbage"),
+        ("ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); end()", "garbage"),
+        ("ready(); [timed(n) for n in range(3)]; pause(0); sys.exit(3)", "Died with exit code 3"),
+        ("ready(); [timed(n) for n in range(3)]; say(event='pause', segment=0); os._exit(0)", "Ended too early"),
+    ],
+)
+def test_a_workload_that_pauses_wrongly_is_not_believed(play: Play, script: str, said: str) -> None:
+    result = play(script, slowly)
+    assert said in str(result.error)
+
+
+def test_one_that_never_comes_back_from_a_pause_is_given_up(play: Play) -> None:
+    result = play("ready(); [timed(n) for n in range(3)]; pause(0); time.sleep(600)", step_timeout_s=0.5)
+    assert "Hung" in str(result.error)
+
+
+def test_stop_while_it_pauses_kills_it(play: Play) -> None:
+    """Ctrl-C comes as an exception from what is done between segments."""
+
+    def interrupted(_segment: int) -> str | None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play(GOOD, interrupted)
+
+
+WORKLOAD = """
+from contextlib import contextmanager
+from fixtures.workloads._protocol import Done, Job, serve
+@contextmanager
+def prepare(asked):
+    yield Job({"total": asked.total, "batches": asked.batches}, lambda batch: Done(1, batch, 0.0))
+serve(prepare)
+"""
+
+
+def serve(*options: str, told: str) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-c", WORKLOAD, "--warmup=1", "--seed=7", "--scratch=/somewhere", *options)
+    return subprocess.run(command, cwd=Path(__file__).parents[2], input=told, capture_output=True, text=True, check=False)
+
+
+def test_two_segments_of_a_pair_are_the_same_work() -> None:
+    """Warm-up is batch 0; the four segments of two steps are batches 1, 2, twice, then 3, 4, twice."""
+    process = serve("--steps=8", "--segments=2", told="\n" * 4)
+    said = [json.loads(line) for line in process.stdout.splitlines()]
+    assert process.returncode == 0
+    assert said[0]["facts"]["total"] == 5
+    assert [event["tokens"] for event in said if event["event"] == "step"] == [0, 1, 2, 1, 2, 3, 4, 3, 4]
+    assert [n for n, event in enumerate(said) if event["event"] == "pause"] == [4, 7, 10, 13]
+    assert [event["segment"] for event in said if event["event"] == "pause"] == [0, 1, 2, 3]
+
+
+def test_a_workload_that_nobody_answers_ends() -> None:
+    """The harness has died: its end of the pipe is closed."""
+    process = serve("--steps=8", "--segments=2", told="\n")
+    assert process.returncode == 1
+    assert "nobody is left" in process.stderr
+
+
+def test_without_segments_nothing_pauses() -> None:
+    said = [json.loads(line) for line in serve("--steps=4", told="").stdout.splitlines()]
+    assert {event["event"] for event in said} == {"ready", "step", "end"}
+    assert [event["tokens"] for event in said if event["event"] == "step"] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("segments", ["0", "-2", "3"])
+def test_steps_that_are_no_pairs_of_segments_are_refused(segments: str) -> None:
+    process = serve("--steps=8", f"--segments={segments}", told="")
+    assert process.returncode == 2
+    assert "no pairs" in process.stderr

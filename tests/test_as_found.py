@@ -1,0 +1,256 @@
+"""What somebody else writes during a run: cells that leave that key as found fail, and it is not called ours. On a fake machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures import matrix
+from fixtures.as_found import AsFound, Proof, keys
+from fixtures.declaring import Options
+from fixtures.node import lock
+from fixtures.node.machine import Effects, Restored
+from fixtures.run import Run
+from fixtures.targets.local import Local
+from fixtures.terms import Refused, TweakRefused
+from tests.fake_root import FakeRoot
+from tests.fake_root import make as make_root
+from tests.test_declaring import STUDY, manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from fixtures.targets import Ran
+    from fixtures.terms import Cell, Order, TweakSet
+    from fixtures.tweaks.local import Plan
+
+SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
+OURS = {"vm.swappiness": "10", "vm.dirty_ratio": "40"}
+SOMEBODY_ELSE = (
+    "vm.swappiness was '33' {}, not '60' as when the run began, and this cell leaves it as found: something else writes it "
+    "(`python -m fixtures doctor` names who may). End that, put '60' back, and measure this cell again."
+)
+
+
+class Shared(Local):
+    """A machine in a folder, on which somebody else does something in the middle of a cell; `deaf`, if it cannot be read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.fake = make_root(folder)
+        self.machine = self.fake.machine()
+        self.meanwhile: Callable[[FakeRoot], None] = lambda _: None
+        self.deaf = False
+
+    def plan(self, tweakset: TweakSet) -> Plan:
+        """Everybody is root in a folder of his own."""
+        from fixtures.tweaks.local import plan  # noqa: PLC0415
+
+        return plan(tweakset, self.machine.tunables, is_root=True)
+
+    def run(self, cell: Cell, order: Order) -> Ran:
+        """The real workload, with somebody else beside it."""
+        ran = super().run(cell, order)
+        self.meanwhile(self.fake)
+        return ran
+
+    def values(self, paths: Sequence[str]) -> dict[str, str | None]:
+        """Or none."""
+        if self.deaf:
+            raise Refused("nobody answers")
+        return super().values(paths)
+
+
+class Session:
+    """A run whose cells are asked for by the name of their tweak set."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:  # noqa: ANN401 whatever the command line takes
+        given = Options(manifest(folder, "knobs", OURS), "idle", 1, 2, 1, resume=False, folder=folder, design="factorial")
+        self.target = Shared(folder / "node")
+        self.run = Run(replace(given, **options), self.target)
+        self.run.choose(self.run.declare(STUDY))
+        self.run.open()
+
+    def cell(self, name: str, meanwhile: Callable[[FakeRoot], None] = lambda _: None) -> str | None:
+        """One cell from beginning to end. Returns: why it failed, None where it was measured."""
+        cell = next(one for one in self.run.cells.values() if one.tweakset == name)
+        self.target.meanwhile = meanwhile
+        self.run.begin(cell)
+        try:
+            self.run.apply(cell)
+        except TweakRefused as error:
+            return str(error)
+        try:
+            return self.run.measure(cell)
+        finally:
+            self.run.restore(cell)
+
+    def named(self, *changed: str) -> str:
+        """The point of the design that sets exactly these keys."""
+        points = self.run.layout.points().values()
+        return next(point.name for _, point in points if {k for k, v in point.levels.items() if v is not None} == set(changed))
+
+
+def swapping(value: str) -> Callable[[FakeRoot], None]:
+    return lambda fake: fake.put(SWAPPINESS, value)
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setattr(lock, "machine_held", lock.held)  # nothing of this machine is changed
+    session = Session(tmp_path)
+    yield session
+    session.run.close()
+
+
+def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_ends(session: Session) -> None:
+    """In the cell in which it was written, in stock, and in every later one that does not set it; the others stand."""
+    ratio, swappiness = session.named("vm.dirty_ratio"), session.named("vm.swappiness")
+    assert session.cell("stock") is None
+    assert session.cell(ratio, meanwhile=swapping("33")) == SOMEBODY_ELSE.format("when the workload ended")
+    for name in (ratio, "stock", "stock-again"):
+        assert session.cell(name) == SOMEBODY_ELSE.format("when the cell began"), name
+    assert session.cell(swappiness) is None
+    session.target.fake.put(SWAPPINESS, "60")
+    assert session.cell(ratio) is None
+
+
+def test_what_was_written_and_taken_back_before_the_end_is_not_seen_and_harms_nobody_later(session: Session) -> None:
+    assert session.cell("stock", meanwhile=lambda fake: (swapping("33")(fake), swapping("60")(fake))[0]) is None
+    assert session.cell("stock-again") is None
+
+
+def test_somebody_elses_change_in_a_cell_without_that_key_is_not_ours(session: Session) -> None:
+    """Ours had been put back and read before: `restore` would have nothing to do."""
+    assert session.cell("knobs") is None
+    assert session.cell("stock", meanwhile=swapping("33")) is not None
+    session.run.close()
+    assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
+
+
+def test_nor_is_what_was_found_so_and_set_to_and_fro_since(session: Session) -> None:
+    session.cell("stock", meanwhile=swapping("33"))
+    assert session.cell("knobs") is None
+    session.run.close()
+    assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
+
+
+def test_nor_is_what_was_written_over_ours(session: Session) -> None:
+    assert session.cell("knobs", meanwhile=swapping("33")) == (
+        f"{SWAPPINESS} was '33' when the workload ended, not '10': something else writes it (`python -m fixtures doctor` names who may)."
+    )
+    session.run.close()
+    assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
+
+
+def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_elses(session: Session) -> None:
+    """It may be ours: nobody has seen it go back."""
+    cell = next(one for one in session.run.cells.values() if one.tweakset == "knobs")
+    session.run.begin(cell)
+    session.run.apply(cell)
+    session.target.deaf = True
+    session.run.restore(cell)
+    session.target.deaf = False
+    session.target.fake.put(SWAPPINESS, "33")
+    session.run.close()
+    assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": False}
+
+
+def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Session) -> None:
+    cell = next(one for one in session.run.cells.values() if one.tweakset == "stock")
+    session.run.begin(cell)
+    session.target.deaf = True
+    with pytest.raises(TweakRefused, match="Whether the machine is as it was found cannot be said: nobody answers"):
+        session.run.apply(cell)
+    session.target.deaf = False
+
+
+def test_in_a_matrix_stock_is_without_what_any_of_the_sets_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a set without what the other writes."""
+    monkeypatch.setattr(lock, "machine_held", lock.held)
+    sets = [manifest(tmp_path, "one", {"vm.swappiness": "10"}), manifest(tmp_path, "two", {"vm.dirty_ratio": "40"})]
+    session = Session(tmp_path, tweaks=",".join(sets), design=None)
+    try:
+        assert session.cell("stock", meanwhile=swapping("33")) == SOMEBODY_ELSE.format("when the workload ended")
+        assert session.cell("two") == SOMEBODY_ELSE.format("when the cell began")
+        assert session.cell("one") is None
+    finally:
+        session.run.close()
+
+
+def test_where_settings_take_turns_every_key_is_as_found_in_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "machine_held", lock.held)
+    session = Session(tmp_path, design="switch")
+    session.target.fake.put(SWAPPINESS, "33")
+    try:
+        assert session.cell("knobs") == SOMEBODY_ELSE.format("when the cell began")
+    finally:
+        session.run.close()
+
+
+# -- the parts
+
+
+def test_what_the_kernel_moves_with_a_key_of_the_cell_is_not_somebody_elses() -> None:
+    """dirty_bytes sets dirty_ratio to 0; before it is written both stand as found."""
+    found = AsFound({RATIO: "vm.dirty_ratio", BYTES: "vm.dirty_bytes"}, {RATIO: "20", BYTES: "0"})
+    assert found.left_alone([BYTES]) == [RATIO]
+    assert found.left_alone([BYTES], applied=True) == []
+    assert found.left_alone(applied=True) == [BYTES, RATIO]
+
+
+def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> None:
+    found = AsFound({SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None})
+    assert found.left_alone() == [SWAPPINESS]  # of the other nobody knows how it was
+    assert found.differs({SWAPPINESS: " 0x3c\n", RATIO: "7"}, "now") is None
+    assert "vm.swappiness was None now, not '60'" in str(found.differs({SWAPPINESS: None}, "now"))
+
+
+def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
+    """What its measured cells on this node had found counts, not what stands there now."""
+    found = AsFound({SWAPPINESS: "vm.swappiness"}, {SWAPPINESS: "33"})
+    other = {"outcome": "measured", "node": "b", "tweak": {"before": {"vm.swappiness": "1"}}}
+    failed = {"outcome": "failed", "node": "a", "tweak": {"before": {"vm.swappiness": "2"}}}
+    first = {"outcome": "measured", "node": "a", "tweak": {"before": {"vm.swappiness": "60", "vm.dirty_ratio": "20"}}}
+    later = {"outcome": "measured", "node": "a", "tweak": {"before": {"vm.swappiness": "50"}}}
+    found.measured_before([other, failed, {"outcome": "skipped"}, first, later], "a")
+    assert found.left_alone() == [SWAPPINESS]
+    assert "not '60' as when the run began" in str(found.differs({SWAPPINESS: "33"}, "now"))
+
+
+def test_every_sysctl_of_every_set_is_known_by_its_file() -> None:
+    from fixtures.terms import Tweak, TweakSet  # noqa: PLC0415
+
+    one = TweakSet(
+        "one", tweaks=(Tweak("sysctl", "net/core/rmem_max", "1"), Tweak("ulimit", "nofile", "1"), Tweak("sysctl", "a/../b", "1"))
+    )
+    assert keys([matrix.STOCK, one]) == {"/proc/sys/net/core/rmem_max": "net/core/rmem_max"}
+
+
+def test_what_was_once_not_proved_stays_so() -> None:
+    """The next cell found what the first had left, put that back, and it was read: that proves nothing of the first."""
+    proof = Proof()
+    proof.applied(Effects({SWAPPINESS: "60"}, {SWAPPINESS: ("60", "10")}, 0.0), [SWAPPINESS])
+    proof.restored(Restored(), {SWAPPINESS: "10"})
+    proof.applied(Effects({SWAPPINESS: "10"}, {SWAPPINESS: ("10", "5")}, 0.0), [SWAPPINESS])
+    proof.restored(Restored(), {SWAPPINESS: "10"})
+    assert proof.missing == {SWAPPINESS}
+
+
+def test_what_nobody_has_heard_to_be_put_back_is_not_proved() -> None:
+    proof = Proof()
+    proof.applied(Effects({SWAPPINESS: "60"}, {SWAPPINESS: ("60", "10")}, 0.0), [SWAPPINESS])
+    proof.applied(Effects({RATIO: "20"}, {RATIO: ("20", "5")}, 0.0), [RATIO])
+    proof.restored(Restored(), {RATIO: "20"})
+    assert proof.missing == {SWAPPINESS}
+
+
+def test_what_is_stuck_is_not_proved_whatever_is_read() -> None:
+    proof = Proof()
+    proof.applied(Effects({SWAPPINESS: "60"}, {}, 0.0), [SWAPPINESS])
+    assert proof.awaited == [SWAPPINESS]
+    proof.restored(Restored(stuck={SWAPPINESS: "no"}), {SWAPPINESS: "60"})
+    assert proof.missing == {SWAPPINESS}

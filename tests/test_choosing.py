@@ -1,0 +1,301 @@
+"""Which workloads a session measures: `--workloads`, `--vary`, and what can be measured where."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures import matrix, targets, workloads
+from fixtures.choosing import chosen
+from fixtures.declaring import Options
+from fixtures.display import plan_lines
+from fixtures.planned import Planned
+from fixtures.run import Run
+from fixtures.targets.local import Local
+from fixtures.terms import BadInput, Metric, Refused, Study, TweakSet
+from tests.sessions import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fixtures.workloads import Workload
+
+STUDY = Study(
+    "study",
+    "Why?",
+    ("made", "made:kind=tar"),
+    ("memory-reclaim",),
+    Metric("throughput_samples_per_s", "higher"),
+    blocks=2,
+    compares_workloads=True,
+)
+
+
+def variant(given: Mapping[str, str]) -> dict[str, object]:
+    """A workload of a few parameters that go with each other in any way, but that a zip has no readers."""
+    if given.get("kind") == "zip" and "readers" in given:
+        raise BadInput("a zip has no readers")
+    return {"steps": 10, "warmup_steps": 0, "kind": given.get("kind", "raw"), "readers": given.get("readers", "0")}
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A workload that reads data sets, of which a tar cannot be read here."""
+    module = ModuleType("fixtures.workloads.made")
+    vars(module).update(DESCRIPTION="made up", PRIMARY=Metric("throughput_samples_per_s", "higher"), variant=variant)
+    vars(module).update(VARIABLE={"kind": "of files", "readers": "how many"}, TYPICAL_CELL_S=1.0, FINITE="read them twice")
+    vars(module).update(cannot=lambda params: "no tar here" if params["kind"] == "tar" else None, data_sets=lambda *_: None)
+    vars(module).update(outlook=lambda *_: [], ESSENTIAL=("kind",))
+    known = workloads.names()
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(workloads, "names", lambda: (*known, "made"))
+    workloads._read.cache_clear()
+    yield module
+    workloads._read.cache_clear()
+
+
+def options(folder: Path, **given: Any) -> Options:  # noqa: ANN401 whatever the command line takes
+    return replace(Options(None, None, None, None, 1, resume=False, folder=folder), **given)
+
+
+def names(folder: Path, target: str = "local", study: Study = STUDY, **given: Any) -> list[str]:  # noqa: ANN401 as above
+    return chosen(options(folder, **given), study, target)
+
+
+def planned(folder: Path, study: Study = STUDY, **given: Any) -> Planned:  # noqa: ANN401 as above
+    found = Planned(options(folder, **given), Local(folder))
+    found.choose(found.declare(study))
+    return found
+
+
+def test_parameters_are_crossed_and_no_variant_comes_twice(tmp_path: Path) -> None:
+    """Of the study's two workloads `kind` takes the place of what they had: 2 x 2 variants are left."""
+    found = names(tmp_path, vary=(("kind", ("raw", "tar")), ("readers", ("0", "3"))))
+    assert found == ["made", "made:readers=3", "made:kind=tar", "made:kind=tar:readers=3"]
+
+
+def test_what_is_varied_together_is_looked_at_together(tmp_path: Path) -> None:
+    """One parameter after the other would meet a variant that cannot be, and that nobody asked for."""
+    study = replace(STUDY, workloads=("made:kind=zip",))
+    assert names(tmp_path, study=study, vary=(("readers", ("2",)), ("kind", ("tar",)))) == ["made:kind=tar:readers=2"]
+    way_out = r"a zip has no readers\. made:kind=zip is the study's own choice: name others, --workloads=made\.$"
+    with pytest.raises(BadInput, match=way_out):
+        names(tmp_path, study=study, vary=(("readers", ("2",)),))
+
+
+def test_a_list_of_many_workloads_is_counted(tmp_path: Path) -> None:
+    says = r"^--vary color: no parameter 'color' of any of the 4 workloads\. There is: kind, readers, wait_s\.$"
+    with pytest.raises(BadInput, match=says):
+        names(tmp_path, workloads="made,made:kind=zip,idle,made:readers=3", vary=(("color", ("red",)),))
+
+
+def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
+    assert names(tmp_path, workloads="cnn_train,made", vary=(("readers", ("1", "2")),)) == ["cnn_train", "made:readers=1", "made:readers=2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"vary": (("kinds", ("raw",)),)}, r"^--vary kinds: no parameter 'kinds'; did you mean kind\?$"),
+        ({"vary": (("color", ("red",)),)}, "--vary color: no parameter 'color' of made, made:kind=tar. There is: kind, readers."),
+        ({"vary": (("read_ahead_kb", ("8192",)),)}, "'read_ahead_kb' but a kernel setting: a tweak set, e.g. --tweaks=block-readahead"),
+        ({"vary": (("vm.swappiness", ("1",)),)}, "a kernel setting: a tweak set, e.g. --tweaks="),
+        ({"vary": (("swappiness", ("1",)),)}, "a kernel setting: a tweak set, e.g. --tweaks="),
+        ({"vary": (("kind", ("raw",)), ("kind", ("tar",)))}, "--vary kind: is there twice"),
+        ({"vary": (("kind", ("raw",)),), "workloads": "made:kind=tar"}, "made:kind=tar in --workloads has a kind already"),
+        ({"steps": 11}, "--steps=11: made has 10 steps; for more, read them twice"),
+        ({"design": "switch"}, "--design=switch runs each step twice, and made has each once: read them twice"),
+        ({"workloads": "idle", "data": "/x"}, "--io-data=/x: none of idle reads data sets"),
+        ({"workloads": "made", "target": "kubernetes"}, "made: it reads a data set, and a workload's pod has none"),
+        ({"workloads": " , "}, "names none"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        names(tmp_path, **given)
+
+
+def test_all_workloads_are_those_that_a_target_can_run(tmp_path: Path) -> None:
+    """On a cluster without data sets not those that read them; named, such a one is refused."""
+    assert "made" in names(tmp_path, workloads="all")
+    there = names(tmp_path, workloads="all", target="kubernetes")
+    assert "made" not in there
+    assert "cnn_train" in there
+
+
+def test_every_target_says_whether_it_has_data_sets() -> None:
+    assert {name: targets.why_no_data_sets(name) is None for name in targets.names()} == {"local": True, "kubernetes": False}
+
+
+def test_a_tweak_set_meets_the_variants_it_is_for() -> None:
+    sets = [
+        TweakSet("tar", workloads=("made:kind=tar",)),
+        TweakSet("any", workloads=("made",)),
+        TweakSet("other", workloads=("cnn_train",)),
+    ]
+    found = matrix.pairs(["made", "made:kind=tar"], sets, crossed=False)
+    assert [pair for pair in found if "stock" not in pair[1]] == [("made:kind=tar", "tar"), ("made", "any"), ("made:kind=tar", "any")]
+
+
+def test_workloads_that_are_the_question_are_measured_without_a_tweak_set_too() -> None:
+    """Where they are not, what no tweak set is for is left out."""
+    sets = [TweakSet("tar", workloads=("made:kind=tar",))]
+    of_tar = [("made:kind=tar", name) for name in ("stock", "stock-again", "tar")]
+    assert sorted(matrix.pairs(["made", "made:kind=tar"], sets, crossed=False)) == of_tar
+    found = matrix.pairs(["made", "made:kind=tar"], sets, crossed=False, alone=True)
+    assert sorted(found) == [("made", "stock"), ("made", "stock-again"), *of_tar]
+
+
+def test_the_study_says_whether_its_workloads_are_the_question(tmp_path: Path) -> None:
+    """Unless a tweak set is named: then those that it is for."""
+    study = replace(STUDY, workloads=("idle", "checkpoint_train"), tweaks=("writeback-eager",))
+    for compares, met in ((True, {"idle", "checkpoint_train"}), (False, {"checkpoint_train"})):
+        found = planned(tmp_path, replace(study, compares_workloads=compares))
+        assert {cell.workload for cell in found.cells.values()} == met
+    named = planned(tmp_path, replace(study, compares_workloads=True), tweaks="writeback-eager").cells.values()
+    assert {cell.workload for cell in named} == {"checkpoint_train"}
+
+
+def test_an_order_has_the_folder_of_data_sets_for_who_reads_them(tmp_path: Path) -> None:
+    """Below the results, or where `--io-data` says."""
+    found = planned(tmp_path, workloads="made,idle")
+    data = {cell.workload: found.order_of(cell).data for cell in found.cells.values()}
+    assert data == {"made": tmp_path / "datasets", "idle": None}
+    elsewhere = planned(tmp_path, workloads="made", data=tmp_path / "there")
+    assert {elsewhere.order_of(cell).data for cell in elsewhere.cells.values()} == {tmp_path / "there"}
+
+
+def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_path: Path) -> None:
+    """The other variant of the study is measured: stock and its copy in two blocks, at a second each."""
+    found = planned(tmp_path)
+    assert {cell.workload: found.why_skipped(cell) for cell in found.cells.values() if cell.tweakset == "stock"} == {
+        "made": (),
+        "made:kind=tar": ("no tar here",),
+    }
+    run = Run(options(tmp_path), Local(tmp_path))
+    run.choose(run.declare(STUDY))
+    lines = list(plan_lines(run, list(run.cells.values())))
+    assert "Skipped: made:kind=tar: no tar here" in lines
+    assert sum("(skipped, see below)" in line for line in lines) == 4
+    assert any(line.startswith("Data sets are read from") for line in lines)
+    assert "What a name of made leaves out: kind raw." in lines
+    assert lines[-1] == "Expected: about 4 s on 2 cores. Nothing was touched."
+
+
+def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(
+    tmp_path: Path, made: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the variants that will run."""
+    monkeypatch.setattr(made, "outlook", lambda variants, _: [f"{one['kind']} is to be made" for one in variants])
+    run = Run(options(tmp_path), Local(tmp_path))
+    run.choose(run.declare(STUDY))
+    lines = list(plan_lines(run, list(run.cells.values())))
+    assert [line for line in lines if line.endswith("is to be made")] == ["raw is to be made"]
+    assert lines[-1] == "Expected: about 4 s on 2 cores, and the making of the data sets. Nothing was touched."
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ({}, {}),
+        ({"workloads": "made,made:kind=tar"}, {"made:kind=tar": "no tar here"}),
+        ({"vary": (("kind", ("tar",)),)}, {"made:kind=tar": "no tar here"}),
+        ({"workloads": "made"}, {}),
+    ],
+)
+def test_who_asks_for_what_cannot_run_is_told_at_the_end(tmp_path: Path, given: dict[str, Any], missing: dict[str, str]) -> None:
+    """And the session ends with 2; where the study has it among others, it is skipped and no more."""
+    assert planned(tmp_path, **given).unmeasurable() == missing
+
+
+class Open(Local):
+    """A machine that is opened without holding anything."""
+
+    def open(self, *_: object) -> None:  # type: ignore[override]
+        """Hold nothing."""
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+
+def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(
+    tmp_path: Path, made: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for what is skipped. What the making says is said at once."""
+    asked: list[tuple[list[object], Path]] = []
+
+    def data_sets(variants: Sequence[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
+        asked.append(([one["readers"] for one in variants], folder))
+        say("half of it")
+
+    monkeypatch.setattr(made, "data_sets", data_sets)
+    run = Run(options(tmp_path, vary=(("readers", ("0", "3")),)), Open(tmp_path))
+    run.choose(run.declare(STUDY))
+    said: list[str] = []
+    run.tell = said.append
+    run.open()
+    assert (asked, said) == ([(["0", "3"], tmp_path / "datasets")], ["half of it"])
+
+
+def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(tmp_path: Path, made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def data_sets(*_: object) -> None:
+        raise Refused("3 GB are needed and 1 is free")
+
+    monkeypatch.setattr(made, "data_sets", data_sets)
+    run = Run(options(tmp_path), Open(tmp_path))
+    run.choose(run.declare(STUDY))
+    with pytest.raises(Refused, match="3 GB are needed"):
+        run.open()
+    assert not run.records
+
+
+def test_a_workload_of_a_target_is_no_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that a cluster serves has no parameters of ours, whatever its name."""
+    known: Workload = replace(workloads.load("idle"), name="phi-4", base="", variable={})
+    monkeypatch.setitem(workloads._BROUGHT, "phi-4", known)
+    assert names(tmp_path, target="kubernetes") == ["phi-4"]
+    with pytest.raises(BadInput, match=r"--vary kind: no parameter 'kind' of phi-4. There is: nothing"):
+        names(tmp_path, vary=(("kind", ("raw",)),))
+
+
+def test_a_study_is_called_as_its_file_is() -> None:
+    """The read side names the file by it, in the command that measures a run again."""
+    declared = {
+        file.stem: ast.parse(file.read_text())
+        for file in (Path(__file__).parents[1] / "benchmarks").glob("*.py")
+        if "STUDY =" in file.read_text()
+    }
+    called = {
+        stem: word.value.value
+        for stem, module in declared.items()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Study"
+        for word in node.keywords
+        if word.arg == "name" and isinstance(word.value, ast.Constant)
+    }
+    assert called
+    assert called == {stem: stem.removeprefix("bench_") for stem in declared}
+
+
+@pytest.mark.parametrize(
+    ("named", "studies"),
+    [
+        ("benchmarks/", {"bench_kernel_tweaks"}),
+        ("benchmarks/bench_io_patterns.py", {"bench_io_patterns"}),
+        ("benchmarks/bench_harness_cost.py", {"bench_harness_cost"}),
+        ("benchmarks/bench_kernel_tweaks.py benchmarks/bench_io_patterns.py", {"bench_kernel_tweaks", "bench_io_patterns"}),
+    ],
+)
+def test_the_folder_is_the_main_job_and_every_other_study_is_named(tmp_path: Path, named: str, studies: set[str]) -> None:
+    """A new study does not make the main job longer."""
+    command = [sys.executable, "-m", "pytest", *named.split(), "--collect-only", "-q"]
+    done = Place(tmp_path).call(*command, f"--benchmark-storage={tmp_path}", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    assert done.code == 0, done.out
+    assert set(re.findall(r"benchmarks/(\w+)\.py", done.out)) == studies

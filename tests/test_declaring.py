@@ -1,0 +1,377 @@
+"""What becomes of a study and the command line: which cells in which design, and what cannot be, said in a line that tells what to do."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fixtures import designs, time_limit
+from fixtures.declaring import Options
+from fixtures.page import folded
+from fixtures.planned import Planned
+from fixtures.progress import Progress
+from fixtures.targets.local import Local
+from fixtures.terms import BadInput, Metric, Refused, Study
+from tests.designs import chain
+
+KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.core.rmem_max": "500000"}
+STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("step_time_p10_s", "lower"), blocks=4)
+HEADER = "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
+
+
+@pytest.fixture(autouse=True)
+def _chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more design, for tests."""
+    known = designs.names()
+    monkeypatch.setitem(sys.modules, "fixtures.designs.chain", chain)
+    monkeypatch.setattr(designs, "names", lambda: (*known, "chain"))
+
+
+def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = None) -> str:
+    """A tweak set of sysctls; a value `1/10` has levels."""
+    settings = {key: value.split("/") for key, value in (keys or KEYS).items()}
+    path = folder / f"{name}.yaml"
+    lines = "\n".join(f"{key} = {levels[-1]}" for key, levels in settings.items())
+    package = {"version": "1.0.0", "image": "ghcr.io/nvidia/skyhook-packages/tuning", "configMap": {"sysctl.conf": lines}}
+    annotations = {f"levels.deeptweak/{key}": ", ".join(levels) for key, levels in settings.items() if len(levels) > 1}
+    skyhook: dict[str, Any] = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook"}
+    skyhook |= {"metadata": {"name": name, "annotations": annotations}, "spec": {"packages": {"tuning": package}}}
+    path.write_text(yaml.safe_dump(skyhook))
+    return str(path)
+
+
+def planned(folder: Path, **options: Any) -> Planned:  # noqa: ANN401 whatever the command line takes
+    given = Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder)
+    found = Planned(replace(given, **options), Local(folder))
+    cells = found.declare(STUDY)
+    found.choose(cells)
+    return found
+
+
+def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> Planned:  # noqa: ANN401 as above
+    path = folder / "design.csv"
+    path.write_text(header + rows)
+    return planned(folder, design_file=path, **options)
+
+
+@pytest.mark.parametrize(("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7), ("screening", 3)])
+def test_each_block_has_stock_its_copy_and_every_point_once(tmp_path: Path, design: str, sets: int) -> None:
+    """Of 3 keys: 3 without one, 3 with one, the whole; 2^3 less stock; Plackett-Burman of 4 less stock."""
+    found = planned(tmp_path, design=design)
+    blocks = [{cell.tweakset for cell in found.cells.values() if cell.block == block} for block in range(1, 5)]
+    assert all(block == blocks[0] for block in blocks)
+    assert len(found.cells) == 4 * (sets + 2)
+    assert blocks[0] >= {"stock", "stock-again", "knobs"} or design == "screening"
+    assert found.layout.kind == design
+    assert len(found.layout.points()) == (0 if design == "matrix" else sets)
+
+
+def test_a_point_is_a_manifest_of_its_own_and_the_whole_is_the_users(tmp_path: Path) -> None:
+    found = planned(tmp_path, design="ablation")
+    part, whole = found.tweaksets["knobs.no-vm.dirty_ratio"], found.tweaksets["knobs"]
+    assert [(t.key, t.value) for t in part.tweaks] == [("vm.swappiness", "10"), ("net.core.rmem_max", "500000")]
+    assert whole.path == str(tmp_path / "knobs.yaml")
+    assert part.sha256 != whole.sha256
+
+
+def test_several_tweak_sets_are_taken_apart_each_by_itself(tmp_path: Path) -> None:
+    other = manifest(tmp_path, "other", {"vm.swappiness": "1", "vm.min_free_kbytes": "70000"})
+    document = planned(tmp_path, design="ablation", tweaks=f"{manifest(tmp_path)},{other}").layout.document()
+    assert {point["tweakset"] for point in document["points"].values()} == {"knobs", "other"}
+    assert len([name for name in document["points"] if name.startswith("other")]) == 3
+
+
+def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path) -> None:
+    found = planned(tmp_path, design="switch")
+    assert {cell.tweakset for cell in found.cells.values()} == {"knobs", "stock-again"}
+    order = found.order_of(next(iter(found.cells.values())))
+    assert order.switching is not None
+    assert order.steps == order.switching.total
+    assert found.layout.document()["kind"] == "switch"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, bisect"),
+        ({"design": "ablation", "resolution": 4}, "--resolution=4 is for --design=fractional"),
+        ({"estimate": ("vm.swappiness",)}, "--estimate=vm.swappiness is for designs that vary several keys"),
+        ({"design": "bisect", "estimate": ("vm.swappiness",)}, "--estimate=vm.swappiness is for designs"),
+        ({"design": "fractional", "estimate": ("vm.swap",)}, "vm.swap"),
+        ({"trials": 5}, "--trials=5 is for designs that go on from what came out; with matrix it is --blocks"),
+        ({"design": "bisect", "trials": 0}, "--trials=0: at least 1"),
+        ({"design": "chain", "blocks": 3}, "--design=chain has as many blocks as it needs: .* --trials, instead of --blocks"),
+        ({"design": "chain", "spread": True}, "--design=chain: each cell follows from those before it.* Leave -n out"),
+        ({"design": "chain", "design_file": Path("x.csv")}, "--design=chain: .* cannot stand in a file. Leave --design-file out"),
+        ({"design": "chain", "workloads": "idle,cnn_train"}, r"--design=chain goes by one workload, not by 2 \(idle, cnn_train\)"),
+        (
+            {"design": "chain", "tweaks": "memory-reclaim,thp-never"},
+            "--design=chain takes one tweak set apart, not 2: name it with --tweaks",
+        ),
+        ({"design": "ablation", "tweaks": "stock"}, "--design=ablation: no tweak set is named that could be taken apart"),
+        ({"design": "ablation", "tweaks": "thp-never"}, "thp-never has one part that can be varied.*--design=matrix"),
+        ({"design_file": Path("/nowhere/x.csv"), "resume": True}, "--resume: /nowhere/x.csv does not exist"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        planned(tmp_path, **options)
+
+
+def test_one_file_or_one_engine_is_for_one_study(tmp_path: Path) -> None:
+    for options in ({"design": "chain"}, {"design_file": tmp_path / "new.csv"}):
+        found = planned(tmp_path, **options)
+        with pytest.raises(BadInput, match="is for one study, and there are several: name its file"):
+            found.declare(replace(STUDY, name="another"))
+
+
+@pytest.mark.parametrize("level", ["banana", "=1+1", "1 2 3", "1.5", "0x", "1e3", "-"])
+def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str) -> None:
+    """By the manifest's own value; in words that say where it stands, which in a design file is a line."""
+    says = f"vm.swappiness cannot be set to {level!r}: it takes a whole number, such as '10'. Correct the level, or drop it."
+    keys = KEYS | {"vm.swappiness": f"{level}/10"}
+    with pytest.raises(BadInput) as refused:
+        planned(tmp_path, design="factorial", tweaks=manifest(tmp_path, "odd", keys))
+    assert str(refused.value) == f"{tmp_path}/odd.yaml: {says}"
+    with pytest.raises(BadInput) as refused:
+        by_file(tmp_path, f"1,1,idle,stock,,,,N,\n2,1,idle,x,{level},,,N,\n")
+    assert str(refused.value) == f"{tmp_path}/design.csv, line 3: {says}"
+
+
+def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
+    """The manifest's own value may be the one that is wrong. Where the machine cannot be asked, only the manifest speaks."""
+    odd = manifest(tmp_path, "odd", KEYS | {"vm.swappiness": "many"})
+    with pytest.raises(BadInput, match=r"odd\.yaml: vm\.swappiness cannot be set to 'many': it takes a whole number, such as '\d+'\."):
+        planned(tmp_path, design="ablation", tweaks=odd)
+    assert planned(tmp_path, tweaks=odd).cells  # in a matrix its own cells say so
+
+    class Elsewhere(Local):
+        def values(self, paths: object) -> dict[str, str | None]:  # noqa: ARG002 it answers nothing
+            raise Refused("not open")
+
+    given = Options(odd, "idle", None, None, 1, resume=False, folder=tmp_path, design="ablation")
+    assert Planned(given, Elsewhere(tmp_path)).declare(STUDY)
+
+
+@pytest.mark.parametrize(
+    ("key", "levels"),
+    [
+        ("vm.swappiness", "0x0b/-1/007/10"),
+        ("net.ipv4.tcp_rmem", "4096 87380 6291456/4096 131072 134217728"),
+        ("kernel.core_pattern", "7/core"),
+        ("net.core.rps_default_mask", "ff/3"),
+        ("net.ipv4.ip_local_reserved_ports", "8080-8090/8080"),
+    ],
+)
+def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) -> None:
+    given = Options(manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="screening")
+    assert Planned(given, Local(tmp_path)).declare(STUDY)
+
+
+# -- by file
+
+
+def test_a_file_that_is_what_the_design_would_have_laid_out_stays_that_design(tmp_path: Path) -> None:
+    """Written by one session, read by the next: the same cells, points, and notes."""
+    from fixtures.designs._file import parse, text_of  # noqa: PLC0415
+    from fixtures.designs._rows import rows  # noqa: PLC0415
+
+    keys = KEYS | {"vm.swappiness": "1/30/10", "vm.min_free_kbytes": "70000"}
+    first = planned(tmp_path, design="fractional", resolution=4, tweaks=manifest(tmp_path, "more", keys))
+    text = text_of(*rows(first.whole, first.layout))
+    assert len(parse(text, "x").rows) == len(first.cells)
+    path = tmp_path / "design.csv"
+    path.write_text(text)
+    again = planned(tmp_path, design="fractional", resolution=4, tweaks=str(tmp_path / "more.yaml"), design_file=path)
+    assert again.cells == first.cells
+    assert again.layout == first.layout
+    assert again.layout.taken[0].notes
+    other = planned(tmp_path, tweaks=str(tmp_path / "more.yaml"), design_file=path)
+    assert (other.layout.kind, other.cells) == ("file", first.cells)
+
+
+def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
+    """Tweak sets of the catalogue need no --tweaks."""
+    rows = "1,1,idle,stock,N,\n2,1,idle,memory-reclaim,N,\n"
+    found = by_file(tmp_path, rows, "order,block,workload,tweakset,run,reason\n", tweaks=None)
+    assert [cell.tweakset for cell in found.cells.values()] == ["stock", "memory-reclaim"]
+    assert found.layout.document() == {"kind": "matrix", "factors": [], "points": {}, "notes": {}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("1,1,idel,stock,,,,N,\n", "line 2: No workload 'idel'. Did you mean 'idle'"),
+        ("1,1,cnn_train,stock,,,,N,\n", "line 2: workload cnn_train is not one of --workloads=idle"),
+        ("1,1,idle,stock,,,,Y,\n2,1,idle,knobs,+,+,+,N,\n", r"line 2: is marked Y \(done\): --resume goes on"),
+        ("1,1,idle,stock,1,,,N,\n", "line 2: stock is the untouched machine and has no levels"),
+        ("1,1,idle,knobs,,+,+,N,\n", "line 2: knobs is not as its manifest has it: give it another name"),
+        ("1,1,idle,knobs.x,+,+,+,N,\n", "line 2: knobs.x is knobs as its manifest has it: give it that name"),
+        ("1,1,idle,knobs.x,,,,N,\n", "line 2: knobs.x changes nothing: call it stock"),
+        ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' cannot be a tweak set's name"),
+        ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has other levels here than in line 2"),
+        ("1,1,idle,x,1\x07,,,N,\n", r"line 2: the level of vm.swappiness holds a control character, U\+0007"),
+        ("1,1,idle,x,,,\x1b[31m1,N,\n", r"line 2: the level of net.core.rmem_max holds a control character, U\+001B"),
+        ("1,1,idle,x,\u20281,,,N,\n", r"line 2: the level of vm.swappiness holds a line separator, U\+2028"),
+        ("1,1,idle,x,1\u2029,,,N,\n", r"line 2: .* holds a paragraph separator, U\+2029"),
+        ("1,1,idle,x,1\x85,,,N,\n", r"line 2: .* holds a control character, U\+0085"),
+        ("1,1,idle,x,1\u200b,,,N,\n", r"line 2: .* holds an invisible character, U\+200B"),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused_with_its_line(tmp_path: Path, rows: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        by_file(tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "says"),
+    [
+        (HEADER.replace("vm.dirty_ratio,", ""), "1,1,idle,x,+,,N,\n", "line 2: there is no column for vm.dirty_ratio of knobs: add one"),
+        (HEADER.replace("_max", "_min"), "1,1,idle,stock,,,,N,\n", "line 1: column 'vm.swappiness': no tweak set of the rows has this key"),
+        (
+            HEADER.replace("run,", "hat,run,"),
+            "1,1,idle,x,+,,,,N,\n",
+            "line 1: column 'hat': .* there are net.core.rmem_max, vm.dirty_ratio",
+        ),
+        (HEADER.replace("run,", "hat,run,"), "1,1,idle,x,+,,,1,N,\n", "line 2: knobs has no hat: leave it empty"),
+    ],
+)
+def test_a_column_that_cannot_be_is_refused(tmp_path: Path, header: str, rows: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        by_file(tmp_path, rows, header)
+
+
+def test_other_blocks_than_the_file_has_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"--blocks=8: .*design\.csv has 2\. Leave --blocks out"):
+        by_file(tmp_path, "1,2,idle,x,1,,,N,\n", blocks=8)
+    assert by_file(tmp_path, "1,2,idle,x,1,,,N,\n", blocks=2).cells
+
+
+def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
+    both = f"{manifest(tmp_path)},{manifest(tmp_path, 'other', {'vm.swappiness': '1', 'vm.dirty_ratio': '5'})}"
+    found = by_file(tmp_path, "1,1,idle,other.x,,7,,N,\n2,1,idle,knobs,+,+,+,N,\n", tweaks=both)
+    assert found.layout.of("other.x") == "vm.dirty_ratio=7"
+    with pytest.raises(BadInput, match=r"line 2: 'free' is of none of knobs, other: call it NAME\.something"):
+        by_file(tmp_path, "1,1,idle,free,1,,,N,\n", tweaks=both)
+
+
+# -- how long
+
+
+def limit(found: Planned, seconds: float, nodes: int = 1) -> str:
+    with pytest.raises(BadInput) as refused:
+        time_limit.check(found, list(found.cells.values()) or found.whole, seconds, nodes)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_a_plan_that_takes_longer_says_what_would_fit(tmp_path: Path) -> None:
+    """9 cells a block of 0.2 s each: 4 blocks take 7.2 s, and 3 fit into 6 s."""
+    found = planned(tmp_path, design="ablation")
+    assert limit(found, 6).startswith("--time-limit=6 s: 36 cells take about 7 s. 3 of 4 blocks fit: --blocks=3. With as many blocks fits")
+    assert "--design=screening (20 cells, about 4 s)" in limit(found, 6)
+    assert "1 of 4 blocks fit: --blocks=1, with no verdict." in limit(found, 2)
+    assert "Not one block fits: 5 of the 9 runs of a block do." in limit(found, 1.1)
+    time_limit.check(found, list(found.cells.values()), 7.3)
+
+
+def test_of_an_interrupted_run_what_is_left_counts(tmp_path: Path) -> None:
+    """36 cells take 7.2 s, the 26 that are left 5.2 s."""
+    found = planned(tmp_path, design="ablation")
+    progress = Progress(tmp_path / "progress", found.key, "first", resume=False)
+    for name in list(found.cells)[:10]:
+        progress.add({"id": name, "outcome": "measured"}, {})
+    again = planned(tmp_path, design="ablation", resume=True)
+    time_limit.check(again, list(again.cells.values()), 5.3)
+    assert "26 cells take about 5 s" in limit(again, 5)
+
+
+def test_several_nodes_take_less_time_though_no_less_than_a_block(tmp_path: Path) -> None:
+    found = planned(tmp_path, design="ablation")
+    time_limit.check(found, list(found.cells.values()), 1.9, nodes=4)
+    time_limit.check(found, list(found.cells.values()), 1.9, nodes=40)
+    assert "take about 4 s" in limit(found, 1.9, nodes=2)
+
+
+def test_an_adaptive_design_is_counted_at_its_most(tmp_path: Path) -> None:
+    """6 cells of 0.2 s; bisect cannot do with a few."""
+    assert "6 cells take about 1 s. 4 fit: --trials=4." in limit(planned(tmp_path, design="chain"), 0.9)
+    assert "4 fit, which is too few. bisect: --trials=4 cannot search and confirm knobs. Give at least 16." in limit(
+        planned(tmp_path, design="bisect"), 0.9
+    )
+
+
+def test_more_steps_take_longer(tmp_path: Path) -> None:
+    """200 steps where the workload's own number is 20; of fewer it is not known how much less they take."""
+    usual = planned(tmp_path, design="ablation")
+    cells = usual.whole
+    assert planned(tmp_path, design="ablation", steps=200).expected_s(cells) == pytest.approx(10 * usual.expected_s(cells))
+    assert planned(tmp_path, design="ablation", steps=2).expected_s(cells) == usual.expected_s(cells)
+
+
+def test_a_plan_says_what_is_varied_before_the_cells(tmp_path: Path) -> None:
+    said = "\n".join(
+        planned(tmp_path, design="fractional", tweaks=manifest(tmp_path, "k", KEYS | {"vm.min_free_kbytes": "1/2"})).layout.lines()
+    )
+    assert re.search(r"fractional over the 4 keys of k:\n  vm.swappiness +as found, 10\n", said)
+    assert re.search(r"vm.min_free_kbytes +as found, 1, 2\n", said)
+    assert re.search(r"k.p02 +vm.swappiness=10", said)
+
+
+def test_a_plan_says_what_stands_now_and_which_level_is_none(tmp_path: Path) -> None:
+    """A key that has its value already has no second level on this machine; written otherwise it is the same value."""
+    found = {"vm.swappiness": "60\n", "vm.dirty_ratio": "0x28"}
+    said = "\n".join(planned(tmp_path, design="ablation", tweaks=manifest(tmp_path, "k", KEYS)).layout.lines(found))
+    assert re.search(r"vm.swappiness +as found \(60\), 10\n", said)
+    assert re.search(r"vm.dirty_ratio +as found \(0x28\), 40 \(in force already: no effect here\)\n", said)
+
+
+@pytest.mark.parametrize("line", ["    a.p01  " + "key=1, " * 40, "word " * 60, "  " + "x" * 130, "short", ""])
+def test_lines_of_a_plan_fit_a_page(line: str) -> None:
+    """What is wider goes on under itself; nothing is lost, and no word broken."""
+    lines = list(folded(line))
+    assert " ".join(" ".join(lines).split()) == " ".join(line.split())
+    assert all(len(one) <= 100 or " " not in one.strip() for one in lines)
+    assert lines[0][:6] == line.rstrip()[:6]
+    if line.startswith("    a.p01"):
+        assert all(one.startswith(" " * 11 + "key=1,") for one in lines[1:])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"design": "factorial"}, "not what --design=factorial would lay out. Leave --design out"),
+        ({"design": "matrix"}, "not what --design=matrix would lay out"),
+        (
+            {"design": "fractional", "resolution": 4, "estimate": ("vm.swappiness:vm.dirty_ratio",)},
+            "would lay out. Leave --design and --resolution and --estimate out",
+        ),
+    ],
+)
+def test_a_file_that_is_another_design_is_not_taken_for_it(tmp_path: Path, options: dict[str, Any], says: str) -> None:
+    """It was written by an ablation: what is asked for beside it is not done in silence, nor left out in silence."""
+    from fixtures.designs._file import text_of  # noqa: PLC0415
+    from fixtures.designs._rows import rows  # noqa: PLC0415
+
+    sets = manifest(tmp_path, "four", KEYS | {"vm.min_free_kbytes": "70000"})
+    first = planned(tmp_path, design="ablation", tweaks=sets)
+    path = tmp_path / "design.csv"
+    path.write_text(text_of(*rows(first.whole, first.layout)))
+    with pytest.raises(BadInput, match=re.escape(says)):
+        planned(tmp_path, tweaks=sets, design_file=path, **options)
+    assert planned(tmp_path, tweaks=sets, design_file=path, design="ablation").layout.kind == "ablation"
+
+
+def test_a_limit_that_is_too_short_says_what_is_enough_in_the_words_it_was_given(tmp_path: Path) -> None:
+    """Whatever else fits: there is always a next step, and it is kept to."""
+    found = planned(tmp_path, design="ablation")
+    with pytest.raises(BadInput, match=re.escape("--time-limit=0m1s: 36 cells take about 7 s.")) as refused:
+        time_limit.check(found, found.whole, time_limit.Limit(1.0, "0m1s"))
+    assert str(refused.value).endswith(" All of it: --time-limit=8s.")
+    time_limit.check(found, found.whole, 8)

@@ -1,0 +1,49 @@
+"""Designs over keys on the real kernel: what a plan says of it, and its last word on a level."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures import marks
+from tests.sessions import Place, swappiness
+from tests.test_design_endings import KNOBS
+from tests.test_design_sessions import file_of, outcomes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+
+
+def test_a_level_that_the_kernel_refuses_costs_its_own_points_only(tmp_path: Path) -> None:
+    """On the real kernel, in the middle of the design; the file says what the kernel answered."""
+    place = Place(tmp_path)
+    place.manifest("over", sysctl="vm.swappiness = 999\nvm.dirty_writeback_centisecs = 503")
+    asked = [f"--tweaks={tmp_path}/over.yaml", "--design=ablation", "--blocks=2", "--steps=3", f"--design-file={file_of(place)}"]
+    done = place.run(*asked, "--benchmark-save=one")
+    assert done.code == 2
+    failed = {"over", "over.no-vm.dirty_writeback_centisecs"}
+    assert {name for name, outcome in outcomes(place.saved()).items() if outcome == "failed"} == {
+        f"{one} {b}" for one in failed for b in (1, 2)
+    }
+    assert done.lines("NOT MEASURED: over.no-vm.dirty_writeback_centisecs (vm.swappiness=999): vm.swappiness: ")
+    assert done.lines("Machine: as it was found")
+    reasons = {row.tweakset: row.reason for row in marks.read(file_of(place)).rows if row.run == "F"}
+    assert reasons.keys() == failed
+    assert all("vm.swappiness" in reason and "999" in reason for reason in reasons.values())
+
+
+def test_a_plan_fits_a_page_and_shows_a_script_once(tmp_path: Path) -> None:
+    """A script that ten tweak sets run is the same ten times; of the machine as found the plan says what that is."""
+    place = Place(tmp_path)
+    place.manifest("knobs", sysctl=KNOBS, apply="# none\necho long > /proc/sys/kernel/printk_devkmsg")
+    done = place.run(f"--tweaks={place.folder}/knobs.yaml", "--design=factorial", "--blocks=2", "--plan")
+    assert done.code == 0, done.out
+    plan = done.out[done.out.index("factorial over the 4 keys of knobs:") :].splitlines()
+    assert max(map(len, plan[: next(at for at, line in enumerate(plan) if line.startswith("Expected"))])) <= 100
+    assert len(done.lines("| echo long")) == 1
+    assert len(done.lines("runs script/apply.sh, the same as for knobs")) == 7
+    assert re.search(rf"vm.swappiness +as found \({swappiness()}\), 10", done.out)

@@ -1,0 +1,389 @@
+"""Designs over keys from command line to saved run, on a fake machine: static ones, by file, and those that go on from what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from analysis.load import load
+from fixtures import marks
+from tests.fake_root import FakeRoot
+from tests.sessions import HOUSE, Done, Place, until
+from tests.spread.fleet import FLEET, FLEET_HALT
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Sequence
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow]
+ON_FLEET = ("-p", "tests.spread.plugin", "-p", "tests.designs.plugin", "--target=fleet")
+KNOBS = "vm.swappiness = 10\nvm.dirty_ratio = 40\nnet.core.rmem_max = 500000"
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A machine in a folder, a tweak set of three keys, and one whose second key that machine does not have."""
+    environment = {FLEET: str(tmp_path / "fleet"), FLEET_HALT: str(tmp_path / "halt"), "PYTHONPATH": str(HOUSE)}
+    place = Place(tmp_path, environment=environment)
+    place.manifest("knobs", sysctl=KNOBS)
+    place.manifest("broken", sysctl="vm.swappiness = 10\nvm.dirty_rati = 40\nnet.core.rmem_max = 500000")
+    return place
+
+
+def options(place: Place, design: str, *more: str, sets: str = "knobs", steps: int = 4) -> list[str]:
+    return [*ON_FLEET, f"--tweaks={place.folder}/{sets}.yaml", f"--design={design}", f"--steps={steps}", "--benchmark-save=one", *more]
+
+
+def halted(place: Place, asked: Sequence[str], at: str) -> subprocess.Popen[str]:
+    """A session that has begun a cell (see `tests.spread.fleet`) and stays there until `go_on`."""
+    (place.folder / "halt").write_text(at)
+    process = place.start(*asked)
+    until((place.folder / "halt.there").exists, process)
+    return process
+
+
+def go_on(place: Place) -> None:
+    (place.folder / "halt").unlink()
+
+
+def interrupted(place: Place, asked: Sequence[str], how: int, after: int = 3) -> Done:
+    """A session that is stopped when so many of its cells are over, in the next."""
+    process = halted(place, asked, f"* #{after + 1}")
+    os.killpg(process.pid, how)
+    done = place.ended(process)
+    go_on(place)
+    return done
+
+
+def file_of(place: Place) -> Path:
+    return place.folder / "design.csv"
+
+
+def order(saved: Json) -> list[str]:
+    """The cells as they ran: tweak set and block."""
+    ours = saved["deeptweak"]
+    assert ours["design"]["order"] == [cell["id"] for cell in ours["cells"]]
+    return [f"{cell['tweakset']} {cell['block']}" for cell in ours["cells"]]
+
+
+def outcomes(saved: Json) -> dict[str, str]:
+    return {f"{cell['tweakset']} {cell['block']}": cell["outcome"] for cell in saved["deeptweak"]["cells"]}
+
+
+def letters(place: Place) -> dict[str, str]:
+    return {f"{row.tweakset} {row.block}": row.run for row in marks.read(file_of(place)).rows}
+
+
+def started(saved: Json) -> dict[str, str]:
+    return {b["extra_info"]["id"]: b["extra_info"]["started_utc"] for b in saved["benchmarks"]}
+
+
+def refused(done: Done) -> str:
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    return done.out
+
+
+# -- static designs
+
+
+def test_an_ablation_is_saved_with_what_each_tweak_set_stands_for(place: Place) -> None:
+    """Three keys: the whole, three without one, three with one; stock and its copy. Two blocks of nine."""
+    done = place.run(*options(place, "ablation", "--blocks=2"))
+    assert done.code == 0, done.out
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    design = load(place.files()[-1]).design
+    assert (design.kind, len(design.order), len(design.points)) == ("ablation", 18, 7)
+    assert design.points["knobs.no-vm.dirty_ratio"].levels == {
+        "vm.swappiness": "10",
+        "vm.dirty_ratio": None,
+        "net.core.rmem_max": "500000",
+    }
+    found = {b["extra_info"]["tweakset"]: b["extra_info"]["tweak"]["requested"] for b in saved["benchmarks"]}
+    for name, point in design.points.items():
+        assert found[name] == {key: level for key, level in point.levels.items() if level is not None}
+
+
+def test_a_point_that_cannot_be_measured_is_named_with_its_levels_and_the_run_goes_on(place: Place) -> None:
+    done = place.run(*options(place, "ablation", "--blocks=1", sets="broken"))
+    assert done.code == 2
+    assert done.lines("NOT MEASURED: broken.only-vm.dirty_rati (vm.dirty_rati=40): vm.dirty_rati: this kernel has no such setting")
+    saved = place.saved()
+    assert not saved["deeptweak"]["interrupted"]
+    lost = [name for name, outcome in outcomes(saved).items() if outcome != "measured"]
+    assert sorted(lost) == ["broken 1", "broken.no-net.core.rmem_max 1", "broken.no-vm.swappiness 1", "broken.only-vm.dirty_rati 1"]
+
+
+def test_who_writes_a_key_during_the_run_costs_the_cells_that_leave_it_as_found_and_is_not_called_us(place: Place) -> None:
+    """From 60 to 33 in the second block's stock: what ran before is measured, and the change is left alone."""
+    process = halted(place, options(place, "factorial", "--blocks=2"), "stock b2 *")
+    FakeRoot(place.folder / "fleet" / "node-0").put("/proc/sys/vm/swappiness", "33")
+    go_on(place)
+    done = place.ended(process)
+    assert done.code in (1, 2), done.out  # 2 where a point was measured in no block
+    saved = place.saved()
+    points = load(place.files()[-1]).design.points
+    sets = {name for name, point in points.items() if point.levels["vm.swappiness"] is not None}
+    cells = saved["deeptweak"]["cells"]
+    first = next(number for number, cell in enumerate(cells) if cell["outcome"] == "failed")
+    assert (cells[first]["tweakset"], cells[first]["block"]) == ("stock", 2)
+    assert cells[first]["reason"].startswith("vm.swappiness was '33' when the workload ended, not '60' as when the run began")
+    later = cells[first + 1 :]
+    assert sets & {cell["tweakset"] for cell in later}
+    assert {cell["outcome"] for cell in later if cell["tweakset"] in sets} == {"measured"}
+    failed = [cell for cell in later if cell["tweakset"] not in sets]
+    assert {cell["outcome"] for cell in failed} == {"failed"}
+    assert all(cell["reason"].startswith("vm.swappiness was '33' when the cell began, not '60' as when the run began") for cell in failed)
+    assert done.lines("differs from when the run began: /proc/sys/vm/swappiness: 60 -> 33; not by this run, and left so")
+    assert not done.lines("NOT PUT BACK")
+    assert saved["deeptweak"]["machine_check"] == {"changed": {"/proc/sys/vm/swappiness": ["60", "33"]}, "restored": True}
+
+
+def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Place) -> None:
+    done = place.run(*options(place, "ablation", "--blocks=3", f"--design-file={file_of(place)}", "-n", "3"))
+    assert done.code == 0, done.out
+    assert len(order(place.saved())) == 27
+    assert set(letters(place).values()) == {"Y"}
+
+
+def test_a_plan_that_would_take_too_long_is_shown_and_refused(place: Place) -> None:
+    """What it says is in `tests/test_declaring.py`."""
+    done = place.run(*options(place, "ablation", "--time-limit=1s", "--plan"))
+    assert done.code == 2
+    assert done.lines("ablation over the 3 keys of knobs:")
+    assert done.lines("--time-limit=1s: 72 cells take about 14 s.")
+    assert place.run(*options(place, "ablation", "--time-limit=1")).lines("'1' is no time: write 30m, 2h or 1h30m")
+
+
+# -- by file
+
+
+def test_a_plan_of_a_design_file_writes_nothing(place: Place) -> None:
+    done = place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan"))
+    assert done.code == 0, done.out
+    assert not file_of(place).exists()
+    assert [path for path in place.storage.glob("**/*") if path.is_file()] == []
+
+
+def test_a_file_that_cannot_be_written_ends_it_before_the_first_cell(place: Place) -> None:
+    """With the machine let go of."""
+    said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
+    assert "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Give another path." in said
+    assert place.files() == []
+    assert place.run(*options(place, "chain", "--trials=2")).code == 0
+
+
+@pytest.mark.parametrize("kind", ["circle", "pipe", "folder"])
+def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place, kind: str) -> None:
+    if kind == "circle":
+        file_of(place).symlink_to(file_of(place))
+    elif kind == "pipe":
+        os.mkfifo(file_of(place))
+    else:
+        file_of(place).mkdir()
+    said = refused(place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan")))
+    assert re.search(r"Exit: --design-file=\S+design\.csv: cannot be read .*Give another path\. !", said)
+
+
+def test_marks_that_could_not_be_written_are_told_of_at_the_end(place: Place) -> None:
+    """Here somebody has put a folder there. What was measured is saved."""
+    process = halted(place, options(place, "ablation", "--blocks=1", f"--design-file={file_of(place)}"), "* #3")
+    aside = file_of(place).rename(place.folder / "aside.csv")
+    file_of(place).mkdir()
+    go_on(place)
+    done = place.ended(process)
+    assert done.code == 2, done.out
+    (line,) = done.lines("NOT MARKED: ")
+    assert f"{file_of(place)}: cannot be read or written as a file: it is a folder. Give another path. Its rows of idle x " in line
+    assert "more are as they were. See that it can be written, then put Y there" in line
+    assert list(outcomes(place.saved()).values()) == ["measured"] * 9
+    assert sorted(row.run for row in marks.read(aside).rows) == ["N"] * 7 + ["Y"] * 2
+
+
+def test_a_file_by_hand_is_the_design(place: Place) -> None:
+    """With a level that the manifest does not have, under a name of the author's own; comments and their places stay."""
+    file_of(place).write_text(
+        "# by hand\n"
+        "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
+        "2,1,idle,stock,,,,N,\n"
+        "# now the middle\n"
+        "1,1,idle,middle,33,,,N,\n"
+        "3,1,idle,knobs,+,+,+,F,it rained\n"
+    )
+    asked = [one for one in options(place, "ablation", f"--design-file={file_of(place)}") if not one.startswith("--design=")]
+    assert "not what --design=ablation would lay out. Leave --design out" in refused(place.run("--design=ablation", *asked))
+    done = place.run(*asked)
+    assert done.code == 0, done.out
+    saved = place.saved()
+    assert order(saved) == ["middle 1", "stock 1", "knobs 1"]
+    design = load(place.files()[-1]).design
+    assert design.kind == "file"  # it is not what an ablation would have laid out
+    assert design.factors[0].levels == (None, "33", "10")
+    assert file_of(place).read_text() == (
+        "# by hand\n"
+        "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
+        "2,1,idle,stock,,,,Y,\n"
+        "# now the middle\n"
+        "1,1,idle,middle,33,,,Y,\n"
+        "3,1,idle,knobs,+,+,+,Y,\n"
+    )
+
+
+def test_after_a_kill_the_file_says_what_is_left(place: Place) -> None:
+    """What was done comes from the progress file, what somebody set back to N is measured again, and comments stay."""
+    asked = options(place, "ablation", "--blocks=2", f"--design-file={file_of(place)}")
+    interrupted(place, asked, signal.SIGKILL, after=4)
+    text = file_of(place).read_text()
+    before = letters(place)
+    done_before = [name for name, run in before.items() if run == "Y"]
+    assert len(done_before) == 4
+    again = done_before[0]
+    kept = {name: record["started_utc"] for name, record in place.finished().items()}
+    lines = text.splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if f",{again.split(' ')[0]}," in line)
+    lines[at] = lines[at].replace(",Y,", ",N,")
+    file_of(place).write_text("# I had a look\n" + "".join(lines))
+    done = place.run(*asked, "--resume")
+    assert done.code == 0, done.out
+    assert done.lines("Measured before, but its row is not marked Y, so measured again: ")
+    assert file_of(place).read_text().startswith("# I had a look\n")
+    assert set(letters(place).values()) == {"Y"}
+    saved = place.saved()
+    assert len(order(saved)) == 18
+    assert load(place.files()[-1]).design.kind == "ablation"
+    anew = {cell["id"] for cell in saved["deeptweak"]["cells"] if f"{cell['tweakset']} {cell['block']}" == again}
+    same = {name for name, when in started(saved).items() if kept.get(name) == when}
+    assert same == {f"kernel_tweaks/idle-{'-b'.join(name.split(' '))}" for name in done_before} - anew
+    assert not list((place.storage / "progress").iterdir())
+
+
+@pytest.mark.parametrize("more", [(), ("-n", "2")], ids=["serial", "spread"])
+def test_what_failed_is_tried_again_with_resume_and_nothing_else(place: Place, more: tuple[str, ...]) -> None:
+    """A finished run with rows F keeps its cells for that; a row whose level was mended is measured under the new one."""
+    columns = "order,block,workload,tweakset,vm.swappiness,vm.dirty_rati,net.core.rmem_max,run,reason\n"
+    file_of(place).write_text(columns + "1,1,idle,stock,,,,N,\n2,1,idle,broken.x,,7,,N,\n3,1,idle,broken.y,1,,,N,\n")
+    asked = [one for one in options(place, "", f"--design-file={file_of(place)}", *more, sets="broken") if one != "--design="]
+    assert place.run(*asked).code == 2
+    assert letters(place) == {"stock 1": "Y", "broken.x 1": "F", "broken.y 1": "Y"}
+    assert "F,skipped" not in file_of(place).read_text()
+    assert "vm.dirty_rati: this kernel has no such setting" in file_of(place).read_text()
+    file_of(place).write_text(file_of(place).read_text().replace("broken.x,,7,", "broken.x,3,,").replace("broken.y,1,", "broken.y,2,"))
+    first = started(place.saved())
+    done = place.run(*asked, "--resume")
+    assert done.code == 0, done.out
+    assert done.lines("Marked Y, but not measured so in the run that is gone on with, so measured again: kernel_tweaks/idle-broken.y-b1.")
+    second = started(place.saved())
+    assert [name for name, when in second.items() if first.get(name) == when] == ["kernel_tweaks/idle-stock-b1"]
+    assert set(letters(place).values()) == {"Y"}
+
+
+def test_rows_that_are_done_need_the_run_that_did_them(place: Place) -> None:
+    asked = options(place, "ablation", "--blocks=1", f"--design-file={file_of(place)}")
+    assert place.run(*asked).code == 0
+    assert "nothing is left to run, each of its 9 rows is marked Y (done)." in refused(place.run(*asked))
+    planned = place.run(*asked, "--resume", "--plan")
+    assert planned.lines(f"Nothing is left to run: each of the 9 rows of {file_of(place)} is marked Y (done).")
+    assert planned.lines("block 1") == []
+    assert "To measure again what its rows mark Y, put N there." in refused(place.run(*asked, "--resume"))
+    assert set(letters(place).values()) == {"Y"}
+
+
+# -- adaptive designs
+
+
+def test_an_adaptive_design_asks_until_it_has_its_answer(place: Place) -> None:
+    """The second of three keys cannot be measured: the design ends there, of six cells it has used four."""
+    done = place.run(*options(place, "chain", sets="broken"))
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    assert order(saved) == ["stock 1", "broken.t01 1", "stock 2", "broken.t02 2"]
+    assert (saved["deeptweak"]["interrupted"], done.code) == (False, 0)
+    assert done.lines("[4/6]") == []  # of what is left out nothing is said
+    assert done.lines("broken.t02 failed.")
+    assert saved["deeptweak"]["design"]["conclusion"] == {
+        "text": "broken.t02 failed.",
+        "done": True,
+        "told": ["stock", "broken.t01", "stock", "broken.t02"],
+    }
+    assert [c["fullname"].partition("[")[2] for c in saved["deeptweak"]["cells"]][:2] == ["idle-stock-b1]", "idle-broken.t01-b1]"]
+    assert [b["fullname"].partition("[")[2] for b in saved["benchmarks"]][:2] == ["idle-stock-b1]", "idle-broken.t01-b1]"]
+    assert load(place.files()[-1]).design.points["broken.t01"].levels["vm.swappiness"] == "10"
+
+
+def test_its_plan_says_how_it_goes_on(place: Place) -> None:
+    done = place.run(*options(place, "chain", "--plan"))
+    assert done.lines("chain: each key alone, until one of them fails.")
+    assert done.lines("At most 6 cells of idle in 3 blocks (seed 1), one after the other:")
+    assert done.lines("Expected: at most about ")
+    assert [path for path in place.storage.glob("**/*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("design", "how", "more"),
+    [
+        ("chain", signal.SIGINT, ()),
+        ("chain", signal.SIGKILL, ()),
+        ("bisect", signal.SIGINT, ()),
+        ("bisect", signal.SIGKILL, ()),
+        ("search", signal.SIGKILL, ("--trials=24",)),
+    ],
+)
+def test_an_interrupted_adaptive_design_goes_on_where_it_was(place: Place, design: str, how: int, more: tuple[str, ...]) -> None:
+    asked = options(place, design, *more)
+    done = interrupted(place, asked, how)
+    finished = place.finished()
+    assert len(finished) == 3
+    if how == signal.SIGINT:
+        assert done.lines("Interrupted. To go on: the same command with --resume.")
+        part = place.saved()["deeptweak"]
+        assert part["interrupted"]
+        assert part["design"]["conclusion"]["done"] is False
+        jsonschema.Draft202012Validator(SCHEMA).validate(place.saved())
+    done = place.run(*asked, "--resume")
+    assert done.code == 0, done.out
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    assert saved["deeptweak"]["design"]["conclusion"]["done"] is True
+    assert saved["deeptweak"]["design"]["order"][: len(finished)] == list(finished)
+    assert {name: when for name, when in started(saved).items() if name in finished} == {
+        name: record["started_utc"] for name, record in finished.items()
+    }
+    if design == "chain":
+        assert order(saved) == ["stock 1", "knobs.t01 1", "stock 2", "knobs.t02 2", "stock 3", "knobs.t03 3"]
+    assert list((place.storage / "progress").iterdir()) == []
+
+
+def test_a_failure_is_replayed_not_tried_again(place: Place) -> None:
+    """What came after it followed from it. Here nothing is saved at first, so that the whole run is replayed."""
+    asked = [one for one in options(place, "chain", sets="broken") if one != "--benchmark-save=one"]
+    place.run(*asked)
+    assert place.files() == []
+    kept = place.finished()
+    assert kept["kernel_tweaks/idle-broken.t02-b2"]["outcome"] == "skipped"
+    place.run(*asked, "--resume", "--benchmark-save=one")
+    saved = place.saved()
+    assert order(saved) == ["stock 1", "broken.t01 1", "stock 2", "broken.t02 2"]
+    assert started(saved) == {name: record["started_utc"] for name, record in kept.items() if record["outcome"] == "measured"}
+    assert outcomes(saved)["broken.t02 2"] == "skipped"
+
+
+def test_a_progress_file_that_is_of_other_trials_is_refused(place: Place) -> None:
+    asked = options(place, "chain")
+    interrupted(place, asked, signal.SIGKILL)
+    (path,) = (place.storage / "progress").iterdir()
+    path.write_text(path.read_text().replace("knobs.t01", "knobs.t09"))
+    said = refused(place.run(*asked, "--resume"))
+    assert (
+        "the interrupted run went on with kernel_tweaks/idle-knobs.t09-b1, now the design asks for kernel_tweaks/idle-knobs.t01-b1" in said
+    )
+    assert json.loads(path.read_text().splitlines()[1])["record"]["tweakset"] == "stock"  # and nothing of it is lost

@@ -1,0 +1,71 @@
+"""`pytest benchmarks/ --gate FILE`: a session ends red on a regression, and does not start on a gate it cannot use."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.sessions import Place, another_swappiness
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+
+
+def options(place: Place, *more: str) -> list[str]:
+    return [f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {another_swappiness()}')}", "--blocks=4", "--steps=10", *more]
+
+
+def gate_file(folder: Path, text: str) -> str:
+    path = folder / "gate.yaml"
+    path.write_text(text)
+    return f"--gate={path}"
+
+
+def test_a_limits_file_gates_the_tweak_sets_of_the_run(tmp_path: Path) -> None:
+    """A sleeping workload does not mind vm.swappiness: within 40 % surely, one block cannot tell."""
+    place = Place(tmp_path)
+    done = place.run(*options(place), gate_file(tmp_path, "max_regression: 40%\n"))
+    assert done.code == 0, done.out
+    assert "Pass: 1 contrast compared, none slower than allowed." in done.out
+    done = place.run(*options(place, "--blocks=1"), gate_file(tmp_path, "max_regression: 40%\n"))
+    assert done.code == 3, done.out
+    assert "Undecided: 1 of 1 contrast" in done.out
+
+
+def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(tmp_path: Path) -> None:
+    """The stored run is a real one, edited so that its tweak set looks twice as fast as its stock; today it is not."""
+    place = Place(tmp_path)
+    place.run(*options(place, "--benchmark-save=base"))
+    stored: dict[str, Any] = place.saved()
+    stored["deeptweak"]["run_id"] = "edited"
+    for benchmark in stored["benchmarks"]:
+        record = benchmark["extra_info"]
+        if record["tweakset"] == "typed":
+            record["steps"]["wall_s"] = [value / 2 for value in record["steps"]["wall_s"]]
+            record["metrics"] = {}
+    path = tmp_path / "baseline.json"
+    path.write_text(json.dumps(stored))
+    done = place.run(*options(place, f"--gate={path}"))
+    assert done.code == 1, done.out
+    assert "Regression: 1 of 1 contrast slower than allowed." in done.out
+    assert "relative to stock of its own block" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max_regresion: 3%\n", "unknown key 'max_regresion'"),
+        ("max_regression: 3%\nworkloads:\n  idel: 5%\n", "no workload 'idel' in these runs; they have idle."),
+        ("max_regression: 3%\nbaseline: nothing.json\n", "nothing.json: no such file"),
+    ],
+)
+def test_a_gate_that_cannot_be_used_stops_the_session_before_its_first_cell(tmp_path: Path, text: str, said: str) -> None:
+    place = Place(tmp_path)
+    done = place.run(*options(place), gate_file(tmp_path, text))
+    assert done.code == 2, done.out
+    assert said in done.out
+    assert "[1/12]" not in done.out

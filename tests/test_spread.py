@@ -1,0 +1,449 @@
+"""`-n N`: blocks on several nodes at once, and one saved run that differs from a serial one in nothing but where it ran."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import signal
+import statistics
+import sys
+import time
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from analysis.compare import compare
+from analysis.load import load
+from tests.sessions import HOUSE, Done, Place, until
+from tests.spread.fleet import FLEET, FLEET_HALT, FLEET_LATE, FLEET_NODES
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator, Sequence
+
+pytestmark = [pytest.mark.slow]
+ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet")
+SWAPPINESS = "root/proc/sys/vm/swappiness"  # 60 there
+BLOCKS = 4
+ORDER = ("--seed=16",)  # `typed` is the middle cell of each of the first three blocks: the fourth is for whoever has finished the first
+Json = dict[str, Any]
+
+
+def place_in(folder: Path, **environment: str) -> Place:
+    """Results and a fleet of its own."""
+    place = Place(folder, environment={FLEET: str(folder / "fleet"), "PYTHONPATH": str(HOUSE), **environment})
+    place.manifest("typed", sysctl="vm.swappiness = 10")
+    place.manifest("unknown", sysctl="vm.swapiness = 10")
+    return place
+
+
+def options(place: Place, *more: str, steps: int = 10, sets: str = "typed") -> list[str]:
+    named = ",".join(f"{place.folder}/{name}.yaml" for name in sets.split(","))
+    return [*ON_FLEET, f"--tweaks={named}", f"--blocks={BLOCKS}", f"--steps={steps}", *more]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return place_in(tmp_path)
+
+
+def session(folder: Path, *more: str) -> tuple[Place, Done, Json]:
+    place = place_in(folder)
+    done = place.run(*options(place, "--benchmark-save=exp", *more, sets="typed,unknown"))
+    assert len(place.files()) == 1, done.out
+    return place, done, place.saved()
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Done, Json]:
+    return session(tmp_path_factory.mktemp("serial"))
+
+
+@pytest.fixture(scope="module")
+def spread(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Done, Json]:
+    return session(tmp_path_factory.mktemp("spread"), "-n", "3")
+
+
+def shape(value: object) -> object:
+    """A JSON value without its numbers and texts: which keys, which types, how long the lists."""
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [shape(one) for one in value]
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def records(saved: Json) -> dict[str, Json]:
+    return {b["extra_info"]["id"]: b["extra_info"] for b in saved["benchmarks"]}
+
+
+# -- one run
+
+
+def test_the_saved_run_obeys_the_schema(spread: tuple[Place, Done, Json]) -> None:
+    jsonschema.Draft202012Validator(SCHEMA).validate(spread[2])
+
+
+def test_it_has_the_same_cells_in_the_same_order_with_the_same_outcomes(
+    serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
+) -> None:
+    ours, theirs = spread[2], serial[2]
+    assert ours["deeptweak"]["cells"] == theirs["deeptweak"]["cells"]
+    assert {c["outcome"] for c in ours["deeptweak"]["cells"]} == {"measured", "skipped"}
+    for name in ("design", "studies", "workloads", "interrupted", "schema_version"):
+        assert ours["deeptweak"][name] == theirs["deeptweak"][name]
+    assert {n: t["requested"] for n, t in ours["deeptweak"]["tweaksets"].items()} == {
+        n: t["requested"] for n, t in theirs["deeptweak"]["tweaksets"].items()
+    }
+
+
+def test_pytest_benchmarks_part_is_laid_out_as_in_a_serial_run(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
+    """Names, groups, parameters and options to the letter; statistics of the same kinds in the same order."""
+    ours, theirs = spread[2], serial[2]
+    assert list(ours) == list(theirs)
+    assert len(ours["benchmarks"]) == len(theirs["benchmarks"]) == 3 * BLOCKS
+    for mine, other in zip(ours["benchmarks"], theirs["benchmarks"], strict=True):
+        assert {k: v for k, v in mine.items() if k not in ("stats", "extra_info")} == {
+            k: v for k, v in other.items() if k not in ("stats", "extra_info")
+        }
+        assert list(mine) == list(other)
+        assert list(mine["stats"]) == list(other["stats"])
+        assert shape(mine["stats"]) == shape(other["stats"])
+        assert mine["extra_info"].keys() == other["extra_info"].keys()
+
+
+def test_statistics_are_of_the_cells_own_steps(spread: tuple[Place, Done, Json]) -> None:
+    for benchmark in spread[2]["benchmarks"]:
+        steps, stats = benchmark["extra_info"]["steps"], benchmark["stats"]
+        assert stats["data"] == steps["wall_s"][steps["warmup"] :]
+        assert (stats["rounds"], stats["iterations"]) == (10, 1)
+        assert stats["mean"] == pytest.approx(statistics.mean(stats["data"]))
+        assert stats["median"] == statistics.median(stats["data"])
+
+
+def test_a_block_stays_on_one_node_and_keeps_its_order(spread: tuple[Place, Done, Json]) -> None:
+    """3 workers and 4 blocks: 3 nodes, one of which has run two blocks, one after the other."""
+    saved = spread[2]
+    nodes: dict[int, set[str]] = {}
+    for record in records(saved).values():
+        nodes.setdefault(record["block"], set()).add(record["node"])
+    assert all(len(one) == 1 for one in nodes.values()), nodes
+    assert {node for one in nodes.values() for node in one} == {"node-0", "node-1", "node-2"}
+    measured = [c["id"] for c in saved["deeptweak"]["cells"] if c["outcome"] == "measured"]
+    for node in ("node-0", "node-1", "node-2"):
+        ran = sorted((r["started_utc"], r["id"]) for r in records(saved).values() if r["node"] == node)
+        assert [name for _, name in ran] == [name for name in measured if name in {one for _, one in ran}]
+
+
+def test_tweaks_were_in_force_where_the_cell_ran(spread: tuple[Place, Done, Json]) -> None:
+    typed = [r for r in records(spread[2]).values() if r["tweakset"] == "typed"]
+    assert len(typed) == BLOCKS
+    for record in typed:
+        assert record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": "60"}
+        assert record["tweak"]["observed"] == {"vm.swappiness": "10"}
+
+
+def test_each_nodes_facts_are_in_the_run_and_those_that_all_share_in_the_machines(spread: tuple[Place, Done, Json]) -> None:
+    nodes, common = spread[2]["deeptweak"]["nodes"], spread[2]["machine_info"]["deeptweak"]
+    assert {name: facts["hostname"] for name, facts in nodes.items()} == {name: name for name in ("node-0", "node-1", "node-2")}
+    assert "hostname" not in common
+    assert all(facts[key] == value for facts in nodes.values() for key, value in common.items())
+    assert common["kernel_release"]
+
+
+def test_telemetry_of_all_nodes_lies_in_one_file_named_and_hashed(spread: tuple[Place, Done, Json]) -> None:
+    place, _, saved = spread
+    told = saved["deeptweak"]["telemetry_file"]
+    content = (place.files()[0].parent / told["name"]).read_bytes()
+    assert (hashlib.sha256(content).hexdigest(), len(content)) == (told["sha256"], told["bytes"])
+    assert told["name"] == f"telemetry-{saved['deeptweak']['run_id']}.jsonl.gz"
+    cells = {entry["cell"]: entry["columns"] for entry in map(json.loads, gzip.decompress(content).splitlines())}
+    assert list(cells) == [b["extra_info"]["id"] for b in saved["benchmarks"]]
+    for name, record in records(saved).items():
+        assert {len(column) for column in cells[name].values()} == {record["telemetry"]["samples"]}
+
+
+# -- what is said
+
+
+def test_a_line_a_cell_is_printed_as_in_a_serial_run(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
+    """But for their order, numbers and times."""
+
+    def told(done: Done) -> list[str]:
+        lines = [line.partition("] ")[2] for line in done.lines("idle x")]
+        return sorted(f"{line.partition(': ')[0]} {line.partition('in force: ')[2].partition(';')[0]}" for line in lines)
+
+    assert told(spread[1]) == told(serial[1])
+    counts = [line.partition("]")[0] for line in spread[1].lines("idle x")]
+    assert counts == sorted(counts)
+    assert spread[1].lines(" left")
+
+
+def test_it_ends_with_the_same_lines_and_exit_code(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
+    """One set could not be measured: 2. Three nodes of 15 settings each were compared."""
+    ours, theirs = spread[1], serial[1]
+    assert ours.code == theirs.code == 2
+    assert ours.lines("NOT MEASURED") == theirs.lines("NOT MEASURED") != []
+    assert theirs.lines("Machine: as it was found (15 settings compared).")
+    assert ours.lines("Machine: as it was found (45 settings compared).")
+    assert ours.lines("Saved: ")
+    assert not ours.lines("Traceback")
+    assert not ours.lines("disabled")
+
+
+def test_nothing_is_left_behind(spread: tuple[Place, Done, Json]) -> None:
+    place = spread[0]
+    assert list((place.storage / "progress").iterdir()) == []
+    assert not list((place.folder / "fleet").glob("*/state/journal.jsonl"))
+    assert {path.read_text().strip() for path in (place.folder / "fleet").glob(f"*/{SWAPPINESS}")} == {"60"}
+
+
+def test_more_workers_than_blocks_is_said(place: Place) -> None:
+    done = place.run(*options(place, "-n", "3", "--benchmark-save=x", "-k", "b1 or b2", steps=3))
+    assert done.code == 0, done.out
+    assert done.lines("-n 3: 1 will be idle: blocks stay whole, and the plan has 2.")
+    assert {r["node"] for r in records(place.saved()).values()} <= {f"node-{n}" for n in range(3)}
+    assert len({r["node"] for r in records(place.saved()).values()}) == 2
+
+
+# -- who reads it
+
+
+def test_the_stock_commands_compare_both(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
+    files = [str(serial[0].files()[0]), str(spread[0].files()[0])]
+    done = spread[0].call(sys.executable, "-m", "pytest_benchmark", "compare", *files, "--columns=median,rounds")
+    assert done.code == 0, done.out
+    assert len(done.lines("idle-typed-b1]")) == 2
+
+
+def test_the_read_side_pairs_it_by_block(spread: tuple[Place, Done, Json]) -> None:
+    run = load(spread[0].files()[0])
+    assert run.warnings == ()
+    found = {one.tweakset: one for one in compare(run)}
+    assert found["typed"].primary is not None
+    assert (found["typed"].primary.design, found["typed"].primary.n_baseline) == ("paired", BLOCKS)
+
+
+def test_a_gate_and_a_comparison_with_a_saved_run_work(spread: tuple[Place, Done, Json], place: Place) -> None:
+    """A sleeping workload does not mind vm.swappiness: a step is surely not twice as fast or slow; of one block nobody can tell."""
+    gate = place.folder / "gate.yaml"
+    earlier = spread[0].files()[0]
+    target = place.storage / earlier.parent.name / earlier.name
+    target.parent.mkdir(parents=True)
+    target.write_bytes(earlier.read_bytes())
+    gate.write_text("max_regression: 50%\n")
+    done = place.run(*options(place, "-n", "2", f"--gate={gate}", "--benchmark-compare=0001", "--benchmark-only"))
+    assert done.code == 0, done.out
+    assert done.lines("Pass: 1 contrast compared")
+    assert len(done.lines("(0001_exp)")) == len(done.lines("(NOW)")) == 3 * BLOCKS
+    done = place.run(*options(place, "-n", "2", f"--gate={gate}", "-k", "b1"))
+    assert (done.code, len(done.lines("Undecided: 1 of 1 contrast"))) == (3, 1), done.out
+
+
+# -- what is asked for
+
+
+def test_plan_and_collecting_need_no_workers(place: Place) -> None:
+    for what in ("--plan", "--collect-only"):
+        one, many = (place.run(*options(place, what, "-q", *n)) for n in ((), ("-n", "3")))
+        assert (one.code, many.code) == (0, 0), many.out
+        assert [line for line in one.out.splitlines() if "idle" in line] == [line for line in many.out.splitlines() if "idle" in line] != []
+
+
+def test_one_worker_is_a_serial_run(place: Place) -> None:
+    done = place.run(*options(place, "-n", "1", "-k", "b1", steps=3))
+    assert done.code == 0, done.out
+    assert not done.lines("worker")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (("-n", "2", "--dist=loadgroup"), "--dist, --tx: -n N is all it takes"),
+        (("--dist=load", "--tx=2*popen"), "--dist, --tx: -n N is all it takes"),
+        (("-n", "2", "--tweaks=nosuch"), "no tweak set is called 'nosuch'"),
+        (("-n", "2", "--resume"), "--resume: there is no interrupted run of this plan"),
+        (("-n", "2", "--benchmark-compare=0007"), "--benchmark-compare: "),
+        (("-n", "2", "--target=local"), "-n: this is one machine with one kernel"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_makes_no_sense_is_answered_before_anything_runs(place: Place, asked: Sequence[str], answer: str) -> None:
+    done = place.run(*options(place, *asked))
+    assert done.code == 2, done.out
+    assert done.lines(answer)
+    assert not done.lines("idle x")
+    assert not done.lines("Traceback")
+
+
+# -- what goes wrong
+
+
+def test_where_fewer_nodes_are_free_the_others_take_the_blocks(tmp_path: Path) -> None:
+    """And the reason is said."""
+    place = place_in(tmp_path, **{FLEET_NODES: "2"})
+    done = place.run(*options(place, "-n", "3", "--benchmark-save=x"))
+    assert done.code == 0, done.out
+    assert done.lines("gw2 ended: no node is free")
+    saved = place.saved()
+    assert len(saved["benchmarks"]) == 3 * BLOCKS
+    assert {r["node"] for r in records(saved).values()} == {"node-0", "node-1"}
+    assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+
+
+def test_the_block_of_a_worker_that_finds_no_node_late_waits_for_no_one_and_is_measured(tmp_path: Path) -> None:
+    """The others have all but their last cells behind them: 9 cells of three blocks on two nodes, the tenth to twelfth are what is left."""
+    place = place_in(tmp_path, **{FLEET_NODES: "2", FLEET_LATE: "7"})
+    done = place.run(*options(place, "-n", "3", "--benchmark-save=x"))
+    assert done.code == 0, done.out
+    assert done.lines("gw2 ended: no node is free")
+    assert len(place.saved()["benchmarks"]) == 3 * BLOCKS
+    assert place.saved()["deeptweak"]["interrupted"] is False
+
+
+def test_where_no_node_is_free_the_run_ends_with_the_reason(tmp_path: Path) -> None:
+    place = place_in(tmp_path, **{FLEET_NODES: "0"})
+    done = place.run(*options(place, "-n", "2", "--benchmark-save=x"))
+    assert done.code == 2, done.out
+    assert done.lines("Interrupted: no node is free")
+    assert place.files() == []
+
+
+@pytest.fixture
+def halting(tmp_path: Path) -> Iterator[Place]:
+    """Its sessions come to rest in the middle; whatever becomes of the test, they do not stay there."""
+    (tmp_path / "halt").write_text("typed b[2-9] *\n")
+    place = place_in(tmp_path, **{FLEET_HALT: str(tmp_path / "halt")})
+    yield place
+    place.clear_up()
+
+
+def in_the_middle(place: Place) -> subprocess.Popen[str]:
+    """The first block is finished; on each of the three nodes another is begun and a setting in force, which stays so until `go_on`."""
+    process = place.start(*options(place, "-n", "3", "--benchmark-save=x", *ORDER))
+    until(lambda: block_sizes(place.finished())[1] == 3 and values(place) == ["10"] * 3, process)
+    return process
+
+
+def go_on(place: Place) -> None:
+    (place.folder / "halt").unlink()
+
+
+def block_sizes(found: Json) -> dict[int, int]:
+    """How many cells of each block are in these records."""
+    return {block: sum(record["block"] == block for record in found.values()) for block in range(1, BLOCKS + 1)}
+
+
+def value(place: Place, node: int) -> str | None:
+    path = place.folder / f"fleet/node-{node}" / SWAPPINESS
+    return path.read_text().strip() if path.exists() else None
+
+
+def values(place: Place) -> list[str | None]:
+    return [value(place, node) for node in range(3)]
+
+
+def resumed(place: Place, part: Json, workers: Sequence[str]) -> None:
+    """It goes on with another number of workers, and the file is that of a whole run in which no block is split."""
+    done = place.run(*options(place, *workers, "--resume", "--benchmark-save=x", *ORDER))
+    assert done.code == 0, done.out
+    whole = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(whole)
+    assert [c["id"] for c in whole["deeptweak"]["cells"]] == whole["deeptweak"]["design"]["order"]
+    assert {c["outcome"] for c in whole["deeptweak"]["cells"]} == {"measured"}
+    assert whole["deeptweak"]["interrupted"] is False
+    assert whole["deeptweak"]["run_id"] == part["deeptweak"]["run_id"]
+    by_block = sorted((r["block"], r["node"]) for r in records(whole).values())
+    assert all(len({node for _, node in one}) == 1 for _, one in groupby(by_block, key=lambda pair: pair[0]))
+    before, after = records(part), records(whole)
+    blocks = {block: [r for r in before.values() if r["block"] == block] for block in range(1, BLOCKS + 1)}
+    kept = [r for one in blocks.values() if len(one) == 3 for r in one]
+    assert len(kept) >= 3
+    assert all(after[r["id"]] == r for r in kept)
+    assert values(place) == ["60"] * 3
+    assert list((place.storage / "progress").iterdir()) == []
+
+
+def ctrl_c(process: subprocess.Popen[str]) -> None:
+    """A terminal signals the whole group: workers get it too."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def terminate(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+
+
+@pytest.mark.parametrize(("stop", "workers"), [(ctrl_c, ("-n", "2")), (terminate, ())])
+def test_a_signal_lets_every_worker_put_its_node_back_and_saves_what_was_finished(
+    halting: Place, stop: Callable[[subprocess.Popen[str]], None], workers: Sequence[str]
+) -> None:
+    place = halting
+    process = in_the_middle(place)
+    stop(process)
+    done = place.ended(process)
+    go_on(place)
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    assert values(place) == ["60"] * 3
+    assert done.lines("Machine: as it was found (45 settings compared).")
+    assert done.lines("Interrupted. To go on: the same command with --resume.")
+    part = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(part)
+    assert part["deeptweak"]["interrupted"] is True
+    assert 3 <= len(records(part)) < 3 * BLOCKS
+    resumed(place, part, workers)
+
+
+def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) -> None:
+    """The cell it died in is recorded as failed; what it had finished is in the file; no other worker takes over half a block."""
+    place = halting
+    process = in_the_middle(place)
+    finished = {name for name, record in place.finished().items() if record["node"] == "node-1"}
+    os.kill(int((place.folder / "fleet/node-1/pid").read_text()), signal.SIGKILL)
+    go_on(place)
+    done = place.ended(process)
+    assert done.code == 2, done.out
+    assert done.lines("gw1 died, and with it the block that it had begun.")
+    assert done.lines("THE MACHINE WAS NOT PUT BACK: gw1 on node-1 died. Run `")
+    assert done.lines("Interrupted. To go on: the same command with --resume.")
+    assert not done.lines("replacing crashed worker")
+    part = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(part)
+    assert part["deeptweak"]["interrupted"] is True
+    assert part["deeptweak"]["machine_check"]["restored"] is False
+    (failed,) = [c for c in part["deeptweak"]["cells"] if c["outcome"] == "failed"]
+    assert (failed["tweakset"], failed["reason"]) == ("typed", "its worker died while it ran")
+    assert finished <= records(part).keys()
+    assert block_sizes(records(part)) == {block: 1 if block == failed["block"] else 3 for block in range(1, BLOCKS + 1)}
+    assert len([c for c in part["deeptweak"]["cells"] if c["block"] == failed["block"]]) == 2
+    assert value(place, 1) == "10"
+    resumed(place, part, ("-n", "2"))
+
+
+def test_workers_do_not_outlive_a_killed_controller_and_put_their_nodes_back(halting: Place) -> None:
+    """What they had finished is kept: --resume does not measure a whole block again."""
+    place = halting
+    process = in_the_middle(place)
+    kept = place.finished()
+    process.kill()
+    go_on(place)
+    place.ended(process)
+    deadline = time.monotonic() + 60
+    while values(place) != ["60"] * 3 or any(alive(place, node) for node in range(3)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert kept.keys() <= place.finished().keys()
+    done = place.run(*options(place, "-n", "3", "--resume", "--benchmark-save=x", *ORDER))
+    assert done.code == 0, done.out
+    assert len(place.saved()["benchmarks"]) == 3 * BLOCKS
+
+
+def alive(place: Place, node: int) -> bool:
+    pid = int((place.folder / f"fleet/node-{node}/pid").read_text())
+    return Path(f"/proc/{pid}").exists()

@@ -1,0 +1,171 @@
+"""Variants of workloads from command line to saved run, on a fake machine: crossed, resumed, by design file, over several nodes."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from analysis.load import load
+from fixtures import marks
+from tests.sessions import HOUSE, Done, Place
+from tests.spread.fleet import FLEET, FLEET_HALT
+from tests.test_design_sessions import interrupted
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow]
+ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet", "--tweaks=stock", "--benchmark-save=one")
+SHORT = ("--steps=3", "--blocks=2")
+SLOW, SLOWER = "idle:wait_s=0.003", "idle:wait_s=0.006"
+# 12 files of 4 KiB in 6 steps: what matters here is the way, not the speed.
+TINY = "io_train:format=raw:read_threads=0:batch_size=2:num_files_train=12:record_length_bytes=4096:record_length_bytes_stdev=0"
+TINY += ":computation_time=0.001"
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A machine in a folder."""
+    environment = {FLEET: str(tmp_path / "fleet"), FLEET_HALT: str(tmp_path / "halt"), "PYTHONPATH": str(HOUSE)}
+    return Place(tmp_path, environment=environment)
+
+
+def crossed(place: Place, *more: str) -> Done:
+    return place.run(*ON_FLEET, *SHORT, "--vary=wait_s=0.003,0.006", *more)
+
+
+def test_variants_are_saved_under_their_names_with_all_their_parameters(place: Place) -> None:
+    done = crossed(place)
+    assert done.code == 0, done.out
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    assert {name: one["params"]["wait_s"] for name, one in saved["deeptweak"]["workloads"].items()} == {SLOW: 0.003, SLOWER: 0.006}
+    assert {cell["workload"] for cell in saved["deeptweak"]["cells"]} == {SLOW, SLOWER}
+    ids = sorted(one["name"] for one in saved["benchmarks"])
+    assert ids[:2] == [f"bench_step_time[{SLOW}-stock-again-b1]", f"bench_step_time[{SLOW}-stock-again-b2]"]
+    assert len(ids) == 8
+
+
+def test_each_variant_does_what_its_name_says_and_tells_it(place: Place) -> None:
+    """Twice the wait, at least so long a step; what it told beside its steps is read back."""
+    crossed(place)
+    cells = load(place.files()[-1]).cells
+    assert [cell.metrics["step_time_p10_s"] >= float(cell.workload.partition("=")[2]) for cell in cells] == [True] * 8
+    assert [list(cell.report) for cell in cells] == [["overslept"]] * 8
+
+
+def test_an_interrupted_run_of_variants_goes_on(place: Place) -> None:
+    asked = [*ON_FLEET, *SHORT, "--vary=wait_s=0.003,0.006"]
+    interrupted(place, asked, signal.SIGKILL)
+    before = place.finished()
+    done = place.run(*asked, "--resume")
+    assert done.code == 0, done.out
+    saved = place.saved()
+    assert len(saved["deeptweak"]["cells"]) == 8
+    kept = {one["extra_info"]["id"]: one["extra_info"]["started_utc"] for one in saved["benchmarks"]}
+    assert {name: kept[name] for name in before} == {name: record["started_utc"] for name, record in before.items()}
+
+
+def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
+    """Written by a first run, edited to one variant, and run by itself."""
+    design = place.folder / "design.csv"
+    assert crossed(place, f"--design-file={design}").code == 0
+    assert {row.workload for row in marks.read(design).rows} == {SLOW, SLOWER}
+    assert {row.run for row in marks.read(design).rows} == {"Y"}
+    lines = [line for line in design.read_text().splitlines(keepends=True) if SLOWER not in line]
+    design.write_text("".join(lines).replace(",Y,", ",N,"))
+    done = place.run(*ON_FLEET, "--steps=3", f"--design-file={design}", workload=SLOW)
+    assert done.code == 0, done.out
+    assert set(place.saved()["deeptweak"]["workloads"]) == {SLOW}
+
+
+def test_a_variant_that_is_written_otherwise_in_a_design_file_is_told_its_name(place: Place) -> None:
+    """It would be another arm of the same thing."""
+    design = place.folder / "design.csv"
+    design.write_text("order,block,workload,tweakset,run,reason\n1,1,idle:wait_s=0.0030,stock,N,\n")
+    done = place.run(*ON_FLEET, f"--design-file={design}", workload=SLOW)
+    assert done.code == 2
+    assert f"{design}, line 2: workload idle:wait_s=0.0030 is called {SLOW}: write it so." in done.out
+
+
+def test_several_nodes_take_blocks_of_variants(place: Place) -> None:
+    done = crossed(place, "-n2")
+    assert done.code == 0, done.out
+    assert {cell["workload"] for cell in place.saved()["deeptweak"]["cells"]} == {SLOW, SLOWER}
+
+
+def test_a_workload_that_reads_is_given_its_data_set_and_its_report_is_read_back(place: Place) -> None:
+    """Cold and warm, one data set for both, below the results; a second run finds it there."""
+    done = place.run(*ON_FLEET, "--blocks=1", "--vary=cache=cold,warm", workload=TINY)
+    assert done.code == 0, done.out
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    (folder,) = (path for path in (place.storage / "datasets").iterdir() if path.is_dir())
+    cells = load(place.files()[-1]).cells
+    assert len(cells) == 4
+    assert len([line for line in done.lines("[") if " samples/s, 0 % cached before; in force: " in line]) == 2
+    assert done.lines("What was read, and which factor it was: python -m analysis io ")[0].endswith(place.files()[-1].name)
+    for cell in cells:
+        (told,), (epoch,) = cell.report["io"], cell.report["epochs"]
+        assert told["dataset"]["folder"] == folder.name  # type: ignore[index]
+        assert len(epoch["load_s"]) == told["steps_per_epoch"] == 6  # type: ignore[arg-type]
+    made = folder.stat().st_ino
+    assert place.run(*ON_FLEET, "--blocks=1", f"--io-data={folder.parent}", workload=TINY).code == 0
+    assert folder.stat().st_ino == made
+
+
+def test_the_plan_says_what_is_to_be_made_and_the_room_for_it(place: Place) -> None:
+    """12 files of 64 x 64 bytes; nothing is made."""
+    done = place.run(*ON_FLEET, "--blocks=1", "--plan", workload=TINY)
+    assert done.code == 0, done.out
+    said = " ".join(done.out.split())
+    assert "Data set raw-12x1-4096-" in said
+    assert f"0.05 MB to be made in {place.storage / 'datasets'} before the first cell, " in said
+    assert not (place.storage / "datasets").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("record_length_bytes=1e13", "Not enough room: "),
+        ("model_size_bytes=1E", "Skipped: io_train:"),
+        ("batch_size=5000000:record_length_bytes_resize=1e6:num_files_train=5000000", "ready and being read, take 5e+03 GB, and "),
+    ],
+)
+def test_the_plan_says_what_cannot_run(place: Place, more: str, says: str) -> None:
+    """Before anything is written, not in the first cell."""
+    given = dict(one.split("=") for one in TINY.split(":")[1:]) | dict(one.split("=") for one in more.split(":"))
+    done = place.run(*ON_FLEET, "--blocks=1", "--plan", workload=":".join(["io_train", *(f"{k}={v}" for k, v in given.items())]))
+    assert done.code == 0, done.out
+    assert says in " ".join(done.out.split())
+
+
+def test_more_steps_than_its_data_set_has_are_refused_at_once(place: Place) -> None:
+    done = place.run(*ON_FLEET, "--steps=7", workload=TINY)
+    assert done.code == 2
+    (said,) = done.lines("--steps=7")
+    assert "has 6 steps; for more, more epochs or a larger sample_scale" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--vary=wait=1",), "--vary wait: no parameter 'wait'; did you mean wait_s?"),
+        (("--vary=wait_s=0",), "wait_s=0: a step sleeps for more than 0"),
+        (("--vary=wait_s=1", "--vary=wait_s=2"), "--vary wait_s: is there twice"),
+        (("--io-engine=dlio",), "--vary engine: no parameter 'engine' of idle."),
+        (("--io-data=/nowhere",), "--io-data=/nowhere: none of idle reads data sets."),
+        (("--vary=wait_s",), "'wait_s': write NAME=A,B"),
+        (("--vary=wait_s=1,1",), "'wait_s=1,1': write NAME=A,B"),
+    ],
+)
+def test_what_cannot_be_varied_is_said_in_one_line(place: Place, options: tuple[str, ...], says: str) -> None:
+    done = place.run(*ON_FLEET, *options)
+    assert done.code in (2, 4)  # 4: pytest's own, for an option that is written wrongly
+    assert says in done.out
+    assert "Traceback" not in done.out

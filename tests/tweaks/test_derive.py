@@ -1,0 +1,442 @@
+"""A tweak set made of another is a manifest that reads as exactly the parts asked for, in the profile's order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.terms import BadInput, Script, Tweak, TweakSet
+from fixtures.tweaks import available
+from fixtures.tweaks.derive import derived, object_name
+from fixtures.tweaks.lint import lint
+from fixtures.tweaks.manifest import STAGES, notes, parse, read
+from fixtures.tweaks.render import render
+from fixtures.tweaks.varied import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PROFILES = {name: read(path) for name, path in available().items()}
+
+
+def own(profile: TweakSet) -> dict[str, str | None]:
+    return {part.name: part.own for part in parts(profile)}
+
+
+def less(profile: TweakSet, gone: Iterable[str]) -> dict[str, str | None]:
+    return own(profile) | dict.fromkeys(gone)
+
+
+def asked(tweaks: Iterable[Tweak]) -> list[tuple[str, str, str]]:
+    """What is set, in order; packages of several Skyhooks go by their Skyhook's name, which is another one in what is derived."""
+    return [(t.kind, t.key, t.value) for t in tweaks]
+
+
+def ran(scripts: Iterable[Script]) -> list[tuple[str, str]]:
+    return [(s.stage, s.text) for s in scripts]
+
+
+def expected(profile: TweakSet, levels: dict[str, str | None]) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]]]:
+    """Settings and scripts of a profile at these levels, by the meaning of a level alone."""
+    level_of: dict[int, tuple[str | None, str]] = {n: (levels[p.name], p.own) for p in parts(profile) for n in p.settings}
+    tweaks = []
+    for n, tweak in enumerate(profile.tweaks):
+        level, whole = level_of[n]
+        if level is not None:
+            tweaks.append(tweak if level == whole else replace(tweak, value=level))
+    kept = {p.package for p in parts(profile) if p.kind == "script" and levels[p.name] is not None}
+    return asked(tweaks), ran(s for s in profile.scripts if s.package in kept)
+
+
+def holds(profile: TweakSet, levels: dict[str, str | None]) -> TweakSet:
+    """The derived set, after checking that it is what `expected` says and that its text stands for itself."""
+    found = derived(profile, levels, f"{profile.name}.x")
+    assert (asked(found.tweaks), ran(found.scripts)) == expected(profile, levels)
+    again = parse(found.text, found.name)
+    assert (again.tweaks, again.scripts, again.sha256) == (found.tweaks, found.scripts, found.sha256)
+    assert found.path is None
+    return found
+
+
+# -- the catalogue
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_with_every_part_at_its_own_level_a_set_is_itself(name: str) -> None:
+    """Packages and all: nothing of the catalogue is lost or reordered on the way."""
+    found = derived(PROFILES[name], own(PROFILES[name]), name)
+    profile = PROFILES[name]
+    assert (found.tweaks, found.scripts, found.workloads) == (profile.tweaks, profile.scripts, profile.workloads)
+    assert lint(found) == lint(profile)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_with_every_part_dropped_nothing_is_left_of_a_set(name: str) -> None:
+    found = holds(PROFILES[name], less(PROFILES[name], own(PROFILES[name])))
+    assert (found.tweaks, found.scripts, list(yaml.safe_load_all(found.text))) == ((), (), [])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_choice_of_parts_of_the_catalogue_reads_as_that_choice(data: st.DataObject) -> None:
+    profile = PROFILES[data.draw(st.sampled_from(sorted(PROFILES)))]
+    gone = data.draw(st.sets(st.sampled_from(sorted(own(profile)))))
+    holds(profile, less(profile, gone))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_what_is_derived_is_what_the_operator_takes(name: str) -> None:
+    """Image, version, node selector and budget of each package and Skyhook are the profile's; only what is left of it has reasons."""
+    profile = PROFILES[name]
+    first, *rest = own(profile)
+    found = derived(profile, less(profile, rest), f"{name}.only-{first}")
+    (before,), (after,) = yaml.safe_load_all(profile.text), yaml.safe_load_all(found.text)
+    assert {key: one for key, one in after["spec"].items() if key != "packages"} == {
+        key: one for key, one in before["spec"].items() if key != "packages"
+    }
+    for label, package in after["spec"]["packages"].items():
+        assert {**package, "configMap": ""} == {**_without_interrupt(before["spec"]["packages"][label], package), "configMap": ""}
+    keys = {t.key for t in found.tweaks}
+    if not profile.scripts:
+        assert notes(found.text, name).reasons.keys() == keys & notes(profile.text, name).reasons.keys()
+
+
+def _without_interrupt(package: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    return package if "interrupt" in after else {key: one for key, one in package.items() if key != "interrupt"}
+
+
+# -- made-up manifests
+
+words = st.text("abcxyz019_-", min_size=1, max_size=6).filter(lambda w: w[0].isalpha())
+values = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters='"'), min_size=1, max_size=8)
+comments = st.sampled_from(["", "# why", "  ", "; so"])
+
+
+@st.composite
+def sections(draw: st.DrawFn) -> dict[str, str]:
+    """The configMap of a tuning package: keys twice, comments between, several tokens a line, continued lines."""
+    found: dict[str, str] = {}
+    sysctls = draw(st.lists(st.tuples(st.sampled_from("abcd"), values, st.sampled_from(["=", " = ", " =", "=  "]), comments), max_size=6))
+    if sysctls:
+        lines = [f"{comment}\nvm.{key}{equals}{value}" for key, value, equals, comment in sysctls]
+        found["sysctl.conf"] = "\n".join(lines).replace("\n\n", "\n")
+    tokens = draw(st.lists(st.tuples(st.sampled_from(TOKENS), st.sampled_from([" ", "\n", "  "])), max_size=7))
+    if tokens:
+        found["grub.conf"] = "".join(token + blank for token, blank in tokens)
+    limits = draw(st.lists(st.tuples(st.sampled_from(["nofile=9", "nofile = 8", "stack: 7", "stack=77"]), comments), max_size=3))
+    if limits:
+        found["ulimit.conf"] = "\n".join(f"{limit}\n{comment}" for limit, comment in limits)
+    directives = draw(st.lists(st.sampled_from(["LimitCORE=1", "LimitCORE=2", "LimitAS=7M:1G", *UNIT]), max_size=4))
+    if directives:
+        found[f"service_{draw(st.sampled_from(['a', 'a.service', 'b']))}.conf"] = "\n".join(["# of", "[Service]", *directives])
+    return found
+
+
+TOKENS = ["hugepagesz=1G", "hugepages=2", "hugepagesz=2M", "hugepages=7", "default_hugepagesz=2M", "quiet", "console=tty0", "console=ttyS0"]
+TOKENS += ['dyndbg="file a.c +p"', "isolcpus=2-3"]
+UNIT = ["Environment=A=1", "Environment=", "Environment=B=2 \\\n  C=3"]
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> str:
+    """Several Skyhooks, their priorities and names in any order, packages that depend on others, scripts among them."""
+    found = []
+    for n in draw(st.permutations(range(draw(st.integers(1, 3))))):
+        labels = draw(st.lists(words, unique=True, min_size=1, max_size=4))
+        packages: dict[str, Any] = {}
+        for m, label in enumerate(labels):
+            if draw(st.integers(0, 3)):
+                package: dict[str, Any] = {"image": "r/tuning", "version": "1.1.4", "configMap": draw(sections())}
+            else:
+                stages = draw(st.lists(st.sampled_from(STAGES), unique=True))
+                texts = {f"{stage}.sh": draw(st.sampled_from(["#!/bin/bash\ntrue", "a: b ", "\ttab\n\n", "é\n# x"])) for stage in stages}
+                package = {"image": "r/shellscript", "version": "1.1.2", "configMap": texts}
+            if m and draw(st.booleans()):
+                package["dependsOn"] = {draw(st.sampled_from(labels[:m])): "1.1.4"}
+            packages[label] = package
+        written = draw(st.permutations(list(packages)))
+        spec: dict[str, Any] = {"packages": {label: packages[label] for label in written}}
+        if draw(st.booleans()):
+            spec["priority"] = draw(st.sampled_from([5, 200, 201]))
+        name = f"{draw(st.sampled_from(['a', 'a-b', 'a.b', 'ab']))}{n}"
+        found.append({"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": name}, "spec": spec})
+    return yaml.safe_dump_all(found, sort_keys=False, allow_unicode=True)
+
+
+@settings(max_examples=120, deadline=None)
+@given(manifests(), st.data())
+def test_any_choice_of_parts_of_any_manifest_reads_as_that_choice(text: str, data: st.DataObject) -> None:
+    """With other values for some of those that can have one."""
+    profile = parse(text, "made")
+    levels = own(profile)
+    for part in parts(profile):
+        choice = data.draw(st.sampled_from(["own", "gone", "other"]), label=part.name)
+        if choice == "gone":
+            levels[part.name] = None
+        elif choice == "other" and part.kind != "script" and len(part.settings) == 1 and profile.tweaks[part.settings[0]].value:
+            levels[part.name] = "4096" if part.kind in ("ulimit", "service") else data.draw(values)
+    holds(profile, levels)
+
+
+@settings(max_examples=40, deadline=None)
+@given(manifests(), st.data())
+def test_what_was_derived_can_be_taken_apart_like_any_other(text: str, data: st.DataObject) -> None:
+    """Under the same name it is the same, packages and all."""
+    profile = parse(text, "made")
+    names = sorted(own(profile))
+    gone = data.draw(st.sets(st.sampled_from(names))) if names else set()
+    once = derived(profile, less(profile, gone), "once")
+    again = derived(once, own(once), "once")
+    assert (again.tweaks, again.scripts) == (once.tweaks, once.scripts)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(words, unique=True, min_size=1, max_size=3), st.data())
+def test_scripts_are_kept_to_the_byte_or_not_at_all(packages: list[str], data: st.DataObject) -> None:
+    lines = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), max_size=20)
+    scripts = tuple(
+        Script(package, stage, data.draw(st.lists(lines, max_size=4).map("\n".join)))
+        for package in packages
+        for stage in data.draw(st.lists(st.sampled_from(STAGES), unique=True, min_size=1))
+    )
+    profile = parse(render(TweakSet("x", scripts=scripts)), "x")
+    gone = data.draw(st.sets(st.sampled_from(sorted(own(profile)))))
+    found = holds(profile, less(profile, gone))
+    assert found.scripts == tuple(s for s in scripts if f"script:{s.package}" not in gone)
+
+
+# -- one by one
+
+BIG = """
+apiVersion: nodewright.nvidia.com/v1alpha1
+kind: NodeWright
+metadata:
+  name: big
+  uid: 4ec7a626
+  generation: 8
+  labels: {team: a}
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: '{"spec": {}}'
+    deeptweak/description: 'all of it'
+    deeptweak/workloads: 'idle'
+    levels.deeptweak/vm.swappiness: '1, 60'
+    reason.deeptweak/vm.swappiness: 'less'
+    reason.deeptweak/isolcpus: 'quiet'
+    example.com/owner: 'me'
+status: {status: complete}
+spec:
+  priority: 7
+  packages:
+    last:
+      image: r/tuning
+      version: '1'
+      dependsOn: {boot: '2'}
+      configMap: {sysctl.conf: "# late\\nkernel.panic=3"}
+    boot:
+      image: r/tuning
+      version: '2'
+      dependsOn: {first: '3'}
+      interrupt: {type: reboot}
+      configInterrupts:
+        grub.conf: {type: noop}
+        sysctl.conf: {type: restartAllServices}
+      configMap:
+        grub.conf: 'isolcpus=2-3 hugepagesz=1G hugepages=2 quiet'
+        sysctl.conf: |-
+          # swap late
+          vm.swappiness = 99
+          -vm/swappiness = 10
+          kernel.panic = 1
+    first:
+      image: r/tuning
+      version: '3'
+      interrupt: {type: service, services: [containerd]}
+      configMap:
+        service_containerd.conf: |-
+          [Service]
+          LimitCORE=1
+          Environment=A=1 \\
+            B=2
+          Environment=C=3
+        ulimit.conf: 'nofile = 4096'
+    tool:
+      image: r/shellscript
+      version: '4'
+      configMap: {apply.sh: "true\\n"}
+"""
+
+
+def big(gone: Iterable[str] = (), **levels: str) -> tuple[TweakSet, dict[str, Any]]:
+    profile = parse(BIG, "big")
+    found = holds(profile, {**less(profile, gone), **levels})
+    documents = list(yaml.safe_load_all(found.text))
+    return found, documents[0] if documents else {}
+
+
+def test_the_parts_of_a_set_are_its_settings_and_scripts_and_what_belongs_together() -> None:
+    """A key set twice is one part; so are a pool of huge pages and a directive that adds up."""
+    assert own(parse(BIG, "big")) == {
+        "containerd.LimitCORE": "1",
+        "containerd.Environment": "Environment=A=1 B=2 Environment=C=3",
+        "nofile": "4096",
+        "isolcpus": "2-3",
+        "hugepages-1G": "hugepagesz=1G hugepages=2",
+        "quiet": "quiet",
+        "vm.swappiness": "10",
+        "kernel.panic": "3",
+        "script:tool": "run",
+    }
+
+
+def test_pools_of_huge_pages_are_told_apart_and_pages_before_any_size_belong_to_the_default() -> None:
+    def pools(line: str) -> dict[str, str | None]:
+        return own(parse(BIG.replace("isolcpus=2-3 hugepagesz=1G hugepages=2 quiet", line), "big")) | dict.fromkeys(
+            own(parse(BIG, "b")), ""
+        )
+
+    def boot(line: str) -> dict[str, str | None]:
+        return {name: level for name, level in pools(line).items() if level}
+
+    both = {"hugepages-1G": "hugepagesz=1G hugepages=2", "hugepages-2M": "hugepagesz=2M hugepages=7"}
+    assert boot("hugepagesz=2M hugepages=7 x=1")["hugepages-2M"] == both["hugepages-2M"]
+    assert boot("default_hugepagesz=1G hugepages=4") == {"hugepages": "default_hugepagesz=1G hugepages=4"}
+    assert boot("default_hugepagesz=1G hugepagesz=2M hugepages=4") == {
+        "default_hugepagesz": "1G",
+        "hugepages-2M": "hugepagesz=2M hugepages=4",
+    }
+    assert boot("hugepages=9 hugepagesz=2M hugepages=4") == {"hugepages": "9", "hugepages-2M": "hugepagesz=2M hugepages=4"}
+    assert boot("console=tty0 console=ttyS0") == {"console": "console=tty0 console=ttyS0"}
+
+
+def test_two_kinds_of_one_key_are_told_apart_by_their_kind() -> None:
+    text = BIG.replace("isolcpus=2-3", "nofile=1")
+    assert {"ulimit:nofile": "4096", "boot:nofile": "1"}.items() <= own(parse(text, "x")).items()
+
+
+def test_comments_spelling_and_a_lines_own_form_stay_and_a_line_without_effect_goes() -> None:
+    """The first vm.swappiness was overruled by the second, and kernel.panic of `boot` by that of `last`."""
+    _, document = big(["containerd.Environment"])
+    packages = document["spec"]["packages"]
+    assert packages["boot"]["configMap"]["sysctl.conf"] == "# swap late\n-vm/swappiness = 10"
+    assert packages["first"]["configMap"] == {"service_containerd.conf": "[Service]\nLimitCORE=1", "ulimit.conf": "nofile = 4096"}
+    assert packages["last"]["configMap"] == {"sysctl.conf": "# late\nkernel.panic=3"}
+
+
+def test_another_level_is_written_in_place_of_the_own_one() -> None:
+    _, document = big([], **{"vm.swappiness": "60", "isolcpus": "1", "nofile": "unlimited", "containerd.LimitCORE": "2:3"})
+    packages = document["spec"]["packages"]
+    assert packages["boot"]["configMap"] == {
+        "grub.conf": "isolcpus=1 hugepagesz=1G hugepages=2 quiet",
+        "sysctl.conf": "# swap late\n-vm/swappiness = 60",
+    }
+    assert packages["first"]["configMap"]["ulimit.conf"] == "nofile = unlimited"
+    assert packages["first"]["configMap"]["service_containerd.conf"].split("\n")[1] == "LimitCORE=2:3"
+
+
+def test_a_boot_token_whose_value_has_blanks_is_quoted() -> None:
+    _, document = big([], isolcpus="a b")
+    assert document["spec"]["packages"]["boot"]["configMap"]["grub.conf"].startswith('isolcpus="a b" ')
+
+
+def test_what_depended_on_a_package_that_is_gone_comes_after_those_it_came_after() -> None:
+    """`last` waited for `boot`, which waited for `first`; versions are those asked for."""
+    _, document = big(["isolcpus", "hugepages-1G", "quiet", "vm.swappiness"])
+    packages = document["spec"]["packages"]
+    assert list(packages) == ["first", "last", "tool"]
+    assert packages["last"]["dependsOn"] == {"first": "3"}
+    assert "dependsOn" not in big(["isolcpus", "hugepages-1G", "quiet", "vm.swappiness", *FIRST])[1]["spec"]["packages"]["last"]
+
+
+FIRST = ("containerd.LimitCORE", "containerd.Environment", "nofile")
+
+
+def test_interrupts_of_what_is_gone_go_too() -> None:
+    """A reboot is for boot tokens, a restart of units for their drop-ins; without these they would only cost time."""
+    _, whole = big()
+    assert whole["spec"]["packages"]["boot"]["interrupt"] == {"type": "reboot"}
+    assert whole["spec"]["packages"]["boot"]["configInterrupts"].keys() == {"grub.conf", "sysctl.conf"}
+    assert whole["spec"]["packages"]["first"]["interrupt"]["type"] == "service"
+    _, some = big(["isolcpus", "hugepages-1G", "quiet", *FIRST[:2]])
+    assert "interrupt" not in some["spec"]["packages"]["boot"]
+    assert some["spec"]["packages"]["boot"]["configInterrupts"].keys() == {"sysctl.conf"}
+    assert "interrupt" not in some["spec"]["packages"]["first"]
+    _, tokens = big(["vm.swappiness", "isolcpus"])
+    assert tokens["spec"]["packages"]["boot"]["interrupt"] == {"type": "reboot"}
+
+
+def test_metadata_is_what_a_person_wrote_and_says_what_is_left() -> None:
+    """Identity, status and the old spec of an exported object would make kubectl merge what is gone back in."""
+    found, document = big(["isolcpus"])
+    assert (document["apiVersion"], document["kind"]) == ("nodewright.nvidia.com/v1alpha1", "NodeWright")
+    assert document["metadata"] == {
+        "name": "big.x",
+        "labels": {"team": "a"},
+        "annotations": {
+            "deeptweak/description": "big without isolcpus",
+            "deeptweak/workloads": "idle",
+            "reason.deeptweak/vm.swappiness": "less",
+            "example.com/owner": "me",
+        },
+    }
+    assert document.keys() == {"apiVersion", "kind", "metadata", "spec"}
+    assert document["spec"]["priority"] == 7
+    assert f"sha256 {parse(BIG, 'big').sha256}" in found.text.split("\n")[0]
+    others = [name for name in own(parse(BIG, "big")) if name not in ("nofile", "vm.swappiness")]
+    assert big(others, **{"vm.swappiness": "60"})[0].description == "of big only nofile, vm.swappiness, with vm.swappiness=60"
+
+
+def test_skyhooks_of_one_priority_keep_their_order_under_their_new_names() -> None:
+    """By name `a-b` comes after `a`, yet `a-b.x` before `a.x`."""
+    one = (
+        "apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {name: %s}\n"
+        "spec: {packages: {t: {image: r/tuning, configMap: {sysctl.conf: kernel.k%d=1}}}}"
+    )
+    profile = parse("\n---\n".join([one % ("a-b", 1), one % ("a", 2)]), "two")
+    found = holds(profile, own(profile))
+    assert [t.key for t in found.tweaks] == ["kernel.k2", "kernel.k1"]
+    assert [d["metadata"]["name"] for d in yaml.safe_load_all(found.text)] == ["two.x.1", "two.x.2"]
+    assert [d["metadata"]["name"] for d in yaml.safe_load_all(holds(profile, less(profile, ["kernel.k2"])).text)] == ["two.x"]
+
+
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [
+        ({"vm.swapiness": None}, r"big: there is no 'vm\.swapiness' in it; there are containerd\.LimitCORE, "),
+        ({"script:tool": "walk"}, r"script:tool is either 'run' or left as found; 'walk' is not possible"),
+        ({"quiet": "loud"}, r"quiet is either 'quiet' or left as found"),
+        ({"hugepages-1G": "hugepages=9"}, r"hugepages-1G is either 'hugepagesz=1G hugepages=2' or"),
+        ({"nofile": "many"}, r"nofile=many is no limit"),
+        ({"vm.swappiness": "1\nkernel.panic=9"}, r"vm\.swappiness cannot be set to"),
+        ({"vm.swappiness": ""}, r"sets nothing"),
+        ({"isolcpus": '"'}, r"a double quote is not closed"),
+    ],
+)
+def test_levels_that_a_part_cannot_have_are_refused(levels: dict[str, str | None], says: str) -> None:
+    profile = parse(BIG, "big")
+    with pytest.raises(BadInput, match=says) as refusal:
+        derived(profile, own(profile) | levels, "x")
+    assert "\n" not in str(refusal.value)
+
+
+def test_every_part_needs_a_level() -> None:
+    with pytest.raises(BadInput, match=r"big: no level is given for containerd\.LimitCORE, .*script:tool; give a value, or nothing"):
+        derived(parse(BIG, "big"), {"nofile": None}, "x")
+
+
+@given(st.text(max_size=300))
+def test_any_name_makes_one_that_kubernetes_takes(name: str) -> None:
+    """A DNS subdomain of at most 253 characters (RFC 1123), a number at its end included."""
+    made = object_name(name)
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", made)
+    assert len(f"{made}.1000") <= 253
+
+
+def test_names_say_which_key() -> None:
+    assert object_name("memory-reclaim.no-vm.vfs_cache_pressure") == "memory-reclaim.no-vm.vfs-cache-pressure"
+    assert object_name("net.no-net.ipv4.conf.eth0-100.rp_filter") == "net.no-net.ipv4.conf.eth0-100.rp-filter"

@@ -1,0 +1,103 @@
+"""Other values to try of a setting are listed in an annotation; the manifest's own is always the last of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.terms import BadInput
+from fixtures.tweaks.levels import complete
+from fixtures.tweaks.manifest import notes, parse
+
+TEXT = """
+apiVersion: skyhook.nvidia.com/v1alpha1
+kind: Skyhook
+metadata:
+  name: demo
+  annotations: {%s}
+spec:
+  packages:
+    tuning:
+      image: r/tuning
+      configMap:
+        sysctl.conf: |-
+          vm.swappiness=10
+          net/ipv4/tcp_rmem = 4096 131072 134217728
+        grub.conf: quiet isolcpus=2-3,6 console=tty0 console=ttyS0
+        ulimit.conf: nofile=4096
+        service_containerd.conf: |-
+          [Service]
+          LimitMEMLOCK=infinity
+"""
+
+
+def levels(annotation: str) -> dict[str, tuple[str, ...]]:
+    text = TEXT % f"levels.deeptweak/{annotation}"
+    return complete(notes(text, "f.yaml").levels, parse(text, "f", "f.yaml").tweaks, "f.yaml")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "found"),
+    [
+        ("vm.swappiness: '1, 60,100'", {"vm.swappiness": ("1", "60", "100", "10")}),
+        ("vm.swappiness: '10, 1'", {"vm.swappiness": ("1", "10")}),  # listed first, yet last: it is the manifest's own
+        ("vm.swappiness: '0x0a, 1'", {"vm.swappiness": ("1", "10")}),  # 10 in other words
+        ("vm.swappiness: 60", {"vm.swappiness": ("60", "10")}),  # a number needs no quotes
+        ("vm.swappiness: 10", {"vm.swappiness": ("10",)}),
+        ("net.ipv4.tcp_rmem: '4096  87380 6291456'", {"net.ipv4.tcp_rmem": ("4096 87380 6291456", "4096 131072 134217728")}),
+        ("isolcpus: '1,2; 4-7;'", None),
+        ("isolcpus: '1,2; 4-7'", {"isolcpus": ("1,2", "4-7", "2-3,6")}),  # a value with commas: semicolons between
+        ("nofile: '1024, unlimited'", {"nofile": ("1024", "unlimited", "4096")}),
+        ("containerd.LimitMEMLOCK: '8M, 1G'", {"containerd.LimitMEMLOCK": ("8M", "1G", "infinity")}),
+    ],
+)
+def test_the_manifests_own_value_is_the_last_level_whether_listed_or_not(annotation: str, found: dict[str, tuple[str, ...]] | None) -> None:
+    if found is None:
+        with pytest.raises(BadInput, match="has an empty level"):
+            levels(annotation)
+    else:
+        assert levels(annotation) == found
+
+
+@pytest.mark.parametrize(
+    ("annotation", "says"),
+    [
+        ("vm.swapiness: '1'", r"the set has no setting 'vm\.swapiness'; it has vm\.swappiness, .*Correct the key or drop it"),
+        ("vm.swappiness: ''", r"'' lists nothing; write '1, 10, 60'"),
+        ("vm.swappiness: ' , '", r"lists nothing"),
+        ("vm.swappiness: '1,,2'", r"'1,,2' has an empty level"),
+        ("vm.swappiness: '1, 60, 1'", r"level '1' is listed twice; drop one"),
+        ("vm.swappiness: '1, 01'", r"level '01' is listed twice"),
+        ("vm.swappiness: [1, 2]", r"is no text; write it in quotes"),
+        ("vm.swappiness: yes", r"is no text"),
+        ("vm.swappiness: ~", r"is no text"),
+        ("vm.swappiness: 0.5", r"is no text"),
+        ("console: tty1", r"console is given 2 times, so it cannot have levels; drop the annotation"),
+        ("quiet: loud", r"quiet has no value, so it cannot have levels"),
+        ("nofile: '1024, many'", r"nofile=many is no limit"),
+        ("containerd.LimitMEMLOCK: much", r"LimitMEMLOCK=much is no limit"),
+        ("isolcpus: '1\"2'", r"a double quote is not closed"),
+        ("isolcpus: '\"1\"'", r"isolcpus cannot be set to '\"1\"'; write one plain value"),
+        (r'vm.swappiness: "1, 6\a0"', r"holds a control character, U\+0007, which nobody sees"),
+        (r'vm.swappiness: "1\L60"', r"holds a line separator, U\+2028"),
+        (r'vm.swappiness: "1, 60\N"', r"holds a control character, U\+0085"),
+        ("vm.swappiness: '1, \u200b60'", r"holds an invisible character, U\+200B"),
+        ("script: run", r"has no setting 'script'"),
+    ],
+)
+def test_levels_that_cannot_be_are_refused_when_the_manifest_is_read(annotation: str, says: str) -> None:
+    """In one line: which file, which annotation, what to do."""
+    with pytest.raises(BadInput, match=says) as refusal:
+        parse(TEXT % f"levels.deeptweak/{annotation}", "f", "f.yaml")
+    assert str(refusal.value).startswith(f"f.yaml: annotation levels.deeptweak/{annotation.partition(':')[0]}: ")
+    assert "\n" not in str(refusal.value)
+
+
+def test_levels_of_one_key_in_two_skyhooks_of_a_file_are_refused() -> None:
+    one = TEXT % "levels.deeptweak/vm.swappiness: '1'"
+    with pytest.raises(BadInput, match=r"annotation levels\.deeptweak/vm\.swappiness: two Skyhooks of the file have it; drop one"):
+        parse(f"{one}---{one.replace('name: demo', 'name: other')}", "f", "f.yaml")
+
+
+def test_an_annotation_of_another_kind_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(BadInput, match=r"reason\.deeptweak/…, source\.deeptweak/… and levels\.deeptweak/…"):
+        parse(TEXT % "level.deeptweak/vm.swappiness: '1'", "f", "f.yaml")

@@ -1,0 +1,21 @@
+"""Where the data sets of tested workloads lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.io import bytes_read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder on a block device."""
+    folder = tmp_path_factory.mktemp("datasets")
+    if not bytes_read.device_of(folder):
+        pytest.skip(f"{folder} lies on no block device: nothing can be evicted from memory there")
+    return folder

@@ -1,0 +1,140 @@
+"""What ends io_train before its last step is told in a line, and nobody is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fixtures import workloads
+from fixtures.io import residency
+from tests.workloads.small import small
+
+pytestmark = pytest.mark.torch
+
+ROOT = Path(__file__).parents[2]
+
+
+def started(varied: str, data: Path, scratch: Path) -> subprocess.Popen[bytes]:
+    """The process of a variant, after its first step."""
+    known = workloads.load(small(varied))
+    workloads.provide([known.name], data, lambda _: None)
+    base, given = workloads.split(known.name)
+    options = [f"--steps={known.params['steps']}", "--warmup=0", "--seed=1", f"--scratch={scratch}", f"--data={data}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"fixtures.workloads.{base}", *options, *(f"--set={k}={v}" for k, v in given.items())],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["event"] == "step":
+            return process
+    raise AssertionError(f"{known.name} ended before its first step")
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has, their own included."""
+    try:
+        own = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return own + [one for child in own for one in children(child)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("varied", "depth", "says"),
+    [
+        ("processes=1:read_threads=1", 1, "Rank 0, epoch 1, step {step}: reader process {victim} was killed (Killed)"),
+        ("processes=2:read_threads=1", 2, "Rank 1, epoch 1, step {step}: reader process {victim} was killed (Killed)"),
+        ("processes=2:read_threads=0", 1, "Rank 1 (process {victim}) was killed by SIGKILL"),
+    ],
+    ids=["reader", "reader of another rank", "rank"],
+)
+def test_whoever_is_killed_ends_the_cell_and_is_named(varied: str, depth: int, says: str, data: Path, tmp_path: Path) -> None:
+    """In one line, in the step that runs, and nobody is left. Readers are children of their rank, the ranks of the first."""
+    with started(f"{varied}:computation_time=0.5:cache=as_found", data, tmp_path) as process:
+        everybody = children(process.pid)
+        (victim,) = (pid for pid in everybody if depth_of(pid, process.pid) == depth)
+        os.kill(victim, signal.SIGKILL)
+        steps, why = rest(process)
+    assert why.startswith(says.format(victim=victim, step=2 + steps))
+    assert "\n" not in why
+    wait_for(everybody)
+
+
+def test_a_file_that_goes_away_ends_the_cell_and_is_named(tmp_path: Path) -> None:
+    """One that was there when the data set was verified, and is not when its turn comes."""
+    with started("read_threads=1:computation_time=0.05:file_shuffle=off:sample_shuffle=off:cache=as_found", tmp_path, tmp_path) as process:
+        (last,) = tmp_path.glob("*/train/img_47_of_48.raw")
+        last.unlink()
+        _, why = rest(process)
+    assert re.fullmatch(rf"Rank 0, epoch 1, step \d+: reader 0: FileNotFoundError: .* '{last}'\.", why)
+
+
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_a_page_cache_that_changes_while_an_epoch_reads_ends_the_cell(cache: str, data: Path, tmp_path: Path) -> None:
+    """From the first step on: most of 50 MB come from where they should not. What was proven before the epoch is worth nothing then.
+
+    Warm files are held in memory: copies that are on the disk only take their places.
+    """
+    varied = f"read_threads=1:computation_time=0.1:cache={cache}"
+    workloads.provide([small(varied)], data, lambda _: None)
+    files = sorted(data.glob("raw-*/train/*.raw"))
+    copies = [Path(shutil.copy(file, tmp_path)) for file in files]
+    residency.evict(copies)
+    with started(varied, data, tmp_path) as process:
+        if cache == "warm":
+            for copy, file in zip(copies, files, strict=True):
+                copy.replace(file)
+        else:
+            residency.warm(files)
+        _, why = rest(process)
+    assert re.match(rf"cache={cache}: epoch 1 read 50\.3 MB of the data set, and \d+\.\d MB came from storage", why)
+
+
+def rest(process: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """How many steps were done since, and why it ended."""
+    assert process.stdout is not None
+    *before, last = (json.loads(line) for line in process.stdout)
+    assert process.wait() == 1
+    assert last["event"] == "refused"
+    return sum(event["event"] == "step" for event in before), last["why"]
+
+
+def depth_of(pid: int, root: int) -> int:
+    """1 for a child, 2 for a grandchild."""
+    return 0 if pid == root else 1 + depth_of(int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]), root)
+
+
+def wait_for(pids: list[int]) -> None:
+    """Until all of them are gone."""
+    deadline = time.monotonic() + 20
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_all_die_with_the_first_rank(data: Path, tmp_path: Path) -> None:
+    """Even if only that one is killed, and not their group as the target does."""
+    with started("processes=2:read_threads=1:computation_time=0.5:cache=as_found", data, tmp_path) as process:
+        everybody = children(process.pid)
+        assert len(everybody) == 3
+        process.kill()
+    wait_for(everybody)

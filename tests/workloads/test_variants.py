@@ -1,0 +1,199 @@
+"""Workloads with parameters: their names, and what a workload that can be varied promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import workloads
+from fixtures.terms import BadInput, Metric
+from fixtures.workloads import _variants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+ROOT = Path(__file__).parents[2]
+SIZES = {"small": 8, "large": 64}
+VARIABLE = {"size": "how much", "readers": "how many", "batch": "how much at once"}
+
+
+def variant(chosen: Mapping[str, str]) -> dict[str, object]:
+    """A workload whose batch follows from its size, and whose readers have no say in a small one."""
+    size = chosen.get("size", "small")
+    if size not in SIZES:
+        raise BadInput(f"size={size}: there are {', '.join(SIZES)}.")
+    if size == "small" and chosen.get("readers", "0") != "0":
+        raise BadInput("readers: a small one is read by itself")
+    batch = float(chosen.get("batch", SIZES[size]))
+    return {"steps": 10, "warmup_steps": 0, "size": size, "readers": int(chosen.get("readers", 0)), "batch": batch}
+
+
+@pytest.fixture(autouse=True)
+def _one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A workload `made` beside those of the folder."""
+    module = ModuleType("fixtures.workloads.made")
+    vars(module).update(DESCRIPTION="made up", PRIMARY=Metric("step_time_p10_s", "lower"), VARIABLE=VARIABLE, variant=variant)
+    vars(module).update(TYPICAL_CELL_S=lambda params: params["batch"] / 2, cannot=lambda params: "no" if params["readers"] else None)
+    known = workloads.names()
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(workloads, "names", lambda: (*known, "made"))
+    workloads._read.cache_clear()
+    yield
+    workloads._read.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("made", "made"),
+        ("made:size=large", "made:size=large"),
+        ("made:readers=2:size=large", "made:size=large:readers=2"),
+        ("made:size=small", "made"),
+        ("made:batch=8", "made"),
+        ("made:batch=64:size=large", "made:size=large"),
+        ("made:batch=64", "made:batch=64.0"),
+        ("made:batch=6.4e1", "made:batch=64.0"),
+    ],
+    ids=lambda text: text,
+)
+def test_a_variant_has_one_name(written: str, name: str) -> None:
+    """Parameters in the order in which the workload declares them, and none that says what the others imply."""
+    assert workloads.load(written).name == name
+    assert workloads.load(name).name == name
+    assert workloads.load(name).params == workloads.load(written).params
+
+
+@given(st.permutations([("size", "large"), ("readers", "3"), ("batch", "5")]), st.integers(0, 3))
+def test_however_it_is_written_it_is_the_same(parts: list[tuple[str, str]], taken: int) -> None:
+    chosen = dict(parts[:taken])
+    if chosen.get("readers") and "size" not in chosen:
+        chosen["size"] = "large"
+    names = {workloads.load(_variants.joined("made", dict(order))).name for order in (chosen.items(), reversed(chosen.items()))}
+    assert len(names) == 1
+
+
+def test_what_makes_another_parameter_possible_stays_in_the_name() -> None:
+    """Without its size, `readers` would be refused: nothing is left out that cannot be."""
+    assert workloads.load("made:size=large:readers=1").name == "made:size=large:readers=1"
+
+
+def test_of_two_that_imply_each_other_the_first_declared_is_said() -> None:
+    """A kind that has a code: either would do."""
+
+    def either(chosen: Mapping[str, str]) -> dict[str, object]:
+        return {"kind": "tar", "code": 7} if {"kind", "code"} & chosen.keys() else {"kind": "raw", "code": 1}
+
+    said, params = _variants.canonical({"code": "7", "kind": "tar"}, ["kind", "code"], either)
+    assert (said, params) == ({"kind": "tar"}, {"kind": "tar", "code": 7})
+
+
+def test_all_parameters_are_known_and_what_follows_from_them() -> None:
+    known = workloads.load("made:size=large")
+    assert known.params == {"steps": 10, "warmup_steps": 0, "size": "large", "readers": 0, "batch": 64.0}
+    assert (known.base, known.typical_cell_s, list(known.variable)) == ("made", 32.0, list(VARIABLE))
+    assert (workloads.why_not("made"), workloads.why_not("made:size=large:readers=1"), workloads.why_not("idle")) == (None, "no", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("made:sise=large", r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? There are: size, readers, batch"),
+        ("made:size=huge", "'made:size=huge': size=huge: there are small, large"),
+        ("made:size", r"'size' is no parameter and its value: write made:NAME=VALUE"),
+        ("made:size=", "is no parameter and its value"),
+        ("made:", "is no parameter and its value"),
+        ("made:size=large:size=small", "size is there twice"),
+        ("cnn_train:batch=2", "'cnn_train:batch=2': it has no parameters"),
+        ("mode:size=large", "Did you mean 'made'"),
+        ("_protocol:size=large", "No workload '_protocol'"),
+    ],
+)
+def test_what_is_no_variant_is_answered_with_what_is(name: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        workloads.load(name)
+
+
+@given(st.text(max_size=30))
+def test_whatever_is_written_it_is_a_workload_or_refused(text: str) -> None:
+    """No other error, and no name that is not its own canonical one."""
+    for name in (text, f"made:{text}", f"idle:wait_s={text}"):
+        try:
+            known = workloads.load(name)
+        except BadInput:
+            continue
+        assert workloads.load(known.name).name == known.name
+
+
+@pytest.mark.parametrize("value", ["a b", "1/2", "a:b", "a=b", "a,b", ""])
+def test_a_value_that_would_break_a_name_is_refused(value: str) -> None:
+    """A name is part of an id, a column and an option with commas."""
+    with pytest.raises(BadInput, match="cannot stand in a workload's name"):
+        _variants.text(value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "meant"),
+    [
+        ("made", "made:size=large", True),
+        ("made:size=large", "made:size=large:readers=2", True),
+        ("made:size=small", "made", True),
+        ("made:size=large", "made", False),
+        ("made:size=large:readers=0", "made:size=large", True),
+        ("made", "idle:wait_s=0.5", False),
+        ("cnn_train", "cnn_train", True),
+        ("cnn_train", "ddp_train", False),
+        ("a model that a cluster serves", "a model that a cluster serves", True),
+    ],
+)
+def test_a_pattern_means_the_variants_that_have_its_parameters(pattern: str, name: str, *, meant: bool) -> None:
+    """Those that are implied count as much as those in the name."""
+    assert workloads.matches(pattern, name) is meant
+
+
+def test_a_pattern_of_a_parameter_that_does_not_exist_means_nothing_and_is_refused() -> None:
+    with pytest.raises(BadInput, match="no parameter 'sise'"):
+        workloads.matches("made:sise=large", "made")
+
+
+def test_a_name_and_more_parameters_make_a_name() -> None:
+    """What is given takes the place of what was there."""
+    assert workloads.varied("made:size=large:readers=2", {"readers": "1"}) == "made:size=large:readers=1"
+    assert workloads.varied("made", {}) == "made"
+
+
+def test_data_sets_of_all_variants_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """So that whether the disk holds them is known before the first is written."""
+    asked = []
+
+    def data_sets(variants: list[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
+        say("made")
+        asked.append(([one["size"] for one in variants], folder))
+
+    monkeypatch.setattr(sys.modules["fixtures.workloads.made"], "data_sets", data_sets, raising=False)
+    workloads._read.cache_clear()
+    said: list[str] = []
+    workloads.provide(["made", "idle", "made:size=large"], tmp_path, said.append)
+    assert (asked, said) == ([(["small", "large"], tmp_path)], ["made"])
+    assert workloads.load("made").reads_data
+    assert not workloads.load("idle").reads_data
+
+
+def test_a_process_takes_its_own_parameters_and_no_others() -> None:
+    """As its target starts it."""
+
+    def started(*options: str) -> subprocess.CompletedProcess[str]:
+        fixed = ("--steps=2", "--warmup=0", "--seed=1", "--scratch=/somewhere")
+        command = (sys.executable, "-m", "fixtures.workloads.idle", *fixed, *options)
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert started("--set=wait_s=0.001").returncode == 0
+    refused = started("--set=wait=0.001")
+    assert refused.returncode == 2
+    assert "--set wait: no such parameter. There are: wait_s" in refused.stderr
