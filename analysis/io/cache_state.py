@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 COLD_AT_MOST, WARM_AT_LEAST = 0.01, 0.99
 # Of the bytes of the data set. Cold: what lies between is directories and read-ahead; more was read twice. Warm: stray pages.
 COLD_FETCHES, WARM_FETCHES = (0.95, 1.05), 0.01
-# Python and its libraries, whose pages may be gone too: what they may add to a warm epoch, and to a cold one, in which they go first.
-OWN_BYTES, OWN_COLD_BYTES = 1_000_000, 16_000_000
+# Python and its libraries, whose pages may be gone too: what they may add to a warm epoch, and to a cold one, in which they go first (a
+# single page of a library brings up to `read_ahead_kb` around it).
+OWN_BYTES, OWN_COLD_BYTES = 1_000_000, 64_000_000
 
 
 def not_as_named(run: IoRun) -> str | None:
@@ -50,7 +51,9 @@ def _fetched(run: IoRun, state: str, number: int, ranks: Sequence[Epoch]) -> Ite
         return
     fetched = sum(count for count in counts if count is not None)
     said = f"cache={state}, and epoch {number} fetched {fetched / size:.1%} of the data set from a device"
-    if state == "warm" and fetched > max(WARM_FETCHES * size, OWN_BYTES):
+    # What comes from a device while all of the data set is locked in memory is Python and its libraries.
+    kept = any(one.locked for one in ranks)
+    if state == "warm" and not kept and fetched > max(WARM_FETCHES * size, OWN_BYTES):
         yield f"{said} ({WARM_FETCHES:.0%} may be)"
     if state == "cold":
         # Where no device lies below the files, nobody counts what is fetched.

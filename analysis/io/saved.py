@@ -190,6 +190,7 @@ def _epoch(part: Fields) -> Epoch:
         resident_before=part.up_to("resident_before", 1.0),
         resident_after=part.up_to("resident_after", 1.0),
         evicted_s=part.up_to("evicted_s", LONGEST_S),
+        locked=part.has("locked") and part.flag("locked"),
     )
 
 

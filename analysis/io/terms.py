@@ -33,7 +33,7 @@ class Epoch:
     ranks (in neither). `proc_s` is load and computation together where the source clocked that itself. `start_s` and `end_s` are on one
     clock for all ranks of the run. A checkpoint by steps ends a `block`; otherwise the epoch is one. Bytes are those of the rank and its
     readers (`rchar_bytes` asked for, `read_bytes` fetched from a device), `device_read_bytes` those of the whole machine; `resident_*` is
-    the fraction of the data set in the page cache. None is what was not recorded.
+    the fraction of the data set in the page cache, `locked` whether all of it had to stay there. None is what was not recorded.
     """
 
     number: int
@@ -51,6 +51,7 @@ class Epoch:
     resident_before: float | None = None
     resident_after: float | None = None
     evicted_s: float | None = None
+    locked: bool = False
 
     @property
     def steps(self) -> int:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +19,7 @@ from fixtures.terms import Refused
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+HOUSE = Path(__file__).parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -23,6 +28,13 @@ def disk() -> Iterator[Path]:
     """A folder beside this file: /tmp may lie in memory."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".residency-") as folder:
         yield Path(folder)
+
+
+def without_locked_memory() -> None:
+    """A program that is started so may lock no page, root's neither: its capability CAP_IPC_LOCK is gone."""
+    pr_capbset_drop, cap_ipc_lock = 24, 14  # linux/prctl.h, linux/capability.h
+    ctypes.CDLL(None).prctl(pr_capbset_drop, cap_ipc_lock, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
 
 
 def file_of(path: Path, pages: int, and_bytes: int = 0) -> Path:
@@ -43,17 +55,25 @@ def test_what_is_held_stays_whoever_wants_it_dropped(disk: Path) -> None:
     """And what was missing of it is brought in; afterwards it can be dropped again."""
     paths = [file_of(disk / "a", 300), file_of(disk / "b", 20, and_bytes=7)]
     residency.evict(paths)
-    with residency.held(paths):
+    with residency.held(paths) as locked:
         residency.evict(paths)
+        assert locked
         assert residency.resident(paths) == 1.0
     residency.evict(paths)
     assert residency.resident(paths) <= 0.01
 
 
 def test_what_cannot_be_held_is_no_error(disk: Path) -> None:
-    """An empty file has no page to map."""
-    with residency.held([file_of(disk / "empty", 0), file_of(disk / "a", 3)]):
-        pass
+    """An empty file has no page to map, so that all of it is held; who may lock no memory is told that nothing is locked."""
+    with residency.held([file_of(disk / "empty", 0), file_of(disk / "a", 3)]) as locked:
+        assert locked
+    program = (
+        "import sys; from pathlib import Path; from fixtures.io import residency;"
+        "exec('with residency.held([Path(sys.argv[1])]) as locked: print(locked)')"
+    )
+    command = [sys.executable, "-c", program, str(disk / "a")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HOUSE, preexec_fn=without_locked_memory)
+    assert said.stdout == "False\n"
 
 
 def test_a_part_that_is_resident_is_counted_in_pages_not_in_files(disk: Path) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# What may come from storage beside the data set: pages of Python's libraries that were dropped, with what is read ahead of each.
+OWN_BYTES = 64_000_000
+
 pytestmark = pytest.mark.torch
 
 EPOCHS = 2
@@ -107,8 +110,8 @@ def test_utilisation_and_throughput_are_one_measurement(train: Callable[..., Wor
 def test_a_cold_epoch_reads_the_data_set_from_storage(train: Callable[..., WorkloadRun], processes: int) -> None:
     """All of it once, by all ranks together, their readers counted; the last epoch as well as the first."""
     last: list[Any] = list(train(of(processes)).report["epochs"])[-processes:]
-    assert sum(e["read_bytes"] for e in last) == pytest.approx(SIZE, rel=0.05)
-    # Each reader also reads a little of Python's own.
+    # Each reader also reads a little of Python's own, and where a library's page is gone, what lies around it.
+    assert 0.95 * SIZE <= sum(e["read_bytes"] for e in last) < SIZE + OWN_BYTES
     assert SIZE <= sum(e["rchar_bytes"] for e in last) < SIZE + 2 * processes * 1_000_000
     assert last[0]["resident_before"] <= 0.01
     assert last[0]["resident_after"] > 0.9
@@ -119,7 +122,9 @@ def test_a_cold_epoch_reads_the_data_set_from_storage(train: Callable[..., Workl
 def test_a_warm_epoch_reads_nothing_from_storage(train: Callable[..., WorkloadRun]) -> None:
     last: Any = train("cache=warm:epochs=2:computation_time=0").report["epochs"][-1]
     assert last["resident_before"] >= 0.99
-    assert last["read_bytes"] < 0.05 * SIZE
+    assert last["resident_after"] >= 0.99
+    assert last["locked"] == (os.geteuid() == 0)
+    assert last["read_bytes"] < OWN_BYTES
     assert last["rchar_bytes"] >= SIZE
     assert last["evicted_s"] is None
 
