@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.side_by_side import shown, worse
+from tests.side_by_side import FEW, again, last_failed, shown, worse, worth_another_look
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,3 +47,39 @@ def test_what_was_said_meanwhile_and_what_is_said_yet_comes_whole_and_in_order(t
         process.stdin.close()
         assert shown(process, said.fileno()) == 3
     assert capfd.readouterr().out.split() == [*map(str, range(20000)), "last"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "worth"),
+    [
+        ([], False),
+        (["tests/test_notebook.py::test_it_plans"], True),
+        ([f"tests/test_a.py::test_{n}" for n in range(FEW)], True),
+        ([f"tests/test_a.py::test_{n}" for n in range(FEW + 1)], False),
+        (["tests/test_a.py::test_b", "tests/node/test_kill.py::test_any_moment[3]"], False),
+        (["tests/test_session.py::test_the_machine_is_put_back"], False),
+        (["tests/test_a.py"], False),  # could not even be collected
+    ],
+)
+def test_a_few_failures_are_looked_at_again_unless_putting_back_is_at_stake(failed: list[str], worth: bool) -> None:  # noqa: FBT001
+    """Many have a cause in the code, and a crash that left a setting behind need not come again."""
+    assert worth_another_look(failed) == worth
+
+
+def test_what_failed_is_read_from_the_cache_of_a_real_run_and_told_when_it_passes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It fails as long as a file is missing; another one fails always."""
+    file = tmp_path / "test_once.py"
+    file.write_text(f"import os\ndef test_there(): assert os.path.exists({str(tmp_path / 'there')!r})\ndef test_never(): assert 0\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(tmp_path), "-o", f"cache_dir={tmp_path / 'cache'}"]
+    assert subprocess.run([*command, str(file)], cwd=tmp_path, check=False).returncode == FAILED
+    failed = [f"{tmp_path}/{one}" for one in last_failed(tmp_path / "cache")]
+    assert [one.rpartition("::")[2] for one in failed] == ["test_there", "test_never"]
+    (tmp_path / "there").touch()
+    capfd.readouterr()
+    assert again(command, failed) == FAILED
+    assert "UNSTEADY" not in capfd.readouterr().out
+    assert again(command, failed[:1]) == OK
+    assert f"UNSTEADY: these failed, and passed when nothing ran beside them:\n  {failed[0]}" in capfd.readouterr().out
+    assert last_failed(tmp_path / "nothing") == []
