@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,11 @@ def dlio() -> bool:
     return True
 
 
+def program(name: str) -> bool:
+    """Is there a program of that name, on the path or in this Python's environment?"""
+    return shutil.which(name) is not None or Path(sys.executable).with_name(name).exists()
+
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "root": (lambda: os.geteuid() == 0, "it changes the running kernel: run as root"),
@@ -59,10 +65,18 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "reference": (REFERENCE.is_dir, f"it reads other people's data, which is not here ({REFERENCE})"),
     "cluster": (cluster, f"it needs a Kubernetes cluster: set KUBECONFIG, or install kind and Docker. {up.why_not()}"),
     "dlio": (dlio, f"it runs DLIO itself: install dlio-benchmark in an environment of its own and put its path into {installed.VARIABLE}"),
+    "psutil": (lambda: importlib.util.find_spec("psutil") is not None, "psutil is not installed: `make test` installs it"),
+    "py-spy": (lambda: program("py-spy"), "py-spy is not installed: `make test` installs it"),
+    "perf": (lambda: program("perf"), "it runs perf: apt-get install linux-perf, or `make test` with CI set and as root"),
+    "top": (lambda: program("top"), "it runs top: apt-get install procps, or `make test` with CI set and as root"),
+    "nsys": (lambda: program("nsys"), "it runs NVIDIA Nsight Systems"),
+    "ncu": (lambda: program("ncu"), "it runs NVIDIA Nsight Compute"),
+    "dcgmi": (lambda: program("dcgmi"), "it runs NVIDIA DCGM"),
+    "nvidia-smi": (lambda: program("nvidia-smi"), "it runs nvidia-smi: it needs NVIDIA's driver"),
     "gpu": (lambda: Path("/proc/driver/nvidia/version").exists(), "it needs an NVIDIA GPU"),
 }
 # What a CI machine may lack: data that must not be copied, an installation of gigabytes that nothing else needs, and hardware.
-MAY_LACK = {"reference", "dlio", "gpu"}
+MAY_LACK = {"reference", "dlio", "gpu", "nsys", "ncu", "dcgmi", "nvidia-smi"}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
