@@ -7,12 +7,17 @@
  * FAKE_NVML_LOSE         "1:5" loses GPU 1 at its 5th power reading; were it asked three times more, it would be back
  * FAKE_NVML_RESET_ENERGY the energy counter starts again at this reading of it
  * FAKE_NVML_HANG         power readings from this one on never return
+ * FAKE_NVML_GPM          what the GPUs answer when asked for GPM (default 1); 0 is a GPU before Hopper
+ * FAKE_NVML_GPM_MISSING  number of a GPM metric that this GPU does not have
+ * FAKE_NVML_GPM_NAN      number of a GPM metric that comes out as no number
  *
- * Compiled with -DOLD_DRIVER it lacks what drivers before 535 lack. Layouts as nvidia-ml-py 13 declares them.
+ * Compiled with -DOLD_DRIVER it lacks what drivers before 535 lack, with -DNO_GPM what those before 520 do. Layouts as nvidia-ml-py 13
+ * declares them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15,
@@ -94,6 +99,13 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t gpu, char *to, unsigned room) {
     return text(to, room, uuid);
 }
 
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *gpu) {
+    unsigned index;
+    if (!initialised) return UNINITIALIZED;
+    if (sscanf(uuid, "GPU-00000000-0000-0000-0000-%u", &index) != 1) return INVALID_ARGUMENT;
+    return nvmlDeviceGetHandleByIndex_v2(index, gpu);
+}
+
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t gpu, char *to, unsigned room) {
     (void)gpu;
     return text(to, room, "Fake GPU");
@@ -165,5 +177,73 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t gpu, nvmlTemperature_v1_t *r
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t gpu, unsigned long long *reasons) {
     *reasons = 0x1; /* idle */
     return state(gpu, "throttle");
+}
+#endif
+
+#ifndef NO_GPM
+/* Counters that go up with time: GPU i's graphics engine is busy 90 + i percent of it, and so on; a value is their rise over the time
+ * between two samples, so samples in the wrong order, of two GPUs or too close to each other are seen. */
+typedef struct { struct gpu *gpu; double at_ms; } *nvmlGpmSample_t;
+typedef struct { unsigned metricId; nvmlReturn_t nvmlReturn; double value; const char *names[3]; } nvmlGpmMetric_t;
+typedef struct { unsigned version, numMetrics; nvmlGpmSample_t sample1, sample2; nvmlGpmMetric_t metrics[]; } nvmlGpmMetricsGet_t;
+typedef struct { unsigned version, isSupportedDevice; } nvmlGpmSupport_t;
+
+static int allocated;
+
+nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t gpu, nvmlGpmSupport_t *support) {
+    if (support->version != 1) return VERSION_MISMATCH;
+    support->isSupportedDevice = (unsigned)setting("FAKE_NVML_GPM", 1);
+    return state(gpu, "gpm");
+}
+
+nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample) {
+    *sample = calloc(1, sizeof **sample);
+    allocated += *sample != NULL;
+    return *sample ? SUCCESS : UNKNOWN;
+}
+
+nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) {
+    if (!sample) return INVALID_ARGUMENT;
+    free(sample);
+    allocated--;
+    return SUCCESS;
+}
+
+/* No function of NVML: for tests. */
+int fake_nvml_gpm_samples(void) { return allocated; }
+
+nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t gpu, nvmlGpmSample_t sample) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    sample->gpu = gpu;
+    sample->at_ms = 1e3 * now.tv_sec + 1e-6 * now.tv_nsec;
+    return state(gpu, "counters");
+}
+
+static double busy_percent(unsigned metric, unsigned index) {
+    switch (metric) {
+        case 1: return 90.0 + index;
+        case 2: return 45.5 + index;
+        case 3: return 20.25 + index;
+        case 5: return 0.0 + index;
+        case 10: return 1.125 + index;
+        default: return -1.0;
+    }
+}
+
+nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *asked) {
+    double passed_ms;
+    if (asked->version != 1) return VERSION_MISMATCH;
+    if (!asked->sample1 || !asked->sample2 || !asked->sample1->gpu || asked->sample1->gpu != asked->sample2->gpu) return INVALID_ARGUMENT;
+    passed_ms = asked->sample2->at_ms - asked->sample1->at_ms;
+    if (passed_ms < 100.0) return INVALID_ARGUMENT;
+    for (unsigned i = 0; i < asked->numMetrics; i++) {
+        nvmlGpmMetric_t *metric = &asked->metrics[i];
+        double rise = busy_percent(metric->metricId, asked->sample1->gpu->index) * passed_ms;
+        int missing = rise < 0 || (int)metric->metricId == setting("FAKE_NVML_GPM_MISSING", 0);
+        metric->nvmlReturn = missing ? NOT_SUPPORTED : SUCCESS;
+        metric->value = (int)metric->metricId == setting("FAKE_NVML_GPM_NAN", 0) ? 0.0 / 0.0 : rise / passed_ms;
+    }
+    return SUCCESS;
 }
 #endif

@@ -1,0 +1,136 @@
+"""GPM through the real nvidia-ml-py and real ctypes, on a libnvidia-ml.so.1 of our own (fake_nvml.c): no GPU is needed, none was tried."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.node.telemetry import Sampler
+from tests.node.test_nvml import library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.terms import Telemetry
+
+REPOSITORY = Path(__file__).parents[2]
+METRICS = ("gract", "smact", "smocc", "tensor", "dram")
+
+pytestmark = pytest.mark.needs("cc")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return library(tmp_path_factory.mktemp("driver"))
+
+
+@pytest.fixture(scope="module")
+def before_gpm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return library(tmp_path_factory.mktemp("before_gpm"), "-DOLD_DRIVER", "-DNO_GPM")
+
+
+@pytest.fixture
+def sampled(driver: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Telemetry]:
+    """Sample a machine with the given GPUs for long enough that every GPU gave values."""
+
+    def sample(folder: Path = driver, **settings: str | int) -> Telemetry:
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
+        for name, value in settings.items():
+            monkeypatch.setenv(f"FAKE_NVML_{name}", str(value))
+        with Sampler(hz=50) as sampler:
+            sampler.begin(os.getpid())
+            time.sleep(0.3)
+            return sampler.end()
+
+    return sample
+
+
+def columns(gpu: int) -> list[str]:
+    return [f"gpu{gpu}_{metric}_percent" for metric in METRICS]
+
+
+def test_each_gpu_has_what_its_own_counters_added(sampled: Callable[..., Telemetry]) -> None:
+    """GPU i: graphics engine 90 + i percent, SMs 45.5 + i, warps 20.25 + i, tensor cores i, memory 1.125 + i."""
+    told = sampled(GPUS=2)
+    for i in range(2):
+        for column, percent in zip(columns(i), (90.0, 45.5, 20.25, 0.0, 1.125), strict=True):
+            assert set(told.columns[column]) == {None, percent + i}
+            assert told.summary[f"{column}_mean"] == pytest.approx(percent + i)
+    assert told.missing == {}
+
+
+def test_there_is_no_value_before_the_counters_can_have_moved(sampled: Callable[..., Telemetry]) -> None:
+    """50 samples a second; the library refuses two readings within 100 ms, and none was refused."""
+    told = sampled()
+    times = told.columns["t_monotonic_s"]
+    found = [at for at, value in zip(times, told.columns["gpu0_smact_percent"], strict=True) if value is not None]
+    assert told.columns["gpu0_smact_percent"][0] is None
+    assert found
+    assert all(b - a > 0.1 for a, b in zip([times[0], *found], found, strict=False) if a is not None and b is not None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"GPM": 0}, "this GPU has no GPM: Hopper is the first generation that has"),
+        ({"UNSUPPORTED": "gpm"}, "GPM: Not Supported"),
+        ({"UNSUPPORTED": "counters"}, "GPM: Not Supported"),
+    ],
+)
+def test_a_gpu_without_gpm_says_so_and_has_the_rest(sampled: Callable[..., Telemetry], settings: dict[str, str | int], reason: str) -> None:
+    told = sampled(**settings)
+    assert told.missing == dict.fromkeys(columns(0), reason)
+    assert set(told.columns["gpu0_util_percent"]) == {50.0}
+    assert not any(name.startswith(tuple(columns(0))) for name in (*told.columns, *told.summary))
+
+
+def test_a_driver_that_does_not_know_gpm_is_a_reason(sampled: Callable[..., Telemetry], before_gpm: Path) -> None:
+    told = sampled(before_gpm)
+    assert told.missing == dict.fromkeys(columns(0), "GPM: Function Not Found")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"), [({"GPM_MISSING": 5}, "Not Supported"), ({"GPM_NAN": 5}, "NVML answers nan")], ids=["absent", "no number"]
+)
+def test_one_quantity_that_is_missing_is_missing_alone(sampled: Callable[..., Telemetry], settings: dict[str, int], reason: str) -> None:
+    """Metric 5 is the tensor cores'. Missing is no zero."""
+    told = sampled(**settings)
+    assert told.missing == {"gpu0_tensor_percent": reason}
+    assert set(told.columns["gpu0_smact_percent"]) == {None, 45.5}
+
+
+def test_counters_that_fail_now_and_then_have_no_value_then(sampled: Callable[..., Telemetry]) -> None:
+    told = sampled(FLAKY="counters")
+    assert set(told.missing) == set(columns(0))
+    assert set(told.missing.values()) <= {"Unknown Error", "GPM: Unknown Error"}
+
+
+def test_no_buffer_is_left_behind(driver: Path) -> None:
+    """Two a GPU while a cell is measured, none afterwards; also of a GPU whose first reading failed."""
+    program = """
+import ctypes, json, sys
+from pathlib import Path
+from fixtures.node.sources import load
+source, held = load("gpm"), []
+for _ in range(3):
+    source.open(Path("/"), None)
+    held.append(ctypes.CDLL("libnvidia-ml.so.1").fake_nvml_gpm_samples())
+    source.close()
+    held.append(ctypes.CDLL("libnvidia-ml.so.1").fake_nvml_gpm_samples())
+print(json.dumps(held))
+"""
+
+    def held(**settings: str) -> object:
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(driver), **settings}
+        run = subprocess.run([sys.executable, "-c", program], env=environment, cwd=REPOSITORY, check=True, capture_output=True)
+        return json.loads(run.stdout)
+
+    assert held(FAKE_NVML_GPUS="2") == [4, 0] * 3
+    assert held(FAKE_NVML_UNSUPPORTED="counters") == [0, 0] * 3
