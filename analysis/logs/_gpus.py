@@ -1,0 +1,186 @@
+"""Which row of an unlabelled table is which GPU's: nvidia-smi writes a row per GPU and tick, always in one order.
+
+How many rows a tick has is told by the times, by names that repeat, or by the caller. Where a row is lost or added and its tick cannot
+be put together again, the whole tick is left out: to count on would give every later row to its neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST = 256  # GPUs of one machine
+ENOUGH = 20_000  # rows to find out how many GPUs there are
+FEWEST_TICKS = 2
+DEFECTS = 0.3  # so often, measured by rows in random order, may a row differ from the one a tick before
+AGREE = 0.8  # of the ticks must have one size
+APART = 2.0  # so many times the pause inside a tick is that between two
+SHORTEST_S = 0.0005  # half of what nvidia-smi's clock shows
+LOOP_S = 0.1  # rows that follow each other faster may as well be of one tick
+STEADY = 0.2  # a loop's pauses are the same but for this share
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What tells a row: `sign` is what never changes of a GPU (its name, its memory), "" where it cannot be read; a time, if any.
+
+    `begins` is whether a tick surely begins here: at the start and after a header.
+    """
+
+    sign: str
+    time_s: float | None
+    begins: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`places` gives each row's place in its tick, None where that cannot be told; `how` says how, for a reader."""
+
+    places: tuple[int | None, ...]
+    gpus: int | None
+    how: str
+
+
+def tell(rows: Sequence[Row], gpus: int | None = None) -> Told:
+    """Find each row's place. `gpus` is how many there are, where that is known from elsewhere."""
+    ticks = _by_time(rows)
+    size = _size(ticks)
+    if size and gpus in (None, size):
+        places = _in_ticks(rows, ticks, size)
+        return Told(places, size, f"no index: {_rows(size)} a tick, told by their times; numbered in the order of the rows")
+    found = gpus or _period(rows)
+    if found is None:
+        how = "no index: rows of one name, and too little to tell how many GPUs there are; query `index`, or say how many"
+        return Told((None,) * len(rows), None, how)
+    why = "as was said" if gpus else "as names repeat"
+    return Told(_counted(rows, found), found, f"no index: {_rows(found)} a tick, {why}; numbered in the order of the rows")
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"
+
+
+def _by_time(rows: Sequence[Row]) -> list[list[int]]:
+    """Split rows where the pause before a row is a loop's and no query's; nothing where times do not tell."""
+    timed = [(at, one.time_s) for at, one in enumerate(rows) if one.time_s is not None]
+    if len(timed) < FEWEST_TICKS or any(one.sign and one.time_s is None for one in rows):
+        return []
+    pauses = [max(abs(after - before), SHORTEST_S) for (_, before), (_, after) in pairwise(timed)]
+    border = _border(pauses)
+    ticks: list[list[int]] = [[timed[0][0]]]
+    for (at, _), pause in zip(timed[1:], pauses, strict=True):
+        if pause > border or rows[at].begins:
+            ticks.append([])
+        ticks[-1].append(at)
+    slow = [pause for pause in pauses if pause <= border and pause >= LOOP_S]
+    if border and _size(ticks) and len(ticks) >= FEWEST_TICKS + bool(slow):  # slow ones may be a loop's, and those between them its halts
+        return ticks
+    typical = median(pauses)
+    steady = sum(abs(pause / typical - 1) < STEADY for pause in pauses)
+    one = len({row.sign for row in rows if row.sign}) == 1 and typical >= LOOP_S and steady >= AGREE * len(pauses)
+    return [[at] for at, _ in timed] if one else []
+
+
+def _size(ticks: Sequence[Sequence[int]]) -> int | None:
+    """How many rows nearly every tick has; the last may be cut short."""
+    if len(ticks) < FEWEST_TICKS:
+        return None
+    size, times = Counter(map(len, ticks)).most_common(1)[0]
+    return size if times >= AGREE * (len(ticks) - (len(ticks[-1]) < size)) else None
+
+
+def _border(pauses: Sequence[float]) -> float:
+    """Answer the pause that best parts short ones from long ones (Otsu 1979, on logarithms); 0 where all are of one kind."""
+    logs = sorted(map(math.log, pauses))
+    total, below, best, border = math.fsum(logs), 0.0, 0.0, 0.0
+    for count, (here, following) in enumerate(pairwise(logs), 1):
+        below += here
+        low, high = below / count, (total - below) / (len(logs) - count)
+        between = count * (len(logs) - count) * (high - low) ** 2
+        if following > here and between > best and high - low > math.log(APART):
+            best, border = between, math.exp((here + following) / 2)
+    return border
+
+
+def _in_ticks(rows: Sequence[Row], ticks: Sequence[Sequence[int]], size: int) -> tuple[int | None, ...]:
+    """Number the rows of whole ticks; of one cut short at the end of the log, or before a header, those that are there."""
+    orders = Counter(tuple(rows[at].sign for at in one) for one in ticks if len(one) == size)
+    order = orders.most_common(1)[0][0]
+    places: list[int | None] = [None] * len(rows)
+    for tick in ticks:
+        ends = tick[-1] + 1 == len(rows) or rows[tick[-1] + 1].begins
+        fits = all(rows[at].sign == sign for at, sign in zip(tick, order, strict=False))
+        if fits and (len(tick) == size or (len(tick) < size and ends)):
+            for place, at in enumerate(tick):
+                places[at] = place
+    return tuple(places)
+
+
+def _period(rows: Sequence[Row]) -> int | None:
+    """Answer after how many rows the names repeat; None where one name is all there is, or they do not."""
+    parts = [0]
+    for one in rows[1:ENOUGH]:
+        parts.append(parts[-1] + one.begins)
+    signs = [one.sign for one in rows[:ENOUGH]]
+    if len({*signs} - {""}) < 2:
+        return None
+    chance = 1 - sum((count / len(signs)) ** 2 for count in Counter(signs).values())
+    for period in range(2, min(MOST, len(signs) // FEWEST_TICKS) + 1):
+        pairs = [signs[at] != signs[at + period] for at in range(len(signs) - period) if parts[at] == parts[at + period]]
+        if pairs and sum(pairs) < DEFECTS * chance * len(pairs):
+            return period
+    return None
+
+
+def _counted(rows: Sequence[Row], size: int) -> tuple[int | None, ...]:
+    """Number rows by counting, as long as their names fit; after a row that does not, count anew from the next whole tick."""
+    order = _order(rows, size)
+    known = len({order[turn:] + order[:turn] for turn in range(size)}) == size  # whether its names say where a tick begins
+    places: list[int | None] = [None] * len(rows)
+    at = before = 0
+    while at < len(rows):
+        tick = _tick(rows, at, size)
+        end = at + len(tick)
+        if all(one.sign == sign for one, sign in zip(tick, order, strict=False)):  # shorter only where the log or its part ends
+            places[at:end] = range(len(tick))
+            at, before = end, at
+            continue
+        if not rows[at].begins and all(one.sign for one in tick):  # a row that left no trace may have been of the tick before
+            places[before:at] = [None] * (at - before)
+        at = before = _next(rows, at + 1, order if known else None)
+    return tuple(places)
+
+
+def _order(rows: Sequence[Row], size: int) -> tuple[str, ...]:
+    """Answer the names of a tick in their order: the most frequent one, turned so that it begins where the log and its parts do."""
+    whole = [tick for at in range(len(rows)) if len(tick := _signs(rows, at, size)) == size and all(tick)]
+    if not whole:
+        return _signs(rows, 0, size)
+    most = Counter(whole).most_common(1)[0][0]
+    begun = [_signs(rows, at, size) for at in range(len(rows)) if rows[at].begins or at == 0]
+    turned = [most[turn:] + most[:turn] for turn in range(size)]
+    return max(turned, key=lambda order: sum(all(a in ("", b) for a, b in zip(tick, order, strict=False)) for tick in begun))
+
+
+def _tick(rows: Sequence[Row], at: int, size: int) -> Sequence[Row]:
+    """The rows from a place on that may be one tick: a header ends it."""
+    last = min(at + size, len(rows))
+    return rows[at : next((other for other in range(at + 1, last) if rows[other].begins), last)]
+
+
+def _signs(rows: Sequence[Row], at: int, size: int) -> tuple[str, ...]:
+    return tuple(one.sign for one in _tick(rows, at, size))
+
+
+def _next(rows: Sequence[Row], at: int, order: tuple[str, ...] | None) -> int:
+    """Where the next whole tick begins, if it can be known by its names, or a header does."""
+    while at < len(rows) and not rows[at].begins and (order is None or _signs(rows, at, len(order)) != order):
+        at += 1
+    return at

@@ -1,0 +1,213 @@
+"""Logs of `nvidia-smi --query-gpu=… --format=csv -l …`: a row per GPU and tick; units in the header, in the cells, or nowhere.
+
+Often nothing says whose a row is. Then GPUs are numbered in the order of a tick's rows, and the log says how they were told apart.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from analysis.plain import one_line
+
+from ._gpus import Row, tell
+from ._lines import CUT, Ignored, lines_of, none_of_it, number_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ._lines import Line
+
+WHAT = "nvidia-smi --query-gpu --format=csv"
+HEAD = re.compile(r"([a-z][a-z0-9_.]*)(?: \[([^\]]+)\])?")
+HEADS = {"name", "index", "count", "timestamp", "uuid", "serial", "pstate"}  # names of columns without a `.` or `_`
+CELL = re.compile(r"([-+\d.eE]+) ?([A-Za-z%/]+)?")
+ABSENT = re.compile(r"\[.*\]|N/A|ERR!", re.IGNORECASE)
+GPU = re.compile(r"GPU-[0-9a-f-]{36}|(?:NVIDIA|Tesla|Quadro|GeForce|GRID)\b.*|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
+UNITS = {"%", "MiB", "W", "MHz"}
+KEYS = ("index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial")
+SIGNS = ("name", "gpu_name", "memory.total")
+STAMP = "timestamp"
+UNKNOWN = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU's samples in their order. `columns` are numbers in the log's `units`, NaN where `missing` has nvidia-smi's words for it.
+
+    `time_s` counts from the log's first row, NaN without times. `texts` holds what are no numbers (name, pstate).
+    """
+
+    columns: Mapping[str, NDArray[np.float64]]
+    texts: Mapping[str, tuple[str, ...]]
+    missing: Mapping[str, str]
+    time_s: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log; `gpus` by index, or by what else names them, or `?` where rows cannot be told apart, which `how` says."""
+
+    origin: str
+    columns: tuple[str, ...]
+    units: Mapping[str, str]
+    gpus: Mapping[str, Gpu]
+    how: str
+    ignored: tuple[str, ...]
+
+
+class _Row(NamedTuple):
+    line: Line
+    cells: Mapping[str, str]
+    begins: bool
+    time_s: float | None
+
+
+def read(path: Path, *, columns: Sequence[str] = (), gpus: int | None = None) -> Log:
+    """Read a log. `columns` names those of one without a header; `gpus` is how many there are, where that is known from elsewhere.
+
+    Raises: Unreadable, where there is no row in it.
+    """
+    ignored = Ignored()
+    rows, units = _rows(lines_of(path), tuple(columns), ignored)
+    names = tuple(units)
+    numeric = {name for name in names if _is_numeric(name, [row.cells[name] for row in rows if row and name in row.cells])}
+    for at, row in enumerate(rows):
+        wrong = row and next((why for name in names if (why := _wrong(row, name, units, numeric))), None)
+        if row and wrong:
+            ignored(row.line, wrong)
+            rows[at] = None
+    keys, how = _keys(rows, gpus)
+    found: dict[str, list[_Row]] = {}
+    for row, key in zip(rows, keys, strict=True):
+        if row is not None and key is None:
+            ignored(row.line, "a row of a tick that is not whole, so nobody knows of which GPU")
+        elif row is not None and key is not None:
+            found.setdefault(key, []).append(row)
+    if not found:
+        raise none_of_it(path, WHAT, ignored)
+    first = min((row.time_s for row in rows if row and row.time_s is not None), default=0.0)
+    return Log(
+        origin=str(path),
+        columns=names,
+        units={name: unit for name, unit in units.items() if unit},
+        gpus={key: _gpu(found[key], names, numeric, first) for key in sorted(found, key=lambda key: (len(key), key))},
+        how=how,
+        ignored=tuple(sorted(ignored.said, key=lambda said: int(said.split(":")[0].removeprefix("line ")))),
+    )
+
+
+def _rows(lines: Sequence[Line], names: tuple[str, ...], ignored: Ignored) -> tuple[list[_Row | None], dict[str, str]]:
+    """Split lines into cells, None for a line that is no row; with the units of the columns, "" where none is said."""
+    rows: list[_Row | None] = []
+    units = dict.fromkeys(names, "")
+    begins = True
+    for line in lines:
+        cells = [cell.strip() for cell in line.text.split(",")]
+        heads = _heads(cells)
+        if heads is not None and line.whole:
+            names, begins = tuple(heads), True
+            units = {**heads, **{name: unit for name, unit in units.items() if unit or name not in heads}}
+            continue
+        if not names and line.whole and _is_bare_row(cells):
+            names = tuple(f"column {at}" for at in range(1, len(cells) + 1))
+            units = dict.fromkeys(names, "")
+        if not line.whole:
+            ignored(line, CUT)
+            continue
+        if len(cells) != len(names):
+            ignored(line, f"{len(cells)} cells where the header names {len(names)}" if names else "neither a header nor a row")
+            rows.append(None)
+        else:
+            found = dict(zip(names, cells, strict=True))
+            rows.append(_Row(line, found, begins, _seconds(found.get(STAMP, ""))))
+        begins = False
+    for row in rows:
+        for name, cell in row.cells.items() if row else ():
+            unit = CELL.fullmatch(cell)
+            if not units[name] and unit and unit[2]:
+                units[name] = unit[2]
+    return rows, units
+
+
+def _heads(cells: Sequence[str]) -> dict[str, str] | None:
+    """Read a header: names and units of columns; None for any other line."""
+    found = [HEAD.fullmatch(cell) for cell in cells]
+    heads = {one[1]: one[2] or "" for one in found if one}
+    return heads if len(heads) == len(cells) and any(name in HEADS or "." in name or "_" in name for name in heads) else None
+
+
+def _is_bare_row(cells: Sequence[str]) -> bool:
+    """Whether a line without a header before it is nvidia-smi's: a table of mere numbers may be anybody's."""
+    return any(GPU.fullmatch(cell) or ((found := CELL.fullmatch(cell)) and found[2] in UNITS) for cell in cells)
+
+
+def _is_numeric(name: str, cells: Sequence[str]) -> bool:
+    there = [cell for cell in cells if not ABSENT.fullmatch(cell)]
+    numbers = sum(_number(cell) is not None for cell in there)
+    return name not in (*KEYS, STAMP) and (not there or 2 * numbers > len(there))
+
+
+def _number(cell: str) -> float | None:
+    found = CELL.fullmatch(cell)
+    return number_in(found[1]) if found else None
+
+
+def _wrong(row: _Row, name: str, units: Mapping[str, str], numeric: set[str]) -> str | None:
+    """Say what is wrong with a cell."""
+    cell = row.cells.get(name)
+    if cell is None or name not in numeric or ABSENT.fullmatch(cell):
+        return None
+    found = CELL.fullmatch(cell)
+    if found is None or number_in(found[1]) is None:
+        return f"{name} is {one_line(cell, 20)!r}, no number"
+    return f"{name} is in {found[2]} and was in {units[name]}" if found[2] not in (None, units[name]) else None
+
+
+def _keys(rows: Sequence[_Row | None], gpus: int | None) -> tuple[list[str | None], str]:
+    """Name each row's GPU, None where nobody can know, and say how."""
+    for name in KEYS:
+        keys = [row and row.cells.get(name) for row in rows]
+        if any(keys) and all(row is None or (key and not ABSENT.fullmatch(key)) for row, key in zip(rows, keys, strict=True)):
+            return keys, f"by {name}"
+    told = tell([_row(row) for row in rows], gpus) if rows else None
+    if told is None or told.gpus is None:
+        return [UNKNOWN] * len(rows), told.how if told else ""
+    return [None if place is None else str(place) for place in told.places], told.how
+
+
+def _row(row: _Row | None) -> Row:
+    if row is None:
+        return Row("", None, begins=False)
+    return Row(", ".join(["a row", *(row.cells[name] for name in SIGNS if name in row.cells)]), row.time_s, row.begins)
+
+
+def _seconds(stamp: str) -> float | None:
+    """Read a stamp, which is of that machine's own time zone."""
+    try:
+        found = datetime.strptime(stamp, "%Y/%m/%d %H:%M:%S.%f")  # noqa: DTZ007  # nothing says which zone
+    except ValueError:
+        return None
+    return (found - datetime(1970, 1, 1)).total_seconds()  # noqa: DTZ001  # as above
+
+
+def _gpu(rows: Sequence[_Row], names: Sequence[str], numeric: set[str], first: float) -> Gpu:
+    cells = {name: [row.cells.get(name, "") for row in rows] for name in names}
+    columns = {name: np.array([np.nan if (value := _number(cell)) is None else value for cell in cells[name]]) for name in numeric}
+    return Gpu(
+        columns={name: columns[name] for name in names if name in numeric},
+        texts={name: tuple(cells[name]) for name in names if name not in numeric},
+        missing={
+            name: ", ".join(dict.fromkeys(cell or "not recorded" for cell in cells[name] if _number(cell) is None))
+            for name in names
+            if name in numeric and np.isnan(columns[name]).any()
+        },
+        time_s=np.array([np.nan if row.time_s is None else row.time_s - first for row in rows]),
+    )
