@@ -1,0 +1,123 @@
+"""The parameters of the monitors beside and around the workload: what they may be, and what the program is told."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import monitors
+from fixtures.terms import BadInput
+
+FOLDER = Path("/where/it/writes")
+DEFAULTS: dict[str, dict[str, object]] = {
+    "sampler": {"hz": 10},
+    "psutil_process": {"interval_s": 1},
+    "top": {"interval_s": 3},
+    "nvidia_smi": {"interval_s": 1},
+    "dcgmi": {"interval_s": 1},
+    "py_spy": {"hz": 100},
+    "perf_stat": {"interval_s": 1},
+    "perf_record": {"hz": 99},
+    "nsys": {},
+    "ncu": {"set": "basic"},
+}
+RANGES = {
+    "sampler": ("hz", 0.1, 1000),
+    "psutil_process": ("interval_s", 0.001, 60),
+    "top": ("interval_s", 0.1, 60),
+    "nvidia_smi": ("interval_s", 0.01, 60),
+    "dcgmi": ("interval_s", 0.1, 5),
+    "py_spy": ("hz", 1, 1000),
+    "perf_stat": ("interval_s", 0.01, 60),
+    "perf_record": ("hz", 1, 10_000),
+}
+# The word of the command line in which the parameter is, at 2 a second or every 2 seconds.
+SAID = {
+    "sampler:hz=2": "2",
+    "psutil_process:interval_s=2": "2",
+    "top:interval_s=2": "-d 2",
+    "nvidia_smi:interval_s=2": "-lms 2000",
+    "dcgmi:interval_s=2": "-d 2000",
+    "py_spy:hz=2": "--rate 2",
+    "perf_stat:interval_s=2": "-I 2000",
+    "perf_record:hz=2": "-F 2",
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_bare_name_is_that_of_the_defaults(name: str) -> None:
+    known = monitors.load(name)
+    assert (known.name, dict(known.params)) == (name, DEFAULTS[name])
+    said = ":".join([name, *(f"{key}={value}" for key, value in known.params.items())])
+    assert monitors.load(said).name == name
+    assert known.kind == ("around" if name in ("nsys", "ncu") else "beside")
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_out_of_range_is_refused_with_the_range(name: str) -> None:
+    key, smallest, largest = RANGES[name]
+    for wrong in (smallest * 0.99, largest * 1.01, -1, 0, "nan", "inf", "fast", "1e-9"):
+        with pytest.raises(BadInput, match=f"{name}.*{key}={wrong}: it is a .*number from {smallest:g} to {largest:g}"):
+            monitors.load(f"{name}:{key}={wrong}")
+    for right in (smallest, largest):
+        assert monitors.load(f"{name}:{key}={right}").params == {key: right}
+
+
+def test_top_is_not_given_what_would_fill_a_disk() -> None:
+    """With a delay of 0 it never waits: a table of all processes after the other."""
+    with pytest.raises(BadInput, match=r"interval_s=0\.05: it is a number from 0\.1 to 60"):
+        monitors.load("top:interval_s=0.05")
+
+
+@pytest.mark.parametrize("name", ["py_spy", "perf_record"])
+def test_programs_that_take_whole_rates_are_given_no_others(name: str) -> None:
+    with pytest.raises(BadInput, match=r"hz=49\.5: it is a whole number from 1 to"):
+        monitors.load(f"{name}:hz=49.5")
+
+
+def test_an_unknown_set_of_ncu_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(BadInput, match="set=everything: it is one of basic, detailed, full"):
+        monitors.load("ncu:set=everything")
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
+    known = monitors.load(name)
+    command = monitors.module(known.base).command(known.params, 4711, FOLDER)
+    assert f" {SAID[name]} " in f" {' '.join(command)} "
+    # These watch the whole machine.
+    assert ("4711" in command) == (known.base not in ("top", "nvidia_smi", "dcgmi"))
+
+
+@pytest.mark.parametrize("name", ["py_spy", "perf_stat", "perf_record", "dcgmi"])
+def test_those_that_end_by_ctrl_c_are_ended_so(name: str) -> None:
+    assert monitors.module(name).STOP is signal.SIGINT
+
+
+@pytest.mark.parametrize("name", sorted(RANGES))
+@given(data=st.data())
+def test_any_value_in_range_names_one_variant(name: str, data: st.DataObject) -> None:
+    """Written down and given again it is the same: arms are found by name when runs are compared."""
+    key, smallest, largest = RANGES[name]
+    whole = name in ("py_spy", "perf_record")
+    value = data.draw(st.integers(int(smallest), int(largest)) if whole else st.floats(smallest, largest))
+    once = monitors.load(f"{name}:{key}={value}")
+    assert monitors.load(once.name) == once
+    assert once.params[key] == value
+
+
+@pytest.mark.parametrize("name", sorted(set(RANGES)))
+def test_what_wrote_nothing_took_no_samples_and_is_not_at_work(name: str, tmp_path: Path) -> None:
+    """Missing is missing: no file, no count."""
+    known = monitors.load(name)
+    module = monitors.module(name)
+    assert module.samples(tmp_path) is None
+    assert module.watches(tmp_path, known.params) is False
+    for stream in ("stdout", "stderr"):
+        (tmp_path / stream).touch()
+    assert not module.samples(tmp_path)
+    assert module.watches(tmp_path, known.params) is False

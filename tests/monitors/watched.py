@@ -1,0 +1,91 @@
+"""A real Python process at work, and a monitor that watches it as the harness has it: started, seen at work, and ended by its signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fixtures import monitors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Far more than it takes anywhere: a test never judges time, it only ends.
+AT_LAST_S = 120.0
+WORKING = """
+def squares():
+    return sum(number * number for number in range(1000))
+print("ready", flush=True)
+while True:
+    squares()
+"""
+
+
+@contextmanager
+def working() -> Iterator[int]:
+    """A process that computes in pure Python, with a function `squares`, until it is killed."""
+    with subprocess.Popen([sys.executable, "-c", WORKING], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process.pid
+        finally:
+            process.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What became of a monitor: its folder, its exit status, the process it watched and the CPU time which that took meanwhile."""
+
+    folder: Path
+    code: int
+    pid: int
+    cpu_s: float
+
+    @property
+    def ended_as_asked(self) -> bool:
+        """By itself after the signal, or by the signal: never killed, never with an error."""
+        return self.code in (0, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT)
+
+    def lines(self, name: str = "stdout") -> list[str]:
+        return (self.folder / name).read_text().splitlines()
+
+
+def watch(name: str, folder: Path, enough: Callable[[Path], bool] | None = None) -> Watched:
+    """Let a monitor watch a working process until there is `enough` in its folder and the process has computed half a second."""
+    known = monitors.load(name)
+    code = monitors.module(known.base)
+    assert code.cannot(known.params) is None
+    with working() as pid, (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+        command = code.command(known.params, pid, folder)
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder) as monitor:
+            try:
+                until(lambda: code.watches(folder, known.params), monitor)
+                before_s = cpu_s(pid)
+                until(lambda: cpu_s(pid) - before_s > 0.5 and (enough is None or enough(folder)), monitor)
+                monitor.send_signal(getattr(code, "STOP", signal.SIGTERM))
+                ended = monitor.wait(AT_LAST_S)
+                return Watched(folder, ended, pid, cpu_s(pid) - before_s)
+            finally:
+                monitor.kill()
+
+
+def until(done: Callable[[], bool], monitor: subprocess.Popen[bytes]) -> None:
+    deadline_s = time.monotonic() + AT_LAST_S
+    while not done():
+        assert monitor.poll() is None, "it ended before it was stopped"
+        assert time.monotonic() < deadline_s, "it is not at work"
+        time.sleep(0.02)
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
