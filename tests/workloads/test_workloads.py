@@ -27,8 +27,8 @@ pytestmark = pytest.mark.torch
 
 # One that reads a data set is tried on small ones: test_io_train.py.
 ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data]
-# All but the one that only waits, which the harness uses to measure itself.
-TRAINING = [name for name in ALONE if name != "idle"]
+# All but the one that only waits, which the harness uses to measure itself, and the one that only prepares samples.
+TRAINING = [name for name in ALONE if name not in {"idle", "python_loop"}]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,0 +1,93 @@
+"""What python_loop makes of a text is what it says, and nothing but the interpreter makes it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import workloads
+from fixtures.targets._process import run
+from fixtures.terms import BadInput, Order
+from fixtures.workloads import python_loop
+
+ROOT = Path(__file__).parents[2]
+PIECES = {"ba": 2, "bada": 3, "d": 4, "a": 5, ".": 6, "dabel": 7}
+UNKNOWN = 1
+
+
+def test_a_text_becomes_the_longest_pieces_that_there_are() -> None:
+    """bada|dabel, not ba|d|a…; z is in no piece; a mark is a word of its own."""
+    assert python_loop.words_of("Badadabel. Baz  da") == ["badadabel", ".", "baz", "da"]
+    assert python_loop.encode("Badadabel. Baz  da", PIECES) == [3, 7, 6, 2, UNKNOWN, 4, 5]
+    assert python_loop.encode("", PIECES) == []
+
+
+@given(st.text("abdelz", min_size=1))
+def test_no_letter_is_lost(word: str) -> None:
+    """Pieces laid end to end are the word again, one unknown id a letter that begins none."""
+    letters = {number: piece for piece, number in PIECES.items()}
+    at = 0
+    for number in python_loop.pieces_of(word, PIECES):
+        piece = letters.get(number, word[at : at + 1])
+        assert word.startswith(piece, at)
+        at += len(piece)
+    assert at == len(word)
+
+
+@given(st.lists(st.lists(st.integers(1, 255), max_size=20), min_size=1, max_size=5))
+def test_rows_of_a_batch_are_equally_long_and_its_mask_says_where_tokens_are(rows: list[list[int]]) -> None:
+    padded, mask = python_loop.collate(rows)
+    assert len({*map(len, padded), *map(len, mask), max(map(len, rows))}) == 1
+    assert [[number for number, there in zip(*both, strict=True) if there] for both in zip(padded, mask, strict=True)] == rows
+
+
+@given(st.lists(st.binary(max_size=3000), max_size=4))
+def test_the_checksum_is_adler_32(rows: list[bytes]) -> None:
+    """Bytes are ints: zlib says the same of them."""
+    assert python_loop.checksum([list(row) for row in rows]) == zlib.adler32(b"".join(rows))
+
+
+def test_a_step_has_the_samples_and_words_that_it_was_given(tmp_path: Path) -> None:
+    """8 texts of at least 16 words each; the same seed gives the same work in another process."""
+    small = workloads.varied("python_loop", {"batch_size": "8", "words": "16"})
+    first, again = (run(Order(small, steps=3, warmup_steps=1, seed=2, scratch=tmp_path)) for _ in range(2))
+    assert first.error is None, first.last_lines
+    assert {step.samples for step in first.steps} == {8}
+    assert all(step.tokens >= 8 * 16 for step in first.steps)
+    assert len({step.loss for step in first.steps}) == 4
+    assert [(step.tokens, step.loss) for step in again.steps] == [(step.tokens, step.loss) for step in first.steps]
+    assert again.facts["data_crc32"] == first.facts["data_crc32"]
+
+
+def test_it_needs_no_framework(tmp_path: Path) -> None:
+    """Whatever slows it slowed Python."""
+    code = f"""
+import sys
+from pathlib import Path
+from fixtures.workloads import python_loop
+from fixtures.workloads._protocol import Asked
+with python_loop.prepare(Asked(1, 0, 1, Path({str(tmp_path)!r}), given={{"batch_size": "1", "words": "4"}})) as job:
+    job.step(0)
+sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules.keys())))
+"""
+    process = subprocess.run((sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("wrong", ["words=0", "words=1.5", "words=-3", "batch_size=4097", "batch_size=ten", "batch_size=٣"])
+def test_a_size_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(BadInput, match="a whole number from 1 to 4096 is needed"):
+        python_loop.variant(dict([wrong.split("=")]))
+
+
+def test_more_words_take_longer_by_the_plan() -> None:
+    """In proportion, beyond its start."""
+    usual, twice = (workloads.load(name).typical_cell_s for name in ("python_loop", "python_loop:words=512"))
+    start = python_loop.TYPICAL_CELL_S({"batch_size": 0, "words": 0})
+    assert twice - start == pytest.approx(2 * (usual - start))

@@ -1,0 +1,53 @@
+"""resnet_train is ResNet-50, of the sizes that it was asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures import workloads
+from fixtures.targets._process import run
+from fixtures.terms import BadInput, Order
+from fixtures.workloads import resnet_train
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# 25,557,032 parameters: torchvision's table of models.
+PARAMETERS = 25_557_032
+
+
+@pytest.mark.torch
+def test_it_is_resnet_50_on_images_of_the_size_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Smallest sizes: two images of 32 x 32, whose last feature map is a single pixel."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    small = workloads.varied("resnet_train", {"image_size": "32", "batch_size": "2"})
+    assert small == "resnet_train:batch_size=2:image_size=32"
+    done = run(Order(small, steps=2, warmup_steps=0, seed=3, scratch=tmp_path))
+    assert done.error is None, done.last_lines
+    assert [step.samples for step in done.steps] == [2, 2]
+    assert (done.facts["parameters"], done.facts["trainable_parameters"]) == (PARAMETERS, PARAMETERS)
+    assert done.facts["omp_wait_policy"] == "passive", "threads that wait do not spin"
+
+
+def test_imagenets_sizes_can_be_asked_for() -> None:
+    """As on a GPU; the plan knows that it is far more than the default."""
+    known = workloads.load("resnet_train:image_size=224:batch_size=64")
+    assert (known.name, known.params["batch_size"], known.params["image_size"]) == ("resnet_train:batch_size=64:image_size=224", 64, 224)
+    assert known.typical_cell_s > workloads.load("resnet_train").typical_cell_s
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("batch_size=1", "from 2 to 4096"),
+        ("batch_size=eight", "from 2 to 4096"),
+        ("image_size=31", "from 32 to 1024"),
+        ("image_size=224x224", "from 32 to 1024"),
+    ],
+)
+def test_a_size_that_it_cannot_have_is_refused(wrong: str, says: str) -> None:
+    with pytest.raises(BadInput, match=f"a whole number {says} is needed"):
+        resnet_train.variant(dict([wrong.split("=")]))
