@@ -1,0 +1,205 @@
+"""A folder of somebody's overhead study: `ex4_model_s.txt`, `ex4_topLog.txt`, … in a folder a kind of monitor, in one a training.
+
+Each `exN`, and `again`, is a condition: which monitors ran in it is told by the logs they left. What is not there is said.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from analysis.logs import dcgmi_dmon, nvidia_smi_csv, top_batch, training_output
+from analysis.opening import read_whole
+from analysis.plain import one_line
+from analysis.terms import Unreadable
+
+from . import of_logs
+from .of_logs import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+FILE = re.compile(r"(ex[1-9]\d?|again)_(.+?)\.(txt|log|csv)", re.IGNORECASE)
+NUMBERED = re.compile(r"\d\d-(.+)")  # `03-dcgmi`: a kind of monitor, in the folder of its training
+DEEPEST = 4
+KINDS = {
+    "training": re.compile(r"model(_s)?", re.IGNORECASE),
+    "errors": re.compile(r"model_e", re.IGNORECASE),
+    "top": re.compile(r"top_?log", re.IGNORECASE),
+    "nvidia-smi": re.compile(r"nvsm_?log", re.IGNORECASE),
+    "dcgmi": re.compile(r"dcgmi_?log", re.IGNORECASE),
+}
+MONITORS = ("dcgmi", "nvidia-smi", "top")
+SILENT = {"nsys": "nsys", "ncu": "ncu", "pytorch": "torch.profiler"}  # profilers that leave no text: their folder's name tells
+# What the study ran (EuroMLSys'23): of some of it no file was published.
+STUDY = (*(f"ex{number}" for number in range(1, 9)), "again")
+HEAVY = re.compile(r"resnet", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """One training under several conditions, in their order; `unread` are files of no known kind, `absent` conditions without any."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    absent: tuple[str, ...]
+    unread: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a folder holds."""
+
+    origin: str
+    trainings: tuple[Training, ...]
+    missing: tuple[str, ...]
+
+
+def is_it(path: Path) -> bool:
+    """Whether a path is such a folder."""
+    return path.is_dir() and next(_files(path), None) is not None
+
+
+def read(folder: Path) -> Found:
+    """Read all conditions at or under a folder. A log that cannot be read is missing, with the reason.
+
+    Raises: Unreadable, where there is no file of a condition.
+    """
+    files: dict[Path, list[tuple[Path, re.Match[str]]]] = {}
+    for path, found in _files(folder):
+        above = path.resolve().parent
+        files.setdefault(above.parent if NUMBERED.fullmatch(above.name) else above, []).append((path, found))
+    if not files:
+        raise Unreadable(f"{folder}: no file of a condition (ex1_model_s.txt, ex1_topLog.txt, …) in it; name the folder that holds them.")
+    trainings = tuple(_training(place.name, files[place]) for place in sorted(files))
+    heavy = any(HEAVY.search(one.name) for one in trainings)
+    missing = () if heavy else ("no file of the heavy training (ResNet-50), so nothing is said of it",)
+    return Found(str(folder), trainings, missing)
+
+
+def lines(folder: Path, *, color: bool = False) -> list[str]:
+    """What there is to say of such a folder, as text of at most 100 columns. Raises: Unreadable."""
+    from .directory_page import render  # noqa: PLC0415  # --json has no need of rich
+
+    return render(read(folder), color=color).splitlines()
+
+
+def document(folder: Path) -> dict[str, object]:
+    """Give the same for programs: null is what is not known. Raises: Unreadable."""
+    found = read(folder)
+    return {"origin": found.origin, "trainings": [_as_json(one) for one in found.trainings], "missing": [*found.missing]}
+
+
+def _as_json(one: Training) -> dict[str, object]:
+    from .directory_page import reason, same_training  # noqa: PLC0415  # as above
+
+    conditions = [
+        {
+            "name": each.name,
+            "monitors": [*each.monitors],
+            "time_s": each.time_s,
+            "began": began(each),
+            "accuracies": None if each.training is None else [test.accuracy for test in each.training.tests],
+            "other_work": of_logs.other_work(each, one.conditions) or None,
+            "missing": dict(each.missing),
+            "notes": [*each.notes],
+        }
+        for each in one.conditions
+    ]
+    return {
+        "name": one.name,
+        "verdict": "not comparable",
+        "reason": reason(one),
+        "same_training": same_training(one),
+        "conditions": conditions,
+        "differences": [asdict(each) for each in of_logs.differences(one.conditions)],
+        "cpu": [asdict(share) for each in one.conditions for share in of_logs.shares(each)],
+        "counters": [asdict(counter) for each in one.conditions for counter in of_logs.counters(each)],
+        "absent": [*one.absent],
+        "unread": [*one.unread],
+    }
+
+
+def began(one: Condition) -> str | None:
+    """When a condition's first log began, by the machine's clock; None where no log has one."""
+    if one.top is not None and one.top.snapshots[0].clock:
+        return one.top.snapshots[0].clock
+    stamps = [gpu.texts["timestamp"][0] for gpu in one.smi.gpus.values() if "timestamp" in gpu.texts] if one.smi is not None else []
+    found = re.search(r"\d\d:\d\d:\d\d", min(stamps, default=""))
+    return found[0] if found else None
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, re.Match[str]]]:
+    for depth in range(DEEPEST):
+        for path in sorted(folder.glob("/".join(["*"] * (depth + 1)))):
+            found = FILE.fullmatch(path.name)
+            if found and path.is_file():
+                yield path, found
+
+
+def _training(name: str, files: Sequence[tuple[Path, re.Match[str]]]) -> Training:
+    by_condition: dict[str, dict[str, list[Path]]] = {}
+    unread = []
+    for path, found in files:
+        kind = next((kind for kind, pattern in KINDS.items() if pattern.fullmatch(found[2])), None)
+        if kind is None:
+            unread.append(path.name)
+        else:
+            by_condition.setdefault(found[1].lower(), {}).setdefault(kind, []).append(path)
+    order = sorted(by_condition, key=lambda one: (not one.startswith("ex"), len(one), one))
+    conditions = tuple(_condition(name, one, by_condition[one]) for one in order)
+    return Training(name, conditions, tuple(one for one in STUDY if one not in by_condition), tuple(unread))
+
+
+def _condition(workload: str, name: str, files: dict[str, list[Path]]) -> Condition:
+    missing: dict[str, str] = {}
+    notes: list[str] = []
+    read_of = {
+        "training": training_output.read,
+        "top": top_batch.read,
+        "nvidia-smi": nvidia_smi_csv.read,
+        "dcgmi": dcgmi_dmon.read,
+        "errors": _errors,
+    }
+    logs: dict[str, object] = {}
+    for kind, paths in files.items():
+        if len(paths) > 1:
+            missing[kind] = f"{len(paths)} files: {', '.join(map(str, paths))}; leave the one that is meant"
+            continue
+        try:
+            logs[kind] = read_of[kind](paths[0])
+        except Unreadable as error:
+            missing[kind] = one_line(error)
+    for kind, log in logs.items():
+        left_out = getattr(log, "ignored", ())
+        if left_out:
+            notes.append(f"{kind}: {len(left_out)} line{'' if len(left_out) == 1 else 's'} left out; {left_out[0]}")
+    if "training" not in files:
+        missing["training"] = "no output of the training, so no time and no accuracy"
+    training = logs.get("training")
+    if isinstance(training, training_output.Log) and training.time_s is None:
+        missing["time"] = training.why_no_time
+    if logs.get("errors"):
+        notes.append(str(logs["errors"]))
+    folders = " ".join(path.resolve().parent.name for paths in files.values() for path in paths).lower()
+    silent = [monitor for word, monitor in SILENT.items() if re.search(rf"\d\d-{word}\b", folders)]
+    top, smi, dcgmi = logs.get("top"), logs.get("nvidia-smi"), logs.get("dcgmi")
+    return Condition(
+        workload=workload,
+        name=name,
+        monitors=(*silent, *(one for one in MONITORS if one in files)),
+        training=training if isinstance(training, training_output.Log) else None,
+        top=top if isinstance(top, top_batch.Log) else None,
+        smi=smi if isinstance(smi, nvidia_smi_csv.Log) else None,
+        dcgmi=dcgmi if isinstance(dcgmi, dcgmi_dmon.Log) else None,
+        missing=missing,
+        notes=tuple(notes),
+    )
+
+
+def _errors(path: Path) -> str:
+    """What the training complained of: its first line and how many there are; "" for an empty file."""
+    said = [line for line in read_whole(path).decode(errors="replace").splitlines() if line.strip()]
+    return f"it complained in {len(said)} lines, first: {one_line(said[0], 100)}" if said else ""
