@@ -26,10 +26,14 @@ else:
     options = dict(zip(sys.argv[3::2], sys.argv[4::2]))
     fields = sys.argv[1].removeprefix("--query-gpu=").split(",")
     assert sys.argv[2] == "--format=csv"
-    print(", ".join(fields), flush=True)
+    units = {"utilization.gpu": "%", "utilization.memory": "%", "memory.total": "MiB", "memory.used": "MiB", "power.draw": "W"}
+    units["clocks.current.sm"] = "MHz"
+    print(", ".join(f"{field} [{units[field]}]" if field in units else field for field in fields), flush=True)
+    texts = {"name": "NVIDIA A100-SXM4-40GB", "pstate": "P0", "timestamp": "2026/11/22 08:00:00.000"}
     while True:
         for gpu in ("0", "1"):
-            print(", ".join(gpu if field == "index" else "[N/A]" for field in fields), flush=True)
+            cells = {**dict.fromkeys(fields, "17"), **texts, **{field: f"17 {unit}" for field, unit in units.items()}, "index": gpu}
+            print(", ".join("[N/A]" if gpu == "1" and field == "power.draw" else cells[field] for field in fields), flush=True)
         time.sleep(int(options["-lms"]) / 1000)
 """
 # As in DCGM's source: two header lines, rows, the header again after some, and an end by SIGINT after the delay.

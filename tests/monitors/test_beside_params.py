@@ -110,7 +110,15 @@ def test_any_value_in_range_names_one_variant(name: str, data: st.DataObject) ->
     assert once.params[key] == value
 
 
-@pytest.mark.parametrize("name", sorted(set(RANGES)))
+@pytest.mark.parametrize("name", sorted(set(RANGES) - {"py_spy", "perf_record"}))
+def test_how_many_samples_are_due_follows_from_the_parameter(name: str) -> None:
+    """Two a second, and one in two seconds. Those two take samples while the workload computes only: of them none is due."""
+    known = monitors.load(f"{name}:{RANGES[name][0]}=2")
+    assert monitors.module(name).due(known.params, 60.0) == (120 if name == "sampler" else 30)
+    assert not any(hasattr(monitors.module(one), "due") for one in ("py_spy", "perf_record"))
+
+
+@pytest.mark.parametrize("name", sorted(RANGES))
 def test_what_wrote_nothing_took_no_samples_and_is_not_at_work(name: str, tmp_path: Path) -> None:
     """Missing is missing: no file, no count."""
     known = monitors.load(name)

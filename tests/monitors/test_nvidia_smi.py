@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.logs import nvidia_smi_csv
 from fixtures.monitors import nvidia_smi
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
@@ -21,17 +22,19 @@ def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     assert nvidia_smi.version() == "NVIDIA-SMI version  : 550.90.12"
     done = watch("nvidia_smi:interval_s=0.02", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
-    header, *rows = done.lines()
-    assert header == nvidia_smi.FIELDS.replace(",", ", ")
-    # Two GPUs: as many samples as lines of the first; the signal may have come between the two of a query.
-    assert nvidia_smi.samples(tmp_path) in (len(rows) // 2, (len(rows) + 1) // 2)
+    log = nvidia_smi_csv.read(tmp_path / "stdout")
+    assert log.columns == tuple(nvidia_smi.FIELDS.split(","))
+    # The signal may have come between the two GPUs of a query.
+    assert len(log.gpus["1"].time_s) <= len(log.gpus["0"].time_s) == nvidia_smi.samples(tmp_path)
+    assert log.gpus["0"].columns["power.draw"][0] == 17
+    assert log.gpus["1"].missing["power.draw"] == "[N/A]"
 
 
 @pytest.mark.needs("gpu", "nvidia-smi")
 def test_the_real_one(tmp_path: Path) -> None:
     done = watch("nvidia_smi:interval_s=0.1", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
-    assert len(done.lines()[0].split(",")) == len(nvidia_smi.FIELDS.split(","))
+    assert nvidia_smi_csv.read(tmp_path / "stdout").columns == tuple(nvidia_smi.FIELDS.split(","))
 
 
 def test_a_driver_without_a_gpu_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analysis.logs import top_batch
 from fixtures.monitors import top
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
@@ -19,11 +20,10 @@ def test_each_refresh_is_a_table_that_has_the_workload(tmp_path: Path) -> None:
     done = watch("top:interval_s=0.2", tmp_path, lambda folder: (top.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
     assert done.lines("stderr") == []
-    text = (tmp_path / "stdout").read_text()
-    tables = text.split("top - ")[1:]
+    tables = top_batch.read(tmp_path / "stdout").snapshots
     assert top.samples(tmp_path) == len(tables) >= 3
     for table in tables[:-1]:  # the signal may have cut off the last one
-        assert any(line.split()[:1] == [str(done.pid)] for line in table.splitlines())
+        assert done.pid in {process.pid for process in table.processes}
 
 
 @pytest.mark.needs("top")
