@@ -104,7 +104,7 @@ def _page(text: str) -> str:
 
 
 def _said(name: str) -> str:
-    return name.rstrip("_")  # `import` is a word of Python's own
+    return name.rstrip("_").replace("_", "-")  # `import` is a word of Python's own, and a module has no dash
 
 
 if __name__ == "__main__":

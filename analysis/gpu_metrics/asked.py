@@ -1,0 +1,125 @@
+"""What a user named: saved runs, and folders of logs and tables, each as a grid; what cannot be used is told beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.load import GLOB, find, load
+from analysis.opening import reason_of
+from analysis.plain import one_line
+from analysis.terms import Refused, Unreadable
+
+from . import csv_tables, pairs, saved
+from .chips import chip_of
+from .findings import findings_of
+from .terms import Grid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.terms import Run
+
+    from .findings import Findings
+    from .terms import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of each grid, and what was refused, a line each."""
+
+    grids: tuple[Findings, ...]
+    refused: tuple[str, ...]
+
+
+def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = None) -> Found:
+    """Read everything that was named.
+
+    Raises: Refused, where no grid is in it.
+    """
+    refused: list[str] = []
+    grids: list[Grid] = []
+    for name in names:
+        try:
+            grids += _grids(name, refused, gpu, sms)
+        except OSError as error:
+            refused.append(f"{one_line(name)}: cannot be read: {reason_of(error)}.")
+        except Refused as error:
+            if len(names) == 1:
+                raise
+            refused.append(one_line(error))
+    if not grids:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no grid of GPU metrics.")
+    return Found(tuple(map(findings_of, grids)), tuple(dict.fromkeys(refused)))
+
+
+def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> list[Grid]:
+    path = Path(name)
+    if path.is_dir():
+        folders = pairs.folders_with_pairs(path)
+        tables = _tables(path, refused)
+        if folders or tables:
+            return _of_folder(path, folders, tables, refused, gpu, sms)
+    elif path.is_file() and path.suffix == ".csv":
+        return [_of_tables(path, {path: csv_tables.read(path)}, sms)]
+    elif pairs.NAME.fullmatch(path.name) and path.is_file():
+        raise Refused(f"{name}: is one log of a grid; name the folder that holds all of them.")
+    found = []
+    for each in find([name]):
+        try:
+            run = load(each)
+        except Unreadable as error:
+            refused.append(one_line(error))
+            continue
+        if saved.reports_gpu_metrics(run):
+            found.append(saved.grid_of(run, refused, sms=sms))
+        elif not path.is_dir() and not GLOB & set(name):
+            raise Refused(
+                f"{name}: no cell of it reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{_skipped(run)}"
+            )
+    if not found:
+        here = "no log (1.1.dcgmi.txt), no table (mean.csv) and no saved run with GPU metrics in it"
+        raise Refused(refused[-1] if refused else f"{name}: {here}.")
+    return found
+
+
+def _skipped(run: Run) -> str:
+    """Say why a run of that benchmark has none: there was no GPU, or none that tells."""
+    reasons = dict.fromkeys(cell.reason for cell in run.cells if cell.workload.startswith("gpu_grid") and cell.reason)
+    return "".join(f" It says: {one_line(reason, 200)}" for reason in list(reasons)[:1])
+
+
+def _tables(path: Path, refused: list[str]) -> dict[Path, Table]:
+    found = {}
+    for one in sorted(path.rglob("*.csv")):
+        if not any(part.startswith(".") for part in one.relative_to(path).parts) and one.is_file() and csv_tables.is_table(one):
+            try:
+                found[one] = csv_tables.read(one)
+            except Unreadable as error:
+                refused.append(one_line(error))
+    return found
+
+
+def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
+    path: Path, folders: Sequence[Path], tables: dict[Path, Table], refused: list[str], gpu: str | None, sms: int | None
+) -> list[Grid]:
+    """Make a grid of each folder of logs; tables belong to the only one, or to the one at or above which they lie."""
+    if not folders:
+        return [_of_tables(path, tables, sms)]
+    grids = []
+    for folder in folders:
+        own = tuple(table for at, table in tables.items() if len(folders) == 1 or at.is_relative_to(folder))
+        try:
+            grids.append(pairs.grid_of(folder, refused, gpu=gpu, sms=sms, read=own))
+        except Refused as error:
+            if len(folders) == 1 and not own:
+                raise
+            refused.append(one_line(error))
+            grids += [_of_tables(folder, {Path(str(at)): one for at, one in enumerate(own)}, sms)] if own else []
+    return grids
+
+
+def _of_tables(path: Path, tables: dict[Path, Table], sms: int | None) -> Grid:
+    note = "only summary tables are here and no logs: neither bounds nor idle samples can be looked at"
+    return Grid(str(path), (), chip_of(None, sms), tuple(tables.values()), notes=(note,))

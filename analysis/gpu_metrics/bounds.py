@@ -1,0 +1,150 @@
+"""What cannot be: bounds that hold of every sample, whatever the kernel does, and those that its size puts on SMs and warps.
+
+A kernel of b blocks reaches at most b SMs, and no SM holds more warps than fit. These are bounds and no predictions: for a share of the
+time (duty) the kernel is not there at all. Where nobody recorded that, the duty is taken as 1, which is above every other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .sampled import statistics
+from .terms import ACTIVE, DRAM, GRACT, SMACT, SMOCC, TENSOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from .terms import Cell, Chip, Samples, Size
+
+ROUNDING = 0.002  # of figures with three decimals, two of them
+DUTY_TOLERANCE = 0.01  # the duty is a measurement itself
+WARP = 32
+SHARES = (GRACT, SMACT, SMOCC, TENSOR, DRAM)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A cell in which `count` of `of` samples broke a bound; `worst` is the furthest value, `limit` what it must not pass."""
+
+    place: str
+    size: Size
+    bound: str
+    count: int
+    of: int
+    worst: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What was tested: each bound with how many samples of how many cells, what broke it, and which were not tested and why."""
+
+    tested: dict[str, tuple[int, int]]
+    violations: tuple[Violation, ...]
+    untested: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a kernel of one size can reach while it runs: shares of SMs with work, of warps, and of warps on an SM that has work."""
+
+    smact: float
+    smocc: float
+    smocc_per_smact: float
+
+
+def limits(size: Size, chip: Chip) -> Limits | None:
+    """Reckon them: a block takes whole warps, so many blocks fit on an SM, and no more SMs work than there are blocks."""
+    if chip.sms is None:
+        return None
+    blocks, threads = size
+    smact = min(blocks, chip.sms) / chip.sms
+    if chip.max_warps is None:
+        return Limits(smact, smact, 1.0)
+    warps = math.ceil(threads / WARP)
+    fit = min(chip.max_warps // warps, chip.max_blocks or chip.max_warps)
+    full = min(1.0, fit * warps / chip.max_warps)
+    return Limits(smact, min(blocks * warps / (chip.sms * chip.max_warps), full), full)
+
+
+def bounds_of(cells: Sequence[Cell], chip: Chip) -> Bounds:
+    """Test every bound on every sample of every cell."""
+    tested: dict[str, tuple[int, int]] = {}
+    violations: list[Violation] = []
+    untested: dict[str, str] = {}
+    for cell in cells:
+        for bound, values, limit in _each(cell, chip):
+            if values.size:
+                samples, runs = tested.get(bound, (0, 0))
+                tested[bound] = samples + values.size, runs + 1
+                violations += _broken(cell, bound, values, limit)
+        tested, violations = _with_duty(cell, chip, tested, violations)
+    if chip.sms is None:
+        untested["SMACT ≤ min(b, SMs) / SMs"] = chip.missing or "how many SMs the GPU has is not known"
+    elif not any("duty" in bound for bound in tested):
+        untested["SMACT ≤ min(b, SMs) / SMs × duty"] = "how long a kernel ran was not recorded; tested with duty 1"
+    for metric in (GRACT, SMACT, SMOCC):
+        if not any(metric in log.columns and not np.isnan(log.columns[metric]).all() for cell in cells for log in cell.logs):
+            untested[f"bounds of {metric.upper()}"] = "no sample of it was recorded"
+    return Bounds(tested, tuple(violations), untested)
+
+
+def _each(cell: Cell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
+    """Answer each bound with the values that have to lie at or below the limits beside them."""
+    for log in cell.logs:
+        have = {metric: log.columns[metric] for metric in SHARES if metric in log.columns}
+        for values in have.values():
+            there = values[~np.isnan(values)]
+            yield "0 ≤ every share", -there, np.zeros_like(there)
+            yield "every share ≤ 1", there, np.ones_like(there)
+        for low, high in ((SMOCC, SMACT), (SMACT, GRACT)):
+            if low in have and high in have:
+                yield f"{low.upper()} ≤ {high.upper()}", *_both(have[low], have[high])
+        most = limits(cell.size, chip)
+        if most is not None:
+            if SMACT in have:
+                yield "SMACT ≤ min(b, SMs) / SMs", *_both(have[SMACT], np.full_like(have[SMACT], most.smact))
+            if SMOCC in have:
+                yield "SMOCC ≤ b × warps / all warps", *_both(have[SMOCC], np.full_like(have[SMOCC], most.smocc))
+            if SMOCC in have and SMACT in have and chip.max_warps:
+                yield "SMOCC ≤ SMACT × warps that fit", *_both(have[SMOCC], have[SMACT] * most.smocc_per_smact)
+
+
+def _both(values: Samples, limit: Samples) -> tuple[Samples, Samples]:
+    there: NDArray[np.bool_] = ~(np.isnan(values) | np.isnan(limit))
+    return values[there], limit[there]
+
+
+def _broken(cell: Cell, bound: str, values: Samples, limit: Samples, tolerance: float = ROUNDING) -> Iterator[Violation]:
+    over = values - limit
+    count = int((over > tolerance + 1e-9).sum())
+    if count:
+        worst = int(over.argmax())
+        sign = -1.0 if bound.startswith("0") else 1.0
+        yield Violation(cell.place, cell.size, bound, count, values.size, sign * float(values[worst]), sign * float(limit[worst]))
+
+
+def _with_duty(
+    cell: Cell, chip: Chip, tested: dict[str, tuple[int, int]], violations: list[Violation]
+) -> tuple[dict[str, tuple[int, int]], list[Violation]]:
+    """Test the mean of the active part against the bound times the duty: of single samples the duty says nothing."""
+    most = limits(cell.size, chip)
+    if most is None or cell.work.duty is None:
+        return tested, violations
+    add: Callable[[str, float, float], Iterable[Violation]] = lambda bound, value, limit: _broken(  # noqa: E731  # three names for one line
+        cell, bound, np.array([value]), np.array([limit]), ROUNDING + DUTY_TOLERANCE
+    )
+    for metric, limit in ((SMACT, most.smact), (SMOCC, most.smocc)):
+        value = statistics(cell, metric).get(ACTIVE)
+        if value is not None:
+            bound = f"mean {metric.upper()} ≤ the same × duty"
+            samples, runs = tested.get(bound, (0, 0))
+            tested[bound] = samples + 1, runs + 1
+            violations = [*violations, *add(bound, value, limit * cell.work.duty)]
+    return tested, violations

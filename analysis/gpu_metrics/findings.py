@@ -1,0 +1,91 @@
+"""Everything that is said of one grid, reckoned once for the page, for JSON and for pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .bounds import bounds_of
+from .csv_tables import agreements
+from .equal_work import launches_differ, nothing_ran, odd_ones, uneven
+from .prediction import predictions
+from .relations import by_threads, lines, memory
+from .sampled import lengths, table
+from .shape import courses, misled
+from .terms import ACTIVE, MAX, MEAN, MEDIAN, MEMORY_MIB, SMACT, SMOCC, STATISTICS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .bounds import Bounds
+    from .csv_tables import Agreement
+    from .equal_work import Odd, Uneven
+    from .prediction import Predictions
+    from .relations import Line
+    from .shape import Course, Misled
+    from .terms import Cell, Grid, Size, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one grid says. `tables` are ours by statistic; `widest` by statistic those with most cells, which may be ones that were read.
+
+    `lines` are fitted on the widest table of peaks and of means, `memory` on peaks (idle ends are in every mean), `over` is the table whose
+    courses over blocks are described.
+    """
+
+    grid: Grid
+    tables: Mapping[str, Table]
+    widest: Mapping[str, Table]
+    agreements: tuple[Agreement, ...]
+    misled: Misled | None
+    lines: tuple[Line, ...]
+    by_threads: tuple[Line, ...]
+    memory: tuple[Line, ...]
+    over: Table
+    courses: tuple[Course, ...]
+    bounds: Bounds
+    predictions: Predictions
+    samples: Mapping[Size, float]
+    odd: tuple[Odd, ...]
+    uneven: tuple[Uneven, ...]
+    launches: Mapping[Size, float]
+    idle: tuple[Cell, ...]
+
+
+def findings_of(grid: Grid) -> Findings:
+    """Look at one grid from all sides."""
+    ours = {statistic: table(grid.cells, statistic) for statistic in STATISTICS} if grid.cells else {}
+    widest = {**ours}
+    for one in grid.read:
+        if one.statistic not in widest or len(one.rows) > len(widest[one.statistic].rows):
+            widest[one.statistic] = one
+    over = max((widest[one] for one in (MAX, MEAN, MEDIAN) if one in widest), key=lambda one: len(one.rows))
+    peaks = widest.get(MAX) or widest.get(MEDIAN) or over
+    fitted = [one for one in (widest.get(MAX), widest.get(MEAN)) if one is not None]
+    samples = lengths(grid.cells)
+    return Findings(
+        grid=grid,
+        tables=ours,
+        widest=widest,
+        agreements=tuple(agreements(grid.read, ours.values())),
+        misled=misled(peaks),
+        lines=tuple(line for one in fitted for line in lines(one)),
+        by_threads=tuple(by_threads(over)),
+        memory=tuple(memory(one) for one in fitted if any(MEMORY_MIB in row for row in one.rows.values())),
+        over=over,
+        courses=tuple(one for metric in (SMACT, SMOCC) for one in courses(over, metric)),
+        bounds=bounds_of(grid.cells, grid.chip),
+        predictions=predictions(grid.cells, grid.chip),
+        samples=samples,
+        # A run of ours lasts as long as it was told to; how often it launched, it says itself.
+        odd=() if grid.whole_run else tuple(odd_ones(samples)),
+        uneven=tuple(uneven(grid.cells)),
+        launches=launches_differ(grid.cells),
+        idle=tuple(nothing_ran(grid.cells)),
+    )
+
+
+def shown_table(found: Findings, statistic: str = ACTIVE) -> Table:
+    """Answer the table that a picture shows: the active means of our own cells, or what was read where there are no cells."""
+    return found.tables.get(statistic) or found.over

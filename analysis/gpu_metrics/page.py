@@ -1,0 +1,161 @@
+"""One grid as text of at most 100 columns: what it says, both metrics of the SMs over the grid, then every cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from analysis.plain import one_line
+from analysis.printing import columns, hanging, on_page
+
+from .relations import allocated_mib
+from .sampled import idle, statistics
+from .sentences import heading, sentences, share
+from .terms import (
+    ACTIVE,
+    DRAM,
+    GRACT,
+    MAX,
+    MEAN,
+    MEDIAN,
+    MEMORY_MIB,
+    MEMORY_UTILIZATION,
+    SAID,
+    SMACT,
+    SMOCC,
+    STATISTICS,
+    TENSOR,
+    UTILIZATION,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from .findings import Findings
+    from .terms import Table
+
+ACROSS = 12  # numbers of blocks beside one another
+LINES = 8  # lines of a log that could not be read
+TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (MEMORY_MIB, MEMORY_UTILIZATION), (TENSOR, DRAM))
+ASIDE = 0.05  # what stays below it everywhere has a sentence and no table
+PERCENT = {UTILIZATION, MEMORY_UTILIZATION}
+
+
+def render(found: Findings, *, color: bool = False) -> str:
+    """Write the page of one grid."""
+    return on_page(_parts(found), color=color)
+
+
+def _parts(found: Findings) -> Iterator[RenderableType]:
+    first, *rest = map(one_line, heading(found))
+    yield Text(first, "bold")
+    yield from map(Text, rest)
+    yield ""
+    yield hanging([("•", one) for one in sentences(found)])
+    for metric in (SMACT, SMOCC):
+        yield from _matrix(found.over, metric)
+    yield from _cells(found)
+    yield from _predicted(found)
+    yield from _violations(found)
+    if found.grid.ignored:
+        yield ""
+        more = len(found.grid.ignored) - LINES
+        said = [("left out", line) for line in found.grid.ignored[:LINES]]
+        yield hanging([*said, *([("left out", f"and {more} lines more")] if more > 0 else [])], "yellow")
+
+
+def _matrix(table: Table, metric: str) -> Iterator[RenderableType]:
+    """Lay one metric out as the kernels were: threads down, blocks across."""
+    rows = {size: row[metric] for size, row in table.rows.items() if metric in row}
+    blocks = sorted({size[0] for size in rows})
+    for start in range(0, len(blocks), ACROSS):
+        part = blocks[start : start + ACROSS]
+        yield ""
+        yield Text(f"{SAID[metric]} ({table.label}): threads a block down, blocks across")
+        threads = sorted({size[1] for size in rows if size[0] in part})
+        yield columns(["", *map(str, part)], [[str(one), *(share(rows.get((many, one))) for many in part)] for one in threads], left=0)
+
+
+def _cells(found: Findings) -> Iterator[RenderableType]:
+    shown = False
+    for metrics in TOGETHER:
+        there = [metric for metric in metrics if peak(found, metric) > (-1 if metric in {UTILIZATION, GRACT, SMACT, SMOCC} else ASIDE)]
+        if there:
+            yield ""
+            yield _table(found, there)
+            shown = True
+    if shown:
+        yield hanging(
+            [
+                ("n", "samples, of each log where they differ. Idle: those before and after the active part."),
+                (
+                    "active",
+                    "mean of the longest stretch in which something ran (GRACT above 0); the others are of the whole log.",
+                ),
+            ],
+            "dim",
+            "dim",
+        )
+        if any(MEMORY_MIB in row for row in found.tables[MEAN].rows.values()):
+            yield hanging([("MiB", "used memory; 8bt: what the kernel allocates, two arrays of float.")], "dim", "dim")
+
+
+def peak(found: Findings, metric: str) -> float:
+    """Answer the highest sample of a metric in any cell; -1 where it was not recorded."""
+    table = found.tables.get(MAX)
+    return max((row[metric] for row in table.rows.values() if metric in row), default=-1.0) if table is not None else -1.0
+
+
+def _table(found: Findings, metrics: Sequence[str]) -> RenderableType:
+    heads = ["blocks", "threads", "n", "idle"]
+    if MEMORY_MIB in metrics:
+        heads.append("8bt\nMiB")
+    for metric in metrics:
+        unit = " %" if metric in PERCENT else " MiB" if metric == MEMORY_MIB else ""
+        name = {UTILIZATION: "util", MEMORY_UTILIZATION: "mem util", MEMORY_MIB: "used"}.get(metric, SAID[metric])
+        heads += [f"{name}{unit}\n{MEAN}", f"\n{MEDIAN}", f"\n{MAX}", f"\n{ACTIVE}"]
+    rows = []
+    for cell in found.grid.cells:
+        before, _, after = idle(cell)
+        counts = dict.fromkeys(str(len(log)) for log in cell.logs)
+        row = [str(cell.blocks), str(cell.threads), "/".join(counts), f"{before}+{after}"]
+        if MEMORY_MIB in metrics:
+            row.append(f"{allocated_mib(cell.size):.2f}")
+        for metric in metrics:
+            values = statistics(cell, metric)
+            form = share if metric not in PERCENT and metric != MEMORY_MIB else lambda value: "–" if value is None else f"{value:.1f}"
+            row += [form(values.get(statistic)) for statistic in STATISTICS]
+        rows.append(row)
+    return columns(heads, rows, left=0)
+
+
+def _predicted(found: Findings) -> Iterator[RenderableType]:
+    every = found.predictions.cells
+    if every:
+        yield ""
+        yield Text("SMACT as predicted, min(b, SMs) / SMs × duty, and as seen (median)")
+        heads = ["blocks", "threads", "duty", "predicted", "seen", "off"]
+        yield columns(
+            heads,
+            [
+                [*map(str, one.size), share(one.duty), share(one.predicted), share(one.observed), f"{one.observed - one.predicted:+.3f}"]
+                for one in every
+            ],
+            left=0,
+        )
+
+
+def _violations(found: Findings) -> Iterator[RenderableType]:
+    every = found.bounds.violations
+    if every:
+        yield ""
+        yield Text("Bounds that were broken")
+        heads = ["bound", "cell", "samples", "of", "furthest", "limit"]
+        yield columns(
+            heads,
+            [[one.bound, one_line(one.place, 40), str(one.count), str(one.of), f"{one.worst:.3f}", f"{one.limit:.3f}"] for one in every],
+            left=2,
+        )

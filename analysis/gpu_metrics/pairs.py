@@ -1,0 +1,205 @@
+"""Pairs of logs as a grid: `<blocks>.<threads>.dcgmi.txt` and `<blocks>.<threads>.nvsm.txt`, one GPU of each.
+
+The kernel ran on one GPU of several. Which one is told by the logs themselves, over all cells: the one that worked. nvidia-smi may number
+them in another order than dcgmi, so each log's is found by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.logs import dcgmi_dmon, nvidia_smi_csv
+from analysis.plain import one_line
+from analysis.terms import Refused, Unreadable
+
+from .chips import chip_of
+from .sampled import log_of
+from .terms import DRAM, GRACT, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, TENSOR, UTILIZATION, Cell, Grid, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from .terms import Log, Samples, Size, Table
+
+NAME = re.compile(r"(\d{1,9})\.(\d{1,9})\.(dcgmi|nvsm)\.txt", re.ASCII)
+DCGMI, NVSM = "dcgmi", "nvsm"
+PROGRAM = {DCGMI: "dcgmi dmon", NVSM: "nvidia-smi"}
+FIELDS = {
+    "GPUTL": UTILIZATION,
+    "MCUTL": MEMORY_UTILIZATION,
+    "GRACT": GRACT,
+    "SMACT": SMACT,
+    "SMOCC": SMOCC,
+    "TENSO": TENSOR,
+    "DRAMA": DRAM,
+}
+COLUMNS = {"utilization.gpu": (UTILIZATION, "%"), "utilization.memory": (MEMORY_UTILIZATION, "%"), "memory.used": (MEMORY_MIB, "MiB")}
+MOST_THREADS = 1024  # a block of CUDA's
+ALSO_BUSY = 0.05
+SHOWN = 6  # cells named in one sentence
+
+
+@dataclass
+class _Read:
+    """The logs of one cell as they were read: program → GPU → columns; `names` is what nvidia-smi calls each GPU."""
+
+    size: Size
+    logs: dict[str, dict[str, dict[str, Samples]]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def folders_with_pairs(path: Path) -> list[Path]:
+    """Find the folders at or under a path that hold such logs; hidden ones are passed over."""
+    found = {one.parent for one in path.rglob("*.txt") if NAME.fullmatch(one.name)}
+    return sorted(one for one in found if not any(part.startswith(".") for part in one.relative_to(path).parts))
+
+
+def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: int | None = None, read: tuple[Table, ...] = ()) -> Grid:
+    """Read all pairs of a folder. What cannot be read is said in `refused`, and the rest is used all the same.
+
+    Raises: Refused, where no cell is left.
+    """
+    ignored: list[str] = []
+    cells, hows = _read(folder, refused, ignored)
+    chosen, notes = {}, list(hows)
+    for program in (NVSM, DCGMI):
+        busy = {size: _busy(one.logs[program]) for size, one in cells.items() if program in one.logs}
+        if busy:
+            chosen[program], said = _choose(program, busy, gpu)
+            notes.append(said)
+    places = {program: re.sub(r"\D", "", one) for program, one in chosen.items()}
+    if len(set(places.values())) > 1:
+        notes.append(f"the two programs number their GPUs differently: {' is '.join(_said(*one) for one in chosen.items())}")
+    made = [cell for size, one in sorted(cells.items()) if (cell := _cell(folder, one, chosen, refused)) is not None]
+    if not made:
+        raise Refused(f"{folder}: no pair of logs in it can be used; {refused[-1] if refused else 'none was found'}")
+    also = [cell for cell in made if any((log.others or 0) > ALSO_BUSY for log in cell.logs)]
+    if also:
+        notes.append(f"another GPU was at work as well in {_few(named(cell.size) for cell in also)}")
+    alone = {program: [cell for cell in made if PROGRAM[program] not in {log.source for log in cell.logs}] for program in (DCGMI, NVSM)}
+    notes += [
+        f"no log of {PROGRAM[program]} of {_few(named(one.size) for one in missing)}" for program, missing in alone.items() if missing
+    ]
+    devices = Counter(cell.device for cell in made if cell.device)
+    if len(devices) > 1:
+        notes.append(f"the GPU is not the same in all cells: {', '.join(one_line(name, 40) for name in devices)}")
+    device = devices.most_common(1)[0][0] if len(devices) == 1 else None
+    return Grid(str(folder), tuple(made), chip_of(device, sms), read, tuple(ignored), tuple(notes))
+
+
+def _read(folder: Path, refused: list[str], ignored: list[str]) -> tuple[dict[Size, _Read], list[str]]:
+    cells: dict[Size, _Read] = {}
+    hows: Counter[str] = Counter()
+    for path in sorted(folder.iterdir()):
+        found = NAME.fullmatch(path.name)
+        if found is None:
+            continue
+        size = int(found[1]), int(found[2])
+        if not size[0] or not 0 < size[1] <= MOST_THREADS:
+            refused.append(f"{path}: no kernel has {named(size)}: blocks are from 1, threads from 1 to {MOST_THREADS}; mend its name.")
+            continue
+        one = cells.setdefault(size, _Read(size))
+        if found[3] in one.logs:  # 1.1 and 01.1
+            refused.append(f"{path}: is a second log of {named(size)}; leave one of them.")
+            continue
+        try:
+            if found[3] == DCGMI:
+                one.logs[DCGMI] = _dcgmi(path, ignored)
+            else:
+                twin = path.with_name(path.name.replace(f".{NVSM}.", f".{DCGMI}."))
+                one.logs[NVSM], one.names, how = _nvsm(path, ignored, len(one.logs.get(DCGMI, {})) if twin.is_file() else 0)
+                hows[how] += 1
+        except Unreadable as error:
+            refused.append(one_line(error))
+    return {size: one for size, one in cells.items() if one.logs}, [f"rows of nvidia-smi have {how} ({n} logs)" for how, n in hows.items()]
+
+
+def _dcgmi(path: Path, ignored: list[str]) -> dict[str, dict[str, Samples]]:
+    log = dcgmi_dmon.read(path)
+    ignored += [f"{path.name}: {line}" for line in log.ignored]
+    found = {gpu: {FIELDS[name]: values for name, values in columns.items() if name in FIELDS} for gpu, columns in log.entities.items()}
+    if not any(found.values()):
+        raise Unreadable(f"{path}: has none of the fields {', '.join(FIELDS)}; record it with `dcgmi dmon -e 203,1001,1002,1003`.")
+    return found
+
+
+def _nvsm(path: Path, ignored: list[str], gpus: int) -> tuple[dict[str, dict[str, Samples]], dict[str, str], str]:
+    """Read a log of nvidia-smi; where nothing in it tells how many GPUs there are, as many as dcgmi saw (`gpus`) are taken."""
+    log = nvidia_smi_csv.read(path)
+    if "?" in log.gpus and gpus:
+        log = nvidia_smi_csv.read(path, gpus=gpus)
+    if "?" in log.gpus:
+        raise Unreadable(f"{path}: {log.how}.")
+    ignored += [f"{path.name}: {line}" for line in log.ignored]
+    found = {
+        key: {to: gpu.columns[name] for name, (to, unit) in COLUMNS.items() if name in gpu.columns and log.units.get(name, unit) == unit}
+        for key, gpu in log.gpus.items()
+    }
+    if not any(found.values()):
+        raise Unreadable(
+            f"{path}: has none of the columns {', '.join(COLUMNS)}; record it with `nvidia-smi --query-gpu=utilization.gpu,…`."
+        )
+    names = {key: gpu.texts["name"][0] for key, gpu in log.gpus.items() if gpu.texts.get("name")}
+    return found, names, log.how
+
+
+def _busy(gpus: Mapping[str, Mapping[str, Samples]]) -> dict[str, float]:
+    """Answer how busy each GPU was: the mean of the share of time in which anything ran on it."""
+    busy = {}
+    for gpu, columns in gpus.items():
+        for name, scale in ((GRACT, 1.0), (UTILIZATION, 100.0)):
+            if name in columns and not np.isnan(columns[name]).all():
+                busy[gpu] = float(np.nanmean(columns[name])) / scale
+                break
+    return busy
+
+
+def _choose(program: str, busy: Mapping[Size, Mapping[str, float]], gpu: str | None) -> tuple[str, str]:
+    """Choose the GPU that the kernel ran on: the busiest of most cells, or the one that was asked for.
+
+    Raises: Refused, for one that no log has.
+    """
+    every = sorted({one for cell in busy.values() for one in cell}, key=lambda one: (len(one), one))
+    if gpu is not None:
+        wanted = next((one for one in every if gpu in (one, one.removeprefix("GPU "))), None)
+        if wanted is None:
+            raise Refused(f"--gpu={gpu}: the logs of {PROGRAM[program]} have no such GPU; they have {', '.join(every) or 'none'}.")
+        return wanted, f"{_said(program, wanted)} of {len(every)}, as --gpu says"
+    most = Counter(max(cell, key=lambda one: cell[one]) for cell in busy.values() if cell and max(cell.values()) > 0)
+    if not most:
+        first = every[0] if every else "GPU 0"
+        return first, f"{_said(program, first)} was taken: no GPU worked in any log of {PROGRAM[program]}"
+    best, times = most.most_common(1)[0]
+    how = "" if len(every) == 1 else f" of {len(every)}: the busiest in {times} of {len(busy)} cells"
+    return best, _said(program, best) + how
+
+
+def _said(program: str, gpu: str) -> str:
+    return f"{gpu if gpu.startswith('GPU') else f'GPU {gpu}'} in {PROGRAM[program]}"
+
+
+def _cell(folder: Path, one: _Read, chosen: Mapping[str, str], refused: list[str]) -> Cell | None:
+    logs: list[Log] = []
+    place = f"{one.size[0]}.{one.size[1]}"
+    for program in (NVSM, DCGMI):  # utilisation is nvidia-smi's where both have it
+        gpus = one.logs.get(program)
+        if gpus is None:
+            continue
+        gpu = chosen[program]
+        if gpu not in gpus or not gpus[gpu]:
+            refused.append(f"{folder / place}.{program}.txt: has no {gpu}, on which the others ran; it has {', '.join(gpus)}.")
+            continue
+        others = [busy for other, busy in _busy(gpus).items() if other != gpu]
+        logs.append(log_of(PROGRAM[program], gpu, gpus[gpu], max(others, default=None)))
+    return Cell(place, *one.size, tuple(logs), one.names.get(chosen.get(NVSM, ""))) if logs else None
+
+
+def _few(names: Iterable[str]) -> str:
+    every: Sequence[str] = list(names)
+    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")

@@ -1,0 +1,163 @@
+"""Three heat maps over blocks × threads, side by side: what utilisation says, what SMACT says, and what SMOCC says of the same kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Rectangle
+
+from analysis.gpu_metrics.findings import shown_table
+from analysis.gpu_metrics.terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, SAID, SMACT, SMOCC, UTILIZATION, named
+
+from .page import INSIDE, PANEL_HEAD, page, panel_head
+from .scene import NothingToDraw, Scene
+from .style import FAINT, INK, QUIET, SMALL, WRONG, house_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.gpu_metrics.findings import Findings
+    from analysis.gpu_metrics.terms import Size, Table
+
+    from .page import Page
+
+NEEDS = "a grid of GPU metrics"  # drawn by its own command
+TITLE = "The same kernels, as three metrics see them"
+WORDS = {
+    ACTIVE: ("While the kernel ran", "mean of the active part"),
+    MEAN: ("Whole logs", "means, the idle ends included: what ran for seconds looks less busy than it was"),
+    MEDIAN: ("Whole logs", "medians"),
+    MAX: ("Peaks", "the highest sample"),
+}
+HEADS = {UTILIZATION: "Utilisation, %", GRACT: "GRACT", SMACT: "SMACT", SMOCC: "SMOCC"}
+SHADES = LinearSegmentedColormap.from_list("house", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
+ROW, HEAD_IN, BELOW = 0.235, 0.30, 0.56
+LEFT, GAP = 0.62, 0.10
+DARK = 0.5
+MOST_ROWS, MOST_COLUMNS = 60, 16
+NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Cells that did not run what the others ran, and those that break a bound."""
+
+    odd: frozenset[Size]
+    broken: frozenset[Size]
+
+
+def draw(found: Findings) -> Figure:
+    """Draw a row of blocks for each size, threads across, a map a metric. Raises: NothingToDraw."""
+    with house_style():
+        return _draw(found)
+
+
+def _draw(found: Findings) -> Figure:
+    tables = [one for one in _tables(found) if _metrics(one)]
+    if not tables:
+        raise NothingToDraw("no cell has utilisation, SMACT or SMOCC")
+    for one in tables:
+        blocks, threads = _sides(one)
+        if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
+            raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells have no room on a page")
+    marks = Marks(frozenset({one.size for one in found.odd} | set(found.launches)), frozenset(one.size for one in found.bounds.violations))
+    tall = [PANEL_HEAD + HEAD_IN + ROW * len(_sides(one)[0]) + BELOW for one in tables]
+    runs = (found.grid.run,) if found.grid.run is not None else ()
+    sheet = page(Scene(runs), TITLE, _lead(found), sum(tall), notes=_notes(found, tables, marks))
+    top = 0.0
+    for one, height in zip(tables, tall, strict=True):
+        head, beside = WORDS[one.statistic]
+        panel_head(sheet, top, head, f"{beside} ({one.label})")
+        _maps(sheet, top + PANEL_HEAD, one, marks)
+        top += height
+    return sheet.figure
+
+
+def _tables(found: Findings) -> list[Table]:
+    """Our own active means first; then summary tables that lay beside and hold more cells."""
+    own = shown_table(found)
+    return [own, found.over] if len(found.over.rows) > len(own.rows) else [own]
+
+
+def _sides(table: Table) -> tuple[list[int], list[int]]:
+    return sorted({size[0] for size in table.rows}), sorted({size[1] for size in table.rows})
+
+
+def _metrics(table: Table) -> list[str]:
+    there = [metric for metric in HEADS if any(metric in row for row in table.rows.values())]
+    return [metric for metric in there if metric != GRACT or UTILIZATION not in there]
+
+
+def _lead(found: Findings) -> str:
+    one = found.misled
+    how = "Each row is a number of blocks, each column a number of threads a block; dark is busy."
+    if one is None:
+        return how
+    seen = f"Utilisation reaches 90 % in {one.busy} of {one.cells} kernels"
+    if one.busy_low_smact:
+        seen += f"; in {one.busy_low_smact} of these SMACT, the share of SMs with work, never reaches 0.3"
+    return f"{seen}. {how}"
+
+
+def _notes(found: Findings, tables: list[Table], marks: Marks) -> list[str]:
+    sizes = {size for one in tables for size in one.rows}
+    notes = []
+    if any(len(one.rows) < len(_sides(one)[0]) * len(_sides(one)[1]) for one in tables):
+        notes.append("White: no such cell.")
+    if marks.odd & sizes:
+        notes.append(f"Framed in red: did not run what the others ran ({', '.join(map(named, sorted(marks.odd)[:NAMED]))}).")
+    if marks.broken & sizes:
+        notes.append(f"Struck through: a bound is broken ({', '.join(map(named, sorted(marks.broken)[:NAMED]))}).")
+    notes.append("SMACT: share of the SMs that have a warp, over time. SMOCC: warps there are, of those that fit. 1 is all.")
+    return [*notes, gpu_of(found)]
+
+
+def gpu_of(found: Findings) -> str:
+    """Say which GPU a picture is of."""
+    chip = found.grid.chip
+    return f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
+
+
+def _maps(sheet: Page, top: float, table: Table, marks: Marks) -> None:
+    metrics, blocks = _metrics(table), _sides(table)[0]
+    wide = (INSIDE - LEFT - GAP * (len(metrics) - 1)) / len(metrics)
+    for at, metric in enumerate(metrics):
+        left = LEFT + at * (wide + GAP)
+        sheet.text(left, top + HEAD_IN - 0.22, HEADS[metric], fontweight="bold")
+        axes = sheet.axes(left, top + HEAD_IN, wide, ROW * len(blocks))
+        _map(axes, table, metric, SMALL if wide / len(_sides(table)[1]) > 0.27 else SMALL - 1.5)
+        _mark(axes, table, marks)
+    for row, many in enumerate(blocks):
+        sheet.text(LEFT - 0.07, top + HEAD_IN + ROW * (row + 0.5), str(many), ha="right", va="center", fontsize=SMALL)
+    sheet.text(LEFT - 0.07, top + HEAD_IN - 0.2, "blocks", ha="right", fontsize=SMALL, color=QUIET)
+
+
+def _map(axes: Axes, table: Table, metric: str, points: float) -> None:
+    blocks, threads = _sides(table)
+    scale = 100.0 if metric == UTILIZATION else 1.0
+    values = np.array([[table.rows.get((many, few), {}).get(metric, np.nan) for few in threads] for many in blocks])
+    axes.imshow(values / scale, cmap=SHADES, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
+        value = float(values[row, column])
+        shown = f"{value:.0f}" if metric == UTILIZATION else f"{value:.2f}".removeprefix("0")
+        color = "white" if value / scale > DARK else INK
+        axes.text(float(column), float(row), shown, ha="center", va="center_baseline", fontsize=points, color=color)
+    axes.set(xticks=range(len(threads)), yticks=[], xlabel="threads a block", label=SAID[metric])
+    axes.set_xticklabels([str(one) for one in threads], fontsize=points)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set(visible=True, color=FAINT, linewidth=0.6)
+
+
+def _mark(axes: Axes, table: Table, marks: Marks) -> None:
+    blocks, threads = _sides(table)
+    for many, few in table.rows:
+        row, column = blocks.index(many), threads.index(few)
+        if (many, few) in marks.odd:
+            axes.add_patch(Rectangle((column - 0.46, row - 0.44), 0.92, 0.88, fill=False, edgecolor=WRONG, linewidth=1.4))
+        if (many, few) in marks.broken:
+            axes.plot([column - 0.4, column + 0.4], [row + 0.4, row - 0.4], color=WRONG, linewidth=1.2)
