@@ -1,6 +1,6 @@
 """A folder of somebody's overhead study: `ex4_model_s.txt`, `ex4_topLog.txt`, … in a folder a kind of monitor, in one a training.
 
-Each `exN`, and `again`, is a condition: which monitors ran in it is told by the logs they left. What is not there is said.
+Each `exN`, and `again`, is a condition: which monitors ran in it is told by the logs they left and by the study. What is not there is said.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 from . import of_logs
+from .directory_words import began, reason, same_training
 from .of_logs import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 FILE = re.compile(r"(ex[1-9]\d?|again)_(.+?)\.(txt|log|csv)", re.IGNORECASE)
@@ -31,10 +32,19 @@ KINDS = {
     "nvidia-smi": re.compile(r"nvsm_?log", re.IGNORECASE),
     "dcgmi": re.compile(r"dcgmi_?log", re.IGNORECASE),
 }
-MONITORS = ("dcgmi", "nvidia-smi", "top")
-SILENT = {"nsys": "nsys", "ncu": "ncu", "pytorch": "torch.profiler"}  # profilers that leave no text: their folder's name tells
-# What the study ran (EuroMLSys'23): of some of it no file was published.
-STUDY = (*(f"ex{number}" for number in range(1, 9)), "again")
+WATCHING = ("dcgmi", "nvidia-smi", "top")  # those that leave a log
+# What the study ran (EuroMLSys'23). Profilers left no text, and of some conditions not all logs were published.
+STUDY: Mapping[str, tuple[str, ...]] = {
+    "ex1": (),
+    "ex2": ("top",),
+    "ex3": ("nvidia-smi",),
+    "ex4": ("nvidia-smi", "top"),
+    "ex5": ("dcgmi", "top"),
+    "ex6": WATCHING,
+    "ex7": ("nsys", *WATCHING),
+    "ex8": ("ncu", *WATCHING),
+    "again": ("torch.profiler", "nvidia-smi", "top"),
+}
 HEAVY = re.compile(r"resnet", re.IGNORECASE)
 
 
@@ -93,8 +103,6 @@ def document(folder: Path) -> dict[str, object]:
 
 
 def _as_json(one: Training) -> dict[str, object]:
-    from .directory_page import reason, same_training  # noqa: PLC0415  # as above
-
     conditions = [
         {
             "name": each.name,
@@ -111,8 +119,8 @@ def _as_json(one: Training) -> dict[str, object]:
     return {
         "name": one.name,
         "verdict": "not comparable",
-        "reason": reason(one),
-        "same_training": same_training(one),
+        "reason": reason(one.conditions),
+        "same_training": same_training(one.conditions),
         "conditions": conditions,
         "differences": [asdict(each) for each in of_logs.differences(one.conditions)],
         "cpu": [asdict(share) for each in one.conditions for share in of_logs.shares(each)],
@@ -120,15 +128,6 @@ def _as_json(one: Training) -> dict[str, object]:
         "absent": [*one.absent],
         "unread": [*one.unread],
     }
-
-
-def began(one: Condition) -> str | None:
-    """When a condition's first log began, by the machine's clock; None where no log has one."""
-    if one.top is not None and one.top.snapshots[0].clock:
-        return one.top.snapshots[0].clock
-    stamps = [gpu.texts["timestamp"][0] for gpu in one.smi.gpus.values() if "timestamp" in gpu.texts] if one.smi is not None else []
-    found = re.search(r"\d\d:\d\d:\d\d", min(stamps, default=""))
-    return found[0] if found else None
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, re.Match[str]]]:
@@ -183,13 +182,14 @@ def _condition(workload: str, name: str, files: dict[str, list[Path]]) -> Condit
         missing["time"] = training.why_no_time
     if logs.get("errors"):
         notes.append(str(logs["errors"]))
-    folders = " ".join(path.resolve().parent.name for paths in files.values() for path in paths).lower()
-    silent = [monitor for word, monitor in SILENT.items() if re.search(rf"\d\d-{word}\b", folders)]
+    there = [one for one in WATCHING if one in files]
+    ran = STUDY.get(name, ())
+    missing |= {one: f"the study ran {one} here, and there is no log of it" for one in ran if one in WATCHING and one not in there}
     top, smi, dcgmi = logs.get("top"), logs.get("nvidia-smi"), logs.get("dcgmi")
     return Condition(
         workload=workload,
         name=name,
-        monitors=(*silent, *(one for one in MONITORS if one in files)),
+        monitors=tuple(dict.fromkeys((*(one for one in ran if one not in WATCHING), *(one for one in WATCHING if one in {*there, *ran})))),
         training=training if isinstance(training, training_output.Log) else None,
         top=top if isinstance(top, top_batch.Log) else None,
         smi=smi if isinstance(smi, nvidia_smi_csv.Log) else None,

@@ -9,10 +9,9 @@ from rich.text import Text
 
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
-from analysis.verdict import ONE_RUN
 
 from . import of_logs
-from .directory import began
+from .directory_words import began, monitors_of, reason, same_training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from .directory import Found, Training
-    from .of_logs import Condition, Counters, Share
+    from .of_logs import Counters, Share
 
 NOT_KNOWN = "–"
 AT_ONCE = "the first table of top covers an instant, not an interval"
@@ -47,7 +46,7 @@ def _training(one: Training) -> Iterator[RenderableType]:
     yield Text(f"{one_line(one.name, 60)}: {count} condition{'' if count == 1 else 's'}, 1 run of each", "bold")
     yield from _times(one)
     yield ""
-    yield hanging([("verdict", f"not comparable: {reason(one)}"), ("work", f"{same_training(one)}.")])
+    yield hanging([("verdict", f"not comparable: {reason(one.conditions)}"), ("work", f"{same_training(one.conditions)}.")])
     for made in (_cpu(one), _gpu(one), _missing(one)):
         found = list(made)
         if found:
@@ -64,49 +63,8 @@ def _times(one: Training) -> Iterator[RenderableType]:
         time = NOT_KNOWN if each.time_s is None else f"{each.time_s:.3f}"
         loads = [shot.load_average_1min for shot in each.top.snapshots] if each.top is not None else []
         load = f"{loads[0]:.2f} to {loads[-1]:.2f}" if loads and not math.isnan(sum(loads)) else NOT_KNOWN
-        rows.append([each.name, _monitors(each), began(each) or NOT_KNOWN, load, time, *(against.get(base, "") for base in bases)])
+        rows.append([each.name, monitors_of(each), began(each) or NOT_KNOWN, load, time, *(against.get(base, "") for base in bases)])
     yield columns(["condition", "monitors", "began", "load", "time s", *(f"vs {base} %" for base in bases)], rows, 2)
-
-
-def _monitors(one: Condition) -> str:
-    return ", ".join(one.monitors) or "none"
-
-
-def same_training(one: Training) -> str:
-    """Say whether the conditions did the same work: what a seed fixes must agree digit by digit."""
-    trained = [each for each in one.conditions if each.time_s is not None]
-    other = [f"{each.name}: {why}" for each in trained if (why := of_logs.other_work(each, one.conditions))]
-    if len(trained) < 2:
-        return "fewer than two trainings ended: whether the conditions did the same is not known"
-    if other:
-        return f"not the same training, so left out of the differences: {'; '.join(other)}"
-    first = trained[0].training
-    if first is None or not (first.tests or len(first.loss)):
-        return "no loss and no accuracy to tell whether the conditions did the same"
-    last = f"; the last accuracy is {first.tests[-1].correct} of {first.tests[-1].samples}" if first.tests else ""
-    return f"the same training in all {len(trained)}: {len(first.loss)} losses and {len(first.tests)} accuracies agree digit by digit{last}"
-
-
-def reason(one: Training) -> str:
-    """Say why no overhead is claimed."""
-    said = [f"{ONE_RUN}"]
-    clocks = [each.name for each in sorted((each for each in one.conditions if began(each)), key=lambda each: began(each) or "")]
-    if len(clocks) > 1:
-        said.append(f"one after the other (by their clocks {', '.join(clocks)}), so drift is part of any difference")
-    found, apart = of_logs.differences(one.conditions), of_logs.spread(one.conditions)
-    if apart:
-        slow, fast, share = apart
-        said.append(
-            f"the baselines {slow.name} ({_monitors(slow)}) and {fast.name} ({_monitors(fast)}) differ by {100 * share:.2f} %"
-            + (", more than any monitor adds to either" if all(each.fraction < share for each in found) else "")
-        )
-    for base in dict.fromkeys(each.against for each in found):
-        faster = [each.condition for each in found if each.against == base and each.fraction < 0]
-        if faster and len(faster) == sum(each.against == base for each in found):
-            said.append(f"every condition is faster than {base}, which has fewer monitors: no monitor does that, the machine did")
-    if not found:
-        said.append("no two times of one training whose monitors can be told apart")
-    return f"{'; '.join(said)}."
 
 
 def _cpu(one: Training) -> Iterator[RenderableType]:
@@ -161,7 +119,8 @@ def _beside(one: Counters) -> Iterator[str]:
     if one.interval_s is not None:
         yield f"{one.monitor} wrote every {one.interval_s[0]:.4f} s (standard deviation {one.interval_s[1]:.4f} s)."
     if one.no_sm:
-        yield f"in {one.no_sm} of {one.samples} samples GRACT is above 0.1 and SMACT is 0: the two do not fit, and such a 0 may be no measurement."
+        where = f"in {one.no_sm} of {one.samples} samples"
+        yield f"{where} GRACT is above 0.1 and SMACT is 0: the two do not fit, and such a 0 may be no measurement."
 
 
 def _missing(one: Training) -> Iterator[RenderableType]:

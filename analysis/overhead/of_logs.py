@@ -28,7 +28,7 @@ CONSISTENT = 0.02  # so far may energy and power differ
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One run of a training. `monitors` are told by the logs they left; `missing` says by file (`time`, `top`, …) why it is not there."""
+    """One run of a training under some monitors. `missing` says by file (`time`, `top`, …) why it is not there."""
 
     workload: str
     name: str
@@ -109,10 +109,9 @@ def differences(conditions: Sequence[Condition]) -> list[Difference]:
 
 def spread(conditions: Sequence[Condition]) -> tuple[Condition, Condition, float] | None:
     """Answer the two baselines and by how much the slower one took longer; None where there are not two."""
-    bases = sorted((one for one in conditions if one.monitors in BASELINES and one.time_s), key=lambda one: one.time_s or 0, reverse=True)
-    if len(bases) < 2 or not bases[0].time_s or not bases[-1].time_s:
-        return None
-    return bases[0], bases[-1], bases[0].time_s / bases[-1].time_s - 1
+    found = [one for one in conditions if one.monitors in BASELINES and not other_work(one, conditions)]
+    bases = sorted([(one.time_s, one.name, one) for one in found if one.time_s is not None])
+    return (bases[-1][2], bases[0][2], bases[-1][0] / bases[0][0] - 1) if len(bases) > 1 else None
 
 
 def other_work(one: Condition, conditions: Sequence[Condition]) -> str:
