@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from fixtures.gpu import compiler
 from fixtures.io.dlio import installed
 from tests.cluster.rig import kind, up
 from tests.kernel_lock import kernel_lock, kernel_unchanged
@@ -54,6 +55,16 @@ def program(name: str) -> bool:
     return shutil.which(name) is not None or Path(sys.executable).with_name(name).exists()
 
 
+def nvrtc() -> bool:
+    """Is CUDA's compiler here? It needs no GPU; torch for CUDA brings it, torch for CPUs does not."""
+    if compiler.missing():
+        return False
+    try:
+        return bool(compiler.version())
+    except (RuntimeError, OSError):
+        return False
+
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "root": (lambda: os.geteuid() == 0, "it changes the running kernel: run as root"),
@@ -73,10 +84,11 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "ncu": (lambda: program("ncu"), "it runs NVIDIA Nsight Compute"),
     "dcgmi": (lambda: program("dcgmi"), "it runs NVIDIA DCGM"),
     "nvidia-smi": (lambda: program("nvidia-smi"), "it runs nvidia-smi: it needs NVIDIA's driver"),
+    "nvrtc": (nvrtc, "it compiles a CUDA kernel: install torch for CUDA, or cuda-bindings and nvidia-cuda-nvrtc"),
     "gpu": (lambda: Path("/proc/driver/nvidia/version").exists(), "it needs an NVIDIA GPU"),
 }
 # What a CI machine may lack: data that must not be copied, an installation of gigabytes that nothing else needs, and hardware.
-MAY_LACK = {"reference", "dlio", "gpu", "nsys", "ncu", "dcgmi", "nvidia-smi"}
+MAY_LACK = {"reference", "dlio", "nvrtc", "gpu", "nsys", "ncu", "dcgmi", "nvidia-smi"}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

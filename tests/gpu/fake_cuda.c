@@ -6,10 +6,10 @@
  * FAKE_CUDA_GPUS     how many GPUs there are (default 1)
  * FAKE_CUDA_FAIL     name of a call that answers CUDA_ERROR_ILLEGAL_ADDRESS
  * FAKE_CUDA_FAIL_AT  only from this call of it on
- * FAKE_CUDA_LAZY     elements that no thread squares: "index"
+ * FAKE_CUDA_LAZY     number of an element that no thread squares
  * FAKE_CUDA_STRAY    if set, a thread writes behind the last element
  * FAKE_CUDA_MEMORY   bytes that there are (default 1 GiB)
- * FAKE_CUDA_LOG      a file to which each call's name is appended
+ * FAKE_CUDA_MAJOR    first number of the GPUs' compute capability (default 9)
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,11 +48,7 @@ static long setting(const char *name, long otherwise) {
 /* Each call is counted and may be one that fails. */
 static CUresult called(const char *name) {
     static int failing;
-    const char *fail = getenv("FAKE_CUDA_FAIL"), *log = getenv("FAKE_CUDA_LOG");
-    if (log) {
-        FILE *file = fopen(log, "a");
-        if (file) { fprintf(file, "%s\n", name); fclose(file); }
-    }
+    const char *fail = getenv("FAKE_CUDA_FAIL");
     if (fail && !strcmp(fail, name) && ++failing >= setting("FAKE_CUDA_FAIL_AT", 1)) return ILLEGAL_ADDRESS;
     if (!initialised && strcmp(name, "cuInit")) return NOT_INITIALIZED;
     return SUCCESS;
@@ -225,6 +221,7 @@ CUresult cuEventSynchronize(CUevent event) {
     double left_s = event->at_s - now_s();
     CALLED("cuEventSynchronize");
     if (left_s > 0) nanosleep(&(struct timespec){(time_t)left_s, (long)(1e9 * (left_s - (time_t)left_s))}, NULL);
+    while (now_s() < event->at_s) nanosleep(&(struct timespec){0, 1000}, NULL);
     return SUCCESS;
 }
 
