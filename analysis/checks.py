@@ -66,9 +66,12 @@ def _number(word: str) -> int | str:
 def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
     """Whether two arms ran on one and the same untouched machine, so that any difference between them is noise.
 
-    True where kernel values asked for stood there already, boot tokens were those of one boot shared by both, and the workloads'
-    limits were equal. Scripts count by what they were seen to do: where no cell shows a changed tunable, none gets credit for chance.
+    True where no monitor ran, kernel values asked for stood there already, boot tokens were those of one boot shared by both, and the
+    workloads' limits were equal. Scripts count by what they were seen to do: where no cell shows a changed tunable, none gets credit for
+    chance.
     """
+    if any(arm.monitor for arm in arms):
+        return False
     boots = set()
     for pair in pairs:
         for arm, cell in zip(arms, pair, strict=True):

@@ -72,7 +72,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TweakSet:
-    """A manifest that was measured; without settings and scripts it is the untouched machine."""
+    """A manifest that was measured, or a `monitor` in its place; with nothing at all it is the untouched machine."""
 
     name: str
     requested: tuple[Setting, ...] = ()
@@ -81,6 +81,7 @@ class TweakSet:
     path: str | None = None
     sha256: str | None = None
     warnings: tuple[str, ...] = ()
+    monitor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +120,10 @@ class Cell:
     other tools that do not keep them. `telemetry` is column and statistic → value over the measured steps (`data/README.md`);
     `series` holds whole columns by name where the format keeps them in the run itself (see `telemetry.series_of`), None where a
     value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
-    `contradictions` say where the file's own metrics are not those of its steps. A process whose settings were alternated has `segments`,
-    cells of tweak set and baseline, two a pair, whose `process` is its block; its own steps and metrics are those under the tweak set.
-    `report` is what the workload told beside its steps: name → everything under that name, in order, as it told it.
+    `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
+    cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
+    `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
+    are what that cost and what the whole process used.
     """
 
     id: str
@@ -150,6 +152,8 @@ class Cell:
     process: int | None = None
     node: str | None = None
     report: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
+    monitor: Mapping[str, object] = field(default_factory=dict)
+    usage: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +181,8 @@ class Point:
 class Design:
     """How the cells were laid out: `order` lists cell ids as they ran, `kind` is the name of the design (`--design`).
 
-    `points` are by tweak set; stock, where every factor is as found, is none of them. `notes` are what the design of a tweak set said of
-    itself (generators, aliases), `conclusion` is what an adaptive design came to. All are empty for a matrix.
+    `points` are by tweak set, without stock, where every factor is as found. `notes` are what the design of a tweak set said of itself
+    (generators, aliases), `conclusion` is what an adaptive design came to. All are empty for a matrix.
     """
 
     seed: int
@@ -258,14 +262,13 @@ class Comparison:
     """One tweak set against the baseline under one workload, and what may be said of it.
 
     `primary` carries the verdict and was declared before the run; `second` stands beside it, `others` are effects in further metrics
-    that were asked for. All are absent where nothing could be compared. `pairs` counts the blocks complete in both arms, of `blocks`
-    that were planned (or runs, where there are several), `failed` the cells of both arms that broke. `family` counts the contrasts
-    `p_adjusted` is adjusted for, by the rule `adjustment`; `mde` is the smallest gain this design would have called, after that
-    adjustment, with 80 % probability. `observed` is the ratio of two single runs as a gain, a description that no interval can be put
-    around, and `observed_baseline` the baseline's own value. `untouched` is true where neither arm changed the machine (an A/A
-    comparison). `baseline_run` and `candidate_run` say where the arms came from; they are equal inside one run. Where `relative_to`
+    that were asked for; absent where nothing could be compared. `pairs` counts the blocks complete in both arms, of `blocks` planned
+    (or runs, where there are several), `failed` the cells that broke. `family` counts the contrasts `p_adjusted` is adjusted for, by the
+    rule `adjustment`; `mde` is the smallest gain this design would have called, after that adjustment, with 80 % probability. `observed`
+    is the ratio of two single runs as a gain, without an interval, `observed_baseline` the baseline's own value. `untouched`: neither
+    arm changed the machine or ran a monitor (A/A). `baseline_run` and `candidate_run` say where the arms came from. Where `relative_to`
     names a tweak set, values are ratios to its cells. Where settings were alternated inside processes, `processes` counts these,
-    and `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference.
+    `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference.
     """
 
     study: str

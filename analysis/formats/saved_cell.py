@@ -61,6 +61,8 @@ def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *,
         telemetry=telemetry.numbers("summary"),
         telemetry_missing={key: str(reason) for key, reason in telemetry.optional_mapping("missing").items()},
         report=_report(record) if record.has("report") else {},
+        monitor=record.optional_mapping("monitor"),
+        usage=record.optional_mapping("usage"),
     )
     try:
         return replace(cell, segments=saved_segments.cells(cell, segments))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 OURS = "deeptweak"
 
 CellKey = tuple[str, str, str, int]
@@ -166,6 +166,7 @@ def _tweakset(name: str, part: Fields) -> TweakSet:
         path=part.optional_text("path"),
         sha256=part.optional_text("sha256"),
         warnings=part.texts("warnings") if part.has("warnings") else (),
+        monitor=part.optional_text("monitor") or "",
     )
 
 

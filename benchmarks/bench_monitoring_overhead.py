@@ -1,0 +1,56 @@
+"""What do monitors and profilers cost the work that they watch?
+
+Hypothesis: what samples once a second from another process costs nothing that shows; what runs in Python's own interpreter costs, the more
+the oftener; what traces every call costs most. A placebo and a copy of the arm without a monitor say what the harness calls a difference
+where there is none. The verdict is on CPU seconds a step, what the monitor runs inside the workload's process included; wall time stands
+beside it, and the CPU seconds of a monitor's own process are saved with each cell. A monitor that this machine lacks is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+STUDY = Study(
+    name="monitoring_overhead",
+    question="How much CPU and wall time do monitors and profilers add to preprocessing and training, and what do they use themselves?",
+    # An interpreter that never waits, a light training and a heavy one.
+    workloads=("python_loop", "cnn_train", "resnet_train"),
+    tweaks=(),
+    primary=Metric("cpu_s_per_step", "lower"),
+    blocks=20,
+    margin=0.01,
+    monitors=(
+        "placebo",
+        "sampler:hz=1",
+        "sampler",
+        "sampler:hz=100",
+        "psutil_thread:interval_s=1",
+        "psutil_thread",
+        "psutil_thread:interval_s=0.01",
+        "psutil_process",
+        "psutil_process:interval_s=0.01",
+        "nvidia_smi",
+        "dcgmi",
+        "top",
+        "py_spy",
+        "perf_stat",
+        "perf_record",
+        "cprofile",
+        "torch_profiler",
+        "nsys",
+        "ncu",
+    ),
+)
+
+
+def bench_monitor(measured: Callable[[], Measured]) -> None:
+    """Every step asked for was done, and the monitor was at work all the time and is gone."""
+    run = measured()
+    assert run.valid, run.reason
