@@ -88,6 +88,6 @@ def test_a_size_that_is_none_is_refused(wrong: str) -> None:
 
 def test_more_words_take_longer_by_the_plan() -> None:
     """In proportion, beyond its start."""
-    usual, twice = (workloads.load(name).typical_cell_s for name in ("python_loop", "python_loop:words=512"))
+    usual, twice = (workloads.load(name).typical_cell_s for name in ("python_loop", "python_loop:words=768"))
     start = python_loop.TYPICAL_CELL_S({"batch_size": 0, "words": 0})
     assert twice - start == pytest.approx(2 * (usual - start))
