@@ -31,6 +31,7 @@ BESIDE = (
     "tests/analysis",
     "tests/designs",
     "tests/io",
+    "tests/monitors",
     "tests/targets",
     "tests/tweaks",
     "tests/workloads",

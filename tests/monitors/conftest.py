@@ -1,0 +1,7 @@
+"""What tests of monitors share."""
+
+from __future__ import annotations
+
+from tests.monitors.made_up import made
+
+__all__ = ["made"]  # a fixture

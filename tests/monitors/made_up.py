@@ -1,0 +1,86 @@
+"""Monitors that exist for one test alone, known to this process and to the workload's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import types
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures import monitors
+from fixtures.targets import _process
+from fixtures.terms import Order, WorkloadRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TRACE = "DEEPTWEAK_TEST_TRACE"
+COMMON = 'DESCRIPTION = "made up"\nPARAMS = {}\ndef cannot(params): return None\ndef version(): return "1"\n'
+# The plug-in in the workload's own process: what stands in for `python -m fixtures.workloads.idle`.
+WORKLOAD = """
+import runpy, sys, types
+import fixtures.monitors as monitors
+made = types.ModuleType("fixtures.monitors.made_up")
+exec({source!r}, made.__dict__)
+sys.modules["fixtures.monitors.made_up"] = made
+monitors.names = lambda: ("made_up",)
+sys.argv[0] = "idle"
+runpy.run_module("fixtures.workloads.idle", run_name="__main__")
+"""
+
+
+@dataclass
+class Made:
+    """Runs `idle` under a monitor whose source a test writes; `trace` is in the environment of all that this starts."""
+
+    folder: Path
+    source: str = ""
+    trace: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def run(self, *, steps: int = 20, wait_s: float = 0.01, step_timeout_s: float = 30) -> WorkloadRun:
+        """One cell under it."""
+        order = Order(f"idle:wait_s={wait_s}", steps, 1, 7, self.folder, monitored=True, monitor="made_up", step_timeout_s=step_timeout_s)
+        return _process.run(order, program=(sys.executable, "-c", WORKLOAD.format(source=self.source)))
+
+    def alive(self) -> dict[int, str]:
+        """What is left of it: process id → command line. This process is none of them."""
+        return traced(self.trace)
+
+
+def traced(trace: str) -> dict[int, str]:
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{TRACE}={trace}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    found.pop(os.getpid(), None)
+    return found
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Made]]:
+    """Make a monitor of its source; whatever it left is killed when the test is over."""
+    made_up = Made(tmp_path)
+    monkeypatch.setenv(TRACE, made_up.trace)
+
+    def make(source: str) -> Made:
+        made_up.source = COMMON + source
+        module = types.ModuleType("fixtures.monitors.made_up")
+        exec(made_up.source, module.__dict__)  # noqa: S102 a test's own text
+        monkeypatch.setitem(sys.modules, "fixtures.monitors.made_up", module)
+        monkeypatch.setattr(monitors, "names", lambda: ("made_up",))
+        monitors.load.cache_clear()
+        return made_up
+
+    yield make
+    monitors.load.cache_clear()
+    for pid in made_up.alive():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

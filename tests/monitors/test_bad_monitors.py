@@ -1,0 +1,213 @@
+"""A monitor that is not what it should be: its cell fails with a sentence that says so, and nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.monitors import _attend, _beside
+from tests.monitors.made_up import TRACE, WORKLOAD, traced
+from tests.sessions import HOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.monitors.made_up import Made
+
+    Make = Callable[[str], Made]
+
+PATIENCE_S = 60
+BESIDE = 'KIND = "beside"\n'
+INSIDE = 'KIND = "inside"\nfrom contextlib import contextmanager\n'
+HARNESS = """
+import sys, types
+from pathlib import Path
+import fixtures.monitors as monitors
+from fixtures.targets import _process
+from fixtures.terms import Order
+made = types.ModuleType("fixtures.monitors.made_up")
+exec({source!r}, made.__dict__)
+sys.modules["fixtures.monitors.made_up"] = made
+monitors.names = lambda: ("made_up",)
+order = Order("idle:wait_s=0.01", 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up")
+_process.run(order, program=(sys.executable, "-c", {workload!r}))
+"""
+
+
+def shell(script: str) -> str:
+    return f"{BESIDE}def command(params, pid, folder): return ['sh', '-c', {script!r}]\n"
+
+
+def says(word: str) -> str:
+    return f"def watches(folder, params): return {word!r} in (folder / 'stdout').read_text()\n"
+
+
+def gone(made: Made) -> bool:
+    """What was killed may take the kernel a moment."""
+    return vanished(made.trace)
+
+
+def vanished(trace: str) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while (left := traced(trace)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not left
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a second is long enough for a monitor that will never do it."""
+    monkeypatch.setattr(_beside, "STARTED_WITHIN_S", 0.5)
+    monkeypatch.setattr(_beside, "STOPPED_WITHIN_S", 0.5)
+
+
+def test_a_program_that_is_not_there_is_said_to_be_so(made: Make) -> None:
+    found = made(BESIDE + "def command(params, pid, folder): return ['no-such-program']\n")
+    assert found.run().error == "Monitor made_up could not be started: no-such-program: No such file or directory."
+    assert gone(found)
+
+
+def test_what_a_monitor_without_rights_says_last_is_told(made: Make) -> None:
+    """It ends at once, with a word on stderr, before it was ever at work."""
+    found = made(shell("echo 'perf_event_open: Permission denied' >&2; exit 3") + says("at work"))
+    assert found.run().error == "Monitor made_up ended with exit code 3 before it was at work: perf_event_open: Permission denied."
+    assert gone(found)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make) -> None:
+    found = made(shell("echo warming up; exec sleep 1000") + says("at work"))
+    run = found.run()
+    assert run.error == "Monitor made_up was not seen to be at work 0.5 s after its start: warming up."
+    assert run.steps == ()
+    assert gone(found)
+
+
+def test_one_that_dies_while_the_workload_runs_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noticed on the way, not only at the end: a thousand steps were asked for."""
+    monkeypatch.setattr(_attend, "_LOOK_EVERY_S", 0.0)
+    found = made(shell("sleep 0.1; echo broken pipe >&2; exit 5"))
+    run = found.run(steps=1000)
+    assert run.error == "Monitor made_up ended with exit code 5 while the workload ran: broken pipe."
+    assert len(run.steps) < 1000
+    assert gone(found)
+
+
+def test_one_that_is_killed_is_found_to_be_at_the_latest_when_it_is_to_stop(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_attend, "_LOOK_EVERY_S", 1000.0)
+    found = made(shell("kill -KILL $$"))
+    assert "Monitor made_up died of SIGKILL before " in str(found.run().error)
+    assert gone(found)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_one_that_does_not_stop_is_killed(made: Make) -> None:
+    found = made(shell("trap '' TERM; echo deaf; while :; do sleep 0.01; done") + says("deaf"))
+    assert found.run().error == "Monitor made_up was hung: 0.5 s after SIGTERM it was still there; it was killed."
+    assert gone(found)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_one_that_stands_still_is_hung_too(made: Make) -> None:
+    """A process that is stopped takes no signal but SIGKILL."""
+    assert "was hung" in str(made(shell("kill -STOP $$")).run().error)
+
+
+@pytest.mark.parametrize("way", ["sleep 1000 &", "setsid sleep 1000 &", "env -i setsid sleep 1000 & sleep 1000 &"])
+def test_children_that_it_leaves_are_killed_and_the_cell_fails(made: Make, way: str) -> None:
+    """In its session, out of it, and beside one that hides from its environment too, which is another user's trick and goes unseen."""
+    found = made(shell(f"{way} echo on; exec sleep 1001") + says("on"))
+    run = found.run()
+    subprocess.run(["pkill", "-f", "^sleep 1000$"], check=False) if "env -i" in way else None
+    assert run.error is not None
+    assert run.error.startswith("Monitor made_up left 1 processes behind (sleep)")
+    assert gone(found)
+
+
+def test_a_log_without_end_is_cut_by_the_kernel(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_beside, "MOST_BYTES", 1 << 20)
+    found = made(shell("exec yes"))
+    assert found.run(steps=1000).error == "Monitor made_up wrote more than 1 MiB: it was stopped."
+    assert (found.folder / "monitor/stdout").stat().st_size <= 1 << 20
+    assert gone(found)
+
+
+def test_many_files_are_too_much_together(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_attend, "MOST_BYTES", 1 << 20)
+    found = made(shell("for n in 1 2 3; do head -c 600000 /dev/zero > $n; done; echo on; exec sleep 1000") + says("on"))
+    assert "wrote more than" in str(found.run().error)
+    assert gone(found)
+
+
+def test_one_that_ends_badly_when_it_is_stopped_has_no_report(made: Make) -> None:
+    found = made(shell("trap 'echo cannot write profile >&2; exit 7' TERM; echo on; while :; do sleep 0.01; done") + says("on"))
+    assert found.run().error == "Monitor made_up ended with exit code 7 when it was stopped by SIGTERM: cannot write profile."
+
+
+def test_one_that_took_hardly_any_samples_was_hung(made: Make) -> None:
+    """Due are 1000 in every second; it says it took 2."""
+    source = shell("exec sleep 1000") + "def samples(folder): return 2\ndef due(params, seconds): return 1000 * seconds\n"
+    assert str(made(source).run().error).startswith("Monitor made_up was hung: it took 2 samples in ")
+
+
+def test_when_the_workload_dies_its_monitor_goes_too(made: Make) -> None:
+    """No step for a second: the workload is given up, and what is beside it ended."""
+    found = made(shell("exec sleep 1000"))
+    assert "Hung" in str(found.run(wait_s=9, step_timeout_s=0.3).error)
+    assert gone(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "@contextmanager\ndef inside(params, folder):\n    raise OSError('no such device')\n    yield {}\n",
+            "could not be started: no such device.",
+        ),
+        (
+            "@contextmanager\ndef inside(params, folder):\n    yield {}\n    raise ValueError('its trace is broken')\n",
+            "failed: its trace is broken.",
+        ),
+        ("def inside(params, folder): return 1 / 0\n", "could not be started: division by zero."),
+    ],
+)
+def test_one_inside_the_workload_that_fails_is_told_from_the_workload(made: Make, source: str, said: str) -> None:
+    assert made(INSIDE + source).run().error == f"Monitor made_up {said}"
+
+
+def test_a_child_of_one_inside_is_found_too(made: Make) -> None:
+    source = """
+import subprocess
+@contextmanager
+def inside(params, folder):
+    subprocess.Popen(["setsid", "sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield {}
+"""
+    found = made(INSIDE + source)
+    assert found.run().error == "Monitor made_up left 1 processes behind (sleep): they were killed."
+    assert gone(found)
+
+
+def test_one_around_the_workload_that_is_not_there(made: Make) -> None:
+    run = made('KIND = "around"\ndef command(params, folder): return ["no-such-profiler"]\n').run()
+    assert run.error == "Cannot start 'no-such-profiler': there is no such program."
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("moment_s", [0.0, 0.2, 0.4, 0.8, 1.6])
+def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(made: Make, number: signal.Signals, moment_s: float) -> None:
+    """At any moment: while it starts, between the two, at work. Which one it is depends on the machine."""
+    found = made(shell("echo on; exec sleep 1000") + says("on"))
+    workload = WORKLOAD.format(source=found.source)
+    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
+    harness = subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}, stderr=subprocess.DEVNULL)
+    time.sleep(moment_s)
+    harness.send_signal(number)
+    harness.wait(PATIENCE_S)
+    assert vanished(found.trace)
