@@ -71,7 +71,8 @@ def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: in
     for program in (NVSM, DCGMI):
         busy = {size: _busy(one.logs[program]) for size, one in cells.items() if program in one.logs}
         if busy:
-            chosen[program], said = _choose(program, busy, gpu)
+            every = sorted({name for one in cells.values() for name in one.logs.get(program, {})}, key=lambda name: (len(name), name))
+            chosen[program], said = _choose(program, busy, every, gpu)
             notes.append(said)
     places = {program: re.sub(r"\D", "", one) for program, one in chosen.items()}
     if len(set(places.values())) > 1:
@@ -160,12 +161,11 @@ def _busy(gpus: Mapping[str, Mapping[str, Samples]]) -> dict[str, float]:
     return busy
 
 
-def _choose(program: str, busy: Mapping[Size, Mapping[str, float]], gpu: str | None) -> tuple[str, str]:
+def _choose(program: str, busy: Mapping[Size, Mapping[str, float]], every: Sequence[str], gpu: str | None) -> tuple[str, str]:
     """Choose the GPU that the kernel ran on: the busiest of most cells, or the one that was asked for.
 
     Raises: Refused, for one that no log has.
     """
-    every = sorted({one for cell in busy.values() for one in cell}, key=lambda one: (len(one), one))
     if gpu is not None:
         wanted = next((one for one in every if gpu in (one, one.removeprefix("GPU "))), None)
         if wanted is None:

@@ -149,5 +149,5 @@ def _columns(told: Sequence[Mapping[str, object]], origin: str, place: str) -> d
 def _value(value: object, place: str, origin: str) -> float:
     number = float("nan") if value is None else value
     if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > LARGEST:
-        raise Unreadable(f"{origin}: {place} has {one_line(value, 40)!r} where a finite number or null belongs; measure again.")
+        raise Unreadable(f"{origin}: {place} has {one_line(repr(value), 40)} where a finite number or null belongs; measure again.")
     return float(number)
