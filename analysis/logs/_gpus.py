@@ -76,7 +76,7 @@ def _by_time(rows: Sequence[Row]) -> list[list[int]]:
     border = _border(pauses)
     ticks: list[list[int]] = [[timed[0][0]]]
     for (at, _), pause in zip(timed[1:], pauses, strict=True):
-        if pause > border or rows[at].begins:
+        if pause > border:
             ticks.append([])
         ticks[-1].append(at)
     slow = [pause for pause in pauses if pause <= border and pause >= LOOP_S]

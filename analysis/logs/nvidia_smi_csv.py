@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ HEADS = {"name", "index", "count", "timestamp", "uuid", "serial", "pstate"}  # n
 CELL = re.compile(r"([-+\d.eE]+) ?([A-Za-z%/]+)?")
 ABSENT = re.compile(r"\[.*\]|N/A|ERR!", re.IGNORECASE)
 GPU = re.compile(r"GPU-[0-9a-f-]{36}|(?:NVIDIA|Tesla|Quadro|GeForce|GRID)\b.*|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
+TIME = re.compile(r"(\d{4})/(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{3})", re.ASCII)
 UNITS = {"%", "MiB", "W", "MHz"}
 KEYS = ("index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial")
 SIGNS = ("name", "gpu_name", "memory.total")
@@ -131,14 +133,15 @@ def _rows(lines: Sequence[Line], names: tuple[str, ...], ignored: Ignored) -> tu
         begins = False
     for row in rows:
         for name, cell in row.cells.items() if row else ():
-            unit = CELL.fullmatch(cell)
-            if not units[name] and unit and unit[2]:
-                units[name] = unit[2]
+            if not units[name]:
+                units[name] = _value(cell)[1] or ""
     return rows, units
 
 
 def _heads(cells: Sequence[str]) -> dict[str, str] | None:
     """Read a header: names and units of columns; None for any other line."""
+    if HEAD.fullmatch(cells[0]) is None:
+        return None
     found = [HEAD.fullmatch(cell) for cell in cells]
     heads = {one[1]: one[2] or "" for one in found if one}
     return heads if len(heads) == len(cells) and any(name in HEADS or "." in name or "_" in name for name in heads) else None
@@ -146,29 +149,32 @@ def _heads(cells: Sequence[str]) -> dict[str, str] | None:
 
 def _is_bare_row(cells: Sequence[str]) -> bool:
     """Whether a line without a header before it is nvidia-smi's: a table of mere numbers may be anybody's."""
-    return any(GPU.fullmatch(cell) or ((found := CELL.fullmatch(cell)) and found[2] in UNITS) for cell in cells)
+    return any(GPU.fullmatch(cell) or _value(cell)[1] in UNITS for cell in cells)
 
 
 def _is_numeric(name: str, cells: Sequence[str]) -> bool:
     there = [cell for cell in cells if not ABSENT.fullmatch(cell)]
-    numbers = sum(_number(cell) is not None for cell in there)
+    numbers = sum(_value(cell)[0] is not None for cell in there)
     return name not in (*KEYS, STAMP) and (not there or 2 * numbers > len(there))
 
 
-def _number(cell: str) -> float | None:
+@lru_cache(maxsize=4096)  # most cells of a log are alike
+def _value(cell: str) -> tuple[float | None, str | None]:
+    """Read a cell's number and the unit behind it, None for what is not there."""
     found = CELL.fullmatch(cell)
-    return number_in(found[1]) if found else None
+    number = number_in(found[1]) if found else None
+    return (None, None) if found is None or number is None else (number, found[2])
 
 
 def _wrong(row: _Row, name: str, units: Mapping[str, str], numeric: set[str]) -> str | None:
     """Say what is wrong with a cell."""
     cell = row.cells.get(name)
-    if cell is None or name not in numeric or ABSENT.fullmatch(cell):
+    if cell is None or name not in numeric:
         return None
-    found = CELL.fullmatch(cell)
-    if found is None or number_in(found[1]) is None:
-        return f"{name} is {one_line(cell, 20)!r}, no number"
-    return f"{name} is in {found[2]} and was in {units[name]}" if found[2] not in (None, units[name]) else None
+    number, unit = _value(cell)
+    if number is None:
+        return None if ABSENT.fullmatch(cell) else f"{name} is {one_line(cell, 20)!r}, no number"
+    return f"{name} is in {unit} and was in {units[name]}" if unit not in (None, units[name]) else None
 
 
 def _keys(rows: Sequence[_Row | None], gpus: int | None) -> tuple[list[str | None], str]:
@@ -191,21 +197,25 @@ def _row(row: _Row | None) -> Row:
 
 def _seconds(stamp: str) -> float | None:
     """Read a stamp, which is of that machine's own time zone."""
+    found = TIME.fullmatch(stamp)
+    if found is None:
+        return None
+    year, month, day, hours, minutes, seconds, milliseconds = map(int, found.groups())
     try:
-        found = datetime.strptime(stamp, "%Y/%m/%d %H:%M:%S.%f")  # noqa: DTZ007  # nothing says which zone
+        days = date(year, month, day).toordinal()
     except ValueError:
         return None
-    return (found - datetime(1970, 1, 1)).total_seconds()  # noqa: DTZ001  # as above
+    return days * 86400 + hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
 
 
 def _gpu(rows: Sequence[_Row], names: Sequence[str], numeric: set[str], first: float) -> Gpu:
     cells = {name: [row.cells.get(name, "") for row in rows] for name in names}
-    columns = {name: np.array([np.nan if (value := _number(cell)) is None else value for cell in cells[name]]) for name in numeric}
+    columns = {name: np.array([np.nan if (value := _value(cell)[0]) is None else value for cell in cells[name]]) for name in numeric}
     return Gpu(
         columns={name: columns[name] for name in names if name in numeric},
         texts={name: tuple(cells[name]) for name in names if name not in numeric},
         missing={
-            name: ", ".join(dict.fromkeys(cell or "not recorded" for cell in cells[name] if _number(cell) is None))
+            name: ", ".join(dict.fromkeys(cell or "not recorded" for cell in cells[name] if _value(cell)[0] is None))
             for name in names
             if name in numeric and np.isnan(columns[name]).any()
         },
