@@ -10,6 +10,7 @@
  * FAKE_NVML_GPM          what the GPUs answer when asked for GPM (default 1); 0 is a GPU before Hopper
  * FAKE_NVML_GPM_MISSING  number of a GPM metric that this GPU does not have
  * FAKE_NVML_GPM_NAN      number of a GPM metric that comes out as no number
+ * FAKE_NVML_GPM_IDLE_MS  so long after the first sample the GPUs have nothing more to do
  *
  * Compiled with -DOLD_DRIVER it lacks what drivers before 535 lack, with -DNO_GPM what those before 520 do. Layouts as nvidia-ml-py 13
  * declares them.
@@ -183,7 +184,7 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t gpu, unsigned l
 #ifndef NO_GPM
 /* Counters that go up with time: GPU i's graphics engine is busy 90 + i percent of it, and so on; a value is their rise over the time
  * between two samples, so samples in the wrong order, of two GPUs or too close to each other are seen. */
-typedef struct { struct gpu *gpu; double at_ms; } *nvmlGpmSample_t;
+typedef struct { struct gpu *gpu; double at_ms, busy_ms; } *nvmlGpmSample_t;
 typedef struct { unsigned metricId; nvmlReturn_t nvmlReturn; double value; const char *names[3]; } nvmlGpmMetric_t;
 typedef struct { unsigned version, numMetrics; nvmlGpmSample_t sample1, sample2; nvmlGpmMetric_t metrics[]; } nvmlGpmMetricsGet_t;
 typedef struct { unsigned version, isSupportedDevice; } nvmlGpmSupport_t;
@@ -213,10 +214,15 @@ nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) {
 int fake_nvml_gpm_samples(void) { return allocated; }
 
 nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t gpu, nvmlGpmSample_t sample) {
+    static double first_ms;
+    int idle_ms = setting("FAKE_NVML_GPM_IDLE_MS", 0);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     sample->gpu = gpu;
     sample->at_ms = 1e3 * now.tv_sec + 1e-6 * now.tv_nsec;
+    if (!first_ms) first_ms = sample->at_ms;
+    sample->busy_ms = sample->at_ms - first_ms;
+    if (idle_ms && sample->busy_ms > idle_ms) sample->busy_ms = idle_ms;
     return state(gpu, "counters");
 }
 
@@ -232,17 +238,18 @@ static double busy_percent(unsigned metric, unsigned index) {
 }
 
 nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *asked) {
-    double passed_ms;
+    double passed_ms, busy_ms;
     if (asked->version != 1) return VERSION_MISMATCH;
     if (!asked->sample1 || !asked->sample2 || !asked->sample1->gpu || asked->sample1->gpu != asked->sample2->gpu) return INVALID_ARGUMENT;
     passed_ms = asked->sample2->at_ms - asked->sample1->at_ms;
+    busy_ms = asked->sample2->busy_ms - asked->sample1->busy_ms;
     if (passed_ms < 100.0) return INVALID_ARGUMENT;
     for (unsigned i = 0; i < asked->numMetrics; i++) {
         nvmlGpmMetric_t *metric = &asked->metrics[i];
-        double rise = busy_percent(metric->metricId, asked->sample1->gpu->index) * passed_ms;
-        int missing = rise < 0 || (int)metric->metricId == setting("FAKE_NVML_GPM_MISSING", 0);
+        double rate = busy_percent(metric->metricId, asked->sample1->gpu->index);
+        int missing = rate < 0 || (int)metric->metricId == setting("FAKE_NVML_GPM_MISSING", 0);
         metric->nvmlReturn = missing ? NOT_SUPPORTED : SUCCESS;
-        metric->value = (int)metric->metricId == setting("FAKE_NVML_GPM_NAN", 0) ? 0.0 / 0.0 : rise / passed_ms;
+        metric->value = (int)metric->metricId == setting("FAKE_NVML_GPM_NAN", 0) ? 0.0 / 0.0 : rate * (busy_ms / passed_ms);
     }
     return SUCCESS;
 }

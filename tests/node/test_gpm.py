@@ -112,6 +112,27 @@ def test_counters_that_fail_now_and_then_have_no_value_then(sampled: Callable[..
     assert set(told.missing.values()) <= {"Unknown Error", "GPM: Unknown Error"}
 
 
+def test_each_value_is_of_the_time_since_the_one_before(driver: Path) -> None:
+    """The GPU rests from 0.15 s on: the second value, from 0.2 s on, is 0; since the beginning it would be more."""
+    program = """
+import json, time
+from pathlib import Path
+from fixtures.node.sources import load
+source = load("gpm")
+source.open(Path("/"), None)
+rows = []
+for _ in range(2):
+    time.sleep(0.2)
+    rows.append(source.sample())
+print(json.dumps(rows))
+"""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver), "FAKE_NVML_GPM_IDLE_MS": "150"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, cwd=REPOSITORY, check=True, capture_output=True)
+    first, second = json.loads(run.stdout)
+    assert first[0] > 0
+    assert second == [0] * len(METRICS)
+
+
 def test_no_buffer_is_left_behind(driver: Path) -> None:
     """Two a GPU while a cell is measured, none afterwards; also of a GPU whose first reading failed."""
     program = """
