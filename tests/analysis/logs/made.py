@@ -39,6 +39,7 @@ class Smi:
     header: bool = True
     cell_units: bool = True
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    query_s: float = 0.002  # what asking one GPU takes
 
     def lines(self) -> list[str]:
         """The log's lines, the header first where there is one."""
@@ -46,7 +47,7 @@ class Smi:
         found = [", ".join([*heads, *self.extra])] if self.header else []
         for tick, utils in enumerate(self.utils):
             for at, (name, util) in enumerate(zip(self.names, utils, strict=True)):
-                stamp = BEGAN + timedelta(seconds=1.006 * tick, milliseconds=2 * at)
+                stamp = BEGAN + timedelta(seconds=(1.006 + self.query_s * (len(self.names) - 1)) * tick + self.query_s * at)
                 cells = [*[str(at)] * self.index, name, *[f"{stamp:%Y/%m/%d %H:%M:%S}.{stamp.microsecond // 1000:03}"] * self.stamped]
                 cells += ["[N/A]" if util is None else self._cell(util, "%"), self._cell(4096 if name == DISPLAY else 40960, "MiB")]
                 found.append(", ".join([*cells, *(values[tick * len(self.names) + at] for values in self.extra.values())]))

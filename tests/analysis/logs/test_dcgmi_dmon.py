@@ -102,6 +102,12 @@ def test_names_set_right_and_a_unit_of_one_column_alone_are_understood(tmp_path:
     assert {name: column.tolist() for name, column in log.entities["GPU 0"].items()} == {"POWER": [61.5], "SMACT": [0.25], "TMPTR": [41]}
 
 
+def test_units_of_narrow_columns_are_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "dmon.txt"
+    path.write_text("#Entity   A   B   C\nID        W       %\nGPU 0     1   2   3\n")
+    assert dcgmi_dmon.read(path).units == {"A": "W", "C": "%"}
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

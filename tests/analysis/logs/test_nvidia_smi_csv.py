@@ -56,7 +56,8 @@ def test_what_was_written_is_read(  # noqa: PLR0913  # what a log may be
         assert set(gpu.texts["name"]) == {names[at]}
         np.testing.assert_array_equal(gpu.columns["utilization.gpu"], [np.nan if tick[at] is None else tick[at] for tick in written])
         if stamped:
-            np.testing.assert_allclose(gpu.time_s, [1.006 * tick + 0.002 * at for tick in range(ticks)], atol=0.0011)
+            tick_s = 1.006 + 0.002 * (len(names) - 1)
+            np.testing.assert_allclose(gpu.time_s, [tick_s * tick + 0.002 * at for tick in range(ticks)], atol=0.0011)
 
 
 @given(text=SOUP)
@@ -132,12 +133,27 @@ def test_after_a_mangled_row_among_gpus_of_one_name_nothing_is_guessed(tmp_path:
     assert len(log.ignored) == 20
 
 
-def test_one_gpu_with_a_pause_in_its_times_stays_one(tmp_path: Path) -> None:
-    """A pause of a minute is no tick's border."""
+def test_a_tick_with_a_row_too_few_or_too_many_is_left_out(tmp_path: Path) -> None:
+    """Among GPUs of one name nobody can say which one is lacking; with times, the ticks after it stand."""
+    lines = own(8, (A100,) * 4, stamped=True).lines()
+    for damaged in (lines[:6] + lines[7:], lines[:7] + lines[6:]):
+        log = read(tmp_path, "\n".join(damaged) + "\n")
+        assert utils(log) == {str(at): [float(at)] * 7 for at in range(4)}
+        assert len(log.ignored) in (3, 5)
+
+
+@pytest.mark.parametrize(("first", "last"), [(5, 10), (5, 15)])
+def test_one_gpu_with_a_pause_in_its_times_stays_one(tmp_path: Path, first: int, last: int) -> None:
+    """A halt of the machine is no tick's border, not even where it parts the rows in two equal halves."""
     lines = own(20, (A100,), stamped=True).lines()
-    del lines[5:10]
-    log = read(tmp_path, "\n".join(lines) + "\n")
-    assert utils(log) == {"0": [0.0] * 15}
+    del lines[1 + first : 1 + last]
+    assert utils(read(tmp_path, "\n".join(lines) + "\n")) == {"0": [0.0] * (20 - last + first)}
+
+
+def test_gpus_that_take_long_to_answer_are_told_apart_all_the_same(tmp_path: Path) -> None:
+    """Without persistence mode a driver takes its time: .3 s a GPU, and a second between ticks."""
+    made = Smi((A100,) * 4, [[0, 1, 2, 3]] * 6, stamped=True, query_s=0.3)
+    assert utils(read(tmp_path, made.text())) == {str(at): [float(at)] * 6 for at in range(4)}
 
 
 def test_without_a_header_columns_are_numbered_or_named_by_the_caller(tmp_path: Path) -> None:
