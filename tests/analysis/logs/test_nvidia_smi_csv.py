@@ -125,6 +125,17 @@ def test_gpus_of_one_name_are_told_apart_by_times_or_by_their_number_and_else_no
     assert "query `index`" in log.how
 
 
+def test_one_look_at_gpus_of_one_name_is_not_several_looks_at_one(tmp_path: Path) -> None:
+    """Four rows within 6 ms are no loop."""
+    assert list(read(tmp_path, own(1, (A100,) * 4, stamped=True).text()).gpus) == ["?"]
+
+
+def test_the_number_that_the_caller_gives_counts_more_than_times(tmp_path: Path) -> None:
+    log = read(tmp_path, own(4, (A100,) * 4, stamped=True).text(), gpus=2)
+    assert {key: len(gpu.time_s) for key, gpu in log.gpus.items()} == {"0": 8, "1": 8}
+    assert "as was said" in log.how
+
+
 def test_after_a_mangled_row_among_gpus_of_one_name_nothing_is_guessed(tmp_path: Path) -> None:
     lines = own(6, (A100,) * 4).lines()
     lines[6] = "NVIDIA"  # the second GPU of the second tick
