@@ -11,6 +11,7 @@ import pytest
 
 from fixtures.monitors import _nvidia, ncu, nsys
 from tests.monitors import stand_ins
+from tests.monitors.watched import AT_LAST_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +50,19 @@ def test_under_nsys_the_workload_speaks_and_hears_by_itself(tmp_path: Path, fold
     assert (done.returncode, done.stderr) == (3, "a complaint\n")
     assert (folder / "stdout").read_text() == "Collecting data...\nGenerating '/tmp/nsys-report-4f71.qdstrm'\n"
     assert (folder / "report.nsys-rep").exists()
+
+
+def test_when_harness_and_profiler_are_killed_the_workload_hears_the_end(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither's child, so no signal comes: the end of its stdin is what ends it. Nobody else may hold the other end open."""
+    stand_ins.put(tmp_path / "bin", monkeypatch, nsys=stand_ins.NSYS)
+    command = [*nsys.command({}, folder), sys.executable, "-c", WORKLOAD]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as profiler:
+        assert profiler.stdout is not None
+        assert json.loads(profiler.stdout.readline()) == {"ready": []}
+        profiler.kill()
+        assert profiler.communicate(timeout=AT_LAST_S)[0] == '{"told": ""}\n'
 
 
 def test_under_ncu_too_and_its_kernels_are_counted(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
