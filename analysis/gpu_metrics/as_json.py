@@ -54,6 +54,7 @@ def _grid(found: Findings) -> dict[str, object]:
         "misled": None if found.misled is None else asdict(found.misled),
         "lines": [asdict(one) for one in (*found.lines, *found.memory, *found.by_threads)],
         "courses": [{**asdict(one), "dip": one.dip, "table": found.over.label} for one in found.courses],
+        "spread_of_runs": dict(found.spread),
         "bounds": asdict(found.bounds),
         "predictions": asdict(found.predictions),
         "did_not_run_what_others_ran": {

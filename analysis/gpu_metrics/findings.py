@@ -10,9 +10,9 @@ from .csv_tables import agreements
 from .equal_work import launches_differ, nothing_ran, odd_ones, uneven
 from .prediction import predictions
 from .relations import by_threads, lines, memory
-from .sampled import lengths, table
+from .sampled import lengths, spread, table
 from .shape import courses, misled
-from .terms import ACTIVE, MAX, MEAN, MEDIAN, MEMORY_MIB, SMACT, SMOCC, STATISTICS
+from .terms import ACTIVE, MAX, MEAN, MEDIAN, MEMORY_MIB, SMACT, SMOCC, STATISTICS, UTILIZATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Findings:
     """What one grid says. `tables` are ours by statistic; `widest` by statistic those with most cells, which may be ones that were read.
 
-    `lines` are fitted on the widest table of peaks and of means, `memory` on peaks (idle ends are in every mean), `over` is the table whose
-    courses over blocks are described.
+    `lines` and `memory` are fitted on the widest tables of peaks and of means, or on active means of a run of ours; `over` is the table
+    whose courses over blocks are described. `spread` is by how much runs of one size differ at most, by metric.
     """
 
     grid: Grid
@@ -51,6 +51,7 @@ class Findings:
     uneven: tuple[Uneven, ...]
     launches: Mapping[Size, float]
     idle: tuple[Cell, ...]
+    spread: Mapping[str, float]
 
 
 def findings_of(grid: Grid) -> Findings:
@@ -60,9 +61,11 @@ def findings_of(grid: Grid) -> Findings:
     for one in grid.read:
         if one.statistic not in widest or len(one.rows) > len(widest[one.statistic].rows):
             widest[one.statistic] = one
-    over = max((widest[one] for one in (MAX, MEAN, MEDIAN) if one in widest), key=lambda one: len(one.rows))
+    # The study's tables are peaks and means of whole logs; a run of ours was sampled while its kernel ran, and has a figure of that.
+    steady = ours[ACTIVE] if grid.whole_run and ours[ACTIVE].rows else None
+    over = steady or max((widest[one] for one in (MAX, MEAN, MEDIAN) if one in widest), key=lambda one: len(one.rows))
     peaks = widest.get(MAX) or widest.get(MEDIAN) or over
-    fitted = [one for one in (widest.get(MAX), widest.get(MEAN)) if one is not None]
+    fitted = [steady] if steady else [one for one in (widest.get(MAX), widest.get(MEAN)) if one is not None]
     samples = lengths(grid.cells)
     return Findings(
         grid=grid,
@@ -83,6 +86,7 @@ def findings_of(grid: Grid) -> Findings:
         uneven=tuple(uneven(grid.cells)),
         launches=launches_differ(grid.cells),
         idle=tuple(nothing_ran(grid.cells)),
+        spread={metric: most for metric in (UTILIZATION, SMACT, SMOCC) if (most := spread(grid.cells, metric)) is not None},
     )
 
 

@@ -10,7 +10,7 @@ from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
 
 from .relations import allocated_mib
-from .sampled import idle, statistics
+from .sampled import idle
 from .sentences import heading, sentences, share
 from .terms import (
     ACTIVE,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from .findings import Findings
-    from .terms import Table
+    from .terms import Cell, Size, Table
 
 ACROSS = 12  # numbers of blocks beside one another
 LINES = 8  # lines of a log that could not be read
@@ -71,8 +71,9 @@ def _matrix(table: Table, metric: str) -> Iterator[RenderableType]:
     """Lay one metric out as the kernels were: threads down, blocks across."""
     rows = {size: row[metric] for size, row in table.rows.items() if metric in row}
     blocks = sorted({size[0] for size in rows})
-    for start in range(0, len(blocks), ACROSS):
-        part = blocks[start : start + ACROSS]
+    across = -(-len(blocks) // max(1, -(-len(blocks) // ACROSS)))  # pages of equal width
+    for start in range(0, len(blocks), max(1, across)):
+        part = blocks[start : start + across]
         yield ""
         yield Text(f"{SAID[metric]} ({table.label}): threads a block down, blocks across")
         threads = sorted({size[1] for size in rows if size[0] in part})
@@ -90,7 +91,10 @@ def _cells(found: Findings) -> Iterator[RenderableType]:
     if shown:
         yield hanging(
             [
-                ("n", "samples, of each log where they differ. Idle: those before and after the active part."),
+                (
+                    "n",
+                    "samples, of each log (or run) where they differ; figures are means over runs. Idle: before and after the active part.",
+                ),
                 (
                     "active",
                     "mean of the longest stretch in which something ran (GRACT above 0); the others are of the whole log.",
@@ -118,18 +122,28 @@ def _table(found: Findings, metrics: Sequence[str]) -> RenderableType:
         name = {UTILIZATION: "util", MEMORY_UTILIZATION: "mem util", MEMORY_MIB: "used"}.get(metric, SAID[metric])
         heads += [f"{name}{unit}\n{MEAN}", f"\n{MEDIAN}", f"\n{MAX}", f"\n{ACTIVE}"]
     rows = []
+    by_size: dict[Size, list[Cell]] = {}
     for cell in found.grid.cells:
-        before, _, after = idle(cell)
-        counts = dict.fromkeys(str(len(log)) for log in cell.logs)
-        row = [str(cell.blocks), str(cell.threads), "/".join(counts), f"{before}+{after}"]
+        by_size.setdefault(cell.size, []).append(cell)
+    for size, cells in by_size.items():
+        row = [*map(str, size), *_counts(cells)]
         if MEMORY_MIB in metrics:
-            row.append(f"{allocated_mib(cell.size):.2f}")
+            row.append(f"{allocated_mib(size):.2f}")
         for metric in metrics:
-            values = statistics(cell, metric)
             form = share if metric not in PERCENT and metric != MEMORY_MIB else lambda value: "–" if value is None else f"{value:.1f}"
-            row += [form(values.get(statistic)) for statistic in STATISTICS]
+            row += [form(found.tables[statistic].rows.get(size, {}).get(metric)) for statistic in STATISTICS]
         rows.append(row)
     return columns(heads, rows, left=0)
+
+
+def _counts(cells: Sequence[Cell]) -> tuple[str, str]:
+    """Write how many samples the runs of one size have, and how many of them lie before and after the active part."""
+    counts = "/".join(dict.fromkeys(str(len(log)) for log in cells[0].logs))
+    if len(cells) > 1:
+        each = sorted(max(map(len, cell.logs)) for cell in cells)
+        counts = f"{len(cells)}×{each[0]}" if each[0] == each[-1] else f"{len(cells)}×{each[0]}-{each[-1]}"
+    ends = [idle(cell) for cell in cells]
+    return counts, f"{sum(before for before, _, _ in ends)}+{sum(after for _, _, after in ends)}"
 
 
 def _predicted(found: Findings) -> Iterator[RenderableType]:

@@ -59,7 +59,13 @@ def _line(table: Table, x: str, y: str, *, scale: float = 1.0, only: int | None 
     """Fit a table's metric on another one; `only` cells of so many threads. `scale` makes the second a percentage."""
     there = [both for size, both in sorted(table.pairs(x, y).items()) if only is None or size[1] == only]
     names = x, f"{scale:g} × {y}" if scale != 1 else y
-    return _made(*names, table, [one for one, _ in there], [other * scale for _, other in there], f"{only} threads" if only else "")
+    return _made(
+        *names,
+        table,
+        [one for one, _ in there],
+        [other * scale for _, other in there],
+        f"{only} thread{'' if only == 1 else 's'}" if only else "",
+    )
 
 
 def _made(x: str, y: str, table: Table, first: Sequence[float], second: Sequence[float], among: str = "") -> Line:  # noqa: PLR0913, PLR0917  # two named columns

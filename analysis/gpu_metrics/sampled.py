@@ -82,6 +82,16 @@ def _row(cells: Iterable[Cell], statistic: str) -> dict[str, float]:
     return {metric: float(np.mean(values)) for metric, values in found.items()}
 
 
+def spread(cells: Iterable[Cell], metric: str) -> float | None:
+    """Answer by how much the active means of runs of one size differ at most; None where each size ran once."""
+    found: dict[Size, list[float]] = {}
+    for cell in cells:
+        value = statistics(cell, metric).get(ACTIVE)
+        if value is not None:
+            found.setdefault(cell.size, []).append(value)
+    return max((max(values) - min(values) for values in found.values() if len(values) > 1), default=None)
+
+
 def lengths(cells: Iterable[Cell]) -> dict[Size, float]:
     """How many samples each cell's run took: the active part (mean of runs of one size)."""
     found: dict[Size, list[int]] = {}

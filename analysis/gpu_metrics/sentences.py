@@ -9,7 +9,7 @@ from .equal_work import FACTOR
 from .prediction import NEAR
 from .relations import in_words
 from .shape import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC
-from .terms import GRACT, SMACT, SMOCC, UTILIZATION, named
+from .terms import GRACT, SAID, SMACT, SMOCC, UTILIZATION, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,6 +52,7 @@ def sentences(found: Findings) -> list[str]:
         *_courses(found),
         *_memory(found),
         *_prediction(found),
+        *_spread(found),
         *_bounds(found),
     ]
 
@@ -92,8 +93,10 @@ def _lines(found: Findings) -> Iterator[str]:
     for (x, y), (close, loose) in said.items():
         every = [line for line in found.lines if (line.x, line.y) == (x, y)]
         known = [line.r2 for line in every if line.r2 is not None]
-        if every:
-            lead = "no line" if not known else close if min(known) >= CLOSE_R2 else loose
+        if every and not known:
+            yield f"No line of {SAID[y.rpartition(' ')[2]]} on {SAID[x]} can be fitted: {every[0].missing} ({every[0].table})."
+        elif every:
+            lead = close if min(known) >= CLOSE_R2 else loose
             yield f"{lead[0].upper()}{lead[1:]}: {'; '.join(f'{equation(line)} ({line.table})' for line in every)}."
 
 
@@ -109,8 +112,8 @@ def _bundle(found: Findings) -> Iterator[str]:
     if len(known) > 1:
         low, high = known[0], known[-1]
         yield (
-            f"SMOCC on SMACT is a bundle of lines, one a block size: slope {low.slope:.3f} with {low.among} a block (R² {low.r2:.2f}),"
-            f" {high.slope:.3f} with {high.among} (R² {high.r2:.2f}) ({found.over.label})."
+            f"SMOCC on SMACT is a bundle of lines, one a block size: slope {low.slope:.3f} at {low.among} a block (R² {low.r2:.2f}),"
+            f" {high.slope:.3f} at {high.among} (R² {high.r2:.2f}) ({found.over.label})."
         )
 
 
@@ -194,6 +197,12 @@ def _prediction(found: Findings) -> Iterator[str]:
         f"SMACT = min(b, SMs) / SMs × duty holds within ± {share(NEAR)} in {every.near} of {len(every.cells)} cells{r2};"
         f" furthest off is {named(worst.size)}: {share(worst.observed)} where {share(worst.predicted)} was predicted."
     )
+
+
+def _spread(found: Findings) -> Iterator[str]:
+    if found.spread:
+        said = [f"{SAID[metric]} {f'{most:.1f} %' if metric == UTILIZATION else share(most)}" for metric, most in found.spread.items()]
+        yield f"Runs of one size differ by at most: {', '.join(said)} (active means)."
 
 
 def _bounds(found: Findings) -> Iterator[str]:

@@ -63,8 +63,8 @@ def draw(found: Findings) -> Figure:
 
 
 def _draw(found: Findings) -> Figure:
-    table = found.widest.get(MAX, found.over)
-    table = found.over if len(found.over.rows) > len(table.rows) else table
+    peaks = found.widest.get(MAX, found.over)
+    table = found.over if found.grid.whole_run or len(found.over.rows) > len(peaks.rows) else peaks
     there = [panel for panel in PANELS if table.pairs(panel.x, panel.y)]
     course = any(SMACT in row for row in table.rows.values()) and len({size[0] for size in table.rows}) > 1
     if not there and not course:

@@ -70,8 +70,8 @@ def test_the_line_holds_only_within_large_blocks(found: Findings) -> None:
     by_threads = {line.among: line.r2 for line in found.by_threads}
     assert by_threads["1024 threads"] is not None
     assert by_threads["1024 threads"] > 0.99
-    assert by_threads["1 threads"] is not None
-    assert by_threads["1 threads"] < 0.6
+    assert by_threads["1 thread"] is not None
+    assert by_threads["1 thread"] < 0.6
 
 
 def test_used_memory_is_what_the_kernel_allocates(found: Findings) -> None:
