@@ -148,11 +148,11 @@ def _training(name: str, files: Sequence[tuple[Path, re.Match[str]]]) -> Trainin
         else:
             by_condition.setdefault(found[1].lower(), {}).setdefault(kind, []).append(path)
     order = sorted(by_condition, key=lambda one: (not one.startswith("ex"), len(one), one))
-    conditions = tuple(_condition(name, one, by_condition[one]) for one in order)
+    conditions = tuple(_condition(one, by_condition[one]) for one in order)
     return Training(name, conditions, tuple(one for one in STUDY if one not in by_condition), tuple(unread))
 
 
-def _condition(workload: str, name: str, files: dict[str, list[Path]]) -> Condition:
+def _condition(name: str, files: dict[str, list[Path]]) -> Condition:
     missing: dict[str, str] = {}
     notes: list[str] = []
     read_of = {
@@ -187,7 +187,6 @@ def _condition(workload: str, name: str, files: dict[str, list[Path]]) -> Condit
     missing |= {one: f"the study ran {one} here, and there is no log of it" for one in ran if one in WATCHING and one not in there}
     top, smi, dcgmi = logs.get("top"), logs.get("nvidia-smi"), logs.get("dcgmi")
     return Condition(
-        workload=workload,
         name=name,
         monitors=tuple(dict.fromkeys((*(one for one in ran if one not in WATCHING), *(one for one in WATCHING if one in {*there, *ran})))),
         training=training if isinstance(training, training_output.Log) else None,

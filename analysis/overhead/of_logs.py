@@ -30,7 +30,6 @@ CONSISTENT = 0.02  # so far may energy and power differ
 class Condition:
     """One run of a training under some monitors. `missing` says by file (`time`, `top`, …) why it is not there."""
 
-    workload: str
     name: str
     monitors: tuple[str, ...]
     training: training_output.Log | None = None
