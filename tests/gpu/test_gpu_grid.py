@@ -90,7 +90,7 @@ def test_it_tells_what_it_ran_and_what_was_sampled_meanwhile(run: Callable[..., 
     assert [step["warmup"] for step in steps] == [True, False, False]
 
     told = ran.report("gpu_metrics")
-    launches = sum(step["samples"] for step in steps if not step["warmup"])
+    launches = 2 * ready["facts"]["launches_per_step"]
     assert {name: told.pop(name) for name in ("sms", "max_warps_per_sm", "device", "launches", "source", "missing")} == {
         "sms": 132,
         "max_warps_per_sm": 64,
@@ -118,7 +118,7 @@ def test_segments_are_told_once_and_whole(run: Callable[..., Ran]) -> None:
     """Two segments go through one batch each: the batches' numbers come twice, the report once."""
     ran = run(segments=True)
     assert ran.code == 0
-    assert ran.report("gpu_metrics")["launches"] == sum(step["samples"] for step in ran.all("step")[1:])
+    assert ran.report("gpu_metrics")["launches"] == 2 * ran.all("ready")[0]["facts"]["launches_per_step"]
 
 
 def test_a_gpu_before_gpm_has_utilisation_alone_and_says_why(run: Callable[..., Ran]) -> None:
