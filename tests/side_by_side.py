@@ -30,6 +30,7 @@ HOUSE = Path(__file__).parents[1]
 BESIDE = (
     "tests/analysis",
     "tests/designs",
+    "tests/gpu",
     "tests/io",
     "tests/monitors",
     "tests/targets",
