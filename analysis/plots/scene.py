@@ -9,6 +9,8 @@ from analysis.compare import compare
 from analysis.effects.effects import effects_of
 from analysis.io.responses import judged_alike
 from analysis.io.saved import io_runs
+from analysis.overhead.records import is_monitored
+from analysis.overhead.study import overheads
 from analysis.telemetry import Missing, series_of
 from analysis.variants import short_names
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.effects.terms import Effects
     from analysis.io.responses import Judged
+    from analysis.overhead.terms import Overhead
     from analysis.telemetry import Series
     from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
 
@@ -30,7 +33,8 @@ class Scene:
     """Runs and what is known of them.
 
     `series` has the samples of a cell under `series_key`; `series_missing` says why some have none. `effects` has what is said of the keys
-    that a run's design varied, by the run's origin. `io` is what workloads reported of their input, a run of theirs each.
+    that a run's design varied, by the run's origin. `io` is what workloads reported of their input, a run of theirs each. `overhead` has
+    what monitors cost, a workload each, by the run's origin.
     """
 
     runs: tuple[Run, ...]
@@ -39,6 +43,7 @@ class Scene:
     series_missing: str | None = None
     effects: Mapping[str, tuple[Effects, ...]] = field(default_factory=dict)
     io: tuple[Judged, ...] = ()
+    overhead: Mapping[str, tuple[Overhead, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,8 @@ def scene_of(runs: Sequence[Run]) -> Scene:
     comparisons = tuple(one for run in runs for one in compare(run))
     effects = {run.origin: tuple(effects_of(run)) for run in runs if run.design.factors}
     read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
-    return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read)
+    watched = {run.origin: tuple(overheads(run)) for run in runs if is_monitored(run)}
+    return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read, watched)
 
 
 def series_key(run: Run, cell_id: str) -> str:
@@ -104,8 +110,8 @@ def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:
 
 
 def changes_something(tweakset: TweakSet) -> bool:
-    """Whether a tweak set asks for anything: the two stocks do not."""
-    return bool(tweakset.requested or tweakset.scripts)
+    """Whether a tweak set asks for anything, or is a monitor: the two stocks are neither."""
+    return bool(tweakset.requested or tweakset.scripts or tweakset.monitor)
 
 
 def measured(panel: Panel, arm: str) -> list[Cell]:

@@ -52,7 +52,7 @@ def is_control(run: Run, one: Comparison) -> bool:
     if not run.replicated or one.baseline_run != one.candidate_run:
         return False
     arms = [run.tweaksets[name] for name in (one.baseline, one.tweakset)]
-    return not any(arm.requested or arm.scripts for arm in arms)
+    return not any(arm.requested or arm.scripts or arm.monitor for arm in arms)
 
 
 def control(run: Run, comparisons: Sequence[Comparison], doubted: Sequence[str] = ()) -> str | None:

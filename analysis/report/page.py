@@ -14,6 +14,7 @@ from analysis import provenance
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.io.said import of_run
+from analysis.overhead.said import sentences
 from analysis.plots.scene import scene_of
 from analysis.terms import Refused
 from analysis.wording import unsigned
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).with_name("templates")
 SECTIONS = (
     ("input", "Input"),
+    ("watched", "Monitors"),
     ("keys", "Which key"),
     ("verdicts", "Verdicts"),
     ("pictures", "Pictures"),
@@ -96,6 +98,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             pictures=states,
             place=place,
             read=of_run(scene, run.origin),
+            watched=sentences(scene.overhead.get(run.origin, ())),
         )
         for place, run in enumerate(runs, 1)
     )
@@ -110,7 +113,9 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             question=_question(runs),
             dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
             style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
-            sections=[one for one in SECTIONS if one[0] not in {"keys", "input"} or any(getattr(view, one[0]) for view in views)],
+            sections=[
+                one for one in SECTIONS if one[0] not in {"keys", "input", "watched"} or any(getattr(view, one[0]) for view in views)
+            ],
             views=views,
             between=between,
             refused=refused,

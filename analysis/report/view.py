@@ -63,6 +63,7 @@ class View:
     keys: Sequence[Keys]
     fed: Sequence[str]
     input: Sequence[str]
+    watched: Sequence[tuple[str, Sequence[str]]]
     nothing: str
     control: str | None
     warnings: Sequence[str]
@@ -91,8 +92,12 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     pictures: Mapping[str, str | None],
     place: int,
     read: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    watched: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> View:
-    """Tell one run; `pictures` says which were drawn (None) and why others were not, `read` its input: the answer, and the rest."""
+    """Tell one run; `pictures` says which were drawn (None) and why others were not.
+
+    `read` is what its input did: the answer, and the rest. `watched` is what monitors cost: workload and sentences.
+    """
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [one for one in comparisons if is_control(run, one)]
     doubted = list(dict.fromkeys(one.observed.workload for one in effects if one.again_fails))
@@ -111,6 +116,7 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         keys=keys(effects, controls),
         fed=read[0],
         input=read[1],
+        watched=watched,
         nothing=nothing_compared(run, comparisons),
         control=control(run, comparisons, doubted),
         warnings=list(dict.fromkeys(warnings_of(run, comparisons))),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 HOUSE = Path(__file__).parents[3]
 REAL = HOUSE / "data/runs/2026-11-21_amd-epyc-2cpu.json"
-NAMES = [name for name, one in pictures().items() if not hasattr(one, "DESIGNS") and not hasattr(one, "REPORTS")]
+NAMES = [name for name, one in pictures().items() if not any(hasattr(one, only) for only in ("DESIGNS", "REPORTS", "MONITORED"))]
 
 
 def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -> None:

@@ -1,0 +1,116 @@
+"""What a study of monitors must show to be believed, each demand with the figures it was decided by.
+
+What slows an interpreter (a profiler of Python calls, a thread that takes its lock) is asked of the workload that is one; the A/A, the
+order of rates and the house's own sampler of every workload. NOT SHOWN is neither: the figures leave it open, or the arm was not measured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.stats.effect import ALPHA
+from analysis.wording import probability, unsigned
+
+from .terms import Check
+from .words import amount, ends, shown, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .terms import Arm, Control, Dose, Figure, Passed
+
+INTERPRETED = "python_loop"
+PROFILE, THREAD, SAMPLER = "cprofile", "psutil_thread", "sampler"
+PROFILED = 0.30  # what cProfile costs an interpreter at least
+QUICK_PER_S = 100.0
+SAMPLER_PER_S = 10.0
+SAMPLER_CORE = 0.005  # of one core
+SAMPLER_MARGIN = 0.01
+
+
+def checks(  # noqa: PLR0913, PLR0917  # what a workload is judged by
+    workload: str, state: Control, arms: Sequence[Arm], doses: Sequence[Dose], below: Figure | None, margin: float
+) -> tuple[Check, ...]:
+    """Hold one workload against the demands; where its A/A differs, nothing else is shown."""
+    found = [_again(state)]
+    if workload.partition(":")[0] == INTERPRETED:
+        found += [_profile(named(arms, PROFILE)), _thread(quick_thread(arms), below)]
+    found += [_order(one) for one in doses]
+    found += [one for arm in [_sampler(arms)] for one in (_core(arm), _equivalent(arm, margin))]
+    if state.state == "differs":
+        found[1:] = [Check(one.name, "NOT SHOWN", "the A/A differs") for one in found[1:]]
+    return tuple(found)
+
+
+def named(arms: Sequence[Arm], base: str) -> Arm | None:
+    """The arm of a monitor; of several the first."""
+    return next((one for one in arms if one.base == base and one.cpu is not None), None)
+
+
+def quick_thread(arms: Sequence[Arm]) -> Arm | None:
+    """The thread that samples every 10 ms."""
+    return next((one for one in arms if one.base == THREAD and one.rate_per_s == QUICK_PER_S and one.cpu is not None), None)
+
+
+def _sampler(arms: Sequence[Arm]) -> Arm | None:
+    return next((one for one in arms if one.base == SAMPLER and one.cpu is not None and one.rate_per_s in {SAMPLER_PER_S, None}), None)
+
+
+def _again(state: Control) -> Check:
+    name = "A/A: its interval contains 0"
+    if state.figure is None:
+        return Check(name, "NOT SHOWN", state.sentence)
+    wide = f"; half of it {unsigned(state.half or 0.0)}: underpowered" if state.state == "underpowered" else ""
+    return Check(name, "FAIL" if state.state == "differs" else "PASS", f"{shown(state.figure)}{wide}")
+
+
+def _profile(arm: Arm | None) -> Check:
+    name = f"{PROFILE} costs over {unsigned(PROFILED)}"
+    if arm is None or arm.cpu is None:
+        return Check(name, "NOT SHOWN", "not measured")
+    return Check(name, _verdict(arm.cpu.low > PROFILED, arm.cpu.high < PROFILED), shown(arm.cpu))
+
+
+def _thread(arm: Arm | None, below: Figure | None) -> Check:
+    name = f"{THREAD} each 10 ms costs, and less than {PROFILE}"
+    if arm is None or arm.cpu is None:
+        return Check(name, "NOT SHOWN", "not measured")
+    if below is None:
+        return Check(name, "NOT SHOWN", f"{shown(arm.cpu)}; no {PROFILE} to be below")
+    good, bad = arm.cpu.low > 0 and below.low > 0, arm.cpu.high < 0 or below.high < 0
+    return Check(name, _verdict(good, bad), f"{shown(arm.cpu)}; {PROFILE} against it {amount(below)} {ends(below)}")
+
+
+def _order(one: Dose) -> Check:
+    passed: Passed = {"holds": "PASS", "contradicted": "FAIL", "not shown": "NOT SHOWN"}[one.trend]  # type: ignore[assignment]  # of these three
+    against = f", against it {probability(one.p_against)}" if one.p_against < ALPHA else ""
+    means = ", ".join(f"{signed(mean)} at {rate:g}/s" for mean, rate in zip(one.means, one.rates_per_s, strict=True))
+    return Check(f"{one.family}: dearer the oftener", passed, f"{one.test}, Holm p {probability(one.p)}{against}, n {one.blocks}: {means}")
+
+
+def _core(arm: Arm | None) -> Check:
+    name = f"{SAMPLER} at 10 Hz takes at most {SAMPLER_CORE * 100:g} % of a core"
+    core = arm.own.core if arm is not None else None
+    if core is None:
+        return Check(name, "NOT SHOWN", "not measured" if arm is None else arm.missing.get("monitor.cpu_s", "its CPU time is not known"))
+    if core.low is None or core.high is None:
+        return Check(name, "NOT SHOWN", f"{100 * core.value:.2f} %, 1 block")
+    figures = f"{100 * core.value:.2f} % [{100 * core.low:.2f}, {100 * core.high:.2f}], n {core.n}"
+    return Check(name, _verdict(core.high <= SAMPLER_CORE, core.low > SAMPLER_CORE), figures)
+
+
+def _equivalent(arm: Arm | None, margin: float) -> Check:
+    name = f"{SAMPLER} at 10 Hz: no effect on CPU beyond ±{unsigned(SAMPLER_MARGIN)}"
+    if arm is None or arm.cpu is None or arm.cpu.p_equivalent is None:
+        return Check(name, "NOT SHOWN", "not measured")
+    figures = f"{shown(arm.cpu)}, TOST p {probability(arm.cpu.p_equivalent)}"
+    if margin > SAMPLER_MARGIN:
+        return Check(name, "NOT SHOWN", f"{figures} for the study's margin, {unsigned(margin)}")
+    beyond = arm.cpu.low > SAMPLER_MARGIN or arm.cpu.high < -SAMPLER_MARGIN
+    return Check(
+        name, _verdict(arm.verdict == "equivalent", beyond), figures if arm.verdict != "inconclusive" else f"{figures}: {arm.said}"
+    )
+
+
+def _verdict(good: bool, bad: bool) -> Passed:  # noqa: FBT001  # two answers to one question
+    return "PASS" if good else "FAIL" if bad else "NOT SHOWN"

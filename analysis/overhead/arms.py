@@ -1,0 +1,131 @@
+"""An arm of a monitored study: how it is called, where it stands in a table, and what its monitor took for itself."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from .contrasts import mean_of
+from .records import ENDS, INSIDE, INTERVAL, rate_of
+from .terms import Own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from analysis.terms import Cell, Run
+
+    from .terms import Watched
+
+AGAIN = "stock-again"
+PLACEBO = "placebo"
+KINDS = ("inside", "beside", "around")
+COPY = "none again (A/A)"
+
+
+def labels(run: Run, cells: Mapping[str, Sequence[Watched]], names: Iterable[str]) -> dict[str, str]:
+    """What tables call the arms: `none`, and a monitor with its interval or rate, `psutil_thread 0.01 s`; never two alike."""
+    found = {name: {run.baseline: "none", AGAIN: COPY}.get(name) or _label(name, next(iter(cells.get(name, ())), None)) for name in names}
+    return found if len(set(found.values())) == len(found) else {name: name for name in found}
+
+
+def _label(name: str, one: Watched | None) -> str:
+    if one is None or one.rate_per_s is None:
+        return name
+    _, by = rate_of(one.params)
+    often = f"{one.params[by]:g}" if by is not None and isinstance(one.params[by], int | float) else ""
+    others = [part for part in name.split(":")[1:] if part.partition("=")[0] != by]
+    return ":".join([f"{one.base} {often} {'s' if by == INTERVAL else 'Hz'}", *others])
+
+
+def in_order(names: Iterable[str], cells: Mapping[str, Sequence[Watched]], run: Run) -> list[str]:
+    """Order arms: none again, placebos, then inside, beside and around, each by monitor and from the lowest rate to the highest."""
+
+    def place(name: str) -> tuple[object, ...]:
+        one = next(iter(cells.get(name, ())), None)
+        if one is None:
+            base = run.tweaksets[name].monitor.partition(":")[0] or name
+            return name != AGAIN, base != PLACEBO, len(KINDS), base, 0.0, name
+        kind = KINDS.index(one.kind) if one.kind in KINDS else len(KINDS)
+        return name != AGAIN, one.base != PLACEBO, kind, one.base, one.rate_per_s or 0.0, name
+
+    return sorted(names, key=place)
+
+
+def own(cells: Sequence[Watched], none: Mapping[int, Watched]) -> Own:
+    """Summarise what a monitor took; `none` are the cells without one, by block."""
+    if not cells or cells[0].name is None:
+        return Own()
+    grown = _differences(cells, none, lambda one: one.usage.get("peak_rss_bytes"))
+    peaks = _known(cells, "peak_rss_bytes")
+    inside = cells[0].kind == INSIDE
+    own_peak = _median(peaks)
+    memory = None if grown is None or (own_peak is None and not inside) else grown + (own_peak or 0.0)
+    return Own(
+        core=mean_of([share for one in cells if (share := core_share(one)) is not None]),
+        cpu_s=_median(_known(cells, "cpu_s")),
+        samples=_median(_known(cells, "samples")),
+        memory_bytes=memory,
+        own_peak_bytes=own_peak,
+        written_bytes=_median(_known(cells, "written_bytes")),
+        start_s=_median(_known(cells, "start_s")),
+        stop_s=_median(_known(cells, "stop_s")),
+        outside_s=_differences(cells, none, outside_s),
+    )
+
+
+def core_share(one: Watched) -> float | None:
+    """CPU seconds of a monitor's own processes by seconds: 1 is a whole core.
+
+    Of the time at work, where it is known what its start and its end took: a start may take more than minutes of work, and is no rate.
+    """
+    cpu_s, wall_s = one.monitor.get("cpu_s"), one.monitor.get("wall_s")
+    if cpu_s is None or not wall_s or one.kind == INSIDE:
+        return None
+    if {*ENDS, "start_s", "stop_s"} <= one.monitor.keys():
+        at_work_s = wall_s - one.monitor["start_s"] - one.monitor["stop_s"]
+        if at_work_s > 0:
+            return max(0.0, cpu_s - sum(one.monitor[name] for name in ENDS)) / at_work_s
+    return cpu_s / wall_s
+
+
+def outside_s(one: Watched) -> float | None:
+    """Seconds of a process outside its measured steps."""
+    wall_s, steps_s = one.usage.get("wall_s"), one.usage.get("steps_wall_s")
+    return None if wall_s is None or steps_s is None else wall_s - steps_s
+
+
+def load(cells: Sequence[Watched]) -> tuple[float, float, float] | None:
+    """Load average of an arm's cells: mean, smallest, largest."""
+    values = [one.usage["load_average_1min"] for one in cells if "load_average_1min" in one.usage]
+    return (statistics.fmean(values), min(values), max(values)) if values else None
+
+
+def missing(cells: Sequence[Watched]) -> dict[str, str]:
+    """Why figures are missing, the first reason of each."""
+    found: dict[str, str] = {}
+    for one in cells:
+        for name, reason in one.missing.items():
+            found.setdefault(name, reason)
+    return found
+
+
+def lost(cells: Sequence[Cell]) -> dict[str, int]:
+    """Why cells of an arm were not measured: sentence → how many."""
+    return dict(
+        Counter(f"{one.outcome}: {(one.reason or 'no reason was recorded').rstrip('.')}." for one in cells if one.outcome != "measured")
+    )
+
+
+def _known(cells: Sequence[Watched], name: str) -> list[float]:
+    return [one.monitor[name] for one in cells if name in one.monitor]
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def _differences(cells: Sequence[Watched], none: Mapping[int, Watched], of: Callable[[Watched], float | None]) -> float | None:
+    """Median over blocks of how much more there was than without a monitor."""
+    both = [(of(one), of(none[one.block])) for one in cells if one.block in none]
+    return _median([one - other for one, other in both if one is not None and other is not None])

@@ -1,0 +1,124 @@
+"""What the cells of a monitored study told, read as a foreign file is: a field is a number, or missing with its reason."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.formats.fields import Fields
+
+from .terms import Watched
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analysis.terms import Cell, Run
+
+MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
+ENDS = ("start_cpu_s", "stop_cpu_s")  # what its start and its end took of `cpu_s`
+USAGE = ("wall_s", "cpu_s", "steps_wall_s", "steps_cpu_s", "peak_rss_bytes", "written_bytes", "load_average_1min", "energy_j")
+INTERVAL, RATE = "interval_s", "hz"
+# Metrics beside those of the steps.
+ALL_CPU, ENERGY = "all_cpu_s", "energy_j"
+INSIDE = "inside"
+
+
+def is_monitored(run: Run) -> bool:
+    """Whether any cell of a run told of a monitor, or that it had none beside others that had."""
+    return any(cell.monitor for cell in run.cells) or any(one.monitor for one in run.tweaksets.values())
+
+
+def watched(run: Run) -> list[Watched]:
+    """Read every measured cell that told of a monitor, or of having none.
+
+    Raises: Unreadable, naming cell and field.
+    """
+    places = _places(run.cells)
+    return [_watched(cell, places[key_of(cell)], run.origin) for cell in run.cells if cell.outcome == "measured" and cell.monitor]
+
+
+def key_of(cell: Cell | Watched) -> tuple[str, str, str, int]:
+    """What a cell is of: study, workload, arm and block."""
+    return cell.study, cell.workload, cell.tweakset, cell.block
+
+
+def with_metrics(run: Run, cells: Sequence[Watched]) -> Run:
+    """Answer a run whose cells have as metrics what they told: all CPU seconds, the monitor's included, and energy."""
+    told = {key_of(one): one for one in cells}
+    names = studies(run, cells)
+    kept = [
+        replace(cell, metrics={**cell.metrics, **_metrics(told[key_of(cell)])}) if key_of(cell) in told else cell
+        for cell in run.cells
+        if cell.study in names
+    ]
+    return replace(run, cells=tuple(kept), studies={name: run.studies[name] for name in names})
+
+
+def studies(run: Run, cells: Sequence[Watched]) -> list[str]:
+    """Names of the studies that had monitors."""
+    found = {one.study for one in cells} | {cell.study for cell in run.cells if run.tweaksets[cell.tweakset].monitor}
+    return [name for name in run.studies if name in found]
+
+
+def all_cpu_s(one: Watched) -> float | None:
+    """CPU seconds of the workload's whole process and of the monitor's own; None where one of the two is not known."""
+    whole, own = one.usage.get("cpu_s"), one.monitor.get("cpu_s")
+    if whole is None or (own is None and one.name is not None and one.kind != INSIDE):
+        return None
+    return whole + (own or 0.0)
+
+
+def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
+    """How often a monitor looks, by its parameters, and which of them says so."""
+    for name, value in params.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+            continue
+        if name == INTERVAL:
+            return 1 / value, name
+        if name == RATE:
+            return float(value), name
+    return None, None
+
+
+def _metrics(one: Watched) -> dict[str, float]:
+    values = {ALL_CPU: all_cpu_s(one), ENERGY: one.usage.get("energy_j")}
+    return {name: value for name, value in values.items() if value is not None and value > 0}
+
+
+def _watched(cell: Cell, place: int, origin: str) -> Watched:
+    part = Fields({"monitor": cell.monitor, "usage": cell.usage}, origin, f"cell {cell.id}")
+    told, usage = part.optional_fields("monitor"), part.optional_fields("usage")
+    params = told.optional_mapping("params")
+    rate, by = rate_of(params)
+    rest = [f"{key}={value}" for key, value in params.items() if key != by]
+    name = told.optional_text("name")
+    missing = {f"usage.{field}": str(reason) for field, reason in usage.optional_mapping("missing").items()}
+    if name is not None:
+        missing |= {f"monitor.{field}": str(reason) for field, reason in told.optional_mapping("missing").items()}
+    return Watched(
+        id=cell.id,
+        study=cell.study,
+        workload=cell.workload,
+        tweakset=cell.tweakset,
+        block=cell.block,
+        place=place,
+        name=name,
+        base=told.optional_text("base") or "",
+        kind=told.optional_text("kind") or "",
+        params=params,
+        version=told.optional_text("version"),
+        rate_per_s=rate,
+        rest=" ".join(rest),
+        monitor={**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", ENDS)},
+        usage=part.known_numbers("usage", USAGE),
+        missing=missing,
+    )
+
+
+def _places(cells: Sequence[Cell]) -> dict[tuple[str, str, str, int], int]:
+    """Rank every cell among those of its block, of all workloads together: that is how the block ran."""
+    blocks: dict[tuple[str, int], list[Cell]] = {}
+    for cell in sorted(cells, key=lambda one: one.order):
+        blocks.setdefault((cell.study, cell.block), []).append(cell)
+    return {key_of(cell): at for block in blocks.values() for at, cell in enumerate(block)}

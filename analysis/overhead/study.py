@@ -1,0 +1,169 @@
+"""A monitored run as a whole: every workload's arms, doses, place in the block, and what such a study must show to be believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.terms import NotComparable, Refused
+
+from . import acceptance
+from .arms import AGAIN, PLACEBO, in_order, labels, load, lost, missing, own
+from .contrasts import WALL, against, contrasts, figure, other
+from .control import control, judged
+from .doses import doses
+from .position import position
+from .records import ALL_CPU, ENERGY, INSIDE, is_monitored, watched, with_metrics
+from .terms import Arm, Overhead
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analysis.terms import Cell, Comparison, Run
+
+    from .terms import Control, Figure, Watched
+
+
+def overheads(run: Run) -> list[Overhead]:
+    """Say of every workload of a run what watching it costs.
+
+    Raises: Refused, for a run without monitors. Unreadable, for one whose records are damaged.
+    """
+    if not is_monitored(run):
+        raise Refused(
+            f"{run.origin}: no cell of it tells of a monitor; "
+            "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` saves such."
+        )
+    cells = watched(run)
+    run = with_metrics(run, cells)
+    drafts = contrasts(run)
+    placebos = _against_placebo(run, cells)
+    met = {(one.study, one.workload) for one in run.cells}
+    places = [(study, workload) for study in run.studies for workload in run.workloads if (study, workload) in met]
+    return [_workload(run, place, cells, drafts, placebos) for place in places]
+
+
+def _workload(
+    run: Run,
+    place: tuple[str, str],
+    every: Sequence[Watched],
+    drafts: Sequence[Comparison],
+    placebos: Mapping[tuple[str, str, str], Figure],
+) -> Overhead:
+    study, workload = place
+    here = [one for one in run.cells if (one.study, one.workload) == place]
+    rows = {one.tweakset: one for one in drafts if (one.study, one.workload) == place}
+    by_arm: dict[str, list[Watched]] = {}
+    for one in every:
+        if (one.study, one.workload) == place:
+            by_arm.setdefault(one.tweakset, []).append(one)
+    state = control(rows.get(AGAIN))
+    names = in_order(rows, by_arm, run)
+    called = labels(run, by_arm, names)
+    none = by_arm.get(run.baseline, ())
+    arms = tuple(
+        replace(_arm(run, here, by_arm.get(name, ()), none, rows[name], state, called[name]), placebo=placebos.get((*place, name)))
+        for name in names
+    )
+    arms = (_none(run, here, none), *arms)
+    metric = run.workloads[workload].primary or run.studies[study].primary
+    values: dict[str, dict[int, float]] = {}
+    for cell in here:
+        if cell.outcome == "measured" and cell.metrics.get(metric.name, 0.0) > 0:
+            values.setdefault(cell.tweakset, {})[cell.block] = cell.metrics[metric.name]
+    ordered = {one.tweakset: one.cpu.value for one in arms if one.cpu is not None and one.cpu.n > 0 and state.state != "differs"}
+    told = [one for arm in by_arm.values() for one in arm]
+    trends = tuple(doses(told, values, ordered, run.baseline))
+    spots = [
+        (one.block, one.tweakset, one.place, values[one.tweakset][one.block]) for one in told if one.block in values.get(one.tweakset, {})
+    ]
+    base = next((row.primary.baseline for row in rows.values() if row.primary is not None), None)
+    family = max((row.family for row in rows.values()), default=0)
+    margin = run.studies[study].margin
+    checks = acceptance.checks(workload, state, arms, trends, _thread_below(run, place, arms), margin)
+    return Overhead(study, workload, margin, metric.name, base, family, state, arms, trends, position(spots, run.baseline), checks)
+
+
+def _none(run: Run, here: Sequence[Cell], cells: Sequence[Watched]) -> Arm:
+    """The arm that all others are held against: it has no overhead, but a load of its own."""
+    own_cells = [one for one in here if one.tweakset == run.baseline]
+    measured = sum(one.outcome == "measured" for one in own_cells)
+    return Arm(
+        tweakset=run.baseline,
+        label="none",
+        base="",
+        kind="",
+        params={},
+        version=None,
+        rate_per_s=None,
+        n=measured,
+        blocks=len(own_cells),
+        verdict="not comparable",
+        said="what others are held against",
+        reason="",
+        load=load(cells),
+        missing=missing(cells),
+        lost=lost(own_cells),
+    )
+
+
+def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made of
+    run: Run, here: Sequence[Cell], cells: Sequence[Watched], none: Sequence[Watched], row: Comparison, state: Control, label: str
+) -> Arm:
+    first = next(iter(cells), None)
+    verdict, said, reason = judged(row, state)
+    of_arm = [one for one in here if one.tweakset == row.tweakset]
+    if of_arm and all(one.outcome == "skipped" for one in of_arm):
+        said = "skipped"
+    elif of_arm and not any(one.outcome == "measured" for one in of_arm):
+        said = "failed"
+    return Arm(
+        tweakset=row.tweakset,
+        label=label,
+        base=first.base if first else run.tweaksets[row.tweakset].monitor.partition(":")[0],
+        kind=first.kind if first else "",
+        params=dict(first.params) if first else {},
+        version=first.version if first else None,
+        rate_per_s=first.rate_per_s if first else None,
+        n=row.pairs,
+        blocks=row.blocks,
+        verdict=verdict,
+        said=said,
+        reason=reason,
+        cpu=figure(row.primary, row.p_adjusted),
+        wall=other(row, WALL),
+        total=other(row, ALL_CPU),
+        energy=other(row, ENERGY),
+        mde=row.mde,
+        own=own(cells, {one.block: one for one in none}),
+        load=load(cells),
+        missing=missing(cells),
+        lost=lost(of_arm),
+        notes=tuple(note for note in row.notes if " left out: " not in note),
+    )
+
+
+def _against_placebo(run: Run, cells: Sequence[Watched]) -> dict[tuple[str, str, str], Figure]:
+    """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing."""
+    inside = {one.tweakset for one in cells if one.kind == INSIDE}
+    placebo = next((one.tweakset for one in cells if one.base == PLACEBO), None)
+    if placebo is None or inside <= {placebo}:
+        return {}
+    found = {}
+    for one in against(run, placebo, inside):
+        shown = figure(one.primary, one.p_adjusted)
+        if shown is not None:
+            found[one.study, one.workload, one.tweakset] = shown
+    return found
+
+
+def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[Arm]) -> Figure | None:
+    """What cProfile costs more than the quickest sampling thread, block by block; None where one of them was not measured."""
+    thread, profile = acceptance.quick_thread(arms), acceptance.named(arms, acceptance.PROFILE)
+    if thread is None or profile is None:
+        return None
+    try:
+        rows = against(run, thread.tweakset, [profile.tweakset])
+    except NotComparable:
+        return None
+    return next((figure(one.primary) for one in rows if (one.study, one.workload) == place), None)

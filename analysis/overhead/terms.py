@@ -1,0 +1,193 @@
+"""The words of monitoring overhead: what one cell told, what an arm costs, and what may be said of a workload.
+
+Overheads are fractions of the arm without a monitor (0.013 is 1.3 % more), above 0 where the monitor costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analysis.terms import Verdict
+
+State = Literal["quiet", "underpowered", "differs", "missing"]
+Passed = Literal["PASS", "FAIL", "NOT SHOWN"]
+Trend = Literal["holds", "not shown", "contradicted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one measured cell told of its monitor and of the workload's process; `place` is its rank among all cells of its block.
+
+    `monitor` and `usage` hold numbers by the names of the saved file (`data/README.md`), without those that are missing: `missing` says
+    why. `rate_per_s` is how often it looks, by its parameters; None where they do not say. `rest` are its other parameters, in words.
+    """
+
+    id: str
+    study: str
+    workload: str
+    tweakset: str
+    block: int
+    place: int
+    name: str | None = None
+    base: str = ""
+    kind: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
+    version: str | None = None
+    rate_per_s: float | None = None
+    rest: str = ""
+    monitor: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An overhead with its 95 % interval over `n` blocks; `p` is two-sided, `p_adjusted` Holm's where a family was adjusted."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    p: float
+    p_adjusted: float | None = None
+    p_equivalent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over blocks with its 95 % interval by Student's t; a single block has none."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the monitor itself took, over the blocks; None where it could not be told (`Arm.missing` says why).
+
+    `core`: of one core, its processes' CPU seconds by those at work, or by their life where its start and end are not known apart (1 is a
+    whole core); an inside monitor has none: it is in the workload's.
+    The others are medians. `memory_bytes`: its own peak and what the workload's peak grew by. `start_s`: until it watches. `stop_s`: from
+    the last step until it is gone. `outside_s`: what the whole process took longer outside its measured steps than without a monitor.
+    """
+
+    core: Mean | None = None
+    cpu_s: float | None = None
+    samples: float | None = None
+    memory_bytes: float | None = None
+    own_peak_bytes: float | None = None
+    written_bytes: float | None = None
+    start_s: float | None = None
+    stop_s: float | None = None
+    outside_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One monitor under one workload, against none. `label` is what tables call it.
+
+    `cpu` is of the measured steps (the primary metric), `wall` of their wall time, `total` of all CPU from the process's start to its exit,
+    the monitor's own processes included, `energy` of what a meter read, `placebo` the primary metric against the placebo (inside monitors).
+    `verdict` is the house's word after the A/A check, `said` what tables print, `reason` its sentence. `load` is the 1-minute load
+    average: mean, smallest, largest. `lost` says which cells are missing and why: sentence → how many.
+    """
+
+    tweakset: str
+    label: str
+    base: str
+    kind: str
+    params: Mapping[str, object]
+    version: str | None
+    rate_per_s: float | None
+    n: int
+    blocks: int
+    verdict: Verdict
+    said: str
+    reason: str
+    cpu: Figure | None = None
+    wall: Figure | None = None
+    total: Figure | None = None
+    energy: Figure | None = None
+    placebo: Figure | None = None
+    mde: float | None = None
+    own: Own = field(default_factory=Own)
+    load: tuple[float, float, float] | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """None against none again: `half` is half its 95 % interval. Only a quiet workload can show that a monitor costs nothing."""
+
+    state: State
+    figure: Figure | None
+    half: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dose:
+    """One monitor at rising rates, `arms` from the lowest.
+
+    `p` is of the order in that direction, `p_against` of the opposite one, both one-sided and Holm's over the workload's monitors; `test`
+    names it. `per_sample_s`: CPU seconds that one more sample costs (block by block, of all CPU), None where samples are not told.
+    `means` are overheads in the primary metric, in the order of `arms`.
+    """
+
+    family: str
+    arms: tuple[str, ...]
+    rates_per_s: tuple[float, ...]
+    means: tuple[float, ...]
+    blocks: int
+    test: str
+    p: float
+    p_against: float
+    trend: Trend
+    sentence: str
+    per_sample_s: Mean | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Whether the place in a block matters: `figure` is the change from its first place to its last, beside blocks and arms.
+
+    Its n counts cells. `moved` is by how much the overhead of an arm changes at most where place is in the model.
+    """
+
+    figure: Figure
+    moved: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One demand on such a study, with the figures it was decided by."""
+
+    name: str
+    passed: Passed
+    figures: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Everything that is said of one workload of one study; `base` is the primary metric without a monitor."""
+
+    study: str
+    workload: str
+    margin: float
+    metric: str
+    base: float | None
+    family: int
+    control: Control
+    arms: tuple[Arm, ...]
+    doses: tuple[Dose, ...]
+    position: Position | None
+    checks: tuple[Check, ...]

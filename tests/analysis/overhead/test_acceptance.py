@@ -1,0 +1,66 @@
+"""The demands on a study of monitors: each passes, fails or is left open by its figures, never by their absence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.load import from_json
+from analysis.overhead.study import overheads
+from tests.made_monitoring import MONITORS, PROFILE, SAMPLER, THREADS, MadeMonitoring, Monitor, monitored_run
+
+if TYPE_CHECKING:
+    from analysis.overhead.terms import Check
+
+
+def checks(*monitors: Monitor, workload: str = "python_loop", margin: float = 0.01) -> dict[str, Check]:
+    made = MadeMonitoring(monitors=monitors, blocks=10, workloads=(workload,), margin=margin, cell_sd=0.002, seed=7)
+    return {one.name: one for one in overheads(from_json(monitored_run(made), "made.json"))[0].checks}
+
+
+def passed(found: dict[str, Check], words: str) -> str:
+    (one,) = (one for name, one in found.items() if words in name)
+    return one.passed
+
+
+def test_a_study_as_it_should_be_passes_all() -> None:
+    found = checks(*MONITORS)
+    assert {one.passed for one in found.values()} == {"PASS"}
+    assert len(found) == 7
+    assert all(" n 10" in one.figures for one in found.values())
+
+
+def test_a_profiler_that_costs_too_little_fails() -> None:
+    assert passed(checks(replace(PROFILE, cost=0.10)), "cprofile costs over 30 %") == "FAIL"
+
+
+def test_a_thread_dearer_than_the_profiler_fails() -> None:
+    assert passed(checks(replace(PROFILE, cost=0.10), *THREADS), "each 10 ms") == "FAIL"
+
+
+def test_a_thread_without_the_profiler_beside_it_is_left_open() -> None:
+    assert passed(checks(*THREADS), "each 10 ms") == "NOT SHOWN"
+
+
+def test_a_sampler_that_takes_more_of_a_core_fails() -> None:
+    found = checks(replace(SAMPLER, core=0.02, cost=0.05))
+    assert passed(found, "of a core") == "FAIL"
+    assert passed(found, "no effect on CPU") == "FAIL"
+
+
+def test_a_wider_margin_proves_no_narrower_one() -> None:
+    assert passed(checks(SAMPLER, margin=0.05), "no effect on CPU") == "NOT SHOWN"
+
+
+def test_what_was_not_measured_is_not_shown() -> None:
+    found = checks(THREADS[0])
+    assert {one.passed for name, one in found.items() if "A/A" not in name} == {"NOT SHOWN"}
+
+
+def test_falling_order_fails() -> None:
+    falling = [replace(one, cost=cost) for one, cost in zip(THREADS, (0.13, 0.05, 0.0), strict=True)]
+    assert passed(checks(*falling), "dearer the oftener") == "FAIL"
+
+
+def test_what_slows_an_interpreter_is_not_asked_of_a_training() -> None:
+    assert not [name for name in checks(*MONITORS, workload="cnn_train") if "cprofile" in name]
