@@ -90,6 +90,13 @@ def test_times_grow_out_of_minutes(tmp_path: Path, written: str, seconds: float)
     assert one.cpu_s == pytest.approx(seconds, nan_ok=True)
 
 
+def test_midnight_is_passed(tmp_path: Path) -> None:
+    """top's clock has no date."""
+    table = "PID %CPU COMMAND\n1 5.0 python\n\n"
+    text = "".join(BLOCK.format(clock=clock, load="1.22") + table for clock in ("23:59:58", "00:00:01"))
+    assert [one.time_s for one in read(tmp_path, text).snapshots] == [0, 3]
+
+
 def test_columns_are_those_of_the_header_in_force(tmp_path: Path) -> None:
     """They were changed while top ran; a command with blanks may stand in the middle."""
     text = "PID %CPU COMMAND\n1 0.5 python -m a\n\nPID COMMAND %CPU RES\n1 python -m a 0.7 12\n"

@@ -60,7 +60,9 @@ def test_a_training_that_did_not_end_has_no_time_and_never_none_at_all(tmp_path:
 
 
 def test_two_times_are_none(tmp_path: Path) -> None:
-    assert "2 times" in read(tmp_path, "time:  5.0\ntime:  6.0\n").why_no_time
+    log = read(tmp_path, "time:  5.0\ntime:  6.0\n")
+    assert log.time_s is None
+    assert "2 times" in log.why_no_time
 
 
 def test_a_loss_that_diverged_is_what_was_printed(tmp_path: Path) -> None:
