@@ -91,7 +91,7 @@ def test_times_grow_out_of_minutes(tmp_path: Path, written: str, seconds: float)
 
 
 def test_midnight_is_passed(tmp_path: Path) -> None:
-    """top's clock has no date."""
+    """The clock of top has no date."""
     table = "PID %CPU COMMAND\n1 5.0 python\n\n"
     text = "".join(BLOCK.format(clock=clock, load="1.22") + table for clock in ("23:59:58", "00:00:01"))
     assert [one.time_s for one in read(tmp_path, text).snapshots] == [0, 3]
