@@ -137,8 +137,8 @@ def _further(found: Overhead) -> Iterator[RenderableType]:
     lines = [("rates:", one.sentence) for one in found.doses]
     lines += [("place:", found.position.sentence)] if found.position is not None else []
     lines += [("left out:", f"{one.label}: {count} {reason}") for one in found.arms for reason, count in one.lost.items()]
-    lines += [("note:", f"{one.label}: {note}") for one in found.arms for note in one.notes]
-    lines += _missing(found.arms)
+    lines += [("note:", line) for line in _notes(found.arms)]
+    lines += [("missing:", line) for line in _missing(found.arms)]
     if lines:
         yield ""
         yield hanging(lines)
@@ -148,18 +148,27 @@ def _p(one: Arm) -> str:
     return "" if one.placebo is None or one.placebo.p_adjusted is None else probability(one.placebo.p_adjusted)
 
 
-def _missing(arms: Sequence[Arm]) -> list[tuple[str, str]]:
+def _notes(arms: Sequence[Arm]) -> list[str]:
+    """What the comparisons note, a line each note."""
+    found: dict[str, list[str]] = {}
+    for one in arms:
+        for note in one.notes:
+            found.setdefault(note, []).append(one.label)
+    return [f"{_who(labels, arms)}: {note}" for note, labels in found.items()]
+
+
+def _who(labels: Sequence[str], arms: Sequence[Arm]) -> str:
+    return "every arm" if len(labels) >= sum(1 for one in arms if one.n) - 1 and len(labels) > 1 else ", ".join(labels)
+
+
+def _missing(arms: Sequence[Arm]) -> list[str]:
     """Figures that could not be had, a line each reason: what an inside monitor has no processes for is said once, in the legend."""
     found: dict[tuple[str, str], list[str]] = {}
     for one in arms:
         for name, reason in one.missing.items():
             if not (one.kind == "inside" and name in {"monitor.cpu_s", "monitor.peak_rss_bytes"}):
                 found.setdefault((name.partition(".")[2], reason), []).append(one.label)
-    every = sum(1 for one in arms if one.n)
-    return [
-        ("missing:", f"{name} of {'every arm' if len(labels) >= every else ', '.join(labels)}: {reason.rstrip('.')}.")
-        for (name, reason), labels in found.items()
-    ]
+    return [f"{name} of {_who(labels, arms)}: {reason.rstrip('.')}." for (name, reason), labels in found.items()]
 
 
 def _checks(found: Overhead) -> Iterator[RenderableType]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
+from analysis.terms import Metric
 
 from .terms import Watched
 
@@ -19,6 +20,7 @@ MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "sta
 ENDS = ("start_cpu_s", "stop_cpu_s")  # what its start and its end took of `cpu_s`
 USAGE = ("wall_s", "cpu_s", "steps_wall_s", "steps_cpu_s", "peak_rss_bytes", "written_bytes", "load_average_1min", "energy_j")
 INTERVAL, RATE = "interval_s", "hz"
+CPU = Metric("cpu_s_per_step", "lower")
 # Metrics beside those of the steps.
 ALL_CPU, ENERGY = "all_cpu_s", "energy_j"
 INSIDE = "inside"
@@ -44,7 +46,10 @@ def key_of(cell: Cell | Watched) -> tuple[str, str, str, int]:
 
 
 def with_metrics(run: Run, cells: Sequence[Watched]) -> Run:
-    """Answer a run whose cells have as metrics what they told: all CPU seconds, the monitor's included, and energy."""
+    """Answer a run whose cells have as metrics what they told: all CPU seconds, the monitor's included, and energy.
+
+    What is paid for watching is CPU time, also by a workload that has a primary metric of its own.
+    """
     told = {key_of(one): one for one in cells}
     names = studies(run, cells)
     kept = [
@@ -52,7 +57,12 @@ def with_metrics(run: Run, cells: Sequence[Watched]) -> Run:
         for cell in run.cells
         if cell.study in names
     ]
-    return replace(run, cells=tuple(kept), studies={name: run.studies[name] for name in names})
+    return replace(
+        run,
+        cells=tuple(kept),
+        studies={name: replace(run.studies[name], primary=CPU) for name in names},
+        workloads={name: replace(one, primary=None) for name, one in run.workloads.items()},
+    )
 
 
 def studies(run: Run, cells: Sequence[Watched]) -> list[str]:

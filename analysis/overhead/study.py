@@ -66,7 +66,7 @@ def _workload(
         for name in names
     )
     arms = (_none(run, here, none), *arms)
-    metric = run.workloads[workload].primary or run.studies[study].primary
+    metric = run.studies[study].primary
     values: dict[str, dict[int, float]] = {}
     for cell in here:
         if cell.outcome == "measured" and cell.metrics.get(metric.name, 0.0) > 0:

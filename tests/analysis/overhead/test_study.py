@@ -214,6 +214,16 @@ def test_whether_the_place_in_a_block_matters_is_said(twice: float) -> None:
     assert ("not shown to matter" in found.position.sentence) != bool(twice)
 
 
+def test_a_workload_with_a_primary_metric_of_its_own_pays_in_cpu_too() -> None:
+    saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=5))
+    saved["deeptweak"]["workloads"]["python_loop"]["primary"] = {"name": "step_time_p10_s", "better": "lower"}
+    (found,) = overheads(from_json(saved, "made.json"))
+    dear = arm(found, "cprofile").cpu
+    assert found.metric == "cpu_s_per_step"
+    assert dear is not None
+    assert dear.value == pytest.approx(0.6, abs=0.02)
+
+
 def test_every_workload_is_judged_by_its_own_a_a_and_all_are_one_family() -> None:
     both = overheads(
         from_json(monitored_run(MadeMonitoring(monitors=(PLACEBO, PROFILE), workloads=("python_loop", "cnn_train"))), "made.json")
