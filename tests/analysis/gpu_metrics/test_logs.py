@@ -47,6 +47,16 @@ def test_the_gpu_that_worked_is_found_wherever_it_stands(tmp_path: Path, busy: i
     assert any(f"GPU {busy} in dcgmi dmon of 5: the busiest in 2 of 2 cells" in note for note in found.grid.notes)
 
 
+def test_somebody_elses_work_in_one_cell_does_not_move_the_choice_and_is_named(tmp_path: Path) -> None:
+    """GPU 0 ran the kernels of three cells; in the fourth, where it idled, GPU 2 was the busiest."""
+    for blocks in (1, 2, 4):
+        pair(tmp_path, blocks, 32, busy=0)
+    pair(tmp_path, 8, 32, busy=2)
+    found = grid(tmp_path).grids[0]
+    assert {log.gpu for cell in found.grid.cells for log in cell.logs} == {"0", "GPU 0"}
+    assert "another GPU was at work as well in 8 × 32" in found.grid.notes
+
+
 def test_programs_that_number_gpus_differently_are_each_followed_and_it_is_said(tmp_path: Path) -> None:
     (tmp_path / "1.1.nvsm.txt").write_text(nvsm([(0, 3), *[(90, 419)] * 5], busy=4))
     (tmp_path / "1.1.dcgmi.txt").write_text(dcgmi([[0] * 7, *[[91, 0, 0.9, 0.002, 0, 0, 0]] * 5], busy=1))
