@@ -1,0 +1,125 @@
+"""Monitors in the place of tweak sets, from command line to saved file, by real sessions on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from analysis.load import load
+from tests.monitors.made_up import TRACE, traced
+from tests.sessions import PATIENCE_S, Place, until
+from tests.test_ordinary_user import as_nobody
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.slow,
+    pytest.mark.needs("root", "psutil"),
+    pytest.mark.usefixtures("kernel_unchanged"),
+]
+MONITORS = ("placebo", "psutil_process:interval_s=0.01")
+OPTIONS = (f"--monitors={','.join(MONITORS)}", "--blocks=2", "--benchmark-save=one")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    """All that its sessions start has its mark in the environment."""
+    place = Place(tmp_path, environment={TRACE: uuid.uuid4().hex})
+    yield place
+    place.clear_up()
+
+
+def left(place: Place) -> dict[int, str]:
+    """What is left of its sessions when it has had time to go."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (found := traced(place.environment[TRACE])) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
+    """Stock and its copy go the same way without one, and the verdict stands on the study's own metric."""
+    done = place.run(*OPTIONS)
+    assert done.code == 0, done.out
+    assert done.lines("in force: monitor placebo")
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    ours = saved["deeptweak"]
+    assert ours["studies"]["kernel_tweaks"]["monitors"] == list(MONITORS)
+    assert {name: known.get("monitor") for name, known in ours["tweaksets"].items()} == {
+        "stock": None,
+        "stock-again": None,
+        **{name: name for name in MONITORS},
+    }
+    assert ours["workloads"]["idle"]["primary"] is None
+    assert ours["machine_check"] == {"changed": {}, "restored": True}
+    for cell in load(place.files()[-1]).cells:
+        assert cell.outcome == "measured"
+        assert cell.monitor["name"] == (cell.tweakset if cell.tweakset in MONITORS else None)
+        assert cell.usage["cpu_s"]
+        assert list(cell.telemetry_missing) == ["sampler"]
+        assert cell.applied is not None
+        assert not cell.applied.observed
+    assert left(place) == {}
+
+
+def test_what_cannot_run_here_is_skipped_and_with_all_no_failure(place: Place) -> None:
+    """A monitor that was asked for by name and is not there ends the run with 2, as a tweak set does."""
+    absent = next((one for one in ("nsys", "dcgmi", "ncu") if not shutil.which(one)), None)
+    if absent is None:
+        pytest.skip("every profiler is here")
+    done = place.run(f"--monitors=placebo,{absent}", "--blocks=1")
+    assert done.code == 2, done.out
+    assert done.lines(f"NOT MEASURED: {absent}: monitor {absent}: ")
+    assert done.lines("idle x placebo, block 1")
+
+
+def test_an_interrupted_run_leaves_nothing_and_goes_on(place: Place) -> None:
+    """Ctrl-C while a monitor beside the workload is at work; then --resume runs what is left."""
+    process = place.start(*OPTIONS, "--steps=200")
+    until(lambda: len(place.finished()) >= 1 and _at_work(place), process)
+    os.killpg(process.pid, signal.SIGINT)
+    assert place.ended(process).code == 2
+    assert left(place) == {}
+    finished = place.finished()
+    done = place.run(*OPTIONS, "--steps=200", "--resume")
+    assert done.code == 0, done.out
+    cells = {one["extra_info"]["id"]: one["extra_info"] for one in place.saved()["benchmarks"]}
+    assert len(cells) == 8
+    assert {name: cells[name]["started_utc"] for name in finished} == {name: one["started_utc"] for name, one in finished.items()}
+
+
+def test_a_killed_run_leaves_neither_workload_nor_monitor(place: Place) -> None:
+    process = place.start(*OPTIONS, "--steps=1000")
+    until(lambda: _at_work(place), process)
+    process.kill()
+    process.wait(PATIENCE_S)
+    assert left(place) == {}
+
+
+@pytest.mark.needs("unshare")
+def test_an_ordinary_user_measures_monitors_too() -> None:
+    folder, hold = (Path(tempfile.mkdtemp(prefix=f"deeptweak-{name}-")) for name in ("nobody", "hold"))
+    shutil.chown(folder, 65534, 65534)
+    place = Place(folder, before=as_nobody(hold), environment={"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"})
+    done = place.run("--monitors=placebo,psutil_thread,psutil_process", "--blocks=1", "--benchmark-save=one")
+    assert done.code == 0, done.out
+    assert len(place.saved()["benchmarks"]) == 5
+    shutil.rmtree(folder)
+    shutil.rmtree(hold)
+
+
+def _at_work(place: Place) -> bool:
+    return any("fixtures.monitors._psutil_alone" in command for command in traced(place.environment[TRACE]).values())
