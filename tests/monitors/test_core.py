@@ -1,0 +1,210 @@
+"""What a monitored cell is made of: names, arms, the protocol's words, what the process used, and what the plan says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import arms, monitors, record
+from fixtures.declaring import Options
+from fixtures.monitors import _family, _numbers, _planned, _usage
+from fixtures.targets._report import Broken, Report
+from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet
+from fixtures.tweaks.local import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.monitors.made_up import Made
+
+STUDY = Study("watched", "?", ("idle",), (), Metric("cpu_s_per_step", "lower"), monitors=("placebo", "psutil_thread:interval_s=0.1"))
+READY = {"event": "ready", "facts": {}}
+STEP: dict[str, object] = {
+    "event": "step",
+    "index": 0,
+    "start_monotonic_s": 1.0,
+    "wall_s": 0.5,
+    "cpu_s": 0.25,
+    "samples": 4,
+    "tokens": 0,
+    "loss": 1,
+    "warmup": False,
+}
+USAGE: dict[str, Any] = {"event": "usage", "value": {"cpu_s": 1.0}}
+
+
+def options(**given: Any) -> Options:  # noqa: ANN401 one option or another
+    return Options(
+        **{"tweaks": None, "workloads": None, "blocks": None, "steps": None, "seed": 1, "resume": False, "folder": Path(), **given}
+    )
+
+
+def test_a_study_that_has_monitors_measures_these_by_their_canonical_names() -> None:
+    assert [one.name for one in arms.chosen(options(), STUDY, "local")] == ["placebo", "psutil_thread"]
+
+
+def test_named_monitors_take_their_place_each_once() -> None:
+    """0.10 and 0.1 are one variant, and stock is always there."""
+    asked = options(monitors="psutil_thread:interval_s=0.10,stock, psutil_thread , placebo")
+    assert [(one.name, one.monitor) for one in arms.chosen(asked, STUDY, "local")] == [(n, n) for n in ("psutil_thread", "placebo")]
+    assert [one.name for one in arms.chosen(options(monitors="all"), STUDY, "local")] == list(monitors.names())
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "why"),
+    [
+        ({"tweaks": "thp-never"}, "local", "a monitor or a tweak set, never both"),
+        ({"design": "switch"}, "local", "a monitor cannot be switched inside a process"),
+        ({"design": "factorial"}, "local", "takes a tweak set apart"),
+        ({"design_file": Path("x.csv")}, "local", "its rows name tweak sets"),
+        ({}, "kubernetes", "in a pod nobody does that yet. Use --target=local"),
+        ({"monitors": " , "}, "local", "names none. There are: cprofile"),
+        ({"monitors": "psutil_thred"}, "local", "Did you mean 'psutil_thread'"),
+        ({"monitors": "psutil_thread:interval_s=0"}, "local", "from 0.001 to 60"),
+        ({"monitors": "psutil_thread:hz=1"}, "local", "There are: interval_s"),
+    ],
+)
+def test_what_does_not_go_with_monitors_is_refused_with_the_reason(given: dict[str, Any], target: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        arms.chosen(options(**given), STUDY, target)
+
+
+@given(st.floats(0.001, 60))
+def test_a_number_is_its_own_name(value: float) -> None:
+    """Written down and given again it means the same, and whole numbers have no point."""
+    found = _numbers.between({"interval_s": str(value)}, "interval_s", 1, 0.001, 60)
+    assert found == value
+    assert _numbers.between({"interval_s": str(found)}, "interval_s", 1, 0.001, 60) == found
+    assert isinstance(found, int) == float(value).is_integer()
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "-1", "0", "61", "1s", "0x1"])
+def test_what_is_no_number_of_that_range_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="interval_s"):
+        _numbers.between({"interval_s": text}, "interval_s", 1, 0.001, 60)
+
+
+def report(*events: object, monitored: bool = True) -> Report:
+    """Take lines in the name of a workload that was asked for one step."""
+    taken = Report(Order("fake", steps=1, warmup_steps=0, seed=0, scratch=Path(), monitored=monitored))
+    for event in events:
+        taken.take(json.dumps(event).encode())
+    return taken
+
+
+def test_a_monitored_workload_must_tell_what_it_used() -> None:
+    assert report(READY, STEP, USAGE, {"event": "end"}).shortfall() is None
+    assert report(READY, STEP, {"event": "end"}).shortfall() == "Ended too early: 1 of 1 steps were done."
+
+
+@pytest.mark.parametrize("events", [(READY, USAGE), (READY, STEP, USAGE, USAGE), (READY, {"event": "monitor", "value": {}})])
+def test_what_it_tells_before_its_last_step_or_twice_is_garbage(events: tuple[object, ...]) -> None:
+    with pytest.raises(Broken, match="garbage"):
+        report(*events)
+
+
+def test_a_workload_that_nobody_monitors_tells_nothing_of_the_kind() -> None:
+    with pytest.raises(Broken, match="garbage"):
+        report(READY, STEP, USAGE, monitored=False)
+
+
+def step(index: int, wall_s: float, cpu_s: float, *, warmup: bool = False) -> Step:
+    return Step(index, 1.0 + index, wall_s, cpu_s, 1, 0, 0.0, warmup)
+
+
+def test_steps_that_count_are_summed_and_what_is_unknown_has_a_reason(tmp_path: Path) -> None:
+    """0.5 + 0.25 s of wall; the warm-up step is left out."""
+    steps = [step(0, 9, 9, warmup=True), step(1, 0.5, 0.4), step(2, 0.25, 0.2)]
+    told = {"cpu_s": 2.0, "peak_rss_bytes": 4096, "written_bytes": None}
+    found = _usage.whole(told, steps, 10.5, _usage.Energy(tmp_path))
+    assert (found["steps_wall_s"], found["wall_s"], found["cpu_s"]) == (0.75, 10.5, 2.0)
+    assert found["steps_cpu_s"] == pytest.approx(0.6)
+    assert found["missing"].keys() == {"energy_j", "written_bytes"}
+    assert "RAPL" in found["missing"]["energy_j"]
+
+
+def test_cpu_seconds_that_a_workload_does_not_know_are_missing(tmp_path: Path) -> None:
+    found = _usage.whole({}, [step(0, 1.0, float("nan"))], 2.0, _usage.Energy(tmp_path))
+    assert found["steps_cpu_s"] is None
+    assert found["missing"]["steps_cpu_s"]
+
+
+def package(root: Path, number: int, energy_uj: int, largest_uj: int = 1_000_000) -> Path:
+    folder = root / f"sys/class/powercap/intel-rapl:{number}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "energy_uj").write_text(f"{energy_uj}\n")
+    (folder / "max_energy_range_uj").write_text(f"{largest_uj}\n")
+    return folder
+
+
+def test_energy_is_of_all_packages_and_a_counter_that_wrapped_round_is_understood(tmp_path: Path) -> None:
+    """250000 uJ of one; the other went from 900000 over 1000000 to 100000: 200000 uJ more. A part of a package is none."""
+    package(tmp_path, 0, 500_000)
+    package(tmp_path, 1, 900_000)
+    (tmp_path / "sys/class/powercap/intel-rapl:0:0").mkdir()
+    energy = _usage.Energy(tmp_path)
+    package(tmp_path, 0, 750_000)
+    package(tmp_path, 1, 100_000)
+    assert energy.used_j() == pytest.approx(0.45)
+
+
+def test_a_counter_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    (package(tmp_path, 0, 1) / "energy_uj").unlink()
+    energy = _usage.Energy(tmp_path)
+    assert energy.used_j() is None
+    assert "intel-rapl:0/energy_uj" in energy.missing
+
+
+def test_this_process_tells_what_it_used() -> None:
+    found = _usage.of_this_process()
+    assert isinstance(found["cpu_s"], float)
+    assert found["peak_rss_bytes"] == _family.high_water_bytes(os.getpid())
+    assert _family.peak_rss_bytes([]) is None
+
+
+def test_a_monitor_beside_tells_how_much_of_its_time_was_start_and_end(made: Callable[[str], Made]) -> None:
+    """A shell that writes 1000 bytes; of its own parent's memory and time nothing is counted."""
+    source = "KIND = 'beside'\ndef command(params, pid, folder): return ['sh', '-c', 'head -c 1000 /dev/zero; exec sleep 1000']\n"
+    run = made(source + "def watches(folder, params): return (folder / 'stdout').stat().st_size == 1000\n").run()
+    assert run.error is None
+    assert run.monitor is not None
+    monitor: dict[str, Any] = dict(run.monitor)
+    assert monitor["written_bytes"] == 1000
+    assert 0 <= monitor["told"]["start_cpu_s"] + monitor["told"]["stop_cpu_s"] <= monitor["cpu_s"] + 1e-6
+    assert 0 < monitor["peak_rss_bytes"] < (_family.high_water_bytes(os.getpid()) or 0)
+    assert monitor["missing"] == {"samples": "the monitor does not say"}
+
+
+def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(made: Callable[[str], Made]) -> None:
+    """A loop of a shell before the workload begins, which runs as its child."""
+    burn = 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; "$@"; exit $?'
+    run = made(f"KIND = 'around'\ndef command(params, folder): return ['sh', '-c', {burn!r}, 'sh']\n").run()
+    assert run.error is None
+    assert run.monitor is not None
+    assert run.monitor["cpu_s"]
+    assert set(run.monitor["missing"]) == {"start_s", "peak_rss_bytes", "samples"}  # type: ignore[call-overload]
+
+
+def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> None:
+    from fixtures import workloads  # noqa: PLC0415
+
+    known = workloads.load("idle")
+    assert record.workload(known, monitored=True)["primary"] is None
+    assert record.workload(known)["primary"]
+
+
+def test_the_plan_says_what_would_be_started_and_where() -> None:
+    sets = {name: monitors.tweakset(name) for name in ("placebo", "psutil_process")} | {"stock": TweakSet("stock")}
+    plans = {"placebo": Plan(cannot=("no psutil",)), "psutil_process": Plan(), "stock": Plan()}
+    lines = "\n".join(_planned.lines(sorted(sets), sets, plans))
+    assert "  stock: none" in lines
+    assert "skipped: no psutil" in lines
+    assert "a process beside the workload: env " in lines
+    assert lines.endswith("stock: none")
+    assert " PID" in lines
