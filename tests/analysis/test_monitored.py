@@ -1,0 +1,50 @@
+"""A run that measured monitors, read: what they cost is there raw, and an arm with one is never called the untouched machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.compare import compare
+from analysis.formats.saved_run import from_json
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+MONITOR = {"name": "placebo", "cpu_s": None, "missing": {"cpu_s": "inside"}}
+USAGE = {"wall_s": 3.0, "cpu_s": 2.0, "missing": {}}
+
+
+@pytest.fixture
+def saved() -> dict[str, Any]:
+    """A placebo beside stock and its copy, as version 5 has it."""
+    found = saved_run(Made(arms=(STOCK, AGAIN, Arm("placebo"))))
+    found["deeptweak"]["schema_version"] = 5
+    found["deeptweak"]["tweaksets"]["placebo"]["monitor"] = "placebo"
+    for one in found["benchmarks"]:
+        one["extra_info"] |= {"schema_version": 5, "usage": USAGE}
+        if one["extra_info"]["tweakset"] == "placebo":
+            one["extra_info"]["monitor"] = MONITOR
+    return found
+
+
+def test_what_a_monitor_cost_and_the_process_used_is_there_as_it_was_saved(saved: dict[str, Any]) -> None:
+    run = from_json(saved, "here")
+    assert {name: one.monitor for name, one in run.tweaksets.items()} == {"stock": "", "stock-again": "", "placebo": "placebo"}
+    assert all(cell.usage == USAGE for cell in run.cells)
+    assert {cell.tweakset for cell in run.cells if cell.monitor == MONITOR} == {"placebo"}
+
+
+def test_an_arm_with_a_monitor_is_no_second_copy_of_stock(saved: dict[str, Any]) -> None:
+    """It changes no setting, and yet it is what is asked about."""
+    found = {one.tweakset: one for one in compare(from_json(saved, "here"))}
+    assert found["stock-again"].untouched
+    assert not found["placebo"].untouched
+    assert found["placebo"].primary is not None
+
+
+def test_an_older_run_has_none(saved: dict[str, Any]) -> None:
+    del saved["deeptweak"]["tweaksets"]["placebo"]["monitor"]
+    for one in saved["benchmarks"]:
+        del one["extra_info"]["usage"]
+        one["extra_info"].pop("monitor", None)
+    assert all(not (cell.monitor or cell.usage) for cell in from_json(saved, "here").cells)
