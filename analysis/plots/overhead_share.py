@@ -67,7 +67,9 @@ def _shown(part: Part) -> list[Arm]:
 
 def _notes(parts: list[Part]) -> list[str]:
     left = [one.label for part in parts for one in part.found.arms if one.base and one.cpu is not None and one not in _shown(part)]
-    return [f"Not shown, for their own CPU time is not known: {', '.join(dict.fromkeys(left))}."] if left else []
+    notes = [f"Not shown, for their own CPU time is not known: {', '.join(dict.fromkeys(left))}."] if left else []
+    low = [one.label for part in parts for one in _shown(part) if one.own.core is not None and 100 * one.own.core.value < SMALLEST]
+    return [*notes, *([f"Under {SMALLEST:g} % of a core, drawn there: {', '.join(dict.fromkeys(low))}."] if low else [])]
 
 
 def _panel(sheet: Page, top: float, part: Part, style: Mapping[str, tuple[str, str]]) -> None:

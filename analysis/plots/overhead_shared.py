@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from .scene import Scene
 
 LINEAR = 1.0  # percent to either side of 0 in which the scale is linear; beyond it is logarithmic
-TICKS = (0.0, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0)
+TICKS = (0.0, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+MOST_TICKS = 7
 SCALE = "The scale is linear to ±1 % and logarithmic beyond, so that 0.1 % and 60 % can both be read."
 STATES = {"quiet": QUIET, "underpowered": WRONG, "differs": WRONG, "missing": WRONG}
 
@@ -58,7 +59,10 @@ def percents(axes: Axes, which: Literal["x", "y"], values: Iterable[float], marg
         axes.set_yscale("symlog", linthresh=LINEAR, linscale=0.7)
         axes.set_ylim(low, high)
     ticks = [tick for tick in (*(-tick for tick in reversed(TICKS[1:])), *TICKS) if low <= tick <= high]
-    axis.set_major_locator(FixedLocator([tick for tick in ticks if abs(tick) != 0.5 or max(high, -low) < 5]))
+    kept = [tick for tick in ticks if abs(tick) != 0.5 or max(high, -low) < 5]
+    if len(kept) > MOST_TICKS:  # of a noisy run, whose intervals span decades
+        kept = [tick for tick in kept if not f"{abs(tick):g}".startswith("3")]
+    axis.set_major_locator(FixedLocator(kept))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}".replace("-", "\N{MINUS SIGN}") if value else "0"))
 

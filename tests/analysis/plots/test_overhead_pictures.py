@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from analysis.plots import fitting, overhead_dose, overhead_forest, overhead_sha
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.plots.style import SMALL, svg
 from tests.analysis.plots.reading import faults, lines_of, points, said
-from tests.made_monitoring import MONITORS, PLACEBO, PROFILE, MadeMonitoring, Monitor, monitored_run
+from tests.made_monitoring import MONITORS, PLACEBO, PROFILE, SAMPLER, MadeMonitoring, Monitor, monitored_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
@@ -73,6 +74,14 @@ def test_dear_and_cheap_monitors_stand_apart_on_one_scale(drawings: dict[str, Fi
     assert dear == pytest.approx(60, abs=1)
     assert place((1.0, 0))[0] - place((0.0, 0))[0] > 0.15 * wide
     assert place((dear, 0))[0] - place((cheap, 0))[0] > 0.3 * wide
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_noisy_run_is_drawn_without_one_thing_over_another(name: str) -> None:
+    """Cells that scatter by a half: intervals from -70 % to thousands."""
+    scene = scene_with(MadeMonitoring(monitors=(*MONITORS[:6], replace(SAMPLER, core=0.0)), blocks=3, cell_sd=0.5, seed=2))
+    assert scene.overhead["made.json"][0].control.state == "underpowered"
+    assert faults(pictures()[name].draw(scene)) == []
 
 
 def test_forest_names_n_and_what_is_not_there(drawings: dict[str, Figure]) -> None:
