@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import arms, monitors, record
-from fixtures.declaring import Options
+from fixtures.declaring import Options, declare
 from fixtures.monitors import _family, _numbers, _planned, _usage
 from fixtures.targets._report import Broken, Report
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet
@@ -54,6 +54,17 @@ def test_named_monitors_take_their_place_each_once() -> None:
     asked = options(monitors="psutil_thread:interval_s=0.10,stock, psutil_thread , placebo")
     assert [(one.name, one.monitor) for one in arms.chosen(asked, STUDY, "local")] == [(n, n) for n in ("psutil_thread", "placebo")]
     assert [one.name for one in arms.chosen(options(monitors="all"), STUDY, "local")] == list(monitors.names())
+
+
+def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwise() -> None:
+    """torch.profiler, and a loop without torch; a workload that is named is crossed with all."""
+    study = Study("watched", "?", ("idle", "cnn_train"), (), Metric("cpu_s_per_step", "lower"), monitors=("placebo", "torch_profiler"))
+
+    def met(**given: Any) -> set[tuple[str, str]]:  # noqa: ANN401 one option or another
+        return {(c.workload, c.tweakset) for c in declare(options(**given), study, "local").cells if not c.tweakset.startswith("stock")}
+
+    assert met() == {("idle", "placebo"), ("cnn_train", "placebo"), ("cnn_train", "torch_profiler")}
+    assert met(workloads="idle") == {("idle", "placebo"), ("idle", "torch_profiler")}
 
 
 @pytest.mark.parametrize(
