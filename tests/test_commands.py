@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures import designs, tweaks, workloads
+from fixtures import designs, monitors, tweaks, workloads
 from tests.sessions import Place
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def command(folder: Path, *words: str) -> Done:
     return Place(folder).call(sys.executable, "-m", "fixtures", *words)
 
 
-def test_list_names_every_tweak_set_workload_and_design_with_what_it_is(tmp_path: Path) -> None:
+def test_list_names_every_tweak_set_workload_design_and_monitor_with_what_it_is(tmp_path: Path) -> None:
     done = command(tmp_path, "list")
     assert done.code == 0
     for tweakset in tweaks.resolve("all"):
@@ -30,6 +30,9 @@ def test_list_names_every_tweak_set_workload_and_design_with_what_it_is(tmp_path
     assert done.lines("  matrix ")
     for name in designs.names()[1:]:
         assert [line for line in done.lines(f"  {name} ") if designs.load(name).DESCRIPTION in line], name
+    for name in monitors.names():
+        assert [line for line in done.lines(f"  {name} ") if monitors.load(name).description in line], name
+    assert done.lines("psutil_thread:interval_s=…: ")
 
 
 @pytest.mark.parametrize("words", [(), ("put-back",), ("restore", "now")])
