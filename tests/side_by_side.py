@@ -87,6 +87,8 @@ def again(command: Sequence[str], failed: Sequence[str]) -> int:
 
 def side_by_side(command: Sequence[str], options: Sequence[str]) -> int:
     """Run both halves, or the paths that were asked for. Returns: pytest's exit status, that of the worse."""
+    # A shell that starts this in the background has it ignored, and what ignores Ctrl-C from its start cannot test it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryFile() as said:
         if any((HOUSE / option.partition("::")[0]).exists() for option in options):
             beside = None

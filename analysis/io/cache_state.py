@@ -52,8 +52,8 @@ def _fetched(run: IoRun, state: str, number: int, ranks: Sequence[Epoch]) -> Ite
     fetched = sum(count for count in counts if count is not None)
     said = f"cache={state}, and epoch {number} fetched {fetched / size:.1%} of the data set from a device"
     # What comes from a device while all of the data set is locked in memory is Python and its libraries.
-    kept = any(one.locked for one in ranks)
-    if state == "warm" and not kept and fetched > max(WARM_FETCHES * size, OWN_BYTES):
+    own_bytes = OWN_COLD_BYTES if any(one.locked for one in ranks) else OWN_BYTES
+    if state == "warm" and fetched > max(WARM_FETCHES * size, own_bytes):
         yield f"{said} ({WARM_FETCHES:.0%} may be)"
     if state == "cold":
         # Where no device lies below the files, nobody counts what is fetched.

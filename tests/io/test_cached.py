@@ -107,3 +107,10 @@ def test_a_megabyte_of_pythons_own_may_come_from_storage() -> None:
     cached.must_have_lasted("warm", 1, 10**7, 10**6, counted=True)
     with pytest.raises(Refused, match=r"10\.0 MB of the data set, and 1\.0 MB came from storage"):
         cached.must_have_lasted("warm", 1, 10**7, 10**6 + 1, counted=True)
+
+
+def test_more_of_its_own_may_come_while_the_data_set_is_locked_in_memory() -> None:
+    """A page of a library brings what is read ahead of it: megabytes. Beyond that it was no library."""
+    cached.must_have_lasted("warm", 1, 10**7, 64_000_000, counted=True, locked=True)
+    with pytest.raises(Refused, match=r"10\.0 MB of the data set, and 64\.0 MB came from storage"):
+        cached.must_have_lasted("warm", 1, 10**7, 64_000_001, counted=True, locked=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -15,6 +13,7 @@ import pytest
 
 from fixtures.io import residency
 from fixtures.terms import Refused
+from tests.unlocked import without_locked_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,13 +27,6 @@ def disk() -> Iterator[Path]:
     """A folder beside this file: /tmp may lie in memory."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".residency-") as folder:
         yield Path(folder)
-
-
-def without_locked_memory() -> None:
-    """A program that is started so may lock no page, root's neither: its capability CAP_IPC_LOCK is gone."""
-    pr_capbset_drop, cap_ipc_lock = 24, 14  # linux/prctl.h, linux/capability.h
-    ctypes.CDLL(None).prctl(pr_capbset_drop, cap_ipc_lock, 0, 0, 0)
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
 
 
 def file_of(path: Path, pages: int, and_bytes: int = 0) -> Path:

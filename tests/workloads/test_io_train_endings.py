@@ -11,19 +11,24 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures import workloads
 from fixtures.io import residency
+from tests.unlocked import without_locked_memory
 from tests.workloads.small import small
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.torch
 
 ROOT = Path(__file__).parents[2]
 
 
-def started(varied: str, data: Path, scratch: Path) -> subprocess.Popen[bytes]:
+def started(varied: str, data: Path, scratch: Path, preparation: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
     """The process of a variant, after its first step."""
     known = workloads.load(small(varied))
     workloads.provide([known.name], data, lambda _: None)
@@ -34,6 +39,7 @@ def started(varied: str, data: Path, scratch: Path) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
+        preexec_fn=preparation,  # noqa: PLW1509 -- two system calls
     )
     assert process.stdout is not None
     for line in process.stdout:
@@ -92,14 +98,14 @@ def test_a_file_that_goes_away_ends_the_cell_and_is_named(tmp_path: Path) -> Non
 def test_a_page_cache_that_changes_while_an_epoch_reads_ends_the_cell(cache: str, data: Path, tmp_path: Path) -> None:
     """From the first step on: most of 50 MB come from where they should not. What was proven before the epoch is worth nothing then.
 
-    Warm files are held in memory: copies that are on the disk only take their places.
+    Warm files are held in memory, though not locked there: copies that are on the disk only take their places.
     """
     varied = f"read_threads=1:computation_time=0.1:cache={cache}"
     workloads.provide([small(varied)], data, lambda _: None)
     files = sorted(data.glob("raw-*/train/*.raw"))
     copies = [Path(shutil.copy(file, tmp_path)) for file in files]
     residency.evict(copies)
-    with started(varied, data, tmp_path) as process:
+    with started(varied, data, tmp_path, without_locked_memory) as process:
         if cache == "warm":
             for copy, file in zip(copies, files, strict=True):
                 copy.replace(file)

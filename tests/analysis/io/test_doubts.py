@@ -132,7 +132,7 @@ def test_a_page_cache_in_another_state_refuses_every_figure(run: IoRun, said: st
         made("cold"),
         made("warm", resident_before=None, read_bytes=None),
         made("warm", read_bytes=400_000),  # pages of Python: no more than a megabyte of both ranks
-        made("warm", read_bytes=150 * 2**20, locked=True),  # nothing of the data set can have been among it
+        made("warm", read_bytes=15_000_000, locked=True),  # of libraries: nothing of the data set can have been among it
         made("cold", read_bytes=0, device_read_bytes=None),  # a file system on no device, of which nobody counts
         replace(made("warm", resident_before=0.2), params={"cache": "as_found"}),
     ],
