@@ -1,8 +1,8 @@
 """Saved runs of monitors made from a seed, with overheads that are known: `tests/` may use it anywhere.
 
 What is set is CPU seconds a step: base · (1 + cost of the arm) · drift over the run · the block's level · the cell's scatter. Wall time
-is that of one busy core. A monitor beside the workload takes `core` of a core while the steps run, and `start_cpu_s` before them; what one
-inside takes is the workload's.
+is that of one busy core. A monitor beside the workload takes `core` of a core while the steps run, `start_cpu_s` before them and
+`stop_cpu_s` after; what one inside takes is the workload's.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Monitor:
     start_s: float = 0.1
     start_cpu_s: float = 0.0
     stop_s: float = 0.05
+    stop_cpu_s: float = 0.0
     broken: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
     @property
@@ -163,13 +164,13 @@ def _monitor(monitor: Monitor | None, wall_s: float) -> dict[str, Any]:
         "kind": monitor.kind,
         "params": dict(monitor.params),
         "version": "1.0",
-        "cpu_s": None if inside else monitor.core * wall_s + monitor.start_cpu_s,
+        "cpu_s": None if inside else monitor.core * wall_s + monitor.start_cpu_s + monitor.stop_cpu_s,
         "wall_s": life_s,
         "peak_rss_bytes": None if inside else monitor.memory_bytes,
         "written_bytes": monitor.written_bytes,
         "samples": None if rate is None else round(rate * wall_s),
         "start_s": monitor.start_s,
         "stop_s": monitor.stop_s,
-        "told": {} if inside else {"start_cpu_s": monitor.start_cpu_s, "stop_cpu_s": 0.0},
+        "told": {} if inside else {"start_cpu_s": monitor.start_cpu_s, "stop_cpu_s": monitor.stop_cpu_s},
         "missing": missing,
     }

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from .contrasts import mean_of
-from .records import ENDS, INSIDE, INTERVAL, rate_of
+from .records import INSIDE, INTERVAL, START_CPU, rate_of
 from .terms import Own
 
 if TYPE_CHECKING:
@@ -77,15 +77,16 @@ def own(cells: Sequence[Watched], none: Mapping[int, Watched]) -> Own:
 def core_share(one: Watched) -> float | None:
     """CPU seconds of a monitor's own processes by seconds: 1 is a whole core.
 
-    Of the time at work, where it is known what its start and its end took: a start may take more than minutes of work, and is no rate.
+    Of the time at work and without its start, where that is known: a start may take more than minutes of work, and is no rate. What its end
+    took counts: it is there that samples are turned into a report, work that grows with them.
     """
     cpu_s, wall_s = one.monitor.get("cpu_s"), one.monitor.get("wall_s")
     if cpu_s is None or not wall_s or one.kind == INSIDE:
         return None
-    if {*ENDS, "start_s", "stop_s"} <= one.monitor.keys():
+    if {START_CPU, "start_s", "stop_s"} <= one.monitor.keys():
         at_work_s = wall_s - one.monitor["start_s"] - one.monitor["stop_s"]
         if at_work_s > 0:
-            return max(0.0, cpu_s - sum(one.monitor[name] for name in ENDS)) / at_work_s
+            return max(0.0, cpu_s - one.monitor[START_CPU]) / at_work_s
     return cpu_s / wall_s
 
 

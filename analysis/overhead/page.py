@@ -35,7 +35,7 @@ LEGEND = (
     ("+", "% more than without a monitor, paired by block (n), on log ratios; [ ] its own 95 % interval. p: Holm's, over the study."),
     ("CPU", "seconds of the workload's process in its measured steps, by which verdicts are given. Wall: the same steps by the clock."),
     ("all CPU", "the process from start to exit and the monitor's own processes: what watching takes from the machine."),
-    ("core", "% of one core that the monitor's own processes take at work; inside monitors have none, they are in the workload's."),
+    ("core", "% of one core: its own processes' CPU by the time at work, report included, start not. Inside ones have none."),
     ("memory", "MiB of peak RSS: the monitor's own, and what the workload's grew by. written: MiB it left behind. Medians over blocks."),
     ("outside", "seconds that are no measured step, more than without: until it watches (start), from last step to gone (stop), the rest."),
     ("load", "1-minute load average of the arm's cells, smallest and largest."),

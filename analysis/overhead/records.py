@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Run
 
 MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
-ENDS = ("start_cpu_s", "stop_cpu_s")  # what its start and its end took of `cpu_s`
+START_CPU = "start_cpu_s"  # what its start took of `cpu_s`
 USAGE = ("wall_s", "cpu_s", "steps_wall_s", "steps_cpu_s", "peak_rss_bytes", "written_bytes", "load_average_1min", "energy_j")
 INTERVAL, RATE = "interval_s", "hz"
 CPU = Metric("cpu_s_per_step", "lower")
@@ -120,7 +120,7 @@ def _watched(cell: Cell, place: int, origin: str) -> Watched:
         version=told.optional_text("version"),
         rate_per_s=rate,
         rest=" ".join(rest),
-        monitor={**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", ENDS)},
+        monitor={**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU,))},
         usage=part.known_numbers("usage", USAGE),
         missing=missing,
     )

@@ -71,8 +71,8 @@ class Mean:
 class Own:
     """What the monitor itself took, over the blocks; None where it could not be told (`Arm.missing` says why).
 
-    `core`: of one core, its processes' CPU seconds by those at work, or by their life where its start and end are not known apart (1 is a
-    whole core); an inside monitor has none: it is in the workload's.
+    `core`: of one core, its processes' CPU seconds, those of its report included and of its start not, by the seconds at work, or all by
+    their life where the start is not known apart (1 is a whole core); an inside monitor has none: it is in the workload's.
     The others are medians. `memory_bytes`: its own peak and what the workload's peak grew by. `start_s`: until it watches. `stop_s`: from
     the last step until it is gone. `outside_s`: what the whole process took longer outside its measured steps than without a monitor.
     """

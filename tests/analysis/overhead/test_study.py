@@ -100,6 +100,16 @@ def test_a_dear_start_is_no_rate(found: Overhead) -> None:
     assert one.total.value == pytest.approx(2 / 5.8, abs=0.02)
 
 
+def test_a_report_that_grows_with_the_samples_is_in_the_share_of_a_core() -> None:
+    """Half a CPU second at the end of some 5 s at work is a tenth of a core, whatever else it took."""
+    late = replace(SAMPLER, core=0.0, stop_cpu_s=0.5)
+    found = found_in(MadeMonitoring(monitors=(late,), blocks=6))
+    one = arm(found, "sampler 10 Hz")
+    assert one.own.core is not None
+    assert one.own.core.value == pytest.approx(0.1, rel=0.05)
+    assert next(check for check in found.checks if "of a core" in check.name).passed == "FAIL"
+
+
 def test_all_cpu_has_the_monitors_own_seconds_in_it(found: Overhead) -> None:
     """Without: 5 s of steps and 0.8 s besides. With: 1 % more steps (0.05 s), and 15 % of a core over 5.2 s (0.78 s): 0.83 of 5.8 s."""
     quick = arm(found, "psutil_process 0.01 s")
