@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Monitor:
-    """A monitor of a made-up run; `cost` 0.13 takes 13 % more CPU a step. `broken` maps a block to its outcome and reason."""
+    """A monitor of a made-up run; `cost` 0.13 takes 13 % more CPU a step. `broken` maps a block to its outcome and reason.
+
+    `says` is put over what its cells tell of it.
+    """
 
     name: str
     kind: str = "inside"
@@ -36,6 +39,7 @@ class Monitor:
     stop_s: float = 0.05
     stop_cpu_s: float = 0.0
     broken: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    says: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def base(self) -> str:
@@ -173,4 +177,5 @@ def _monitor(monitor: Monitor | None, wall_s: float) -> dict[str, Any]:
         "stop_s": monitor.stop_s,
         "told": {} if inside else {"start_cpu_s": monitor.start_cpu_s, "stop_cpu_s": monitor.stop_cpu_s},
         "missing": missing,
+        **monitor.says,
     }

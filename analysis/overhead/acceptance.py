@@ -92,11 +92,17 @@ def _core(arm: Arm | None) -> Check:
     name = f"{SAMPLER} at 10 Hz takes at most {SAMPLER_CORE * 100:g} % of a core"
     core = arm.own.core if arm is not None else None
     if core is None:
-        return Check(name, "NOT SHOWN", "not measured" if arm is None else arm.missing.get("monitor.cpu_s", "its CPU time is not known"))
+        return Check(name, "NOT SHOWN", "not measured" if arm is None else _why_no_core(arm))
     if core.low is None or core.high is None:
         return Check(name, "NOT SHOWN", f"{100 * core.value:.2f} %, 1 block")
     figures = f"{100 * core.value:.2f} % [{100 * core.low:.2f}, {100 * core.high:.2f}], n {core.n}"
+    if arm is not None and arm.own.unproven:
+        return Check(name, "NOT SHOWN", f"{figures}: {arm.own.unproven}")
     return Check(name, _verdict(core.high <= SAMPLER_CORE, core.low > SAMPLER_CORE), figures)
+
+
+def _why_no_core(arm: Arm) -> str:
+    return next((arm.missing[name] for name in ("monitor.cpu_s", "monitor.wall_s") if name in arm.missing), "its CPU time is not known")
 
 
 def _equivalent(arm: Arm | None, margin: float) -> Check:

@@ -21,6 +21,7 @@ AGAIN = "stock-again"
 PLACEBO = "placebo"
 KINDS = ("inside", "beside", "around")
 COPY = "none again (A/A)"
+FEWEST_DUE, LEAST_TAKEN = 10, 0.5  # samples, below which a cell says nothing of what sampling takes
 
 
 def labels(run: Run, cells: Mapping[str, Sequence[Watched]], names: Iterable[str]) -> dict[str, str]:
@@ -63,6 +64,7 @@ def own(cells: Sequence[Watched], none: Mapping[int, Watched]) -> Own:
     memory = None if grown is None or (own_peak is None and not inside) else grown + (own_peak or 0.0)
     return Own(
         core=mean_of([share for one in cells if (share := core_share(one)) is not None]),
+        unproven="" if inside else unproven(cells),
         cpu_s=_median(_known(cells, "cpu_s")),
         samples=_median(_known(cells, "samples")),
         memory_bytes=memory,
@@ -84,10 +86,28 @@ def core_share(one: Watched) -> float | None:
     if cpu_s is None or not wall_s or one.kind == INSIDE:
         return None
     if {START_CPU, "start_s", "stop_s"} <= one.monitor.keys():
-        at_work_s = wall_s - one.monitor["start_s"] - one.monitor["stop_s"]
-        if at_work_s > 0:
-            return max(0.0, cpu_s - one.monitor[START_CPU]) / at_work_s
+        return (cpu_s - one.monitor[START_CPU]) / (wall_s - one.monitor["start_s"] - one.monitor["stop_s"])
     return cpu_s / wall_s
+
+
+def unproven(cells: Sequence[Watched]) -> str:
+    """Say why shares of a core prove nothing: of one that hardly looked they are low whatever a look costs; "" where they do."""
+    found = [why for one in cells if (why := _unproven(one))]
+    return f"{found[0]}, in {len(found)} of {len(cells)} cells" if found else ""
+
+
+def _unproven(one: Watched) -> str:
+    samples, steps_s = one.monitor.get("samples"), one.usage.get("steps_wall_s")
+    if core_share(one) is None:
+        return "its share of a core is not known"
+    if one.rate_per_s is None or steps_s is None:
+        return "how many samples were due is not known"
+    due = one.rate_per_s * steps_s
+    if due < FEWEST_DUE:
+        return f"the steps took {steps_s:.3g} s, in which {due:.3g} samples were due, fewer than {FEWEST_DUE}"
+    if samples is None:
+        return "how many samples it took is not known"
+    return f"it took {samples:.0f} samples where {due:.0f} were due" if samples < LEAST_TAKEN * due else ""
 
 
 def outside_s(one: Watched) -> float | None:

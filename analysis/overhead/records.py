@@ -106,6 +106,8 @@ def _watched(cell: Cell, place: int, origin: str) -> Watched:
     missing = {f"usage.{field}": str(reason) for field, reason in usage.optional_mapping("missing").items()}
     if name is not None:
         missing |= {f"monitor.{field}": str(reason) for field, reason in told.optional_mapping("missing").items()}
+    numbers = {**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU,))}
+    _drop_what_cannot_be(numbers, missing)
     return Watched(
         id=cell.id,
         study=cell.study,
@@ -120,10 +122,22 @@ def _watched(cell: Cell, place: int, origin: str) -> Watched:
         version=told.optional_text("version"),
         rate_per_s=rate,
         rest=" ".join(rest),
-        monitor={**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU,))},
+        monitor=numbers,
         usage=part.known_numbers("usage", USAGE),
         missing=missing,
     )
+
+
+def _drop_what_cannot_be(numbers: dict[str, float], missing: dict[str, str]) -> None:
+    """Take out of what a cell tells of its monitor a whole that is less than its parts."""
+    start_cpu_s, cpu_s = numbers.get(START_CPU), numbers.get("cpu_s")
+    if start_cpu_s is not None and cpu_s is not None and start_cpu_s > cpu_s:
+        missing["monitor.cpu_s"] = f"its start alone is said to have taken {start_cpu_s:g} CPU seconds of {cpu_s:g}"
+        del numbers["cpu_s"]
+    ends_s, wall_s = numbers.get("start_s", 0.0) + numbers.get("stop_s", 0.0), numbers.get("wall_s")
+    if wall_s is not None and ends_s >= wall_s:
+        missing["monitor.wall_s"] = f"its start and its end are said to have taken {ends_s:g} s of {wall_s:g}"
+        del numbers["wall_s"]
 
 
 def _places(cells: Sequence[Cell]) -> dict[tuple[str, str, str, int], int]:

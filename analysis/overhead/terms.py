@@ -73,11 +73,13 @@ class Own:
 
     `core`: of one core, its processes' CPU seconds, those of its report included and of its start not, by the seconds at work, or all by
     their life where the start is not known apart (1 is a whole core); an inside monitor has none: it is in the workload's.
+    `unproven` says why that share proves nothing, where hardly a sample was taken.
     The others are medians. `memory_bytes`: its own peak and what the workload's peak grew by. `start_s`: until it watches. `stop_s`: from
     the last step until it is gone. `outside_s`: what the whole process took longer outside its measured steps than without a monitor.
     """
 
     core: Mean | None = None
+    unproven: str = ""
     cpu_s: float | None = None
     samples: float | None = None
     memory_bytes: float | None = None

@@ -48,6 +48,40 @@ def test_a_sampler_that_takes_more_of_a_core_fails() -> None:
     assert passed(found, "no effect on CPU") == "FAIL"
 
 
+def core_of(says: dict[str, object]) -> Check:
+    (one,) = (one for name, one in checks(replace(SAMPLER, says=says)).items() if "of a core" in name)
+    return one
+
+
+def test_a_sampler_that_hardly_sampled_proves_nothing_of_its_share_of_a_core() -> None:
+    """Ten a second for about 5 s: 24 samples are fewer than half of those due. Nor is one known whose samples are not."""
+    for samples, why in ((1, "it took 1 samples where"), (24, "it took 24 samples where"), (None, "how many samples it took is not known")):
+        found = core_of({"samples": samples})
+        assert (found.passed, why in found.figures) == ("NOT SHOWN", True)
+        assert "in 10 of 10 cells" in found.figures
+    assert core_of({"samples": 40}).passed == "PASS"
+
+
+def test_steps_too_short_for_ten_samples_prove_nothing_of_a_share_of_a_core() -> None:
+    made = MadeMonitoring(monitors=(SAMPLER,), blocks=10, base_s=0.05, cell_sd=0.002, seed=7)
+    (found,) = overheads(from_json(monitored_run(made), "made.json"))
+    (one,) = (one for one in found.checks if "of a core" in one.name)
+    assert one.passed == "NOT SHOWN"
+    assert "samples were due, fewer than 10" in one.figures
+
+
+def test_a_start_that_took_more_than_all_of_it_is_no_share_of_nought() -> None:
+    found = core_of({"told": {"start_cpu_s": 3.0, "stop_cpu_s": 0.0}})
+    assert found.passed == "NOT SHOWN"
+    assert "its start alone is said to have taken 3 CPU seconds" in found.figures
+
+
+def test_a_start_longer_than_all_of_it_is_no_share_either() -> None:
+    found = core_of({"start_s": 30.0})
+    assert found.passed == "NOT SHOWN"
+    assert "its start and its end are said to have taken 30.05 s" in found.figures
+
+
 def test_a_wider_margin_proves_no_narrower_one() -> None:
     assert passed(checks(SAMPLER, margin=0.05), "no effect on CPU") == "NOT SHOWN"
 
