@@ -31,7 +31,7 @@ PAGE, SIGNS = "Page's L", "sign test"
 Values = dict[str, dict[int, float]]  # arm → block → primary metric
 
 
-def doses(cells: Sequence[Watched], values: Mapping[str, Mapping[int, float]], overheads: Mapping[str, float], none: str) -> list[Dose]:
+def doses(cells: Sequence[Watched], values: Mapping[str, Mapping[int, float]], overheads: Mapping[str, float]) -> list[Dose]:
     """Judge every monitor of one workload that ran at two rates or more; `values` is the primary metric by arm and block."""
     families: dict[tuple[str, str], dict[str, float]] = {}
     for one in cells:
@@ -48,7 +48,7 @@ def doses(cells: Sequence[Watched], values: Mapping[str, Mapping[int, float]], o
     ordered = [_order(table) for *_, table in known]
     rising, falling = (holm([one[side] for one in ordered]) for side in (0, 1))
     return [
-        _dose(name, {arm: (rates[arm], overheads[arm]) for arm in arms}, len(table), ps, _per_sample(cells, arms, none))
+        _dose(name, {arm: (rates[arm], overheads[arm]) for arm in arms}, len(table), ps, _per_sample(cells, arms))
         for (name, arms, rates, table), ps in zip(known, zip(rising, falling, strict=True), strict=True)
     ]
 
@@ -67,7 +67,8 @@ def _dose(name: str, arms: Mapping[str, tuple[float, float]], blocks: int, ps: t
         sentence += "; as a whole, though the means are not all in order"
     if slope is not None and slope.low is not None and slope.high is not None:
         ends = f"{1e3 * slope.low:.3g} to {1e3 * slope.high:.3g}"
-        sentence += f"; one more sample costs {1e3 * slope.value:.3g} ms of CPU (95 % {ends})"
+        few = ", by two rates alone" if len(arms) == 2 else ""
+        sentence += f"; one more sample costs {1e3 * slope.value:.3g} ms of CPU (95 % {ends}{few})"
     return Dose(
         family=name,
         arms=tuple(arms),
@@ -94,17 +95,20 @@ def _order(table: Sequence[Sequence[float]]) -> tuple[float, float]:
     return tuple(float(binomtest(one, count, alternative="greater").pvalue) for one in (dearer, cheaper))  # type: ignore[return-value]  # two
 
 
-def _per_sample(cells: Sequence[Watched], arms: Sequence[str], none: str) -> Mean | None:
-    """CPU seconds of one more sample: in each block the least-squares line through none (no sample) and the rates; then over blocks."""
+def _per_sample(cells: Sequence[Watched], arms: Sequence[str]) -> Mean | None:
+    """CPU seconds of one more sample: in each block the slope of the least-squares line through the rates; then over blocks.
+
+    None at all is no point of that line: it has no start-up either, which the line's intercept holds.
+    """
     blocks: dict[int, list[tuple[float, float]]] = {}
     for one in cells:
         cpu_s = all_cpu_s(one)
-        samples = 0.0 if one.tweakset == none else one.monitor.get("samples")
-        if one.tweakset in {none, *arms} and cpu_s is not None and samples is not None:
+        samples = one.monitor.get("samples")
+        if one.tweakset in arms and cpu_s is not None and samples is not None:
             blocks.setdefault(one.block, []).append((samples, cpu_s))
     slopes = []
     for points in blocks.values():
-        if len(points) == len(arms) + 1 and len({x for x, _ in points}) > 1:
+        if len(points) == len(arms) and len({x for x, _ in points}) > 1:
             middle = sum(x for x, _ in points) / len(points)
             slopes.append(sum((x - middle) * y for x, y in points) / sum((x - middle) ** 2 for x, _ in points))
     return mean_of(slopes) if len(slopes) >= FEWEST_BLOCKS else None

@@ -73,7 +73,7 @@ def _workload(
             values.setdefault(cell.tweakset, {})[cell.block] = cell.metrics[metric.name]
     ordered = {one.tweakset: one.cpu.value for one in arms if one.cpu is not None and one.cpu.n > 0 and state.state != "differs"}
     told = [one for arm in by_arm.values() for one in arm]
-    trends = tuple(doses(told, values, ordered, run.baseline))
+    trends = tuple(doses(told, values, ordered))
     spots = [
         (one.block, one.tweakset, one.place, values[one.tweakset][one.block]) for one in told if one.block in values.get(one.tweakset, {})
     ]

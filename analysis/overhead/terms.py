@@ -140,7 +140,8 @@ class Dose:
     """One monitor at rising rates, `arms` from the lowest.
 
     `p` is of the order in that direction, `p_against` of the opposite one, both one-sided and Holm's over the workload's monitors; `test`
-    names it. `per_sample_s`: CPU seconds that one more sample costs (block by block, of all CPU), None where samples are not told.
+    names it. `per_sample_s`: CPU seconds that one more sample costs (of all CPU, block by block, among the rates); None where samples are
+    not told.
     `means` are overheads in the primary metric, in the order of `arms`.
     """
 

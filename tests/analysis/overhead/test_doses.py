@@ -65,6 +65,20 @@ def test_the_cost_of_a_sample_is_that_of_all_cpu() -> None:
     assert one.per_sample_s.n == 12
 
 
+@pytest.mark.parametrize("intervals_s", [(1.0, 0.01), (1.0, 0.1, 0.01)])
+def test_a_start_is_no_part_of_what_a_sample_costs(intervals_s: tuple[float, ...]) -> None:
+    """0.1 ms a sample as made, and 0.1 s of start whatever the rate: a line through none would give 0.3 ms with the two rates."""
+    made = [
+        Monitor(f"top:interval_s={each:g}", "beside", core=1e-4 / each, params={"interval_s": each}, start_cpu_s=0.1)
+        for each in intervals_s
+    ]
+    saved = monitored_run(MadeMonitoring(monitors=made, blocks=12, cell_sd=1e-5, seed=5))
+    (one,) = overheads(from_json(saved, "made.json"))[0].doses
+    assert one.per_sample_s is not None
+    assert one.per_sample_s.value == pytest.approx(1e-4, rel=0.1)
+    assert ("by two rates alone" in one.sentence) == (len(made) == 2)
+
+
 def test_a_single_rate_has_no_order() -> None:
     assert doses(THREADS[0]) == ()
 
