@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from .fields import Fields
 
+MONITORED = 5  # the schema_version that brought monitors
+
 
 def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *, imported: bool) -> Cell:
     """Read a cell by its line and, where it was measured, its record; `key` is study, workload, tweak set and block.
@@ -61,13 +63,20 @@ def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *,
         telemetry=telemetry.numbers("summary"),
         telemetry_missing={key: str(reason) for key, reason in telemetry.optional_mapping("missing").items()},
         report=_report(record) if record.has("report") else {},
-        monitor=record.optional_mapping("monitor"),
+        monitor=_monitor(record),
         usage=record.optional_mapping("usage"),
     )
     try:
         return replace(cell, segments=saved_segments.cells(cell, segments))
     except ArithmeticError:
         record.refuse("has a segment of which no finite metrics can be made")
+
+
+def _monitor(record: Fields) -> Mapping[str, object]:
+    found = record.optional_mapping("monitor")
+    if found and not (record.has("schema_version") and record.whole("schema_version") >= MONITORED):
+        record.refuse(f"tells of a monitor, which files do from schema_version {MONITORED} on, and says that it is older")
+    return found
 
 
 def called(key: tuple[str, str, str, int]) -> str:

@@ -51,7 +51,7 @@ def with_metrics(run: Run, cells: Sequence[Watched]) -> Run:
     What is paid for watching is CPU time, also by a workload that has a primary metric of its own.
     """
     told = {key_of(one): one for one in cells}
-    names = studies(run, cells)
+    names = studies(run)
     kept = [
         replace(cell, metrics={**cell.metrics, **_metrics(told[key_of(cell)])}) if key_of(cell) in told else cell
         for cell in run.cells
@@ -65,9 +65,9 @@ def with_metrics(run: Run, cells: Sequence[Watched]) -> Run:
     )
 
 
-def studies(run: Run, cells: Sequence[Watched]) -> list[str]:
+def studies(run: Run) -> list[str]:
     """Names of the studies that had monitors."""
-    found = {one.study for one in cells} | {cell.study for cell in run.cells if run.tweaksets[cell.tweakset].monitor}
+    found = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
     return [name for name in run.studies if name in found]
 
 

@@ -12,6 +12,7 @@ from .arms import AGAIN, PLACEBO, in_order, labels, load, lost, missing, own
 from .contrasts import WALL, against, contrasts, figure, other
 from .control import control, judged
 from .doses import doses
+from .held import held
 from .position import position
 from .records import ALL_CPU, ENERGY, INSIDE, is_monitored, watched, with_metrics
 from .terms import Arm, Overhead
@@ -34,6 +35,7 @@ def overheads(run: Run) -> list[Overhead]:
             f"{run.origin}: no cell of it tells of a monitor; "
             "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` saves such."
         )
+    run = held(run)
     cells = watched(run)
     run = with_metrics(run, cells)
     drafts = contrasts(run)
