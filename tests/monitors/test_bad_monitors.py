@@ -149,10 +149,54 @@ def test_one_that_ends_badly_when_it_is_stopped_has_no_report(made: Make) -> Non
     assert found.run().error == "Monitor made_up ended with exit code 7 when it was stopped by SIGTERM: cannot write profile."
 
 
-def test_one_that_took_hardly_any_samples_was_hung(made: Make) -> None:
-    """Due are 1000 in every second; it says it took 2."""
-    source = shell("exec sleep 1000") + "def samples(folder): return 2\ndef due(params, seconds): return 1000 * seconds\n"
-    assert str(made(source).run().error).startswith("Monitor made_up was hung: it took 2 samples in ")
+COUNTS = "def samples(folder): return (folder / 'stdout').read_text().count('table')\n"
+TICKS = COUNTS + "def due(params, seconds): return 10 * seconds\n"
+
+
+def test_one_that_stops_sampling_half_way_was_hung(made: Make) -> None:
+    """A table at first and then nothing: of 3 seconds 10 samples a second were due."""
+    run = made(shell("echo table; exec sleep 1000") + says("table") + TICKS).run(steps=60, wait_s=0.05)
+    assert run.error is not None
+    assert run.error.startswith("Monitor made_up was hung: in the second half of the steps (")
+    assert run.error.endswith(" samples were due, it took 0.")
+
+
+def test_one_that_hangs_after_a_flood_of_samples_was_hung_too(made: Make) -> None:
+    """Hundreds in its first moment, more than all that were due."""
+    script = "i=0; while [ $i -lt 500 ]; do echo table; i=$((i+1)); done; exec sleep 1000"
+    assert "was hung" in str(made(shell(script) + says("table") + TICKS).run(steps=60, wait_s=0.05).error)
+
+
+def test_one_that_is_only_slow_was_not(made: Make) -> None:
+    """Every 0.2 s of a hundred a second, as on a machine that has no time for it."""
+    slow = COUNTS + "def due(params, seconds): return 100 * seconds\n"
+    assert made(shell("while :; do echo table; sleep 0.2; done") + says("table") + slow).run(steps=60, wait_s=0.05).error is None
+
+
+def test_one_that_is_due_too_seldom_cannot_be_judged(made: Make) -> None:
+    """One every 3 seconds, in a cell of 3."""
+    seldom = COUNTS + "def due(params, seconds): return seconds / 3\n"
+    assert made(shell("echo table; exec sleep 1000") + says("table") + seldom).run(steps=60, wait_s=0.05).error is None
+
+
+@pytest.mark.parametrize(("sample", "hung"), [("taken = told", True), ("taken = {}", False)])
+def test_one_inside_tells_when_its_last_sample_was(made: Make, sample: str, hung: bool) -> None:  # noqa: FBT001 a case
+    """Many samples, all of them at once or to the end."""
+    source = f"""
+import time
+@contextmanager
+def inside(params, folder):
+    told = {{"samples": 1000, "last_sample_s": time.monotonic()}}
+    {sample}
+    yield told
+    taken["last_sample_s"] = taken.get("last_sample_s", time.monotonic())
+    told |= taken
+def due(params, seconds): return 10 * seconds
+"""
+    run = made(INSIDE + source).run(steps=60, wait_s=0.05)
+    assert ("was hung" in str(run.error)) == hung
+    assert run.monitor is not None
+    assert "last_sample_s" not in run.monitor["told"]  # type: ignore[operator]
 
 
 def test_when_the_workload_dies_its_monitor_goes_too(made: Make) -> None:
