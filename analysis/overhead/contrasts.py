@@ -5,6 +5,7 @@ A comparison speaks of gains, as a tweak set is wanted to have one; here the sam
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,8 @@ def other(one: Comparison, metric: str) -> Figure | None:
 
 
 def cost(gain: float) -> float:
-    """What is paid more where so much is gained: a gain of -0.2 costs a quarter more."""
-    return 1 / (1 + gain) - 1
+    """What is paid more where so much is gained: a gain of -0.2 costs a quarter more, and one of -1 more than can be written."""
+    return 1 / (1 + gain) - 1 if gain > -1 else math.inf
 
 
 def mean_of(values: Sequence[float]) -> Mean | None:

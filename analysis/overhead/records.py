@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
 from analysis.terms import Metric
 
+from .bounds import possible
 from .terms import Watched
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "sta
 START_CPU = "start_cpu_s"  # what its start took of `cpu_s`
 USAGE = ("wall_s", "cpu_s", "steps_wall_s", "steps_cpu_s", "peak_rss_bytes", "written_bytes", "load_average_1min", "energy_j")
 INTERVAL, RATE = "interval_s", "hz"
+LEAST_RATE = 1e-9  # nobody looks so seldom, or a billion times a second
 CPU = Metric("cpu_s_per_step", "lower")
 # Metrics beside those of the steps.
 ALL_CPU, ENERGY = "all_cpu_s", "energy_j"
@@ -82,8 +83,8 @@ def all_cpu_s(one: Watched) -> float | None:
 def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
     """How often a monitor looks, by its parameters, and which of them says so."""
     for name, value in params.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_RATE < value < 1 / LEAST_RATE:
+            continue  # as of a whole number that no float can hold
         if name == INTERVAL:
             return 1 / value, name
         if name == RATE:
@@ -106,7 +107,7 @@ def _watched(cell: Cell, place: int, origin: str) -> Watched:
     missing = {f"usage.{field}": str(reason) for field, reason in usage.optional_mapping("missing").items()}
     if name is not None:
         missing |= {f"monitor.{field}": str(reason) for field, reason in told.optional_mapping("missing").items()}
-    numbers = {**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU,))}
+    numbers = possible({**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU,))}, "monitor", missing)
     _drop_what_cannot_be(numbers, missing)
     return Watched(
         id=cell.id,
@@ -123,7 +124,7 @@ def _watched(cell: Cell, place: int, origin: str) -> Watched:
         rate_per_s=rate,
         rest=" ".join(rest),
         monitor=numbers,
-        usage=part.known_numbers("usage", USAGE),
+        usage=possible(part.known_numbers("usage", USAGE), "usage", missing),
         missing=missing,
     )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.load import from_json
+from analysis.overhead.as_json import as_json
+from analysis.overhead.page import render
 from analysis.overhead.said import answer
 from analysis.overhead.study import overheads
 from analysis.terms import Refused, Unreadable
@@ -204,6 +207,58 @@ def test_a_record_that_is_no_number_is_named() -> None:
     saved["benchmarks"][0]["extra_info"]["usage"]["cpu_s"] = "much"
     with pytest.raises(Unreadable, match=r"usage.*cpu_s"):
         overheads(from_json(saved, "made.json"))
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        *(("monitor", name, -1) for name in ("cpu_s", "wall_s", "samples", "peak_rss_bytes", "written_bytes", "start_s", "stop_s")),
+        *(("usage", name, -1) for name in ("wall_s", "cpu_s", "steps_wall_s", "peak_rss_bytes", "load_average_1min", "energy_j")),
+        ("monitor", "wall_s", 1e-320),
+        ("monitor", "cpu_s", 1e308),
+        ("usage", "cpu_s", 1e308),
+        ("monitor", "samples", 10**18),
+        ("told", "start_cpu_s", -1),
+    ],
+)
+def test_a_figure_that_cannot_be_is_missing_with_its_reason(part: str, name: str, value: float) -> None:
+    """And nothing that is made of it is a figure: no share of a core below 0, none above all numbers."""
+    saved = monitored_run(MadeMonitoring(monitors=(SAMPLER,), blocks=4))
+    for one in saved["benchmarks"]:
+        record = one["extra_info"]
+        if record["tweakset"] == "sampler":
+            (record["monitor"]["told"] if part == "told" else record[part])[name] = value
+    run = from_json(saved, "made.json")
+    found = overheads(run)
+    sampler = arm(found[0], "sampler 10 Hz")
+    assert "was recorded, which is not from" in sampler.missing[f"{'monitor' if part == 'told' else part}.{name}"]
+    core = sampler.own.core
+    assert core is None or 0 <= core.value < 1
+    numbers = [sampler.own.samples, sampler.own.memory_bytes, sampler.own.start_s, sampler.own.written_bytes]
+    assert all(one is None or one >= 0 for one in numbers)
+    assert render(run, found)
+    assert json.loads(as_json([(run, found)], [], []))
+
+
+@pytest.mark.parametrize("interval", [10**400, 1e308, -1, 0, 1e-300, True, "often"])
+def test_an_interval_that_nobody_keeps_is_no_rate(interval: object) -> None:
+    saved = monitored_run(MadeMonitoring(monitors=(replace(SAMPLER, says={"params": {"interval_s": interval}}),), blocks=4))
+    (found,) = overheads(from_json(saved, "made.json"))
+    assert next(one for one in found.arms if one.tweakset == "sampler").rate_per_s is None
+
+
+def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
+    """One step of 10,000,000 s where others take a nanosecond: no clock can have said more."""
+    saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=4))
+    for one in saved["benchmarks"]:
+        record = one["extra_info"]
+        steps = len(record["steps"]["cpu_s"])
+        dear = record["tweakset"] == "cprofile"
+        record["steps"]["cpu_s"] = [(9e6 if dear else 2e-9) * (1 + at / 1e3 + record["order"] / 1e4) for at in range(-steps, 0)]
+    run = from_json(saved, "made.json")
+    found = overheads(run)
+    assert render(run, found)
+    assert json.loads(as_json([(run, found)], [], []))
 
 
 def test_the_load_of_every_arm_is_there(found: Overhead) -> None:
