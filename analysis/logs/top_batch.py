@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
@@ -30,6 +32,8 @@ UNIT_S = {"h": 3600, "d": 86400, "w": 7 * 86400}
 CLOCK = re.compile(r"(\d{1,9}):(\d\d)(?:[.,](\d{1,9}))?", re.ASCII)
 WHOLE = re.compile(r"\d{1,10}", re.ASCII)
 DAY_S = 86400
+LIKE = 3.0  # so many times a log's usual pause may be the one in which midnight passes
+ALONE_S = 60.0  # as long may it be where there is no other
 PID, CPU, COMMAND = "PID", "%CPU", "COMMAND"
 
 
@@ -56,18 +60,19 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One log, its snapshots in their order."""
+    """One log, its snapshots in their order. `why_no_time` says why those from some line on have no `time_s`, "" where all have."""
 
     origin: str
     snapshots: tuple[Snapshot, ...]
     ignored: tuple[str, ...]
+    why_no_time: str = ""
 
 
 class _Open:
     """A snapshot that is being read."""
 
-    def __init__(self, time_s: float, clock: str, load: float) -> None:
-        self.head = (time_s, clock, load)
+    def __init__(self, line: int, clock: str, load: float) -> None:
+        self.line, self.clock, self.load = line, clock, load
         self.table = False
         self.processes: list[Process] = []
 
@@ -88,11 +93,11 @@ def read(path: Path) -> Log:
         elif headline:
             load = LOAD.search(text)
             number = None if load is None else _number(load[1])
-            found.append(_Open(_since(found, headline), ":".join(headline.groups()), math.nan if number is None else number))
+            found.append(_Open(line.number, ":".join(headline.groups()), math.nan if number is None else number))
         elif _is_header(text):
             columns = tuple(text.split())
-            if not found or (found[-1].table and not found[-1].head[1]):
-                found.append(_Open(math.nan, "", math.nan))  # top was told to leave its summary out
+            if not found or (found[-1].table and not found[-1].clock):
+                found.append(_Open(line.number, "", math.nan))  # top was told to leave its summary out
             found[-1].table = True
         elif found and found[-1].table:
             process = _process(text, columns)
@@ -102,10 +107,12 @@ def read(path: Path) -> Log:
                 ignored(line, process)
         elif not found or not SUMMARY.fullmatch(text):
             ignored(line, "no line of top")
-    tables = [Snapshot(*one.head, tuple(one.processes)) for one in found if one.table]
+    times_s, why = _times(found)
+    pairs = zip(found, times_s, strict=True)
+    tables = [Snapshot(time_s, one.clock, one.load, tuple(one.processes)) for one, time_s in pairs if one.table]
     if not tables:
         raise none_of_it(path, WHAT, ignored)
-    return Log(str(path), tuple(tables), tuple(ignored.said))
+    return Log(str(path), tuple(tables), tuple(ignored.said), why)
 
 
 def _is_header(text: str) -> bool:
@@ -113,15 +120,29 @@ def _is_header(text: str) -> bool:
     return PID in names and CPU in names and COMMAND in names
 
 
-def _since(found: Sequence[_Open], headline: re.Match[str]) -> float:
-    """The seconds since the first snapshot by the clock, past midnight too; top's clock has no date."""
-    hours, minutes, seconds = map(int, headline.groups())
-    now = hours * 3600 + minutes * 60 + seconds
-    before = next((one for one in reversed(found) if one.head[1]), None)
-    if before is None:
-        return 0.0
-    then = [int(part) for part in before.head[1].split(":")]
-    return before.head[0] + (now - (then[0] * 3600 + then[1] * 60 + then[2])) % DAY_S
+def _times(found: Sequence[_Open]) -> tuple[list[float], str]:
+    """The seconds since the first snapshot by the clock, which has no date; NaN from where it cannot be followed, and why.
+
+    A clock that goes back has passed midnight if the pause is then like the others of the log. Else it was set, or a second log begins.
+    """
+    pauses = {two.line: _clock_s(two) - _clock_s(one) for one, two in pairwise([one for one in found if one.clock])}
+    usual = [pause for pause in pauses.values() if pause > 0]
+    longest = LIKE * median(usual) if usual else ALONE_S
+    now, why, before = 0.0, "", ""
+    times_s = []
+    for one in found:
+        pause = pauses.get(one.line, 0.0)
+        if pause < 0 and pause + DAY_S > longest and not why:
+            why = f"line {one.line}: the clock goes back from {before} to {one.clock}: it was set, or another log begins"
+        now += pause % DAY_S
+        before = one.clock or before
+        times_s.append(math.nan if why or not one.clock else now)
+    return times_s, why
+
+
+def _clock_s(one: _Open) -> int:
+    hours, minutes, seconds = map(int, one.clock.split(":"))
+    return hours * 3600 + minutes * 60 + seconds
 
 
 def _process(text: str, columns: Sequence[str]) -> Process | str:
@@ -137,6 +158,8 @@ def _process(text: str, columns: Sequence[str]) -> Process | str:
     cpu = _number(row[CPU])
     if WHOLE.fullmatch(row[PID]) is None or cpu is None:
         return f"{PID} {one_line(row[PID], 20)} and {CPU} {one_line(row[CPU], 20)} are no numbers"
+    if cpu < 0:
+        return f"{CPU} is {one_line(row[CPU], 20)}, below 0"
     return Process(int(row[PID]), row[COMMAND], cpu, _seconds(row), _bytes(row.get("RES", "")))
 
 

@@ -76,8 +76,10 @@ def _cpu(one: Training) -> Iterator[RenderableType]:
     yield columns(heads, [_share(share) for share in found], 2)
     legend = [
         ("mean", f"over all snapshots, 0 where it is not shown, as the study reckons; {AT_ONCE}."),
-        ("clock", f"by its own CPU clock from first to last; {NOT_KNOWN} where its processes came and went."),
+        ("clock", f"by its own CPU clock from first to last; {NOT_KNOWN} where its processes came and went, or as said."),
     ]
+    others = {(each.condition, each.why_no_clock): "" for each in found if each.why_no_clock not in {"", of_logs.CAME_AND_WENT}}
+    legend += [(condition, f"by its clock {NOT_KNOWN}: {why}.") for condition, why in others]
     yield hanging(legend, "dim", "dim")
 
 

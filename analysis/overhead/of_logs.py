@@ -23,6 +23,7 @@ BASELINES: tuple[tuple[str, ...], ...] = ((), ("top",))
 COMMANDS = {"dcgmi": ("nv-hostengine", "dcgmi"), "nvidia-smi": ("nvidia-smi",), "top": ("top",), "nsys": ("nsys",), "ncu": ("ncu",)}
 COUNTERS = ("GPUTL", "GRACT", "SMACT", "SMOCC")
 DCGMI_INTERVAL_S = 1.0  # as dcgmi does unless told otherwise; its rows have no time
+CAME_AND_WENT = "its processes came and went"
 CONSISTENT = 0.02  # so far may energy and power differ
 
 
@@ -60,7 +61,7 @@ class Share:
 
     `shown_percent` is the mean over all snapshots of what top shows, those without the process counted as 0 (the study's way);
     `steady_percent` the same without the first, which covers an instant. `clock_percent` is by the process's own CPU clock: exact,
-    None where processes came and went. `cpu_s` is its seconds.
+    None where it cannot be, which `why_no_clock` says. `cpu_s` is its seconds.
     """
 
     condition: str
@@ -71,6 +72,7 @@ class Share:
     snapshots: int
     cpu_s: float | None
     clock_percent: float | None
+    why_no_clock: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,15 @@ def _share(one: Condition, log: top_batch.Log, command: str) -> Share:
     seen = [(shot.time_s, process) for shot in log.snapshots for process in shot.processes if process.command == command]
     each = [sum(process.cpu_percent for process in shot.processes if process.command == command) for shot in log.snapshots]
     span_s, cpu_s = (seen[-1][0] - seen[0][0], seen[-1][1].cpu_s - seen[0][1].cpu_s)
-    alone = len({process.pid for _, process in seen}) == 1 and span_s > 0 and cpu_s >= 0
+    if log.why_no_time:
+        why = log.why_no_time
+    elif len({process.pid for _, process in seen}) > 1:
+        why = CAME_AND_WENT
+    elif not span_s > 0:
+        why = "it was seen at one time only" if span_s == 0 else "the log has no times"
+    else:
+        why = "" if cpu_s >= 0 else "its CPU clock was not recorded, or went back"
+    alone = not why
     return Share(
         condition=one.name,
         command=command,
@@ -152,6 +162,7 @@ def _share(one: Condition, log: top_batch.Log, command: str) -> Share:
         snapshots=len(log.snapshots),
         cpu_s=cpu_s if alone else None,
         clock_percent=100 * cpu_s / span_s if alone else None,
+        why_no_clock=why,
     )
 
 

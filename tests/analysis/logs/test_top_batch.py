@@ -97,6 +97,32 @@ def test_midnight_is_passed(tmp_path: Path) -> None:
     assert [one.time_s for one in read(tmp_path, text).snapshots] == [0, 3]
 
 
+@pytest.mark.parametrize(
+    ("clocks", "times_s"),
+    [
+        (("15:16:00", "15:16:03", "15:16:06", "15:16:00", "15:16:03"), (0, 3, 6, None, None)),
+        (("23:59:54", "23:59:57", "00:00:00", "00:00:03"), (0, 3, 6, 9)),
+        (("23:00:00", "23:00:03", "00:00:06"), (0, 3, None)),
+        (("15:16:03", "15:16:00"), (0, None)),
+        (("15:16:00", "15:16:03", "15:20:00"), (0, 3, 240)),
+    ],
+)
+def test_a_clock_that_goes_back_is_midnight_only_if_the_pause_is_like_the_others(
+    tmp_path: Path, clocks: tuple[str, ...], times_s: tuple[float | None, ...]
+) -> None:
+    """Two logs in one file are no log of a day."""
+    text = "".join(BLOCK.format(clock=clock, load="1.22") + "PID %CPU COMMAND\n1 5.0 python\n\n" for clock in clocks)
+    log = read(tmp_path, text)
+    assert [None if math.isnan(one.time_s) else one.time_s for one in log.snapshots] == list(times_s)
+    assert ("the clock goes back from" in log.why_no_time) == (None in times_s)
+
+
+def test_a_share_below_nought_is_none(tmp_path: Path) -> None:
+    log = read(tmp_path, "PID %CPU COMMAND\n1 -5.0 python\n2 1.0 top\n")
+    assert [one.pid for one in log.snapshots[0].processes] == [2]
+    assert log.ignored == ("line 2: %CPU is -5.0, below 0: '1 -5.0 python'",)
+
+
 def test_columns_are_those_of_the_header_in_force(tmp_path: Path) -> None:
     """They were changed while top ran; a command with blanks may stand in the middle."""
     text = "PID %CPU COMMAND\n1 0.5 python -m a\n\nPID COMMAND %CPU RES\n1 python -m a 0.7 12\n"

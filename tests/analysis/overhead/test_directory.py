@@ -222,6 +222,16 @@ def test_cpu_is_by_a_processs_own_clock_where_it_stayed(tmp_path: Path) -> None:
     assert (one["clock_percent"], one["cpu_s"], one["shown_percent"], one["shown_in"], one["snapshots"]) == (None, None, 50.0, 2, 3)
 
 
+def test_two_logs_of_top_in_one_file_give_nothing_by_a_clock_and_say_why(tmp_path: Path) -> None:
+    """A clock that goes back is no day that passed: .01 s of CPU in 86,400 s would be 0.00 %."""
+    folder = study(tmp_path)
+    put(folder / "MNIST" / "01-baseline" / "ex2_topLog.txt", TOP + TOP)
+    for one in (one for one in training(folder)["cpu"] if one["condition"] == "ex2"):
+        assert (one["clock_percent"], one["cpu_s"]) == (None, None)
+        assert "the clock goes back from 15:16:02 to 15:16:00" in one["why_no_clock"]
+    assert "by its clock –: line 22: the clock goes back from 15:16:02 to 15:16:00" in page(folder)
+
+
 @pytest.mark.parametrize(
     ("totals", "energy_j", "consistent", "why"),
     [
