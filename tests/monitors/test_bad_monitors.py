@@ -179,6 +179,12 @@ def test_one_that_is_due_too_seldom_cannot_be_judged(made: Make) -> None:
     assert made(shell("echo table; exec sleep 1000") + says("table") + seldom).run(steps=60, wait_s=0.05).error is None
 
 
+def test_one_that_lost_its_report_fails_the_cell(made: Make) -> None:
+    """It ends well, and what it wrote has no number of samples in it."""
+    run = made(shell("exec sleep 1000") + "def samples(folder): return None\n").run()
+    assert run.error == "Monitor made_up lost its report: how many samples it took is not in what it wrote; is the disk full?"
+
+
 @pytest.mark.parametrize(("sample", "hung"), [("taken = told", True), ("taken = {}", False)])
 def test_one_inside_tells_when_its_last_sample_was(made: Make, sample: str, hung: bool) -> None:  # noqa: FBT001 a case
     """Many samples, all of them at once or to the end."""

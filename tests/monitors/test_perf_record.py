@@ -41,4 +41,6 @@ def test_counts_are_read_in_both_of_its_wordings(tmp_path: Path) -> None:
         (tmp_path / "stderr").write_text(f"Events enabled\n[ perf record: Captured and wrote {said} ]\n")
         assert perf_record.samples(tmp_path) == 196
     (tmp_path / "stderr").write_text("Events enabled\n[ perf record: Captured and wrote 0.000 MB perf.data ]\n")
+    assert perf_record.samples(tmp_path) == 0
+    (tmp_path / "stderr").write_text("Events enabled\n[ perf record: Captured and wro")
     assert perf_record.samples(tmp_path) is None
