@@ -1,0 +1,83 @@
+"""A service of the machine that works for a monitor: what it uses is the monitor's, and what nobody sees is not 0."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.monitors import _daemons
+from fixtures.monitors._daemons import RESTARTED, UNSEEN, Daemons
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.monitors.made_up import Made
+
+BESIDE = "KIND = 'beside'\ndef command(params, pid, folder): return ['sleep', '1000']\n"
+
+
+class Code:
+    """A plug-in whose daemons are these, look by look."""
+
+    def __init__(self, *looks: list[int]) -> None:
+        self._looks = iter(looks)
+
+    def daemons(self) -> list[int]:
+        return next(self._looks)
+
+
+def monitor(made: Callable[[str], Made], daemons: str) -> dict[str, Any]:
+    run = made(BESIDE + f"def daemons(): return {daemons}\n").run()
+    assert run.error is None
+    assert run.monitor is not None
+    return dict(run.monitor)
+
+
+@pytest.mark.parametrize("daemons", ["[]", "[(1 << 22) + 1]"])
+def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(made: Callable[[str], Made], daemons: str) -> None:
+    """It runs in another container, say, or no process has that number."""
+    found = monitor(made, daemons)
+    assert found["cpu_s"] is None
+    assert found["missing"]["cpu_s"] == UNSEEN
+    assert found["told"] == {}
+
+
+def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
+    """A loop that is always at work: it has used some before, in each of the looks, and after."""
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
+        try:
+            found = monitor(made, f"[{busy.pid}]")
+        finally:
+            busy.kill()
+    assert "cpu_s" not in found["missing"]
+    assert found["told"]["start_cpu_s"] > 0
+    assert found["cpu_s"] > found["told"]["start_cpu_s"] + found["told"]["stop_cpu_s"]
+
+
+def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two daemons, of 100 s and 7 s before: 1 + 0 s until it was at work, 3 + 0.5 s in all, the last 0.25 s at its end."""
+    used = iter([100.0, 7.0, 101.0, 7.0, 102.75, 7.5, 103.0, 7.5])
+    monkeypatch.setattr(_daemons, "cpu_s_of", lambda _pid: next(used))
+    daemons = Daemons(Code(*[[3, 4]] * 4))
+    for _ in range(4):
+        daemons.look()
+    assert daemons.why_unknown() is None
+    assert (daemons.used_s(0, 1), daemons.used_s(0, -1), daemons.used_s(-2, -1)) == (1.0, 3.5, 0.25)
+
+
+@pytest.mark.parametrize("looks", [([3], [4]), ([], [3]), ([3], []), ([3], [3, 4])])
+def test_one_that_comes_or_goes_meanwhile_is_unknown(looks: tuple[list[int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_daemons, "cpu_s_of", lambda _pid: 1.0)
+    daemons = Daemons(Code(*looks))
+    for _ in looks:
+        daemons.look()
+    assert daemons.why_unknown() == RESTARTED
+
+
+def test_a_monitor_without_any_is_not_asked() -> None:
+    daemons = Daemons(object())
+    daemons.look()
+    assert daemons.why_unknown() is None
+    assert daemons.used_s(0, -1) == 0
