@@ -131,10 +131,13 @@ def _as_json(one: Training) -> dict[str, object]:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, re.Match[str]]]:
+    """Find files of conditions, each once however many links lead to it."""
+    seen: set[Path] = set()
     for depth in range(DEEPEST):
         for path in sorted(folder.glob("/".join(["*"] * (depth + 1)))):
             found = FILE.fullmatch(path.name)
-            if found and path.is_file():
+            if found and path.is_file() and (itself := path.resolve()) not in seen:
+                seen.add(itself)
                 yield path, found
 
 

@@ -163,6 +163,15 @@ def test_two_files_of_one_condition_are_none(tmp_path: Path) -> None:
     assert set(compared(folder)) == {("ex3", "ex1"), ("ex5", "ex1")}
 
 
+def test_a_link_back_to_its_own_folder_gives_no_second_file(tmp_path: Path) -> None:
+    folder = study(tmp_path)
+    before = document(folder)
+    (folder / "MNIST" / "again").symlink_to(folder / "MNIST")
+    (folder / "MNIST" / "01-baseline" / "up").symlink_to("..")
+    (folder / "MNIST" / "ex1_model_s.txt").symlink_to("ex1_model_s.txt")
+    assert document(folder) == before
+
+
 @pytest.mark.parametrize("damage", [b"", bytes(range(256)), None])
 def test_a_condition_whose_log_is_lost_is_no_baseline(tmp_path: Path, damage: bytes | None) -> None:
     """Without its log ex2 would pass for a run without a monitor, and others be compared with it."""
