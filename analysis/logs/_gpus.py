@@ -20,6 +20,7 @@ MOST = 256  # GPUs of one machine
 ENOUGH = 20_000  # rows to find out how many GPUs there are
 FEWEST_TICKS = 2
 DEFECTS = 0.3  # so often, measured by rows in random order, may a row differ from the one a tick before
+MOST_LOST = 0.5  # so many of the rows without a place leave none with one
 AGREE = 0.8  # of the ticks must have one size
 APART = 2.0  # so many times the pause inside a tick is that between two
 SHORTEST_S = 0.0005  # half of what nvidia-smi's clock shows
@@ -54,13 +55,23 @@ def tell(rows: Sequence[Row], gpus: int | None = None) -> Told:
     size = _size(ticks)
     if size and gpus in (None, size):
         places = _in_ticks(rows, ticks, size)
-        return Told(places, size, f"no index: {_rows(size)} a tick, told by their times; numbered in the order of the rows")
+        return _told(rows, places, size, f"no index: {_rows(size)} a tick, told by their times; numbered in the order of the rows")
     found = gpus or _period(rows)
     if found is None:
         how = "no index: rows of one name, and too little to tell how many GPUs there are; query `index`, or say how many"
         return Told((None,) * len(rows), None, how)
     why = "as was said" if gpus else "as names repeat"
-    return Told(_counted(rows, found), found, f"no index: {_rows(found)} a tick, {why}; numbered in the order of the rows")
+    return _told(rows, _counted(rows, found), found, f"no index: {_rows(found)} a tick, {why}; numbered in the order of the rows")
+
+
+def _told(rows: Sequence[Row], places: tuple[int | None, ...], gpus: int, how: str) -> Told:
+    """Answer places only if most rows have one: an order that most ticks do not keep is none. One name alone is in any order."""
+    real = [place for row, place in zip(rows, places, strict=True) if row.sign]
+    lost = sum(place is None for place in real)
+    if lost < MOST_LOST * len(real) or len({row.sign for row in rows if row.sign}) < 2:
+        return Told(places, gpus, how)
+    why = f"no index: {lost} of {_rows(len(real))} fit no order of {gpus} GPUs; query `index`, or take the log again"
+    return Told((None,) * len(rows), None, why)
 
 
 def _rows(count: int) -> str:

@@ -109,7 +109,10 @@ def _gpu(one: Training) -> Iterator[RenderableType]:
 
 
 def _beside(one: Counters) -> Iterator[str]:
-    """What belongs to the counters: the energy, the interval, and what cannot be."""
+    """What belongs to the counters: whose they are, the energy, the interval, and what cannot be."""
+    if one.how.startswith("no index"):
+        mixed = ": what is shown is of all GPUs together" if one.gpu == "?" else ""
+        yield f"rows of {one.monitor} have {one.how}{mixed}."
     power = one.mean.get("POWER")
     if one.energy_j is not None and one.energy_w is not None:
         word = {True: "agrees with", False: "contradicts", None: "has no power to be compared with"}[one.consistent]

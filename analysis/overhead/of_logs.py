@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.logs import nvidia_smi_csv
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from analysis.logs import dcgmi_dmon, nvidia_smi_csv, top_batch, training_output
+    from analysis.logs import dcgmi_dmon, top_batch, training_output
 
 # A condition that has only these may be what others are compared with: nothing, and the tool that watched nearly all of them.
 BASELINES: tuple[tuple[str, ...], ...] = ((), ("top",))
@@ -79,7 +81,8 @@ class Share:
 class Counters:
     """What a monitor saw of the busiest GPU: means over all samples and over those in which it was busy; energy where there is a counter.
 
-    `no_sm` counts the samples that say the GPU was busy (GRACT above 0.1) and no SM was.
+    `no_sm` counts the samples that say the GPU was busy (GRACT above 0.1) and no SM was. `how` says how rows without an index were told
+    apart: by times, by counting, or not at all (GPU `?`, whose samples are those of all).
     """
 
     condition: str
@@ -95,6 +98,7 @@ class Counters:
     consistent: bool | None = None
     why_no_energy: str = ""
     no_sm: int = 0
+    how: str = ""
 
 
 def differences(conditions: Sequence[Condition]) -> list[Difference]:
@@ -226,7 +230,7 @@ def _of_smi(condition: str, key: str, log: nvidia_smi_csv.Log) -> Counters:
     gpu = log.gpus[key]
     busy = gpu.columns["utilization.gpu"] > 0
     names = ["utilization.gpu", "memory.used", "power.draw"]
-    pauses = np.diff(gpu.time_s)
+    pauses = np.diff(gpu.time_s) if key != nvidia_smi_csv.UNKNOWN else np.array([])
     return Counters(
         condition=condition,
         monitor="nvidia-smi",
@@ -236,6 +240,7 @@ def _of_smi(condition: str, key: str, log: nvidia_smi_csv.Log) -> Counters:
         mean=_means(gpu.columns, names),
         mean_active=_means({name: column[busy] for name, column in gpu.columns.items()}, names),
         why_no_energy="nvidia-smi has no counter of energy",
+        how=log.how,
         interval_s=(float(pauses.mean()), float(pauses.std(ddof=1))) if len(pauses) > 1 and not np.isnan(pauses).any() else None,
     )
 

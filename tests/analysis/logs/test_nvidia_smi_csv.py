@@ -125,6 +125,18 @@ def test_gpus_of_one_name_are_told_apart_by_times_or_by_their_number_and_else_no
     assert "query `index`" in log.how
 
 
+@pytest.mark.parametrize("stamped", [True, False])
+def test_where_most_ticks_fit_no_order_nobody_is_told_apart(tmp_path: Path, *, stamped: bool) -> None:
+    """Three GPUs whose rows come in another order in each of nine ticks: no order has half of them, and one is kept by three of nine."""
+    orders = [(A100, DISPLAY, "Tesla T4"), (DISPLAY, A100, "Tesla T4"), ("Tesla T4", DISPLAY, A100)] * 3
+    head = Smi(orders[0], [[0, 1, 2]], stamped=stamped).lines()[0]
+    ticks = [Smi(order, [[0, 1, 2]] * 9, stamped=stamped).lines()[1 + 3 * at : 4 + 3 * at] for at, order in enumerate(orders)]
+    log = read(tmp_path, "\n".join([head, *(row for tick in ticks for row in tick)]) + "\n", **({} if stamped else {"gpus": 3}))
+    assert list(log.gpus) == ["?"]
+    assert "of 27 rows fit no order of 3 GPUs" in log.how
+    assert log.ignored == ()
+
+
 def test_one_look_at_gpus_of_one_name_is_not_several_looks_at_one(tmp_path: Path) -> None:
     """Four rows within 6 ms are no loop."""
     assert list(read(tmp_path, own(1, (A100,) * 4, stamped=True).text()).gpus) == ["?"]

@@ -231,6 +231,24 @@ def test_cpu_is_by_a_processs_own_clock_where_it_stayed(tmp_path: Path) -> None:
     assert (one["clock_percent"], one["cpu_s"], one["shown_percent"], one["shown_in"], one["snapshots"]) == (None, None, 50.0, 2, 3)
 
 
+@pytest.mark.parametrize(
+    ("made", "gpu", "how"),
+    [
+        (Smi([A100], [[5], [6], [7]], stamped=True), "0", "no index: 1 row a tick, told by their times"),
+        (Smi([A100, A100], [[5, 50]] * 4), "?", "no index: rows of one name, and too little to tell how many GPUs there are"),
+        (Smi([A100, A100], [[5, 50]] * 4, index=True), "1", "by index"),
+    ],
+)
+def test_how_rows_were_told_apart_is_said(tmp_path: Path, made: Smi, gpu: str, how: str) -> None:
+    folder = study(tmp_path)
+    put(folder / "MNIST" / "02-nvidia-smi" / "ex3_nvsmLog.txt", made.text())
+    [one] = [each for each in training(folder)["counters"] if each["monitor"] == "nvidia-smi"]
+    assert (one["gpu"], how in one["how"]) == (gpu, True)
+    assert (f"rows of nvidia-smi have {how}" in page(folder)) == how.startswith("no index")
+    assert ("of all GPUs together" in page(folder)) == (gpu == "?")
+    assert gpu != "?" or one["interval_s"] is None
+
+
 def test_two_logs_of_top_in_one_file_give_nothing_by_a_clock_and_say_why(tmp_path: Path) -> None:
     """A clock that goes back is no day that passed: .01 s of CPU in 86,400 s would be 0.00 %."""
     folder = study(tmp_path)
