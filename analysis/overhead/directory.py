@@ -14,7 +14,7 @@ from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from . import of_logs
+from . import counters, of_logs
 from .directory_words import began, reason, same_training
 from .of_logs import Condition
 
@@ -124,7 +124,7 @@ def _as_json(one: Training) -> dict[str, object]:
         "conditions": conditions,
         "differences": [asdict(each) for each in of_logs.differences(one.conditions)],
         "cpu": [asdict(share) for each in one.conditions for share in of_logs.shares(each)],
-        "counters": [asdict(counter) for each in one.conditions for counter in of_logs.counters(each)],
+        "counters": [asdict(counter) for each in one.conditions for counter in counters.counters(each)],
         "absent": [*one.absent],
         "unread": [*one.unread],
     }

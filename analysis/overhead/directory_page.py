@@ -10,7 +10,7 @@ from rich.text import Text
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
 
-from . import of_logs
+from . import counters, of_logs
 from .directory_words import began, monitors_of, reason, same_training
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from .counters import Counters
     from .directory import Found, Training
-    from .of_logs import Counters, Share
+    from .of_logs import Share
 
 NOT_KNOWN = "–"
 AT_ONCE = "the first table of top covers an instant, not an interval"
@@ -90,7 +91,7 @@ def _share(share: Share) -> list[str]:
 
 
 def _gpu(one: Training) -> Iterator[RenderableType]:
-    found = [counter for each in one.conditions for counter in of_logs.counters(each)]
+    found = [counter for each in one.conditions for counter in counters.counters(each)]
     if not found:
         return
     yield Text("The busiest GPU as the monitors saw it, over all samples and over those in which it was busy")
@@ -117,8 +118,10 @@ def _beside(one: Counters) -> Iterator[str]:
     if one.energy_j is not None and one.energy_w is not None:
         word = {True: "agrees with", False: "contradicts", None: "has no power to be compared with"}[one.consistent]
         ending = f"{word} a mean of {power:.1f} W ({100 * (one.energy_w / power - 1):+.1f} %)" if power else word
-        interval = f"{of_logs.DCGMI_INTERVAL_S:g} s a sample, which dcgmi does not write down"
+        interval = f"{counters.DCGMI_INTERVAL_S:g} s a sample, which dcgmi does not write down"
         yield f"{one.energy_j:.1f} J by the energy counter are {one.energy_w:.1f} W at {interval}: {ending}."
+    elif one.energy_j is not None:
+        yield f"{one.energy_j:.1f} J by the energy counter, and no power of it: {one.why_no_w}."
     elif one.monitor == "dcgmi":
         yield f"no energy: {one.why_no_energy}."
     if one.interval_s is not None:

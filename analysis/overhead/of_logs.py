@@ -1,4 +1,4 @@
-"""What monitors cost by the logs of others: one run a condition, the training's own time, CPU as top saw it, counters of the GPU.
+"""What monitors cost by the logs of others: one run a condition, the training's own time, CPU as top saw it.
 
 With one run a condition nothing can be claimed of a difference: it is printed, and the verdict is `not comparable`.
 """
@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.logs import nvidia_smi_csv
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from analysis.logs import dcgmi_dmon, top_batch, training_output
+    from analysis.logs import dcgmi_dmon, nvidia_smi_csv, top_batch, training_output
 
 # A condition that has only these may be what others are compared with: nothing, and the tool that watched nearly all of them.
 BASELINES: tuple[tuple[str, ...], ...] = ((), ("top",))
 # The processes whose CPU time a monitor causes; nv-hostengine is the daemon that samples for dcgmi.
 COMMANDS = {"dcgmi": ("nv-hostengine", "dcgmi"), "nvidia-smi": ("nvidia-smi",), "top": ("top",), "nsys": ("nsys",), "ncu": ("ncu",)}
-COUNTERS = ("GPUTL", "GRACT", "SMACT", "SMOCC")
-DCGMI_INTERVAL_S = 1.0  # as dcgmi does unless told otherwise; its rows have no time
 CAME_AND_WENT = "its processes came and went"
-CONSISTENT = 0.02  # so far may energy and power differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +68,6 @@ class Share:
     cpu_s: float | None
     clock_percent: float | None
     why_no_clock: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What a monitor saw of the busiest GPU: means over all samples and over those in which it was busy; energy where there is a counter.
-
-    `no_sm` counts the samples that say the GPU was busy (GRACT above 0.1) and no SM was. `how` says how rows without an index were told
-    apart: by times, by counting, or not at all (GPU `?`, whose samples are those of all).
-    """
-
-    condition: str
-    monitor: str
-    gpu: str
-    samples: int
-    active: int
-    mean: Mapping[str, float]
-    mean_active: Mapping[str, float]
-    interval_s: tuple[float, float] | None = None
-    energy_j: float | None = None
-    energy_w: float | None = None
-    consistent: bool | None = None
-    why_no_energy: str = ""
-    no_sm: int = 0
-    how: str = ""
 
 
 def differences(conditions: Sequence[Condition]) -> list[Difference]:
@@ -168,88 +137,3 @@ def _share(one: Condition, log: top_batch.Log, command: str) -> Share:
         clock_percent=100 * cpu_s / span_s if alone else None,
         why_no_clock=why,
     )
-
-
-def counters(one: Condition) -> list[Counters]:
-    """Give what dcgmi and nvidia-smi saw."""
-    found = []
-    if one.dcgmi is not None:
-        gpu = _busiest({entity: columns.get("GRACT", columns.get("GPUTL")) for entity, columns in one.dcgmi.entities.items()})
-        found += [_of_dcgmi(one.name, gpu, one.dcgmi)] if gpu else []
-    if one.smi is not None:
-        gpu = _busiest({key: gpu.columns.get("utilization.gpu") for key, gpu in one.smi.gpus.items()})
-        found += [_of_smi(one.name, gpu, one.smi)] if gpu else []
-    return found
-
-
-def _busiest(activity: Mapping[str, NDArray[np.float64] | None]) -> str | None:
-    """Answer who did most; the first of equals, None where no value was recorded."""
-    means = {key: float(np.nanmean(column)) for key, column in activity.items() if column is not None and not np.isnan(column).all()}
-    return max(means, key=means.__getitem__) if means else None
-
-
-def _of_dcgmi(condition: str, gpu: str, log: dcgmi_dmon.Log) -> Counters:
-    columns = log.entities[gpu]
-    busy = columns.get("SMACT", columns.get("GPUTL", np.array([]))) > 0
-    names = [*COUNTERS, "POWER"]
-    energy_j = energy_w = None
-    why = _no_energy(columns.get("TOTEC"), log.units.get("TOTEC"))
-    if not why:
-        total = columns["TOTEC"]
-        energy_j = float(total[-1] - total[0]) / 1000
-        energy_w = energy_j / ((len(total) - 1) * DCGMI_INTERVAL_S)
-    mean_w = _mean(columns.get("POWER", np.array([])))
-    return Counters(
-        condition=condition,
-        monitor="dcgmi",
-        gpu=gpu,
-        samples=log.samples(gpu),
-        active=int(busy.sum()),
-        mean=_means(columns, names),
-        mean_active=_means({name: column[busy] for name, column in columns.items() if busy.size}, names),
-        energy_j=energy_j,
-        energy_w=energy_w,
-        consistent=abs(energy_w / mean_w - 1) <= CONSISTENT if energy_w is not None and mean_w else None,
-        why_no_energy=why,
-        no_sm=int(((columns["GRACT"] > 0.1) & (columns["SMACT"] == 0)).sum()) if {"GRACT", "SMACT"} <= columns.keys() else 0,
-    )
-
-
-def _no_energy(total: NDArray[np.float64] | None, unit: str | None) -> str:
-    """Say why no energy can be taken from the counter; "" where it can."""
-    if total is None:
-        return "TOTEC was not recorded"
-    if unit != "mJ":
-        return f"TOTEC is in {unit or 'no unit'}, not in mJ"
-    if len(total) < 2 or np.isnan(total).any():
-        return "TOTEC has too few values" if len(total) < 2 else "TOTEC lacks values"
-    return "" if (np.diff(total) >= 0).all() else "TOTEC goes down: the counter was reset"
-
-
-def _of_smi(condition: str, key: str, log: nvidia_smi_csv.Log) -> Counters:
-    gpu = log.gpus[key]
-    busy = gpu.columns["utilization.gpu"] > 0
-    names = ["utilization.gpu", "memory.used", "power.draw"]
-    pauses = np.diff(gpu.time_s) if key != nvidia_smi_csv.UNKNOWN else np.array([])
-    return Counters(
-        condition=condition,
-        monitor="nvidia-smi",
-        gpu=key,
-        samples=len(gpu.time_s),
-        active=int(busy.sum()),
-        mean=_means(gpu.columns, names),
-        mean_active=_means({name: column[busy] for name, column in gpu.columns.items()}, names),
-        why_no_energy="nvidia-smi has no counter of energy",
-        how=log.how,
-        interval_s=(float(pauses.mean()), float(pauses.std(ddof=1))) if len(pauses) > 1 and not np.isnan(pauses).any() else None,
-    )
-
-
-def _means(columns: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> dict[str, float]:
-    found = {name: _mean(columns[name]) for name in names if name in columns}
-    return {name: mean for name, mean in found.items() if mean is not None}
-
-
-def _mean(column: NDArray[np.float64]) -> float | None:
-    """The mean of what was recorded, None where nothing was."""
-    return None if np.isnan(column).all() else float(np.nanmean(column))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.overhead import of_logs
+from analysis.overhead import counters
 from analysis.overhead.directory import document, is_it, lines, read
 from analysis.terms import Unreadable
 from tests.analysis.logs.made import A100, Smi, dcgmi
@@ -263,7 +263,7 @@ def test_two_logs_of_top_in_one_file_give_nothing_by_a_clock_and_say_why(tmp_pat
     ("totals", "energy_j", "consistent", "why"),
     [
         ((1000.0, 61500.0, 122000.0), 121.0, True, ""),  # 60.5 W for 60: 0.8 % apart
-        ((1000.0, 71000.0, 141000.0), 140.0, False, ""),  # 70 W for 60
+        ((1000.0, 64600.0, 128200.0), 127.2, False, ""),  # 63.6 W for 60: 6 % apart
         ((61500.0, 1000.0, 122000.0), None, None, "TOTEC goes down: the counter was reset"),
         ((1000.0, None, 122000.0), None, None, "TOTEC lacks values"),
         ((1000.0,), None, None, "TOTEC has too few values"),
@@ -275,9 +275,30 @@ def test_energy_is_taken_from_a_counter_that_counts(
     folder = study(tmp_path)
     log = dcgmi({"POWER": "W", "TOTEC": "mJ", "GPUTL": ""}, [("GPU 0", (60.0, total, 9.0)) for total in totals])
     put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", log)
-    [one] = [each for case in read(folder).trainings[0].conditions for each in of_logs.counters(case) if each.monitor == "dcgmi"]
+    [one] = [each for case in read(folder).trainings[0].conditions for each in counters.counters(case) if each.monitor == "dcgmi"]
     assert (one.energy_j, one.consistent, one.why_no_energy) == (energy_j, consistent, why)
     assert ({True: "agrees with", False: "contradicts", None: f"no energy: {why}"}[consistent]) in page(folder)
+
+
+@pytest.mark.parametrize(
+    ("rows", "energy_j", "why"),
+    [
+        # 60 W, and every other row of GPU 0 is gone: 360 J in 3 of 6 intervals
+        ([*(("GPU 0", at) for at in (0, 2, 4, 6)), *(("GPU 1", at) for at in range(7))], 360.0, "3 of its rows are missing"),
+        ([("GPU 0", at) for at in (0, 2, 4, 6)], 360.0, "they would be 120.0 W, and the mean power is 60.0 W"),
+    ],
+)
+def test_energy_gives_no_power_where_rows_are_no_second_apart(
+    tmp_path: Path, rows: Sequence[tuple[str, int]], energy_j: float, why: str
+) -> None:
+    """The counter counts all the same; but by how many seconds it is to be divided nothing says."""
+    folder = study(tmp_path)
+    values = [(gpu, (60.0, 1000.0 + 60_000 * at, 9.0 if gpu == "GPU 0" else 0.0)) for gpu, at in rows]
+    put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", dcgmi({"POWER": "W", "TOTEC": "mJ", "GPUTL": ""}, values))
+    [one] = [each for each in training(folder)["counters"] if each["monitor"] == "dcgmi"]
+    assert (one["gpu"], one["energy_j"], one["energy_w"]) == ("GPU 0", energy_j, None)
+    assert why in one["why_no_w"]
+    assert "360.0 J by the energy counter, and no power of it" in page(folder)
 
 
 def test_the_busiest_gpu_is_the_one_that_is_told_of(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from analysis.logs import dcgmi_dmon, nvidia_smi_csv
-from analysis.overhead import of_logs
+from analysis.overhead import counters, of_logs
 from analysis.overhead.directory import is_it, lines, read
 from analysis.overhead.directory_words import reason
 from tests.conftest import REFERENCE
@@ -100,7 +100,7 @@ def test_a_third_of_a_core_is_less_by_its_own_clock(mnist: Training) -> None:
 
 def test_counters_of_the_gpu_are_those_of_the_study(mnist: Training) -> None:
     """Item 11: over all 50 samples of GPU 0, and over the 40 in which an SM was busy."""
-    [found] = [each for one in mnist.conditions for each in of_logs.counters(one) if each.monitor == "dcgmi"]
+    [found] = [each for one in mnist.conditions for each in counters.counters(one) if each.monitor == "dcgmi"]
     assert (found.gpu, found.samples, found.active) == ("GPU 0", 50, 40)
     assert found.mean["GPUTL"] == pytest.approx(18.3, abs=0.05)
     assert [round(found.mean[name], 3) for name in ("GRACT", "SMACT", "SMOCC")] == [0.172, 0.070, 0.030]
@@ -110,7 +110,7 @@ def test_counters_of_the_gpu_are_those_of_the_study(mnist: Training) -> None:
 
 def test_energy_and_power_agree_within_two_percent(mnist: Training) -> None:
     """Item 11: 3092.9 J in 49 intervals of a second are 63.1 W, and the mean power is 62.7 W."""
-    [found] = [each for one in mnist.conditions for each in of_logs.counters(one) if each.monitor == "dcgmi"]
+    [found] = [each for one in mnist.conditions for each in counters.counters(one) if each.monitor == "dcgmi"]
     assert found.energy_j == pytest.approx(3092.9, abs=0.05)
     assert found.energy_w == pytest.approx(63.1, abs=0.05)
     assert found.consistent
@@ -118,13 +118,13 @@ def test_energy_and_power_agree_within_two_percent(mnist: Training) -> None:
 
 def test_samples_that_say_the_gpu_was_busy_without_an_sm_are_counted(mnist: Training) -> None:
     """By hand: rows 6, 15, 27, 38 and 47 of GPU 0 have GRACT .123 to .220 and SMACT 0.000."""
-    [found] = [each for one in mnist.conditions for each in of_logs.counters(one) if each.monitor == "dcgmi"]
+    [found] = [each for one in mnist.conditions for each in counters.counters(one) if each.monitor == "dcgmi"]
     assert found.no_sm == 5
 
 
 def test_nvidia_smi_wrote_every_1_006_s(mnist: Training) -> None:
     """B1: 1.006 to 1.008 s, standard deviation .001 to .005."""
-    found = [each.interval_s for one in mnist.conditions for each in of_logs.counters(one) if each.monitor == "nvidia-smi"]
+    found = [each.interval_s for one in mnist.conditions for each in counters.counters(one) if each.monitor == "nvidia-smi"]
     assert len(found) == 2
     for interval in found:
         assert interval is not None
