@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 import types
 import uuid
 from dataclasses import dataclass, field
@@ -21,6 +22,22 @@ from fixtures.terms import Order, WorkloadRun
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+PATIENCE_S = 60
+BESIDE = 'KIND = "beside"\n'
+INSIDE = 'KIND = "inside"\nfrom contextlib import contextmanager\n'
+HARNESS = """
+import sys, types
+from pathlib import Path
+import fixtures.monitors as monitors
+from fixtures.targets import _process
+from fixtures.terms import Order
+made = types.ModuleType("fixtures.monitors.made_up")
+exec({source!r}, made.__dict__)
+sys.modules["fixtures.monitors.made_up"] = made
+monitors.names = lambda: ("made_up",)
+order = Order("idle:wait_s=0.01", 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up")
+_process.run(order, program=(sys.executable, "-c", {workload!r}))
+"""
 TRACE = "DEEPTWEAK_TEST_TRACE"
 COMMON = 'DESCRIPTION = "made up"\nPARAMS = {}\ndef cannot(params): return None\ndef version(): return "1"\n'
 # The plug-in in the workload's own process: what stands in for `python -m fixtures.workloads.idle`.
@@ -62,6 +79,26 @@ def traced(trace: str) -> dict[int, str]:
                 found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
     found.pop(os.getpid(), None)
     return found
+
+
+def shell(script: str) -> str:
+    return f"{BESIDE}def command(params, pid, folder): return ['sh', '-c', {script!r}]\n"
+
+
+def says(word: str) -> str:
+    return f"def watches(folder, params): return {word!r} in (folder / 'stdout').read_text()\n"
+
+
+def gone(made: Made) -> bool:
+    """What was killed may take the kernel a moment."""
+    return vanished(made.trace)
+
+
+def vanished(trace: str) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while (left := traced(trace)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not left
 
 
 @pytest.fixture

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.monitors import _attend, _beside
-from tests.monitors.made_up import TRACE, WORKLOAD, traced
-from tests.sessions import HOUSE
+from tests.monitors.made_up import BESIDE, INSIDE, gone, says, shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,43 +15,6 @@ if TYPE_CHECKING:
     from tests.monitors.made_up import Made
 
     Make = Callable[[str], Made]
-
-PATIENCE_S = 60
-BESIDE = 'KIND = "beside"\n'
-INSIDE = 'KIND = "inside"\nfrom contextlib import contextmanager\n'
-HARNESS = """
-import sys, types
-from pathlib import Path
-import fixtures.monitors as monitors
-from fixtures.targets import _process
-from fixtures.terms import Order
-made = types.ModuleType("fixtures.monitors.made_up")
-exec({source!r}, made.__dict__)
-sys.modules["fixtures.monitors.made_up"] = made
-monitors.names = lambda: ("made_up",)
-order = Order("idle:wait_s=0.01", 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up")
-_process.run(order, program=(sys.executable, "-c", {workload!r}))
-"""
-
-
-def shell(script: str) -> str:
-    return f"{BESIDE}def command(params, pid, folder): return ['sh', '-c', {script!r}]\n"
-
-
-def says(word: str) -> str:
-    return f"def watches(folder, params): return {word!r} in (folder / 'stdout').read_text()\n"
-
-
-def gone(made: Made) -> bool:
-    """What was killed may take the kernel a moment."""
-    return vanished(made.trace)
-
-
-def vanished(trace: str) -> bool:
-    deadline = time.monotonic() + PATIENCE_S
-    while (left := traced(trace)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not left
 
 
 @pytest.fixture
@@ -117,16 +74,6 @@ def test_one_that_does_not_stop_is_killed(made: Make) -> None:
 def test_one_that_stands_still_is_hung_too(made: Make) -> None:
     """A process that is stopped takes no signal but SIGKILL."""
     assert "was hung" in str(made(shell("kill -STOP $$")).run().error)
-
-
-@pytest.mark.parametrize("way", ["sleep 1000 &", "setsid sleep 1000 &", "env -i sleep 1000 &"])
-def test_children_that_it_leaves_are_killed_and_the_cell_fails(made: Make, way: str) -> None:
-    """By their session, by the mark in their environment, or by the one that is left of both."""
-    found = made(shell(f"{way} echo on; exec sleep 1001") + says("on"))
-    run = found.run()
-    assert run.error is not None
-    assert run.error.startswith("Monitor made_up left 1 processes behind (sleep)")
-    assert gone(found)
 
 
 def test_a_log_without_end_is_cut_by_the_kernel(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,33 +177,6 @@ def test_one_inside_the_workload_that_fails_is_told_from_the_workload(made: Make
     assert made(INSIDE + source).run().error == f"Monitor made_up {said}"
 
 
-def test_a_child_of_one_inside_is_found_too(made: Make) -> None:
-    source = """
-import subprocess
-@contextmanager
-def inside(params, folder):
-    subprocess.Popen(["setsid", "sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    yield {}
-"""
-    found = made(INSIDE + source)
-    assert found.run().error == "Monitor made_up left 1 processes behind (sleep): they were killed."
-    assert gone(found)
-
-
 def test_one_around_the_workload_that_is_not_there(made: Make) -> None:
     run = made('KIND = "around"\ndef command(params, folder): return ["no-such-profiler"]\n').run()
     assert run.error == "Cannot start 'no-such-profiler': there is no such program."
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-@pytest.mark.parametrize("moment_s", [0.0, 0.2, 0.4, 0.8, 1.6])
-def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(made: Make, number: signal.Signals, moment_s: float) -> None:
-    """At any moment: while it starts, between the two, at work. Which one it is depends on the machine."""
-    found = made(shell("echo on; exec sleep 1000") + says("on"))
-    workload = WORKLOAD.format(source=found.source)
-    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
-    harness = subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}, stderr=subprocess.DEVNULL)
-    time.sleep(moment_s)
-    harness.send_signal(number)
-    harness.wait(PATIENCE_S)
-    assert vanished(found.trace)

@@ -1,0 +1,115 @@
+"""What a monitor started, wherever it hid, does not outlive its cell, nor the harness: it is found, killed, and the cell fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.monitors import _family
+from fixtures.targets import _process
+from fixtures.terms import Order
+from tests.monitors.made_up import HARNESS, INSIDE, PATIENCE_S, TRACE, WORKLOAD, gone, says, shell, traced, vanished
+from tests.sessions import HOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.monitors.made_up import Made
+
+    Make = Callable[[str], Made]
+
+
+@pytest.mark.parametrize("way", ["sleep 1000 &", "setsid sleep 1000 &", "env -i sleep 1000 &", "env -i setsid sleep 1000 &"])
+def test_children_that_it_leaves_are_killed_and_the_cell_fails(made: Make, way: str) -> None:
+    """By their session, by the mark in their environment, by the one that is left of both, or because they come to us."""
+    found = made(shell(f"{way} echo on; exec sleep 1001") + says("on"))
+    run = found.run()
+    assert run.error is not None
+    assert run.error.startswith("Monitor made_up left 1 processes behind (sleep)")
+    assert gone(found)
+
+
+def test_a_child_of_one_inside_is_found_too(made: Make) -> None:
+    source = """
+import subprocess
+@contextmanager
+def inside(params, folder):
+    subprocess.Popen(["setsid", "sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield {}
+"""
+    found = made(INSIDE + source)
+    assert found.run().error == "Monitor made_up left 1 processes behind (sleep): they were killed."
+    assert gone(found)
+
+
+@pytest.mark.parametrize("started", ["(setsid sh -c 'sleep 1000 & sleep 1000' &); ", "sh -c 'setsid sleep 1000 &'; "])
+def test_daemons_that_drop_everything_are_killed_with_what_they_started(made: Make, started: str) -> None:
+    """Orphans already while the monitor is at work, without session or mark of its own; the folder of the cell tells whose they are."""
+    found = made(shell(f'env -i PWD="$PWD" sh -c "{started}echo on"; exec sleep 1001') + says("on"))
+    run = found.run()
+    assert run.error is not None
+    assert "processes behind (" in run.error
+    assert not working_in(found.folder)
+    assert not [pid for pid in _family.children() if ended(pid)]
+
+
+def working_in(folder: Path) -> list[int]:
+    """Processes whose working directory is there."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if link.readlink().is_relative_to(folder):
+                found.append(int(link.parent.name))
+    return found
+
+
+def ended(pid: int) -> bool:
+    """And nobody has waited for it."""
+    return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_workload_and_its_own_children_are_no_monitors(made: Make) -> None:
+    """A process of the workload's group that its parent has left comes to us too."""
+    found = made(shell("exec sleep 1001"))
+    workload = WORKLOAD.format(source=found.source)
+    orphan = "import subprocess; subprocess.run(['sh', '-c', 'sleep 1000 >/dev/null 2>&1 &'])\n"
+    order = Order("idle:wait_s=0.01", 20, 1, 7, found.folder, monitored=True, monitor="made_up", step_timeout_s=30)
+    assert _process.run(order, program=(sys.executable, "-c", orphan + workload)).error is None
+    assert gone(found)
+
+
+@pytest.mark.parametrize("way", ["sleep 1000 &", "setsid sleep 1000 &"])
+def test_when_the_harness_is_killed_a_monitors_children_go_too(made: Make, way: str) -> None:
+    """Nobody is left to look for them but the one that was started for it."""
+    found = made(shell(f"{way} echo on; exec sleep 1001") + says("on"))
+    workload = WORKLOAD.format(source=found.source)
+    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
+    with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}) as harness:
+        deadline = time.monotonic() + PATIENCE_S
+        while not any("sleep 1000" in line for line in traced(found.trace).values()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        harness.kill()
+    assert vanished(found.trace)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("moment_s", [0.0, 0.2, 0.4, 0.8, 1.6])
+def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(made: Make, number: signal.Signals, moment_s: float) -> None:
+    """At any moment: while it starts, between the two, at work. Which one it is depends on the machine."""
+    found = made(shell("echo on; exec sleep 1000") + says("on"))
+    workload = WORKLOAD.format(source=found.source)
+    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
+    harness = subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}, stderr=subprocess.DEVNULL)
+    time.sleep(moment_s)
+    harness.send_signal(number)
+    harness.wait(PATIENCE_S)
+    assert vanished(found.trace)
