@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.load import from_json
 from analysis.overhead.study import overheads
-from tests.made_monitoring import MONITORS, PROFILE, SAMPLER, THREADS, MadeMonitoring, Monitor, monitored_run
+from tests.made_monitoring import MONITORS, PROCESSES, PROFILE, SAMPLER, THREADS, MadeMonitoring, Monitor, monitored_run
 
 if TYPE_CHECKING:
     from analysis.overhead.terms import Check
@@ -26,7 +26,7 @@ def passed(found: dict[str, Check], words: str) -> str:
 def test_a_study_as_it_should_be_passes_all() -> None:
     found = checks(*MONITORS)
     assert {one.passed for one in found.values()} == {"PASS"}
-    assert len(found) == 7
+    assert len(found) == 6
     assert all(" n 10" in one.figures for one in found.values())
 
 
@@ -94,6 +94,21 @@ def test_what_was_not_measured_is_not_shown() -> None:
 def test_falling_order_fails() -> None:
     falling = [replace(one, cost=cost) for one, cost in zip(THREADS, (0.13, 0.05, 0.0), strict=True)]
     assert passed(checks(*falling), "dearer the oftener") == "FAIL"
+
+
+def test_the_order_of_rates_is_asked_of_monitors_inside_the_process_alone() -> None:
+    """One beside it takes its seconds itself: that the steps cost as much at any rate is how it should be."""
+    falling = [replace(one, cost=cost) for one, cost in zip(PROCESSES, (0.05, 0.0), strict=True)]
+    assert [name for name in checks(*falling, *THREADS) if "oftener" in name] == ["psutil_thread: dearer the oftener"]
+    assert passed(checks(*falling), "oftener") == "NOT SHOWN"
+
+
+def test_an_a_a_so_wide_that_it_cannot_but_contain_0_is_not_shown() -> None:
+    made = MadeMonitoring(monitors=(PROFILE,), cell_sd=0.08, seed=3)
+    (found,) = overheads(from_json(monitored_run(made), "made.json"))
+    assert found.control.state == "underpowered"
+    assert found.checks[0].passed == "NOT SHOWN"
+    assert "underpowered" in found.checks[0].figures
 
 
 def test_what_slows_an_interpreter_is_not_asked_of_a_training() -> None:
