@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
+from analysis.overhead.page import render
 from analysis.overhead.study import overheads
 from analysis.terms import Unreadable
 from tests.made_monitoring import PLACEBO, PROFILE, SAMPLER, MadeMonitoring, monitored_run
@@ -24,7 +25,10 @@ def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> A
         record = one["extra_info"]
         if record["tweakset"] == arm and record["block"] <= blocks:
             record["monitor"] = None if said is None else {**record["monitor"], **said}
-    return next(one for one in overheads(from_json(saved, "made.json"))[0].arms if one.tweakset == arm)
+    run = from_json(saved, "made.json")
+    found = overheads(run)
+    assert render(run, found)
+    return next(one for one in found[0].arms if one.tweakset == arm)
 
 
 @pytest.mark.parametrize(

@@ -248,15 +248,18 @@ def test_an_interval_that_nobody_keeps_is_no_rate(interval: object) -> None:
 
 
 def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
-    """One step of 10,000,000 s where others take a nanosecond: no clock can have said more."""
+    """Steps of 100 days where others take nanoseconds, and energy of which there was hardly any: no clock or meter can have said more."""
     saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=4))
     for one in saved["benchmarks"]:
         record = one["extra_info"]
-        steps = len(record["steps"]["cpu_s"])
         dear = record["tweakset"] == "cprofile"
-        record["steps"]["cpu_s"] = [(9e6 if dear else 2e-9) * (1 + at / 1e3 + record["order"] / 1e4) for at in range(-steps, 0)]
+        scale = 1 + record["order"] / 1e4
+        steps = len(record["steps"]["cpu_s"])
+        record["steps"]["cpu_s"] = [(9e6 if dear else 2e-9) * scale * (1 + at / 1e3) for at in range(-steps, 0)]
+        record["usage"]["energy_j"] = (1e11 if dear else 1e-300) * scale
     run = from_json(saved, "made.json")
     found = overheads(run)
+    assert arm(found[0], "cprofile").energy is not None
     assert render(run, found)
     assert json.loads(as_json([(run, found)], [], []))
 
