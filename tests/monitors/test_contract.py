@@ -45,7 +45,8 @@ def test_it_says_what_it_is(name: str) -> None:
     assert known.description
     assert "\n" not in known.description
     assert hasattr(code, "PARAMS") != (hasattr(code, "VARIABLE") and hasattr(code, "variant"))
-    assert monitors.tweakset(name) == TweakSet(name, description=known.description, monitor=name)
+    shown_of = getattr(code, "WORKLOADS", ())
+    assert monitors.tweakset(name) == TweakSet(name, description=known.description, monitor=name, workloads=shown_of)
 
 
 @pytest.mark.parametrize("name", EVERY)
