@@ -192,6 +192,17 @@ def test_a_monitor_beside_tells_how_much_of_its_time_was_start_and_end(made: Cal
     assert monitor["missing"] == {"samples": "the monitor does not say"}
 
 
+def test_the_memory_that_its_report_takes_is_its_own(made: Callable[[str], Made]) -> None:
+    """64 MiB, from when it is told to stop until it has looked at them for a second."""
+    report = "signal.signal(signal.SIGTERM, lambda *_: (b'x' * (64 << 20), time.sleep(1), os._exit(0)))"
+    script = f"import os, signal, time; {report}; print('on', flush=True); time.sleep(1000)"
+    source = f"import sys\nKIND = 'beside'\ndef command(params, pid, folder): return [sys.executable, '-S', '-c', {script!r}]\n"
+    run = made(source + "def watches(folder, params): return (folder / 'stdout').read_text() == 'on\\n'\n").run()
+    assert run.error is None
+    assert run.monitor is not None
+    assert int(str(run.monitor["peak_rss_bytes"])) > 64 << 20
+
+
 def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(made: Callable[[str], Made]) -> None:
     """A loop of a shell before the workload begins, which runs as its child."""
     burn = 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; "$@"; exit $?'
