@@ -15,6 +15,7 @@ from fixtures import arms, monitors, record
 from fixtures.declaring import Options, declare
 from fixtures.monitors import _family, _numbers, _planned, _usage
 from fixtures.targets._report import Broken, Report
+from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet
 from fixtures.tweaks.local import Plan
 
@@ -230,3 +231,8 @@ def test_the_plan_says_what_would_be_started_and_where() -> None:
     assert "a process beside the workload: env " in lines
     assert lines.endswith("stock: none")
     assert " PID" in lines
+
+
+def test_a_plan_without_cells_writes_nothing_and_starts_nothing(tmp_path: Path) -> None:
+    """As after `-k` that meets none of them."""
+    assert list(Local(tmp_path).preview([], {}, {}, {})) == []
