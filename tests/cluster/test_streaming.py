@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from fixtures.cluster.watching import _Ended, _Stream
+from fixtures.cluster.streaming import Ended, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Response:
     connection = None
 
     def __init__(self) -> None:
-        self.stream_of: _Stream | None = None
+        self.stream_of: Stream | None = None
 
     def stream(self, _: int) -> Iterator[bytes]:
         yield b'{"type": "ADDED"}\n'
@@ -37,9 +37,9 @@ class Response:
 
 def test_what_comes_after_it_was_shut_is_no_line() -> None:
     response = Response()
-    stream = _Stream(cast("urllib3.BaseHTTPResponse", cast("Any", response)))
+    stream = Stream(cast("urllib3.BaseHTTPResponse", cast("Any", response)))
     response.stream_of = stream
     assert stream.line(None) == b'{"type": "ADDED"}'
-    with pytest.raises(_Ended) as ended:
+    with pytest.raises(Ended) as ended:
         stream.line(None)
     assert ended.value.why is None
