@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.torch
 
 
-# One that reads a data set is tried on small ones: test_io_train.py.
-ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data]
+# One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is tried in tests/gpu.
+ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data and name != "gpu_grid"]
 # All but the one that only waits, which the harness uses to measure itself, and the one that only prepares samples.
 TRAINING = [name for name in ALONE if name not in {"idle", "python_loop"}]
 
