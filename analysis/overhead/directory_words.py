@@ -60,7 +60,8 @@ def reason(conditions: Sequence[Condition]) -> str:
     for base in dict.fromkeys(each.against for each in found):
         faster = [each.condition for each in found if each.against == base and each.fraction < 0]
         if faster and len(faster) == sum(each.against == base for each in found):
-            said.append(f"every condition is faster than {base}, which has fewer monitors: no monitor speeds a training up, so the machine drifted more than they cost")
+            drifted = "no monitor speeds a training up, so the machine drifted more than they cost"
+            said.append(f"every condition is faster than {base}, which has fewer monitors: {drifted}")
     if not found:
         said.append("no two times of one training whose monitors can be told apart")
     return f"{'; '.join(said)}."
