@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 
 ELLIPSIS = "…"
+SENTENCE = 10_000  # characters, at most
 # What a CI runner takes for a command: GitHub's `::name` at the start of a line, `##[name]` and Azure's `##vso[name]` anywhere in it.
 COMMAND = re.compile(r"##(?=\w*\[)")
 COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
@@ -20,6 +23,21 @@ def one_line(text: object, longest: int = 500) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in " ".join(str(text).split())
     )
     return seen if len(seen) <= longest else seen[: longest - 1] + ELLIPSIS
+
+
+def printable_json(said: object) -> str:
+    """Write an answer for programs: texts made fit for a line, and null what a formula could not give."""
+    return json.dumps(_printable(said), indent=2, allow_nan=False) + "\n"
+
+
+def _printable(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_printable(one) for one in value]
+    if isinstance(value, dict):
+        return {one_line(name): _printable(one) for name, one in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, int | float) or value is None else one_line(value, SENTENCE)
 
 
 def inert(text: str) -> str:

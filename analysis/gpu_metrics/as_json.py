@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.plain import one_line
+from analysis.plain import printable_json
 
 from .relations import allocated_mib
 from .sampled import idle, statistics
@@ -21,23 +19,11 @@ if TYPE_CHECKING:
     from .findings import Findings
     from .terms import Cell, Table
 
-LONGEST = 10_000  # characters of a sentence
-
 
 def as_json(found: Found, pictures: Mapping[str, str]) -> str:
     """Write everything that was found; samples are left in their files. `pictures` are files that were written, or why one was not."""
     said = {"grids": [_grid(one) for one in found.grids], "pictures": dict(pictures), "refused": list(found.refused)}
-    return json.dumps(_clean(said), indent=2, allow_nan=False) + "\n"
-
-
-def _clean(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return [_clean(one) for one in value]
-    if isinstance(value, dict):
-        return {one_line(name): _clean(one) for name, one in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, int | float) or value is None else one_line(value, LONGEST)
+    return printable_json(said)
 
 
 def _grid(found: Findings) -> dict[str, object]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from analysis.plain import one_line
+from analysis.plain import printable_json
 
 from .identity import identity
 from .study_json import as_dict
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from .study import Study
     from .terms import IoRun, Response
 
-LONGEST = 10_000  # characters of a sentence
-
 
 def as_json(found: Found, pictures: Mapping[str, str]) -> str:
     """Write everything that was found; step lists are left in their files. `pictures` are files that were drawn, or why one was not."""
@@ -33,18 +29,7 @@ def as_json(found: Found, pictures: Mapping[str, str]) -> str:
         "pictures": dict(pictures),
         "refused": list(found.refused),
     }
-    return json.dumps(_clean(said), indent=2, allow_nan=False) + "\n"
-
-
-def _clean(value: object) -> object:
-    """Make texts ones that are only printed, and null of what a formula could not give."""
-    if isinstance(value, list | tuple):
-        return [_clean(one) for one in value]
-    if isinstance(value, dict):
-        return {one_line(name): _clean(one) for name, one in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, int | float) or value is None else one_line(value, LONGEST)
+    return printable_json(said)
 
 
 def _dlio(found: DlioStudy) -> dict[str, object]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+from analysis.plain import printable_json
 
 from .said import answer
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def as_json(found: Sequence[tuple[Run, Sequence[Overhead]]], folders: Sequence[dict[str, object]], refused: Sequence[str]) -> str:
     """Write everything that is said of some runs, and of folders of others' logs."""
     said = {"runs": [_run(run, workloads) for run, workloads in found], "folders": list(folders), "refused": list(refused)}
-    return json.dumps(_clean(said), indent=2, allow_nan=False) + "\n"
+    return printable_json(said)
 
 
 def _run(run: Run, workloads: Sequence[Overhead]) -> dict[str, object]:
@@ -33,12 +33,3 @@ def _run(run: Run, workloads: Sequence[Overhead]) -> dict[str, object]:
     }
     about |= {"interrupted": run.interrupted, "warnings": list(run.warnings)}
     return {**about, "workloads": [{**asdict(one), "answer": answer(one)} for one in workloads]}
-
-
-def _clean(value: object) -> object:
-    """Make null of what arithmetic could not give."""
-    if isinstance(value, list | tuple):
-        return [_clean(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _clean(one) for name, one in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
