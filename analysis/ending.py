@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from analysis.gating import limits as limits_file
 from analysis.gating.judge import EXIT, judge
 from analysis.gating.table import render
+from analysis.overhead.page import render_ending
+from analysis.overhead.records import is_monitored
+from analysis.overhead.study import overheads
 
 from .arms import Arm, read_arm, same_runs
 from .compare import compare
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from analysis.gating.limits import Limits
+
+    from .terms import Run
 
 OWN = "this run"
 CONTROL = "stock"
@@ -57,7 +62,7 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     Raises: Refused, where the run cannot be read or the gate cannot judge it.
     """
     run = from_json(saved, OWN)
-    text = render_conclusion(run, color=color) if takes_keys_apart(run) else render_table(compare(run), [run], color=color)
+    text = _text(run, color=color)
     if gate is None:
         return text, 0
     own = Arm(OWN, (run,))
@@ -67,3 +72,9 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     control = CONTROL if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
     answer = judge(base, own, limits, control)
     return f"{text}\n{render(answer)}", EXIT[answer.ruling]
+
+
+def _text(run: Run, *, color: bool) -> str:
+    if is_monitored(run):
+        return render_ending(run, overheads(run), color=color)
+    return render_conclusion(run, color=color) if takes_keys_apart(run) else render_table(compare(run), [run], color=color)

@@ -9,6 +9,8 @@ from analysis.arms import met, same_runs, studies
 from analysis.between import primary_of
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
+from analysis.overhead.records import is_monitored
+from analysis.overhead.study import overheads
 from analysis.terms import Comparison, Refused
 
 from . import limits as limits_file
@@ -54,7 +56,13 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
     limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {one.workload for one in judged}
     judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
     warnings = [line for one in runs for line in warnings_of(one, comparisons)] + _new(base, candidate, options)
-    return gate(judged, limits, (base.label, candidate.label), tuple(dict.fromkeys(warnings)))
+    return gate(judged, limits, (base.label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
+
+
+def _unquiet(candidate: Arm) -> dict[str, str]:
+    """Workloads under monitors whose two arms without one differ, or agree too loosely to call a cost absent: why none passes there."""
+    found = [one for run in candidate.runs if is_monitored(run) for one in overheads(run)]
+    return {one.workload: one.control.sentence for one in found if one.control.state != "quiet"}
 
 
 def _must_know(limits: Limits, runs: Sequence[Run]) -> None:

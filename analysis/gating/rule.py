@@ -9,6 +9,7 @@ undecided, and that is no pass.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
@@ -20,7 +21,7 @@ from analysis.wording import number, percent, probability, speed, unsigned
 from .terms import Gate, Ruled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from analysis.terms import Comparison, Effect
 
@@ -32,21 +33,36 @@ SURVIVORS = "{} cell{} failed: those that got through are no fair sample of how 
 Question = tuple["Comparison", "Metric", "Effect | None"]
 
 
-def gate(comparisons: Iterable[Comparison], limits: Limits, arms: tuple[str, str], warnings: Sequence[str] = ()) -> Gate:
+def gate(
+    comparisons: Iterable[Comparison],
+    limits: Limits,
+    arms: tuple[str, str],
+    warnings: Sequence[str] = (),
+    unquiet: Mapping[str, str] | None = None,
+) -> Gate:
     """Rule on every comparison in every metric that is gated; `arms` are the names of baseline and candidate.
 
-    An A/A comparison is judged like any other: the gate's own calibration is that it passes.
+    An A/A comparison is judged like any other: the gate's own calibration is that it passes. Under a workload that is `unquiet` nothing
+    passes, for the reason given.
     """
+    unquiet = unquiet or {}
     asked = [question for one in comparisons for question in _questions(one, limits)]
     tried = [index for index, (_, _, effect) in enumerate(asked) if effect is not None]
     adjusted = dict(zip(tried, holm([effect.p for _, _, effect in asked if effect is not None]), strict=True))
     rulings = tuple(
-        _ruled(comparison, metric, effect, limits.limit_of(comparison.workload, metric.name), adjusted.get(index, 1.0))
+        _held(
+            _ruled(comparison, metric, effect, limits.limit_of(comparison.workload, metric.name), adjusted.get(index, 1.0)),
+            unquiet.get(comparison.workload),
+        )
         for index, (comparison, metric, effect) in enumerate(asked)
     )
     words = {one.ruling for one in rulings}
     overall: Ruling = "regression" if "regression" in words else "pass" if words == {"pass"} else "undecided"
     return Gate(*arms, rulings, overall, tuple(warnings))
+
+
+def _held(one: Ruled, why: str | None) -> Ruled:
+    return one if why is None or one.ruling != "pass" else replace(one, ruling="undecided", reason=f"{one.reason} {why}")
 
 
 def _questions(one: Comparison, limits: Limits) -> list[Question]:

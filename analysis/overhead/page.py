@@ -47,6 +47,23 @@ def render(run: Run, found: Sequence[Overhead], *, color: bool = False) -> str:
     return on_page(parts(run, found), color=color)
 
 
+def render_ending(run: Run, found: Sequence[Overhead], *, color: bool = False) -> str:
+    """Write what a session ends with: the answer of each workload and what its monitors cost; the command says the rest."""
+    return on_page(_ending(run, found), color=color)
+
+
+def _ending(run: Run, found: Sequence[Overhead]) -> Iterator[RenderableType]:
+    yield Text(one_line(headline([run]), 400) if "\n" not in headline([run]) else headline([run]), "bold")
+    for one in map(printable, found):
+        yield ""
+        yield from _answer(one)
+        yield ""
+        yield _costs(one.arms[1:])
+    yield ""
+    more = "`python -m analysis overhead` and this run's file say more: own CPU, memory, rates, what such a study must show."
+    yield hanging([*LEGEND[:2], ("", more)], "dim", "dim")
+
+
 def parts(run: Run, found: Sequence[Overhead]) -> Iterator[RenderableType]:
     """The page, part by part."""
     yield Text(one_line(headline([run]), 400) if "\n" not in headline([run]) else headline([run]), "bold")
@@ -63,12 +80,16 @@ def parts(run: Run, found: Sequence[Overhead]) -> Iterator[RenderableType]:
     yield hanging([*LEGEND, within], "dim", "dim")
 
 
-def _workload(found: Overhead) -> Iterator[RenderableType]:
+def _answer(found: Overhead) -> Iterator[RenderableType]:
     base = "" if found.base is None else f"   none: {absolute(Metric(found.metric, 'lower'), found.base)}"
     yield Text.assemble((found.workload, "bold"), base)
     first, *others = answer(found)
     yield Text(first, STATES[found.control.state])
     yield hanging([("•", line) for line in others])
+
+
+def _workload(found: Overhead) -> Iterator[RenderableType]:
+    yield from _answer(found)
     yield ""
     yield _costs(found.arms[1:])
     yield ""

@@ -2,8 +2,8 @@
 
 A picture says what it is (`TITLE`), what a reader can see in it (`ANSWERS`), where it stands among the others (`ORDER`) and how it is
 drawn: `draw(scene)` answers a figure, or raises `NothingToDraw` with the reason. `DESIGNS`, where there is one, are the designs of which it
-is a picture, `REPORTS` what a workload must have reported, `MONITORED` says that it is of monitors: other runs do without it. A file
-without `draw` helps the others.
+is a picture, `REPORTS` what a workload must have reported. `MONITORED` says that it is of monitors, and other runs do without it; or, where
+it is False, that it is of tweak sets, and runs of monitors do without it. A file without `draw` helps the others.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def fitting(known: Mapping[str, Picture], runs: Iterable[Run]) -> dict[str, Pict
     runs = list(runs)
     kinds = {run.design.kind for run in runs}
     told = {name for run in runs for cell in run.cells for name in cell.report}
-    monitored = any(map(is_monitored, runs))
+    monitored = {is_monitored(run) for run in runs}
     return {
         name: one
         for name, one in known.items()
         if kinds & getattr(one, "DESIGNS", kinds)
         and getattr(one, "REPORTS", frozenset()) <= told
-        and monitored >= getattr(one, "MONITORED", False)
+        and (not hasattr(one, "MONITORED") or one.MONITORED in monitored)
     }

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 TITLE = "Effect of each tweak set"
 ANSWERS = "Which tweak sets changed the speed of the work, by how much, and how surely."
 ORDER = 10
+MONITORED = False
 
 ROW, NAMES, WORDS, AXIS = 0.29, 1.75, 2.15, 0.52
 # Shape says the same as colour, for print and for the colour-blind.

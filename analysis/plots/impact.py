@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 TITLE = "Kernel-parameter impact"
 ANSWERS = "Throughput of each tweak set beside how many kernel parameters it changes, section by section."
 ORDER = 55
+MONITORED = False
 
 ROW, VALUE, COUNTS, VERDICT = 0.25, 1.15, 1.25, 1.0
 METRIC = "throughput_samples_per_s"

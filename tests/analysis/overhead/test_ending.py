@@ -1,0 +1,40 @@
+"""What a session of monitors ends with, and what its gate lets pass: words of cost, and nothing from a machine that was not quiet."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.arms import Arm
+from analysis.ending import ending
+from analysis.gating.judge import judge
+from analysis.gating.limits import Limits
+from analysis.load import from_json
+from analysis.plots import fitting, pictures
+from tests.made_monitoring import MadeMonitoring, monitored_run
+from tests.synthetic import AGAIN, Made, saved_run
+
+
+def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
+    text, code = ending(monitored_run(MadeMonitoring(blocks=6)), None)
+    assert code == 0
+    assert "cprofile costs: +" in text
+    assert "faster" not in text
+    assert "tweak set" not in text
+
+
+@pytest.mark.parametrize(("scatter", "ruling"), [(0.004, "pass"), (0.08, "undecided")])
+def test_nothing_passes_where_the_two_arms_without_a_monitor_agree_too_loosely(scatter: float, ruling: str) -> None:
+    """A limit of a half is far from what any monitor but cProfile costs; the A/A decides whether that may be said."""
+    run = from_json(monitored_run(MadeMonitoring(blocks=20, cell_sd=scatter)), "made.json")
+    arm = Arm("made.json", (run,))
+    found = judge(arm, arm, Limits(0.5, tweaksets=("sampler",)))
+    assert [one.ruling for one in found.rulings if one.comparison.tweakset != AGAIN] == [ruling]
+    assert ("UNDERPOWERED" in found.rulings[-1].reason) == (ruling == "undecided")
+
+
+def test_pictures_of_tweak_sets_are_not_drawn_of_monitors() -> None:
+    tweaked, monitored = from_json(saved_run(Made(blocks=3)), "tweaks"), from_json(monitored_run(MadeMonitoring(blocks=3)), "monitors")
+    names = {name: set(fitting(pictures(), runs)) for name, runs in (("tweaks", [tweaked]), ("monitors", [monitored]))}
+    assert {"forest", "impact", "parameters"} <= names["tweaks"] - names["monitors"]
+    assert {"overhead_forest", "overhead_dose"} <= names["monitors"] - names["tweaks"]
+    assert {"forest", "overhead_forest"} <= set(fitting(pictures(), [tweaked, monitored]))
