@@ -128,7 +128,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not session.config.getoption("plan"):
         return None
     run, cells = session.config.stash[RUN], [cell for item in session.items if (cell := cell_of(item))]
-    for line in plan_lines(run, cells):
+    for line in plan_lines(run, cells, every=session.config.get_verbosity() > 0):
         print(line)
     _keep_to_the_time(session.config, run, cells)
     return True

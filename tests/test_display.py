@@ -103,6 +103,22 @@ def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Run, c
     assert lines[-1] == "Expected: about 2 s on 2 cores. Nothing was touched."
 
 
+def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Run) -> None:
+    blocks = [[Cell("study", "idle", name, block, 1, 1) for name in ("stock", "stock-again")] for block in range(1, 61)]
+    blocks[1].reverse()
+    blocks[59] = blocks[59][:1]
+    cells = [cell for block in blocks for cell in block]
+    lines = list(plan_lines(run, cells))
+    assert lines[:4] == [
+        "119 cells in this order (seed 3); -v has all of them:",
+        "    1  block 1  idle x stock",
+        "    2  block 1  idle x stock-again",
+        "    3  block 2  the same 2 in another order",
+    ]
+    assert "  119  block 60  idle x stock" in lines  # it is not the same
+    assert "    3  block 2  idle x stock-again" in list(plan_lines(run, cells, every=True))
+
+
 def told(run: Run, cells: list[Cell], name: str) -> list[str]:
     """The lines below a tweak set's name."""
     lines = list(plan_lines(run, cells))
