@@ -1,0 +1,80 @@
+"""Tasks: which network on which GPU under which cap. Ours are `data/power/tasks.yaml`; a file of one's own has the same form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from analysis.opening import read_whole
+from analysis.plain import one_line
+from analysis.terms import Unreadable
+
+from .grid import DATA
+from .terms import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+MATRIX = DATA / "tasks.yaml"
+ANY = "any"  # runs on whichever GPU there is
+KEYS = ("id", "gpu", "model", "dataset", "cap_w", "caps_w", "iterations")
+TOP = ("tasks", "torchvision")
+
+
+def read(path: Path = MATRIX) -> list[Task]:
+    """Read a file of tasks, in its order. Raises: Unreadable, with the task that is wrong and what is."""
+    try:
+        said = yaml.safe_load(read_whole(path))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{path}: is no YAML: {one_line(error)}.") from None
+    if not isinstance(said, dict) or not isinstance(said.get("tasks"), list):
+        raise Unreadable(f"{path}: has no list `tasks`; {MATRIX.name} in data/power shows the form.")
+    unknown = [str(key) for key in said if key not in TOP]
+    if unknown:
+        raise Unreadable(f"{path}: {one_line(unknown[0])!r} is not known there; there are {', '.join(TOP)}.")
+    tasks = [_task(one, f"{path}: task {number}") for number, one in enumerate(said["tasks"], 1)]
+    ids = [task.id for task in tasks]
+    twice = sorted({one for one in ids if ids.count(one) > 1})
+    if twice:
+        raise Unreadable(f"{path}: id {twice[0]} is there {ids.count(twice[0])} times; ids name results.")
+    return tasks
+
+
+def _task(said: object, at: str) -> Task:
+    if not isinstance(said, dict):
+        raise Unreadable(f"{at}: is {one_line(said, 60)!r}, no task; it has {', '.join(KEYS)}.")
+    unknown = [str(key) for key in said if key not in KEYS]
+    if unknown:
+        raise Unreadable(f"{at}: {one_line(unknown[0])!r} is not known; there are {', '.join(KEYS)}.")
+    number = said.get("id")
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise Unreadable(f"{at}: id is {one_line(number, 60)!r}; it is a whole number.")
+    at = f"{at} (id {number})"
+    words: dict[str, str] = {}
+    for key in ("gpu", "model", "dataset"):
+        word = said.get(key)
+        if not isinstance(word, str) or not word:
+            raise Unreadable(f"{at}: {key} is {one_line(word, 60)!r}; it is a name.")
+        words[key] = word
+    return Task(id=number, **words, schedule=_schedule(said, at))
+
+
+def _schedule(said: Mapping[str, Any], at: str) -> tuple[tuple[int, float], ...]:
+    if ("cap_w" in said) == ("caps_w" in said):
+        raise Unreadable(f"{at}: give either cap_w, or caps_w with pairs of iteration and cap.")
+    pairs = [[0, said["cap_w"]]] if "cap_w" in said else said["caps_w"]
+    if not isinstance(pairs, list) or not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise Unreadable(f"{at}: caps_w is {one_line(pairs, 60)!r}; it is a list as in [[0, 200], [50, 160]].")
+    for start, cap in pairs:
+        if isinstance(start, bool) or not isinstance(start, int) or not _is_watts(cap):
+            raise Unreadable(f"{at}: [{one_line(start, 30)}, {one_line(cap, 30)}] is no iteration and a cap in W above 0.")
+    starts = [start for start, _ in pairs]
+    if starts[0] != 0 or starts != sorted(set(starts)):
+        raise Unreadable(f"{at}: the caps begin at iterations {', '.join(map(str, starts))}; they begin at 0 and ascend.")
+    return tuple((start, float(cap)) for start, cap in pairs)
+
+
+def _is_watts(cap: object) -> bool:
+    return isinstance(cap, int | float) and not isinstance(cap, bool) and 0 < cap < float("inf")

@@ -1,0 +1,204 @@
+"""Traces: what each measured partition gave at its clocks, as CSV; others' traces of the same columns fit.
+
+A configuration that failed is a row without numbers and with an outcome. Tools that store it as zeros are read so too: zero images at
+zero watts and zero megahertz were never measured.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from analysis.opening import read_whole
+from analysis.plain import one_line
+from analysis.terms import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+# Column → field. What other tools write as `sm_util` is NVML's utilisation: percent of time, not occupancy.
+NUMBERS = {
+    "target_freq": "target_mhz",
+    "mem_freq": "mem_mhz",
+    "sm_freq": "sm_mhz",
+    "sm_util": "sm_util_percent",
+    "mem_util": "mem_util_percent",
+    "throughput_total": "throughput_images_per_s",
+    "power_avg": "power_mean_w",
+    "power_max": "power_max_w",
+}
+COLUMNS = ("model_name", "p_list", "b_list", *NUMBERS)
+NEEDED = COLUMNS[:3]
+OURS = ("outcome", "reason", "backend", "power_source", "throttle", "cpu_s_per_s")
+OUTCOMES = ("measured", "oom", "failed", "refused")
+MISSING = frozenset({"", "nan", "none", "null", "n/a", "na"})
+ZEROS = "stored as zeros: it failed and was not measured"
+STATIC = "static"  # the pseudo-network of idle rows
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One configuration, measured or not; None where a value is missing, which it is throughout unless `outcome` is "measured".
+
+    `shares` in percent of the SMs, `batches` in images; both are empty for idle rows (network `static`). `target_mhz` is what was asked,
+    `sm_mhz` what was. `power_max_w` is the largest single reading. `extra` has all other columns by name, numbers as such, among them ours:
+    `backend`, `power_source`, `throttle` (duty cycle, 0 to 1) and `cpu_s_per_s` of a CPU. `line` is that of the file.
+    """
+
+    network: str
+    shares: tuple[float, ...]
+    batches: tuple[int, ...]
+    target_mhz: float | None = None
+    mem_mhz: float | None = None
+    sm_mhz: float | None = None
+    sm_util_percent: float | None = None
+    mem_util_percent: float | None = None
+    throughput_images_per_s: float | None = None
+    power_mean_w: float | None = None
+    power_max_w: float | None = None
+    outcome: str = "measured"
+    reason: str = ""
+    extra: Mapping[str, float | str] = field(default_factory=dict)
+    line: int = field(default=0, compare=False)
+
+
+def read(path: Path) -> list[Row]:
+    """Read a file of traces.
+
+    Raises: Unreadable, for what is no such file; the sentence says which line.
+    """
+    try:
+        text = read_whole(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path}: is no text in UTF-8; a file of traces is CSV.") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, where: str) -> list[Row]:
+    """Read traces out of CSV; `where` begins what is said of it. Raises: Unreadable."""
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        names = [name.strip() for name in next(lines, [])]
+        _must_have_columns(names, where)
+        rows = []
+        for cells in lines:
+            if any(cell.strip() for cell in cells):
+                at = f"{where}: line {lines.line_num}"
+                rows.append(_row(_named(cells, names, at), at, lines.line_num))
+    except csv.Error as error:
+        raise Unreadable(f"{where}: line {lines.line_num}: {error}; a file of traces is CSV.") from None
+    return rows
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Write traces; `read` gives the same rows back. Columns beyond the usual are written where a row has them."""
+    path.write_text(as_csv(rows), encoding="utf-8")
+
+
+def as_csv(rows: Iterable[Row]) -> str:
+    """Write traces as the text of a CSV file."""
+    rows = list(rows)
+    used = {name for row in rows for name in row.extra}
+    if any(row.outcome != "measured" or row.reason for row in rows):
+        used |= {"outcome", "reason"}
+    more = [name for name in OURS if name in used] + sorted(used - set(OURS))
+    said = io.StringIO(newline="")
+    lines = csv.writer(said, lineterminator="\n")
+    lines.writerow([*COLUMNS, *more])
+    for row in rows:
+        own = {"outcome": row.outcome, "reason": row.reason, **row.extra}
+        numbers = [getattr(row, name) for name in NUMBERS.values()]
+        lines.writerow([row.network, _list(row.shares), _list(row.batches), *map(_cell, numbers), *(_cell(own.get(name)) for name in more)])
+    return said.getvalue()
+
+
+def _must_have_columns(names: Sequence[str], where: str) -> None:
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        found = one_line(", ".join(names)) or "nothing"
+        raise Unreadable(f"{where}: no column {', '.join(missing)}; it has {found}. A file of traces begins with {','.join(COLUMNS)}.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; leave one.")
+
+
+def _named(cells: Sequence[str], names: Sequence[str], at: str) -> dict[str, str]:
+    if len(cells) != len(names):
+        raise Unreadable(f'{at}: has {len(cells)} cells for {len(names)} columns; quote lists: "[25, 25]".')
+    return dict(zip(names, cells, strict=True))
+
+
+def _row(cells: Mapping[str, str], at: str, line: int) -> Row:
+    network = cells["model_name"].strip()
+    shares = _numbers(cells["p_list"], f"{at}: p_list")
+    batches = _numbers(cells["b_list"], f"{at}: b_list")
+    _must_match(network, shares, batches, at)
+    values = {own: _value(cells.get(name, ""), f"{at}: {name}") for name, own in NUMBERS.items()}
+    outcome, reason = cells.get("outcome", "").strip(), cells.get("reason", "").strip()
+    if outcome and outcome not in OUTCOMES:
+        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} is none of {', '.join(OUTCOMES)}.")
+    if not outcome and _all_zero(values):
+        outcome, reason = "failed", ZEROS
+    measured = (outcome or "measured") == "measured"
+    extra = {name: _plain(cell) for name, cell in cells.items() if name not in {*COLUMNS, "outcome", "reason"} and cell.strip()}
+    keep = values if measured else {name: value if name in {"target_mhz", "mem_mhz"} else None for name, value in values.items()}
+    whole = tuple(int(batch) for batch in batches)
+    return Row(network, tuple(shares), whole, **keep, outcome=outcome or "measured", reason=reason, extra=extra, line=line)
+
+
+def _must_match(network: str, shares: Sequence[float], batches: Sequence[float], at: str) -> None:
+    if not network:
+        raise Unreadable(f"{at}: model_name is empty.")
+    if len(shares) != len(batches):
+        raise Unreadable(f"{at}: {len(shares)} shares and {len(batches)} batches; every process has one of each.")
+    if not shares and network != STATIC:
+        raise Unreadable(f"{at}: no process; only rows of {STATIC!r} have none.")
+    wrong = [batch for batch in batches if batch != int(batch) or batch < 1]
+    if wrong:
+        raise Unreadable(f"{at}: a batch of {wrong[0]:g}; it is a number of images.")
+
+
+def _all_zero(values: Mapping[str, float | None]) -> bool:
+    """Zero images at no watts: what the clock columns keep of the request does not count."""
+    told = [value for name, value in values.items() if name not in {"target_mhz", "mem_mhz"} and value is not None]
+    return len(told) > 1 and not any(told)
+
+
+def _numbers(cell: str, at: str) -> list[float]:
+    inner = cell.strip()
+    if inner[:1] == "[" and inner[-1:] == "]":
+        inner = inner[1:-1]
+    parts = [part.strip() for part in inner.split(",")] if inner.strip() else []
+    if not all(NUMBER.fullmatch(part) and math.isfinite(float(part)) for part in parts):
+        raise Unreadable(f"{at} is {one_line(cell, 60)!r}, no list of numbers as in [25, 25].")
+    return [float(part) for part in parts]
+
+
+def _value(cell: str, at: str) -> float | None:
+    text = cell.strip()
+    if text.lower() in MISSING:
+        return None
+    if not NUMBER.fullmatch(text) or not math.isfinite(float(text)):
+        raise Unreadable(f"{at} is {one_line(text, 60)!r}, no number; leave it empty where it is missing.")
+    return float(text)
+
+
+def _plain(cell: str) -> float | str:
+    text = cell.strip()
+    return float(text) if NUMBER.fullmatch(text) and math.isfinite(float(text)) else text
+
+
+def _list(values: Iterable[float]) -> str:
+    return f"[{', '.join(map(_cell, values))}]"
+
+
+def _cell(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
