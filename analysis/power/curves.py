@@ -17,7 +17,7 @@ SLOW = 0.2  # of the throughput at the reference clock: what starts below it fol
 class ThroughputCurve:
     """Images/s over the clock: start + (ref − start)·x^gamma, with x from 0 at `low_mhz` to 1 at `high_mhz`.
 
-    Where `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there, and falls with the clock where ref < start.
+    Where `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there; where ref < start it falls.
     κ(b̄) = kappa_a·ln b̄ + kappa_b is images/s per percent of memory utilisation, a feature of the regressor for ref.
     """
 
