@@ -1,6 +1,7 @@
 """Zeus' tables of training under a power limit: whole GPU, driver's limit, one row a network, batch, optimiser and limit.
 
-Real measurements (ml-energy/zeus, Apache-2.0): columns `dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power`.
+Real measurements (ml-energy/zeus, Apache-2.0). Columns: dataset, network, batch_size, optimizer, power_limit,
+time_per_epoch, average_power.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ COLUMNS = ("dataset", "network", "batch_size", "optimizer", "power_limit", "time
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """One epoch's time and mean power of a job under the driver's limit. The mean may exceed the limit: that holds no card at 100 W."""
+    """One epoch's time and mean power of a job under the driver's limit. The mean may exceed the limit: cards do not hold their lowest ones."""
 
     dataset: str
     network: str
