@@ -27,7 +27,7 @@ COLUMNS = ("dataset", "network", "batch_size", "optimizer", "power_limit", "time
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """One epoch's time and mean power of a job under the driver's limit. The mean may exceed the limit: cards do not hold their lowest ones."""
+    """One epoch's time and mean power of a job under the driver's limit, which cards do not always hold: the mean may lie above it."""
 
     dataset: str
     network: str
