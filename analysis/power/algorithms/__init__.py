@@ -1,0 +1,43 @@
+"""What decides: one file per algorithm, found by its name.
+
+An algorithm is a module of this folder whose name does not begin with `_`. It has
+
+- `DESCRIPTION`: one line;
+- `controller(question) -> Controller`: at work on one question. Raises: Unsupported, if it needs what the back-end or the question lacks;
+  Infeasible, if nothing that can be set stays within the cap.
+
+A controller knows what was asked and what was seen, and nothing of the machine behind it. What was seen are settings as they were: it goes
+on from these, not from what it asked for. Without a reading of power it is not called; the settings stay.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from analysis.terms import UnknownName
+
+if TYPE_CHECKING:
+    from analysis.power.control.terms import Controller, Question
+
+
+class Algorithm(Protocol):
+    """An algorithm's file."""
+
+    DESCRIPTION: str
+
+    def controller(self, question: Question) -> Controller:
+        """See above."""
+
+
+def names() -> tuple[str, ...]:
+    """Every algorithm there is, in alphabetical order."""
+    return tuple(sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py")))
+
+
+def load(name: str) -> Algorithm:
+    """An algorithm by its name. Raises: UnknownName with the names that exist."""
+    if name not in names():
+        raise UnknownName(f"No algorithm {name!r}. There are: {', '.join(names())}.")
+    return cast("Algorithm", import_module(f"{__name__}.{name}"))

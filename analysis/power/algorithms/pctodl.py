@@ -1,0 +1,96 @@
+"""PctoDL: the greedy partition for the cap, then the clock by `thermo`; with a shadow optimiser that moves the partition, if asked for.
+
+Source: the PctoDL study. Where a scheduled cap reached it an iteration later than the others, here it reaches all at once; the measurement
+that preceded each of the first three iterations is the run's warm-up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.power.control.ladders import at_speed, nearest, speed_in, speeds_of
+from analysis.power.control.models import model_clock, predicted, searched, settings_of, tables_of
+from analysis.power.control.tables import partition_of
+from analysis.power.control.terms import Decision, Infeasible
+from analysis.power.control.thermo import Steps, Thermo, draw_of
+
+from ._indexed import guarded
+from ._tenants import halved
+
+if TYPE_CHECKING:
+    from analysis.power.control.shadow import Shadow
+    from analysis.power.control.terms import Question, Seen, Settings
+
+DESCRIPTION = "greedy partition, then the clock by the model's slope; no dead band"
+MOST_STATES = 20  # the largest step, in states of the clock
+NEAR_OF_CAP = 0.05  # in place of 7 W where the cap is not in watts
+
+
+def controller(question: Question) -> Pctodl:
+    """Search the partition. Raises: Unsupported, Infeasible."""
+    shadow = None
+    if question.shadow:
+        from analysis.power.control.shadow import Shadow  # noqa: PLC0415  # scikit-learn takes seconds to import
+
+        shadow = Shadow(tables_of(question), question)
+    return Pctodl(question, shadow)
+
+
+class Pctodl:
+    """The controller at work."""
+
+    def __init__(self, question: Question, shadow: Shadow | None = None) -> None:
+        self.question, self.shadow, self.tables = question, shadow, tables_of(question)
+        self.name, self.speeds = speeds_of(question.knobs)
+        self.cap = question.cap
+        self.answer = searched(question, self.cap, compatible=True)
+        self.thermo: Thermo | None = None
+        state = min(high - low for low, high in zip(self.speeds, self.speeds[1:], strict=False)) if self.speeds[1:] else 0.0
+        self.steps = (
+            Steps(state, MOST_STATES * state) if question.cap_unit == "W" else Steps(state, MOST_STATES * state, NEAR_OF_CAP * self.cap)
+        )
+
+    def first(self) -> Decision:
+        """The greedy partition at its clocks."""
+        return Decision(settings_of(self.answer, self.question.knobs), "greedy partition", predicted(self.answer))
+
+    def then(self, seen: Seen) -> Decision:
+        """Step by the largest reading of power; a new cap is a new partition."""
+        now = seen.settings
+        if seen.cap != self.cap:
+            self.cap = seen.cap
+            return self._anew(now)
+        if seen.oom:
+            self.thermo = None
+            return Decision(replace(now, tenants=halved(now.tenants, seen.oom, self.question.knobs)), "out of memory")
+        assert seen.power_max is not None  # noqa: S101  # the caller's promise
+        before = self._state(now)
+        thermo = self._thermo(now)
+        why = "feed-forward" if thermo.cap is None else "feedback"
+        decided = nearest(self.speeds, thermo.next_mhz(self.speeds[before], seen.power_max, seen.cap))
+        state = guarded(decided, before, seen.power_max, seen.cap)
+        tenants = self.shadow.moved(seen) if self.shadow else None
+        if tenants is not None:
+            now, why, self.thermo = replace(now, tenants=tenants), "shadow optimiser", None
+        return Decision(at_speed(now, self.name, self.speeds[state]), why)
+
+    def _anew(self, now: Settings) -> Decision:
+        self.thermo = None
+        try:
+            self.answer = searched(self.question, self.cap, compatible=True)
+        except Infeasible:
+            return Decision(now, "no partition within the new cap: held")
+        return self.first()
+
+    def _state(self, now: Settings) -> int:
+        speed = speed_in(now, self.name)
+        return len(self.speeds) - 1 if speed is None else nearest(self.speeds, speed)
+
+    def _thermo(self, now: Settings) -> Thermo:
+        """One for the partition at work; a new one begins with the jump."""
+        if self.thermo is None:
+            mem_mhz = model_clock(self.tables, now.mem_mhz)
+            curve = self.tables.curve(mem_mhz, partition_of(now.tenants))
+            self.thermo = Thermo(draw_of(self.tables.models[mem_mhz], curve.anchor), self.steps)
+        return self.thermo

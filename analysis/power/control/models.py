@@ -1,0 +1,126 @@
+"""The models that a question gives to an algorithm, and the searches over them; each is read, or searched, once a process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.power import grid, parameters, partitioning
+from analysis.power.own_model import Own
+from analysis.power.platforms import platforms
+from analysis.power.terms import Partition, Platform
+
+from .ladders import speeds_of
+from .tables import Tables
+from .terms import Infeasible, Predicted, Settings, Unsupported, tenants_of
+
+if TYPE_CHECKING:
+    from analysis.power.partitioning import Answer
+    from analysis.power.terms import Model
+
+    from .terms import Knobs, Question
+
+NO_CLOCK = 0.0  # the memory clock of a model on a device where it cannot be set
+
+
+def tables_of(question: Question) -> Tables:
+    """The question's models, those at a memory clock that can be set here. Raises: Unsupported, where none is given; Refused."""
+    if question.parameters is None:
+        raise Unsupported(
+            f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure it with bench_power_profile, "
+            "fit it with `python -m analysis power fit`, and name the parameters."
+        )
+    return _tables(question.parameters, question.model, question.gpu, question.knobs)
+
+
+def searched(question: Question, cap: float, *, compatible: bool = False) -> Answer:
+    """The best setting under a cap, the question's margin kept; `compatible` is the study's greedy search.
+
+    Raises: Unsupported, where there is no model; Infeasible; Refused.
+    """
+    tables_of(question)
+    return _found(_Asked(str(question.parameters), question.model, question.gpu, question.knobs, cap, question.margin, compatible))
+
+
+def settings_of(answer: Answer, knobs: Knobs) -> Settings:
+    """What an answer asks the back-end to set."""
+    name, _ = speeds_of(knobs)
+    at = answer.setting
+    mem_mhz = at.mem_mhz if knobs.mem_mhz and at.mem_mhz in knobs.mem_mhz else None
+    settings = Settings(tenants_of(at.partition), mem_mhz=mem_mhz)
+    return replace(settings, sm_mhz=at.sm_mhz) if name == "sm_mhz" else replace(settings, throttle=at.sm_mhz)
+
+
+def predicted(answer: Answer) -> Predicted:
+    """What the model says of an answer."""
+    return Predicted(answer.throughput_images_per_s, answer.power_w)
+
+
+def model_clock(tables: Tables, mem_mhz: float | None) -> float:
+    """The memory clock of the model that settings belong to: the highest where it is left to the driver."""
+    return mem_mhz if mem_mhz in tables.models else max(tables.models)
+
+
+@cache
+def _tables(path: str, network: str, gpu: str, knobs: Knobs) -> Tables:
+    models = parameters.models_for(Path(path), network, gpu)
+    settable = {mhz: model for mhz, model in models.items() if mhz in (knobs.mem_mhz or ())}
+    return _tabled(settable or {max(models): models[max(models)]}, gpu, knobs)
+
+
+def _tabled(models: dict[float, Model], gpu: str, knobs: Knobs) -> Tables:
+    """The models on what can be set here: a known GPU's own facts, or a device whose top speed is where its models were anchored."""
+    _, speeds = speeds_of(knobs)
+    known = platforms().get(gpu)
+    if known is None or knobs.sm_mhz is None:
+        high = max(model.sm_range_mhz[1] for model in models.values())
+        return Tables(models, Platform(gpu, speeds, tuple(models), tuple(models), high, float("inf")))
+    return Tables(models, replace(known, sm_mhz=speeds, searched_mem_mhz=tuple(sorted(models, reverse=True))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """All that an answer of a search depends on."""
+
+    parameters: str
+    network: str
+    gpu: str
+    knobs: Knobs
+    cap: float
+    margin: float
+    compatible: bool
+
+
+@cache
+def _found(asked: _Asked) -> Answer:
+    tables = _tables(asked.parameters, asked.network, asked.gpu, asked.knobs)
+    models, platform = tables.models, tables.platform
+    try:
+        if asked.compatible:
+            return partitioning.greedy(models, platform, asked.cap, network=asked.network, margin_w=asked.margin)
+        start, most = _settable(tables, asked.knobs), asked.knobs.most_processes
+        return partitioning.best(
+            models, platform, asked.cap, network=asked.network, margin_w=asked.margin, profiled=start, max_processes=most
+        )
+    except partitioning.Infeasible as error:
+        raise Infeasible(str(error), error.smallest_cap_w) from error
+
+
+def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
+    """The partitions that were measured to fit the models, those that can be set here."""
+    models = tables.models.values()
+    measured = [one for model in models if isinstance(model, Own) for one in model.partitions] or [
+        point.partition for point in grid.anchor()
+    ]
+    here = [
+        one
+        for one in dict.fromkeys(measured)
+        if len(one.shares) <= knobs.most_processes
+        and all(batch in knobs.batches for batch in one.batches)
+        and (knobs.shares or set(one.shares) <= {100.0})
+    ]
+    if not here:
+        raise Unsupported("no partition that the model was fitted on can be set here.")
+    return tuple(here)
