@@ -1,0 +1,56 @@
+"""Predictions as a page: a table for each network and GPU, and below it what lies outside what was fitted."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from analysis.plain import one_line
+from analysis.printing import columns, hanging, on_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import RenderableType
+
+    from .predict_asked import Asked
+    from .predicting import Predicted
+    from .terms import Partition
+
+HEADS = ("processes", "SM", "mem", "SM %", "mem %", "images/s", "W", "")
+NOTED = 9  # notes with a number each; more are counted
+
+
+def render(asked: Sequence[Asked], found: Sequence[Predicted], *, color: bool = False) -> str:
+    """Write predictions, those of one network on one GPU together, in order."""
+    parts: list[RenderableType] = []
+    pairs = zip(asked, found, strict=True)
+    for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
+        said = [one for _, one in group]
+        notes = list(dict.fromkeys(note for one in said for note in one.beyond))
+        parts += [*([Text("")] if parts else []), Text(f"{one_line(network)} on {one_line(gpu)}", "bold" if color else "")]
+        parts.append(columns(HEADS, [_row(one, notes) for one in said]))
+        parts.append(hanging((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1)))
+        if len(notes) > NOTED:
+            parts.append(Text(f"and {len(notes) - NOTED} more of the kind; --json has all."))
+    return on_page(parts, color=color)
+
+
+def processes(partition: Partition) -> str:
+    """Write a partition: equal processes once, `4 × 25 % b16`; in order."""
+    groups = [(pair, len(list(same))) for pair, same in groupby(zip(partition.shares, partition.batches, strict=True))]
+    return " + ".join(f"{count} × {share:g} % b{batch}" for (share, batch), count in groups)
+
+
+def _row(one: Predicted, notes: Sequence[str]) -> list[str]:
+    marks = "".join(f"[{notes.index(note) + 1}]" for note in one.beyond if notes.index(note) < NOTED)
+    clocks = [f"{one.setting.sm_mhz:g}", f"{one.setting.mem_mhz:g}"]
+    utilisation = _decimals((one.sm_util_percent, one.mem_util_percent))
+    return [processes(one.setting.partition), *clocks, *utilisation, *_decimals((one.throughput_images_per_s, one.power_w)), marks]
+
+
+def _decimals(values: Iterable[float]) -> list[str]:
+    return ["–" if math.isnan(value) else f"{value:.1f}" for value in values]
