@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,8 +104,9 @@ def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Run, c
     assert lines[-1] == "Expected: about 2 s on 2 cores. Nothing was touched."
 
 
-def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Run) -> None:
-    blocks = [[Cell("study", "idle", name, block, 1, 1) for name in ("stock", "stock-again")] for block in range(1, 61)]
+def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Run, cells: list[Cell]) -> None:
+    pair = [next(cell for cell in cells if cell.tweakset == name) for name in ("stock", "stock-again")]
+    blocks = [[replace(cell, block=block) for cell in pair] for block in range(1, 61)]
     blocks[1].reverse()
     blocks[59] = blocks[59][:1]
     cells = [cell for block in blocks for cell in block]
