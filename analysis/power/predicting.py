@@ -49,14 +49,11 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
         if chosen:
             anchor = model.anchor([settings[number].partition for number in chosen])
             clocks = np.array([settings[number].sm_mhz for number in chosen], dtype=np.float64)
-            columns = (
-                anchor.sm_util_percent,
-                anchor.mem_util_percent,
-                model.throughput_images_per_s(anchor, clocks),
-                model.power_w(anchor, clocks),
-            )
-            for number, *values in zip(chosen, *(column.tolist() for column in columns), strict=True):
-                said[number] = Predicted(settings[number], *values, beyond=beyond(model, settings[number]))
+            throughput, power = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
+            rows = np.stack([anchor.sm_util_percent, anchor.mem_util_percent, throughput, power], axis=1).tolist()
+            for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
+                setting = settings[number]
+                said[number] = Predicted(setting, sm_util, mem_util, images_per_s, watts, beyond(model, setting))
     return [said[number] for number in range(len(settings))]
 
 

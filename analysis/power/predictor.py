@@ -142,12 +142,12 @@ def as_json(model: Reference) -> dict[str, Any]:
 
 def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -> Reference:
     """Read a model. Raises: KeyError, TypeError, ValueError, for what is none."""
-    laws = {name: _law(kind, said[name]) for name, kind in LAWS.items()}
-    grown = {f"{name}_trees": trees.from_json(said["trees"][name]) for name in FEATURES}
+    laws: dict[str, Any] = {name: _law(kind, said[name]) for name, kind in LAWS.items()}
+    grown: dict[str, Any] = {f"{name}_trees": trees.from_json(said["trees"][name]) for name in FEATURES}
     for name, width in FEATURES.items():
         if grown[f"{name}_trees"].features != width:
             raise ValueError(f"the trees of {name} have {grown[f'{name}_trees'].features} features where {width} belong")
-    sizes = {name: float(said[name]) for name in ("gflops", "million_parameters")}
+    sizes: dict[str, Any] = {name: float(said[name]) for name in ("gflops", "million_parameters")}
     return Reference(network, gpu, mem_mhz, **laws, **grown, **sizes)
 
 

@@ -14,7 +14,7 @@ from .predictor import Reference
 from .quality import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from .terms import Floats, Model
 
@@ -22,7 +22,7 @@ Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
 CLOCKS = 30
 ROUNDING = 1e-9
 # Between which the original's fit keeps a parameter; one that stops there did not converge.
-BOUNDS = {
+BOUNDS: dict[str, tuple[Callable[[Reference], float], float, float]] = {
     "kappa of the SM prior": (lambda model: model.sm_system.kappa, 0.1, 20.0),
     "gamma of throughput": (lambda model: model.throughput.gamma, 0.1, 2.0),
     "gamma of power": (lambda model: model.power.gamma, 1.0, 5.0),

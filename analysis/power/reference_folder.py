@@ -45,8 +45,8 @@ def available(place: Path) -> dict[tuple[str, str, float], Callable[[], Referenc
     said = _said(folder / FILE)
     names: dict[str, list[str]] = {}
     for key in said:
-        network, _, name = key.partition("|")
-        names.setdefault(network, []).append(name)
+        network, _, one = key.partition("|")
+        names.setdefault(network, []).append(one)
     return {
         (network, gpu, mem_mhz): partial(_model, folder, said[f"{network}|{name}"], (network, gpu, mem_mhz), name)
         for network, there in names.items()

@@ -74,10 +74,21 @@ class Anchor:
 class Model(Protocol):
     """A model of one network on one GPU at one memory clock. Pure; vectorised."""
 
-    network: str
-    gpu: str
-    mem_mhz: float
-    sm_range_mhz: tuple[float, float]  # within which it was fitted
+    @property
+    def network(self) -> str:
+        """Its name, as torchvision has it."""
+
+    @property
+    def gpu(self) -> str:
+        """Of which GPU."""
+
+    @property
+    def mem_mhz(self) -> float:
+        """At which memory clock."""
+
+    @property
+    def sm_range_mhz(self) -> tuple[float, float]:
+        """The clocks within which it was fitted."""
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
         """What each partition gives at the anchor clock."""

@@ -97,6 +97,6 @@ def as_json(ensemble: Ensemble) -> dict[str, object]:
 
 def from_json(said: Mapping[str, Any]) -> Ensemble:
     """Read an ensemble. Raises: KeyError, TypeError, ValueError, for what is none."""
-    integers = {name: np.array(said[name], dtype=np.int64) for name in ("sizes", "left", "right", "feature")}
-    floats = {name: np.array(said[name], dtype=np.float64) for name in ("threshold", "value")}
+    integers: dict[str, Any] = {name: np.array(said[name], dtype=np.int64) for name in ("sizes", "left", "right", "feature")}
+    floats: dict[str, Any] = {name: np.array(said[name], dtype=np.float64) for name in ("threshold", "value")}
     return Ensemble(int(said["features"]), float(said["start"]), float(said["rate"]), **integers, **floats)

@@ -1,0 +1,45 @@
+"""The points that are profiled (A1)."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+
+import pytest
+
+from analysis.power import grid
+from analysis.power.terms import Partition
+from tests.conftest import REFERENCE
+
+
+def test_the_grid_has_263_points_of_which_199_share_the_gpu() -> None:
+    points = grid.anchor()
+    assert len(points) == len(set(points)) == 263
+    assert sum(point.processes > 1 for point in points) == 199
+    assert sum(point.processes == 1 for point in points) == 64
+
+
+def test_each_share_has_its_number_of_points() -> None:
+    """E.g. 5 %: 11 numbers of processes × 4 batches."""
+    assert Counter(point.share_percent for point in grid.anchor()) == {5: 44, 10: 36, 15: 36, 20: 40, 25: 36, 30: 27, 35: 22, 40: 22}
+
+
+def test_no_point_gives_away_more_than_the_gpu() -> None:
+    assert max(point.share_percent * point.processes for point in grid.anchor()) == 100
+    assert max(point.share_percent for point in grid.anchor()) == 40
+
+
+def test_the_sweep_has_nine_partitions_that_fill_the_gpu() -> None:
+    assert len(grid.sweep()) == 9
+    assert {(point.share_percent, point.processes) for point in grid.sweep()} == {(25, 4), (50, 2), (10, 10)}
+
+
+def test_a_point_is_a_partition_of_equal_processes() -> None:
+    assert grid.Point(25, 3, 16).partition == Partition((25.0, 25.0, 25.0), (16, 16, 16))
+
+
+@pytest.mark.needs("reference")
+def test_it_is_the_originals_grid_in_its_order() -> None:
+    rows = csv.DictReader((REFERENCE / "pctodl" / "profiling_grid.csv").read_text().splitlines())
+    theirs = [grid.Point(int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])) for row in rows]
+    assert list(grid.anchor()) == theirs

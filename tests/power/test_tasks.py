@@ -1,0 +1,89 @@
+"""The task matrix and the GPUs, and what a file of one's own may not say."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.power import tasks
+from analysis.power.platforms import platform, platforms
+from analysis.power.terms import Task
+from analysis.terms import Refused, Unreadable
+from tests.conftest import REFERENCE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE = "{id: 1, gpu: A100, model: resnet50, dataset: imagenet, cap_w: 150}"
+
+
+def test_the_matrix_has_tasks_1_to_30() -> None:
+    assert [task.id for task in tasks.read()] == list(range(1, 31))
+
+
+def test_a_fixed_cap_is_a_schedule_of_one() -> None:
+    sixth = tasks.read()[5]
+    assert sixth == Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0),))
+
+
+def test_the_last_two_run_on_any_gpu_under_a_cap_that_changes() -> None:
+    *_, down, up = tasks.read()
+    assert (down.gpu, down.schedule) == (tasks.ANY, ((0, 200.0), (50, 160.0), (100, 120.0)))
+    assert (up.gpu, up.schedule) == (tasks.ANY, ((0, 130.0), (50, 180.0), (100, 230.0)))
+
+
+def test_every_task_is_of_a_gpu_that_is_known() -> None:
+    assert {task.gpu for task in tasks.read()} == {*platforms(), tasks.ANY}
+
+
+@pytest.mark.needs("reference")
+def test_it_is_the_originals_matrix() -> None:
+    """Names apart: its `maxvit` is torchvision's maxvit_t, as it is in its own parameters."""
+    rows = csv.DictReader((REFERENCE / "pctodl" / "tasks.csv").read_text().splitlines())
+    theirs = []
+    for row in rows:
+        steps = [step.split("@") for step in row["schedule"].split(";")] if row["schedule"] else [[row["power_cap_w"], "0"]]
+        model = "maxvit_t" if row["model"] == "maxvit" else row["model"]
+        theirs.append(Task(int(row["task_id"]), row["gpu"], model, row["dataset"], tuple((int(at), float(cap)) for cap, at in steps)))
+    assert tasks.read() == theirs
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[", "is no YAML"),
+        ("tasks: 3", "has no list `tasks`"),
+        ("tasks: []\nmodels: {}", "'models' is not known there"),
+        ("tasks: [3]", "task 1: is '3', no task"),
+        (f"tasks: [{ONE}, {ONE}]", "id 1 is there 2 times"),
+        ("tasks: [{id: one, gpu: A100, model: m, dataset: d, cap_w: 1}]", "id is 'one'"),
+        ("tasks: [{id: 1, model: m, dataset: d, cap_w: 1}]", "(id 1): gpu is 'None'"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d}]", "give either cap_w"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, caps_w: [[0, 1]]}]", "give either cap_w"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: -5}]", "[0, -5] is no iteration and a cap in W above 0"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: .nan}]", "a cap in W above 0"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [200, 160]}]", "is a list as in"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 200]]}]", "they begin at 0"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [[0, 200], [50, 100], [50, 90]]}]", "ascend"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, slo: 3}]", "'slo' is not known"),
+    ],
+)
+def test_a_wrong_file_is_refused_and_says_where(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "own.yaml").write_text(text)
+    with pytest.raises(Unreadable) as refused:
+        tasks.read(tmp_path / "own.yaml")
+    assert says in str(refused.value)
+
+
+def test_clock_states_ascend_by_their_step() -> None:
+    """(2100 − 210) / 15 + 1 = 127 and (1410 − 210) / 15 + 1 = 81."""
+    assert [len(platform(name).sm_mhz) for name in ("3080Ti", "A100")] == [127, 81]
+    assert platform("3080Ti").sm_mhz[:2] == (210.0, 225.0)
+    assert platform("3080Ti").searched_mem_mhz == (9501.0, 5001.0)
+
+
+def test_an_unknown_gpu_is_answered_with_those_there_are() -> None:
+    with pytest.raises(Refused, match="'H100' is not known; there are 3080Ti, A100"):
+        platform("H100")
