@@ -16,6 +16,7 @@ from analysis.compare import compare_arms
 from analysis.io.said import of_run
 from analysis.overhead.said import sentences
 from analysis.plots.scene import scene_of
+from analysis.power.reporting.said import of_run as of_capped
 from analysis.terms import Refused
 from analysis.wording import unsigned
 
@@ -40,6 +41,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 SECTIONS = (
     ("input", "Input"),
     ("watched", "Monitors"),
+    ("capped", "Power cap"),
     ("keys", "Which key"),
     ("verdicts", "Verdicts"),
     ("pictures", "Pictures"),
@@ -99,6 +101,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             place=place,
             read=of_run(scene, run.origin),
             watched=sentences(scene.overhead.get(run.origin, ())),
+            capped=of_capped(run),
         )
         for place, run in enumerate(runs, 1)
     )
@@ -114,7 +117,9 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
             style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
             sections=[
-                one for one in SECTIONS if one[0] not in {"keys", "input", "watched"} or any(getattr(view, one[0]) for view in views)
+                one
+                for one in SECTIONS
+                if one[0] not in {"keys", "input", "watched", "capped"} or any(getattr(view, one[0]) for view in views)
             ],
             views=views,
             between=between,

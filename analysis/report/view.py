@@ -64,6 +64,7 @@ class View:
     fed: Sequence[str]
     input: Sequence[str]
     watched: Sequence[tuple[str, Sequence[str]]]
+    capped: Sequence[tuple[str, Sequence[str]]]
     nothing: str
     control: str | None
     warnings: Sequence[str]
@@ -93,10 +94,12 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     place: int,
     read: tuple[Sequence[str], Sequence[str]] = ((), ()),
     watched: Sequence[tuple[str, Sequence[str]]] = (),
+    capped: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> View:
     """Tell one run; `pictures` says which were drawn (None) and why others were not.
 
     `read` is what its input did: the answer, and the rest. `watched` is what monitors cost: workload and sentences.
+    `capped` is what algorithms made of a cap: back-end and sentences.
     """
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [one for one in comparisons if is_control(run, one)]
@@ -117,6 +120,7 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         fed=read[0],
         input=read[1],
         watched=watched,
+        capped=capped,
         nothing=nothing_compared(run, comparisons),
         control=control(run, comparisons, doubted),
         warnings=list(dict.fromkeys(warnings_of(run, comparisons))),

@@ -1,0 +1,172 @@
+"""What a capped run says in sentences, the same on a terminal and on a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.stats.effect import ALPHA
+from analysis.terms import Refused
+from analysis.wording import unsigned
+
+from .arms import LIMIT
+from .figures import ABOVE_102, THROUGHPUT
+from .steady import RULE
+from .terms import Against
+from .words import caps, drawn_from, share, shown, source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.overhead.terms import Mean
+    from analysis.terms import Run
+
+    from .terms import Arm, Foretold, Group, Side
+
+HELD = f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end of the 95 % interval"
+
+
+def answer(side: Side) -> list[str]:
+    """What one back-end says: where its readings are from, the A/A, who holds the cap, and who gets most out of it."""
+    return [source(side), *_control(side), *_holding(side), *_most(side)]
+
+
+def _control(side: Side) -> list[str]:
+    """Arms against their copies: the difference that nothing made."""
+    known = [(one, one.again) for one in side.groups if one.again.value is not None]
+    if not known:
+        return ["No A/A: no arm was measured beside a copy of itself."]
+    if all(again.value == 0 and again.low is None for _, again in known):
+        return ["A/A: arms and their copies are the same to the last digit, as a seeded simulation is. It says nothing of noise."]
+    differing = [
+        (group, again) for group, again in known if again.low is not None and again.high is not None and again.low * again.high > 0
+    ]
+    chance = " One in 20 does by chance." if len(known) > 1 else ""
+    lines = [
+        f"A/A DIFFERS in {group.label}: arms against their copies {shown(again, 'images/s')}: trust no smaller difference there.{chance}"
+        for group, again in differing
+    ]
+    wide = [again for _, again in known if again.low is not None and again.high is not None]
+    if differing or not wide:
+        return lines
+    half = max((one.high - one.low) / 2 for one in wide if one.high is not None and one.low is not None)
+    tasks = f"{len(known)} task{'' if len(known) == 1 else 's'}"
+    return [f"A/A holds in {tasks}: arms against their copies, 95 % intervals contain 0 and reach {unsigned(half)} to either side at most."]
+
+
+def _holding(side: Side) -> list[str]:
+    """Who keeps the cap: by all tasks together, or by the one that there is."""
+    if not any(one.holds != "no sensor" for group in side.groups for one in group.arms if one.n):
+        return []
+    lines = []
+    for word, said in (("yes", "Holds the cap"), ("no", "Does not hold the cap"), ("not shown", "Not shown to hold the cap, nor not to")):
+        names = [f"{name} ({share(above)} %)" for name, above, holds, _ in _arms(side) if holds == word]
+        lines += [f"{said}: {', '.join(names)} of steady time above 1.02 times it."] if names else []
+    return lines
+
+
+def _most(side: Side) -> list[str]:
+    """Who has most throughput, of those that hold the cap where any does."""
+    rows = [(name, holds, rate) for name, _, holds, rate in _arms(side) if name != side.baseline]
+    more = [(name, holds, rate) for name, holds, rate in rows if _differs(rate) and (rate.value or 0) > 0]
+    less = [name for name, _, rate in rows if _differs(rate) and (rate.value or 0) < 0]
+    lines = []
+    for name, holds, rate in sorted(more, key=lambda one: -(one[2].value or 0)):
+        but = {"no": ", at the price of the cap", "not shown": ", the cap not shown to be held"}.get(holds, "")
+        lines.append(f"{name}: {shown(rate, f'images/s against {side.baseline}')}{but}.")
+    lines += [f"Less than {side.baseline}: {', '.join(less)}."] if less else []
+    open_ = [name for name, _, rate in rows if not _differs(rate)]
+    lines += [f"No difference from {side.baseline} in images/s is shown: {', '.join(open_)}."] if open_ else []
+    return lines
+
+
+def _differs(one: Against) -> bool:
+    return one.p_adjusted is not None and one.p_adjusted < ALPHA
+
+
+def _arms(side: Side) -> list[tuple[str, Mean | None, str, Against]]:
+    """Name, share above 1.02 times the cap, whether it holds, and throughput against the baseline, over all tasks."""
+    if side.together:
+        return [(one.name, one.above, one.holds, one.throughput) for one in side.together]
+    return [
+        (one.name, one.means.get(ABOVE_102), one.holds, one.against.get(THROUGHPUT, Against()))
+        for group in side.groups
+        for one in group.arms
+        if one.n
+    ]
+
+
+def of_group(group: Group) -> list[tuple[str, str]]:
+    """What must be said of a task beside its figures: predictions, refused settings, memory, and cells without figures."""
+    lines: list[tuple[str, str]] = []
+    for one in group.arms:
+        lines += [("predicted:", f"{one.name}: {_foretold(one.foretold)}")] if one.foretold else []
+    for one in group.arms:
+        for head, counts in (("refused:", one.refused), ("process:", one.crashed), ("infeasible:", one.infeasible)):
+            lines += [(head, f"{one.name}: {count} iterations: {sentence.rstrip('.')}.") for sentence, count in counts.items()]
+        lines += [("left out:", f"{one.name}: {count} {reason}") for reason, count in one.lost.items()]
+        lines += [("note:", f"{one.name}: {note}") for note in one.notes]
+    return lines
+
+
+def _foretold(found: Sequence[Foretold]) -> str:
+    said = [f"{one.what} {100 * one.bias:+.1f} % (typical error {100 * one.error:.1f} %)" for one in found]
+    return f"{'; '.join(said)}; {max(one.n for one in found)} steady iterations that ran as asked."
+
+
+def legend(side: Side) -> list[tuple[str, str]]:
+    """What the columns mean."""
+    limited = drawn_from(side)
+    return [
+        ("n", "blocks; an arm and its copy in one block are one value. [ ] 95 %, by Student's t over blocks, which are the replicates."),
+        ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” are of these."),
+        ("+%", f"images/s more than {side.baseline}, block by block, on log ratios. p: Holm's, of {side.family}."),
+        ("held", f"{HELD}."),
+        ("verdict", f"on images/s: more, less, alike (90 % interval within ±{unsigned(side.margin)}), not shown."),
+        ("front", f"no other arm has as many images/s from as little {limited}. worst: the highest reading less the cap."),
+        ("p95", "of an iteration's slowest process, median over iterations. SLO: part of images in batches over the SLO."),
+    ]
+
+
+def sentences(found: Sequence[Side]) -> list[tuple[str, list[str]]]:
+    """All that is said of a run: for each back-end its answer, and for each task what stands beside its figures."""
+    return [
+        (
+            f"back-end {side.backend}",
+            [
+                *answer(side),
+                *(_of_task(group, side) for group in side.groups),
+                *(f"{group.label}: {head} {line}" for group in side.groups for head, line in of_group(group)),
+            ],
+        )
+        for side in found
+    ]
+
+
+def _of_task(group: Group, side: Side) -> str:
+    rows = [one for one in group.arms if one.n]
+    best = max((one for one in rows if one.holds == "yes"), key=_rate, default=None) or max(rows, key=_rate, default=None)
+    if best is None:
+        return f"{group.title}, cap {caps(group.caps, side)}: no algorithm has figures."
+    over = best.means.get(ABOVE_102)
+    held = "" if over is None else f", {share(over)} % of steady time above 1.02 times the cap"
+    among = "of those that hold the cap " if best.holds == "yes" else ""
+    return f"{group.title}, cap {caps(group.caps, side)}: the most images/s {among}has {best.name}: {_rate(best):.4g}{held}."
+
+
+def _rate(one: Arm) -> float:
+    return one.means[THROUGHPUT].value if THROUGHPUT in one.means else 0.0
+
+
+def of_run(run: Run) -> list[tuple[str, list[str]]]:
+    """What a run says of its caps; nothing where it had none, and what cannot be used in a sentence."""
+    from .records import is_capped  # noqa: PLC0415  # as below
+    from .study import sides  # noqa: PLC0415  # scipy, which only such runs need
+
+    if not is_capped(run):
+        return []
+    refused: list[str] = []
+    try:
+        found = sentences(sides(run, refused))
+    except Refused as reason:
+        return [("no back-end", [str(reason)])]
+    return [*found, ("left out", refused)] if refused else found
