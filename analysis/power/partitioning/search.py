@@ -1,0 +1,124 @@
+"""Our own partitioner: everything that was profiled, then mixes of its processes by local search, at every supported clock.
+
+Nothing is assumed of the model's curves: each partition is looked at on every supported clock, so a power that falls with the clock or a
+jump in the throughput cannot lead to an answer above the cap. Deterministic: no time and no random number decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from heapq import nsmallest
+from typing import TYPE_CHECKING
+
+from analysis.power import grid
+from analysis.power.terms import Setting
+from analysis.terms import Refused
+
+from .batches import fits
+from .looking import Cap, Looking, supported
+from .neighbours import Space, partition_of, tiles_of
+from .predicted import answer
+from .terms import Infeasible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from analysis.power.terms import Model, Platform
+
+    from .looking import Found
+    from .neighbours import Tiles
+    from .terms import Answer
+
+BEAM = 6  # partitions whose surroundings are looked at together
+ROUNDS = 12
+
+
+def best(  # noqa: PLR0913  # each is a bound of its own
+    models: Mapping[float, Model],
+    platform: Platform,
+    cap_w: float,
+    *,
+    network: str,
+    margin_w: float = 0.0,
+    sds: float = 0.0,
+    max_processes: int | None = None,
+    mixes: bool = True,
+) -> Answer:
+    """Answer the setting of the highest predicted throughput whose predicted power is at most `cap_w`.
+
+    `margin_w` and `sds` standard deviations of the model's own are kept free below the cap. `models` are by memory clock, MHz. Clocks are
+    the supported ones up to the anchor's. Partitions are those that the models were fitted on, or the profiling grid; their processes are
+    what mixes are made of, never more of them nor a larger share together. Without `mixes` only those profiled are looked at.
+    Raises: Infeasible; Refused, where there is no model, clock or partition to search.
+    """
+    known = _profiled(models, network, max_processes)
+    searched = [models[mem_mhz] for mem_mhz in platform.searched_mem_mhz if mem_mhz in models]
+    if not searched:
+        has, have = (", ".join(f"{one:g}" for one in some) or "none" for some in (platform.searched_mem_mhz, models))
+        raise Refused(f"No model of {network} at a memory clock that is searched on {platform.name} ({has} MHz); there is {have}.")
+    cap = Cap(cap_w, margin_w, sds)
+    lookings = {one.mem_mhz: Looking(one, supported(one, platform), cap) for one in searched}
+    found = {mem_mhz: looking.at(known) for mem_mhz, looking in lookings.items()}
+    if not any(found.values()):
+        raise _infeasible(lookings.values(), platform, network)
+    winners = [_best(found)]
+    if mixes:
+        space = _space(known, max_processes)
+        winners.insert(0, _best({mem_mhz: _climbed(looking, space, found[mem_mhz]) for mem_mhz, looking in lookings.items()}))
+    evaluations = sum(len(looking.seen) for looking in lookings.values())
+    told = [
+        answer(models, Setting(partition_of(one.tiles), one.sm_mhz, mem_mhz), cap_w - margin_w, evaluations, profiled=one.tiles in known)
+        for mem_mhz, one in winners
+    ]
+    return told[0] if told[0].profiled else replace(told[0], best_profiled=told[-1])
+
+
+def _profiled(models: Mapping[float, Model], network: str, max_processes: int | None) -> list[Tiles]:
+    """Answer the partitions that the models know, sorted. Raises: Refused, where none of them may be used."""
+    said = [one for model in models.values() for one in getattr(model, "partitions", ())]
+    usable = [
+        one
+        for one in said or [point.partition for point in grid.anchor()]
+        if all(fits(network, batch) for batch in one.batches) and (max_processes is None or len(one.shares) <= max_processes)
+    ]
+    if not usable:
+        raise Refused(f"No profiled partition of {network} has at most {max_processes} processes with batches that fit into memory.")
+    return sorted({tiles_of(one) for one in usable})
+
+
+def _space(known: Iterable[Tiles], max_processes: int | None) -> Space:
+    profiled = list(known)
+    tiles = tuple(sorted({tile for one in profiled for tile in one}))
+    most = max(len(one) for one in profiled) if max_processes is None else max_processes
+    return Space(tiles, max(sum(share for share, _ in one) for one in profiled), most)
+
+
+def _climbed(looking: Looking, space: Space, start: Sequence[Found]) -> list[Found]:
+    """Look around the best found so far, again and again, until nothing better turns up."""
+    found = [*start, *looking.at(space.alike())]
+    expanded: set[Tiles] = set()
+    for _ in range(ROUNDS):
+        beam = [one.tiles for one in nsmallest(BEAM, found, key=lambda one: one.rank) if one.tiles not in expanded]
+        if not beam:
+            break
+        expanded.update(beam)
+        found += looking.at(tiles for one in beam for tiles in space.around(one))
+    return found
+
+
+def _best(found: Mapping[float, Sequence[Found]]) -> tuple[float, Found]:
+    """Answer the best of all memory clocks; of equals, that of the clock searched first."""
+    return min(((mem_mhz, one) for mem_mhz, some in found.items() for one in some), key=lambda pair: pair[1].rank)
+
+
+def _infeasible(lookings: Iterable[Looking], platform: Platform, network: str) -> Infeasible:
+    some = list(lookings)
+    smallest_w, cap = min(one.smallest_cap_w for one in some), some[0].cap
+    kept = " and ".join(
+        said for said in (f"{cap.margin_w:g} W" * bool(cap.margin_w), f"{cap.sds:g} standard deviations" * bool(cap.sds)) if said
+    )
+    return Infeasible(
+        f"No partition of {network} on {platform.name} stays within {cap.cap_w:g} W{f' less {kept}' * bool(kept)}; "
+        f"the smallest cap that one would keep is {smallest_w:.1f} W.",
+        smallest_w,
+    )
