@@ -1,0 +1,32 @@
+"""A tenant without a framework: a batch of n sleeps n milliseconds, 13 is its end, and more than 1000 do not fit into memory."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from functools import partial
+
+from fixtures.power.tenant import Pace, When, run
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for option in ("model", "image-size", "seed", "images"):
+        parser.add_argument(f"--{option}")
+    asked = parser.parse_args()
+    if asked.model == "none-such":
+        sys.exit("no network of that name")
+    print(json.dumps({"ready": {"device": "none", "share": os.environ.get("SHARE")}}), flush=True)
+    batch, pace = 0, Pace()
+    for line in sys.stdin:
+        word = json.loads(line)
+        if "set" in word:
+            batch, pace = word["set"]["batch"], Pace(word["set"]["cores"], word["set"]["duty"])
+            print(json.dumps({"oom": f"batch {batch} does not fit"} if batch > 1000 else {"set": {}}), flush=True)
+            continue
+        if batch == 13:
+            os.kill(os.getpid(), signal.SIGKILL)
+        print(json.dumps({"ran": run(partial(time.sleep, batch / 1000), batch, pace, When(**word["run"]))}), flush=True)

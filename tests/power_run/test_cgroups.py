@@ -1,0 +1,120 @@
+"""Quotas: what the kernel is asked for, what it answers, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.power import cgroups
+from fixtures.terms import Refused
+
+HOUSE = Path(__file__).parents[2]
+REAL = cgroups.place()
+on_this_kernel = pytest.mark.skipif(isinstance(REAL, str), reason=f"no cgroup can be made here: {REAL}")
+
+
+def fake(root: Path, own: str, mounts: str, **files: str) -> Path:
+    """A machine whose /proc says so; `files` are below its cgroup mount, `__` for a slash."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(own)
+    (root / "proc/self/mounts").write_text(mounts)
+    for name, text in files.items():
+        path = root / "sys/fs/cgroup" / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+V2 = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+V1 = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n"
+
+
+def test_version_1_is_found_by_its_cpu_controller(tmp_path: Path) -> None:
+    """As on this kind of machine: the mount shows the group that the path names, or less than it."""
+    own = "2:memory:/a\n1:cpu,cpuacct:/box\n"
+    root = fake(tmp_path, own, V1, **{"cpu__box__cpu.cfs_quota_us": "-1", "cpu__cpu.cfs_quota_us": "-1"})
+    assert cgroups.place(root) == cgroups.Place(root / "sys/fs/cgroup/cpu/box", 1)
+
+
+def test_version_2_must_give_the_controller_on(tmp_path: Path) -> None:
+    """To switch it on would be a change of a group that is not ours."""
+    root = fake(tmp_path / "has", "0::/box\n", V2, **{"box__cgroup.subtree_control": "cpu memory"})
+    assert cgroups.place(root) == cgroups.Place(root / "sys/fs/cgroup/box", 2)
+    lacks = fake(tmp_path / "lacks", "0::/box\n", V2, **{"box__cgroup.subtree_control": "memory"})
+    assert "does not give the cpu controller" in str(cgroups.place(lacks))
+
+
+def test_where_there_is_none_the_reason_is_said(tmp_path: Path) -> None:
+    """No mount, no controller."""
+    assert cgroups.place(tmp_path) == "no cgroups: /proc/self/cgroup names none with a cpu controller"
+    assert cgroups.place(fake(tmp_path / "a", "1:cpu:/\n", "")) == "cgroup v1: the cpu controller is not mounted"
+
+
+@given(st.floats(0.001, 64))
+def test_a_quota_is_what_was_asked_for_and_never_less_than_the_kernel_takes(cores: float) -> None:
+    """To a thousandth of a core from a hundredth of one on; 1 ms is the least."""
+    quota_us, period_us = cgroups.quota(cores)
+    assert quota_us >= 1000
+    assert quota_us / period_us == pytest.approx(max(cores, 0.01), abs=1e-3)
+
+
+def test_only_groups_of_runs_that_are_no_more_are_tidied(tmp_path: Path) -> None:
+    """A living process is this one; one of its number that started at another time was another. Others' groups are not looked at."""
+    root = fake(tmp_path, "1:cpu:/\n", "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", **{"cpu__cpu.cfs_quota_us": "-1"})
+    (root / f"proc/{os.getpid()}").mkdir()
+    (root / f"proc/{os.getpid()}/stat").write_text(Path("/proc/self/stat").read_text())
+    pid, began = os.getpid(), cgroups.started(os.getpid())
+    assert began is not None
+    cpu = root / "sys/fs/cgroup/cpu"
+    for name in (f"deeptweak-power-{pid}-{began}-0", f"deeptweak-power-{pid}-{began + 1}-0", "deeptweak-power-4194305-7-1", "others"):
+        (cpu / name).mkdir()
+    assert cgroups.tidy(root) == [
+        f"{cpu}/deeptweak-power-4194305-7-1: removed",
+        f"{cpu}/deeptweak-power-{pid}-{began + 1}-0: removed",
+    ]
+    assert {path.name for path in cpu.iterdir() if path.is_dir()} == {f"deeptweak-power-{pid}-{began}-0", "others"}
+
+
+@on_this_kernel
+def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
+    """A quarter of a core, read back; the group goes when its process has ended."""
+    assert not isinstance(REAL, str)
+    with cgroups.Groups(REAL) as groups:
+        with subprocess.Popen(["sleep", "600"]) as one:
+            assert groups.hold(0, one.pid, 0.25) == 0.25
+            (group,) = REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*")
+            assert (group / "cgroup.procs").read_text().split() == [f"{one.pid}"]
+            assert groups.hold(0, one.pid, 0.05) == 0.05
+            assert groups.hold(0, one.pid, 1.5) == 1.5
+            one.kill()
+        with pytest.raises(Refused, match="takes no quota"):
+            groups.hold(1, one.pid, 0.25)
+    assert not list(REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*"))
+
+
+@on_this_kernel
+def test_a_run_that_is_killed_leaves_no_group() -> None:
+    """Its keeper, which is in a session of its own, removes them."""
+    assert not isinstance(REAL, str)
+    script = (
+        "import subprocess, time; from fixtures.power import cgroups\n"
+        "with cgroups.Groups(cgroups.place()) as groups:\n"
+        "    one = subprocess.Popen(['sleep', '600']); groups.hold(0, one.pid, 0.5); print(one.pid, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=HOUSE, start_new_session=True) as run:
+        assert run.stdout is not None
+        int(run.stdout.readline())
+        assert list(REAL.folder.glob(f"deeptweak-power-{run.pid}-*"))
+        os.killpg(run.pid, signal.SIGKILL)
+    until_s = time.monotonic() + 20
+    while list(REAL.folder.glob(f"deeptweak-power-{run.pid}-*")):
+        assert time.monotonic() < until_s
+        time.sleep(0.01)

@@ -1,0 +1,96 @@
+"""The grids of a profile, and how a point is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import workloads
+from fixtures.power import points
+from fixtures.power.terms import Tenant
+from fixtures.terms import BadInput
+from fixtures.workloads import power_profile
+
+
+def test_the_grid_of_partitions_has_263_points() -> None:
+    """64 of a single process, 199 of several; by partition 44, 36, 36, 40, 36, 27, 22, 22."""
+    grid = [points.tenants(point["shares"], point["batches"]) for point in points.partitions()]
+    assert len(grid) == len(set(grid)) == 263
+    assert Counter(len(tenants) == 1 for tenants in grid) == {True: 64, False: 199}
+    assert Counter(tenants[0][0] for tenants in grid) == {5: 44, 10: 36, 15: 36, 20: 40, 25: 36, 30: 27, 35: 22, 40: 22}
+    assert all(sum(share for share, _ in tenants) <= 100 for tenants in grid)
+
+
+def test_nine_configurations_are_swept() -> None:
+    """4 × 25 %, 2 × 50 % and 10 × 10 %, each with batches of 8, 16 and 32."""
+    assert [(point["shares"], point["batches"]) for point in points.sweep()][:4] == [
+        ("4x25", "8"),
+        ("4x25", "16"),
+        ("4x25", "32"),
+        ("2x50", "8"),
+    ]
+    assert len(points.sweep()) == 9
+
+
+@pytest.mark.parametrize("grid", points.GRIDS)
+def test_every_point_of_every_grid_is_a_workload_of_its_own(grid: str) -> None:
+    """None is another's twin, and each comes back from its name."""
+    names = [workloads.varied("power_profile", point) for point in points.GRIDS[grid]()]
+    assert len(set(names)) == len(names)
+    assert all(workloads.load(name).name == name for name in names[:5] + names[-5:])
+
+
+@given(st.lists(st.sampled_from([5.0, 12.5, 25.0, 100.0]), min_size=1, max_size=20))
+def test_what_is_written_is_read_back(shares: list[float]) -> None:
+    """Runs are counted: 4x25, 50+2x25."""
+    assert points.values(points.written(shares), "shares") == tuple(shares)
+
+
+def test_a_single_batch_is_everyones() -> None:
+    """And several are one for each."""
+    assert points.tenants("50+2x25", "16") == ((50, 16), (25, 16), (25, 16))
+    assert points.tenants("50+25", "16+8") == ((50, 16), (25, 8))
+
+
+@pytest.mark.parametrize(
+    ("given_", "says"),
+    [
+        ({"shares": "4x25", "batches": "8+4"}, "4 processes"),
+        ({"shares": "120"}, "at most 100 %"),
+        ({"shares": "0"}, "above 0"),
+        ({"shares": "999999x1"}, "numbers above 0"),
+        ({"batches": "1.5"}, "whole numbers"),
+        ({"throttle": "0"}, "throttle=0"),
+        ({"throttle": "1.5"}, "at most 1"),
+        ({"backend": "gpu-ful"}, "There are: cpu"),
+        ({"sm_mhz": "fast"}, "sm_mhz=fast"),
+    ],
+)
+def test_what_means_nothing_is_refused_before_anything_starts(given_: dict[str, str], says: str) -> None:
+    """With what would mean something."""
+    with pytest.raises(BadInput, match=says):
+        power_profile.variant(given_)
+
+
+def test_a_point_says_what_is_to_be_set() -> None:
+    """A throttle of 1 is none; a clock that is not named stays as it is."""
+    wanted = power_profile.settings(power_profile.variant({"shares": "2x25", "batches": "4", "sm_mhz": "1410"}))
+    assert wanted.tenants == (Tenant(25.0, 4), Tenant(25.0, 4))
+    assert (wanted.sm_mhz, wanted.mem_mhz, wanted.throttle) == (1410, None, None)
+
+
+def test_the_idle_machine_is_a_point_too() -> None:
+    """Whatever a grid crosses it with: it is always the same one."""
+    idle = workloads.load("power_profile:model=static")
+    assert power_profile.settings(idle.params).tenants == ()
+    assert workloads.load("power_profile:model=static:shares=4x25:batches=8:throttle=0.5").name == idle.name
+
+
+def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
+    """The CPUs have no clocks to lock; nothing is started to find that out."""
+    why = power_profile.cannot(power_profile.variant({"sm_mhz": "1410"}))
+    assert why
+    assert why.startswith("power back-end cpu: sm_mhz:")

@@ -1,0 +1,131 @@
+"""A pool of tenants: those that are set run at the same time, those that fail say so, and none is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.power.tenant_process import Work
+from fixtures.power.tenants import Pool
+from fixtures.power.terms import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
+
+
+def job(folder: Path, model: str = "stub") -> Job:
+    return Job(model, 32, 1, folder)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    with Pool(job(tmp_path), STUB) as one:
+        yield one
+    assert list(tmp_path.iterdir()) == [], "what it wrote it takes away again"
+
+
+def test_all_tenants_run_in_the_same_window(pool: Pool) -> None:
+    """A batch of 10 in 10 ms is 1000 images a second at most; each has inferred some, and said how long its batches took."""
+    assert pool.set([Work(10), Work(20)]) == ({}, {})
+    window = pool.run(0.1, 0.3)
+    assert window.measured_s == 0.3
+    assert not window.oom
+    assert not window.crashed
+    for ran, batch in zip(window.ran, (10, 20), strict=True):
+        assert 0 < ran.images <= 300 * 1.01
+        assert min(ran.latency_ms) >= batch
+
+
+def test_a_tenant_stays_the_process_it_was_unless_its_environment_is_another(pool: Pool) -> None:
+    """A batch is changed where it runs; an environment cannot be. Whoever is too many ends."""
+    begun: list[int] = []
+    pool.set([Work(10), Work(10, environment=(("SHARE", "25"),))], lambda _, pid: begun.append(pid))
+    assert pool.pids == begun
+    first, second = begun
+    pool.set([Work(20), Work(10, environment=(("SHARE", "50"),))])
+    assert pool.pids[0] == first
+    assert pool.pids[1] != second
+    assert not alive(second)
+    pool.set([Work(20)])
+    assert pool.pids == [first]
+
+
+def test_a_batch_that_does_not_fit_is_said_and_the_others_run(pool: Pool) -> None:
+    """The tenant stays, infers nothing, and can be set to a smaller one."""
+    oom, crashed = pool.set([Work(10), Work(4096)])
+    assert oom == {1: "batch 4096 does not fit"}
+    assert not crashed
+    window = pool.run(0.0, 0.1)
+    assert window.ran[0].images > 0
+    assert window.ran[1].images == 0
+    assert window.oom == oom
+    assert pool.set([Work(10), Work(10)]) == ({}, {})
+    assert pool.run(0.0, 0.1).ran[1].images > 0
+
+
+def test_a_tenant_that_dies_is_said_and_started_anew_by_the_next_setting(pool: Pool) -> None:
+    """Whoever waits for it is not left waiting."""
+    pool.set([Work(10), Work(13)])
+    window = pool.run(0.0, 0.1)
+    assert list(window.crashed) == [1]
+    assert window.crashed[1].startswith("tenant 1 died of SIGKILL")
+    assert window.ran[0].images > 0
+    assert pool.run(0.0, 0.1).crashed == {1: "tenant 1 has ended before"}
+    assert pool.set([Work(10), Work(10)]) == ({}, {})
+    assert pool.run(0.0, 0.1).ran[1].images > 0
+
+
+def test_a_tenant_that_cannot_start_says_its_last_word(tmp_path: Path) -> None:
+    """The name of a network that is none, for instance."""
+    with Pool(job(tmp_path, "none-such"), STUB) as pool:
+        _, crashed = pool.set([Work(1)])
+    assert crashed == {0: "tenant 0 ended with exit code 1: no network of that name"}
+
+
+def test_a_pace_leaves_fewer_images(pool: Pool) -> None:
+    """A tenth of the time: of 0.5 s there are 0.05 s, five batches of 10 ms and no more than one begun beside them."""
+    pool.set([Work(10, duty=0.1)])
+    assert 0 < pool.run(0.0, 0.5).ran[0].images <= 60
+
+
+def test_no_tenant_is_a_window_too(pool: Pool) -> None:
+    """The machine at rest: it is watched for as long as it was asked for."""
+    began_s = time.monotonic()
+    assert pool.run(0.05, 0.1).ran == ()
+    assert time.monotonic() - began_s >= 0.15
+
+
+def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
+    """Not even if that is killed."""
+    script = (
+        "import sys, time; from pathlib import Path; from fixtures.power.tenants import Pool, Work; from fixtures.power.terms import Job\n"
+        f"pool = Pool(Job('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); pool.set([Work(10), Work(10)])\n"
+        "print(*pool.pids, flush=True); time.sleep(600)"
+    )
+    reading, writing = os.pipe()
+    whoever = os.posix_spawn(sys.executable, [sys.executable, "-c", script], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, writing, 1)])
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        pids = [int(word) for word in told.readline().split()]
+        assert len(pids) == 2
+        os.kill(whoever, signal.SIGKILL)
+        os.waitpid(whoever, 0)
+    until_s = time.monotonic() + 20
+    while any(map(alive, pids)):
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
