@@ -1,0 +1,44 @@
+"""Which algorithm infers most under a power cap, and how well does it keep to it?
+
+Several processes of one network share a device; an algorithm chooses their shares, batches and clocks, window by window, so that the draw
+stays below a cap. Hypotheses: a model of the device finds better settings than a search that knows none; a controller with a dead band
+below the cap gives up little throughput and violates less than one that steps around the cap for ever; the driver's power limit alone keeps
+to the cap and loses throughput. That is half of the answer: share of time above the cap, energy and latency are told with each window, and
+judged together by `python -m analysis power report RUN`.
+
+Tasks, algorithms and back-end are chosen with `--task-id`, `--algorithms`, `--power-backend` and their like. Without a device `replay` runs
+all of it on a plant made of parameters (`--power-parameters`), whose results are called simulated.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+# A fixed cap, and one that falls twice.
+TASKS = (6, 29)
+ALGORITHMS = ("powercap", "batchdvfs", "morak", "pctodl", "steady")
+
+STUDY = Study(
+    name="power_cap",
+    question="Which algorithm gets the most inference out of a device under a power cap, and how well does it keep to the cap?",
+    workloads=tuple(f"capped_inference:task={task}:algorithm={algorithm}" for task, algorithm in product(TASKS, ALGORITHMS)),
+    tweaks=("stock",),
+    primary=Metric("throughput_samples_per_s", "higher"),
+    blocks=5,
+    margin=0.02,
+    compares_workloads=True,
+)
+
+
+def bench_capped_inference(measured: Callable[[], Measured]) -> None:
+    """Every window was measured, and something decided after each."""
+    run = measured()
+    assert run.valid, run.reason
