@@ -7,7 +7,6 @@ there is used. Data sets other than imagenet have no sets of their own, so image
 from __future__ import annotations
 
 import json
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -81,7 +80,7 @@ def _said(file: Path) -> dict[str, Any]:
 def _model(folder: Path, said: dict[str, Any], key: tuple[str, str, float], name: str) -> Reference:
     network = key[0]
     file = folder / f"{network}__{name}.npz"
-    if re.search(r"[/\\]", file.name):
+    if file.parent != folder:  # a key of the file must not lead out of its folder
         raise Unreadable(f"{folder / FILE}: {one_line(network)} is no name of a network.")
     try:
         grown = _trees(file)
