@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from analysis.power import grid
 from analysis.power.partitioning import Answer, Infeasible, best, front
 from analysis.power.partitioning.neighbours import Space, partition_of
+from analysis.power.partitioning.search import WORTH
 from analysis.terms import Refused
 from tests.power.toy import GPU, Toy, UnsureToy, by_memory, partition
 
@@ -73,8 +74,12 @@ def test_in_a_small_space_the_best_of_all_mixes_is_found(cap_w: float, likes: fl
     models = {mhz: replace(one, likes=likes) for mhz, one in BOTH.items()}
     tiles = [(20.0, 8), (20.0, 64), (40.0, 8), (40.0, 64)]
     every = [partition(*some) for count in (1, 2) for some in combinations_with_replacement(tiles, count)]
+    highest = tried(models.values(), every, cap_w)
     found = best(models, GPU, cap_w, network="none")
-    assert found.throughput_images_per_s == pytest.approx(tried(models.values(), every, cap_w))
+    if found.profiled:
+        assert found.throughput_images_per_s * WORTH >= highest
+    else:
+        assert found.throughput_images_per_s == pytest.approx(highest)
 
 
 def test_a_mix_that_is_better_is_answered_with_the_best_profiled_beside_it() -> None:
@@ -86,6 +91,17 @@ def test_a_mix_that_is_better_is_answered_with_the_best_profiled_beside_it() -> 
     assert found.best_profiled is not None
     assert found.best_profiled.profiled
     assert found.best_profiled.throughput_images_per_s < found.throughput_images_per_s
+
+
+def test_a_mix_that_is_hardly_better_is_not_answered() -> None:
+    """Where the model extrapolates, less than a percent is nothing: the profiled partition it is."""
+    models = by_memory(Toy(5001.0, SMALL))
+    plain = best(models, GPU, 300.0, network="none", mixes=False)
+    mixed = tried(models.values(), [partition((40.0, 64), (40.0, 8))], 300.0)
+    wanted = plain.throughput_images_per_s - mixed
+    for gain, profiled in ((0.5, True), (1.5, False)):
+        likes = wanted + gain / 100 * plain.throughput_images_per_s
+        assert best(by_memory(Toy(5001.0, SMALL, likes=likes)), GPU, 300.0, network="none").profiled is profiled
 
 
 def test_without_partitions_of_its_own_a_model_is_searched_on_the_profiling_grid() -> None:

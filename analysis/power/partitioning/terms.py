@@ -17,7 +17,7 @@ class Answer:
 
     `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the partitions that the model was asked for,
     one a memory clock. `profiled`: all processes are alike and that was on the profiling grid; elsewhere the model extrapolates.
-    `best_profiled` is the best answer of that kind, where another is predicted to be better still.
+    `best_profiled` is the best answer of that kind, where one that was not profiled is predicted to be better still.
     """
 
     setting: Setting
