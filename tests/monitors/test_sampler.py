@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.monitors import sampler
-from tests.monitors.watched import watch
+from tests.monitors.watched import AT_LAST_S, until, watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +41,28 @@ def test_its_samples_are_counted_only_when_it_has_answered(tmp_path: Path) -> No
     (tmp_path / "stdout").write_text('{"ready":true}\n{"token":1,"begun":true}\n{"token":1,"columns":{"t_monoto')
     assert sampler.samples(tmp_path) is None
     assert sampler.watches(tmp_path, {})
+
+
+def test_a_pause_has_no_ticks_that_are_taken_or_missed(tmp_path: Path) -> None:
+    """At 50 Hz one of half a second would be 25: after it the ticks go on where they would have been."""
+    command = sampler.command({"hz": 50}, os.getpid(), tmp_path)
+    with (tmp_path / "stdout").open("wb") as out, subprocess.Popen(command, stdout=out) as process:
+        until(lambda: sampler.watches(tmp_path, {}), process)
+        process.send_signal(signal.SIGSTOP)
+        stopped_s = time.monotonic()
+        time.sleep(0.5)
+        over_s = time.monotonic()
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        process.wait(AT_LAST_S)
+    answer = json.loads((tmp_path / "stdout").read_text().splitlines()[-1])
+    times = answer["columns"]["t_monotonic_s"]
+    assert not [at for at in times if stopped_s + 0.05 < at < over_s]
+    after = [at for at in times if at >= over_s]
+    assert after
+    # What it missed since, on a busy machine; with the pause it would be 25 more.
+    assert answer["summary"]["sampler_missed_ticks_total"] <= 50 * (after[-1] - over_s) + 50 * (stopped_s - times[0])
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

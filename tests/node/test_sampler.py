@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import sampler as process
 from fixtures.node import telemetry
-from fixtures.node.sources import Converted, Row, SourceMissing
 from fixtures.node.telemetry import Sampler
 
 if TYPE_CHECKING:
@@ -264,46 +262,6 @@ def test_the_sampler_imports_little(sampler: Sampler) -> None:
     assert json.loads(run.stdout) == []
     maps = Path(f"/proc/{pid_of(sampler)}/maps").read_text(encoding="utf-8")
     assert "numpy" not in maps
-
-
-class _Vanishing:
-    """A source that is gone at its third sample."""
-
-    def __init__(self) -> None:
-        self.samples = 0
-
-    def open(self, root: Path, pid: int | None) -> None:
-        del root, pid
-
-    def sample(self) -> Row:
-        self.samples += 1
-        if self.samples > 2:
-            raise SourceMissing("it fell off the bus")
-        return (self.samples,)
-
-    def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
-        del times
-        return Converted({"x": [None if row is None else float(row[0] or 0) for row in rows]}, {}, {}, {})
-
-    def close(self) -> None:
-        self.samples = -1
-
-
-class _Steady(_Vanishing):
-    def sample(self) -> Row:
-        return (7,)
-
-    def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
-        return Converted({"y": [7.0 if row else None for row in rows]}, {"y_mean": 7.0 * len(times)}, {}, {})
-
-
-def test_a_source_that_fails_midway_has_no_later_values_and_the_others_go_on(tmp_path: Path) -> None:
-    recording = process.Recording({"x": _Vanishing(), "y": _Steady()}, tmp_path, None)
-    for second in range(5):
-        recording.sample(float(second))
-    told = recording.result()
-    assert told["columns"] == {"t_monotonic_s": [0.0, 1.0, 2.0, 3.0, 4.0], "x": [1.0, 2.0, None, None, None], "y": [7.0] * 5}
-    assert told["missing"] == {"x": "stopped after 2 samples: it fell off the bus"}
 
 
 def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler: Sampler) -> None:

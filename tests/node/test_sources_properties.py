@@ -61,9 +61,9 @@ def test_a_cut_off_file_gives_each_number_whole_or_not_at_all(there: dict[bytes,
         path.write_bytes(text)
         patch.setattr(_files, "CHUNK_BYTES", piece)
         with KeyedLines(path, KEYS) as file:
-            assert file.values() == [there.get(key) for key in KEYS]
+            assert file.values(file.text()) == [there.get(key) for key in KEYS]
             path.write_bytes(text[:cut])
-            for key, value in zip(KEYS, file.values(), strict=True):
+            for key, value in zip(KEYS, file.values(file.text()), strict=True):
                 assert value is None or value == there[key]
 
 
@@ -90,7 +90,7 @@ def test_garbage_is_no_number(garbage: bytes) -> None:
         path = Path(folder, "stat")
         path.write_bytes(b"pgfault " + garbage.replace(b"\n", b" ") + b"\n")
         with KeyedLines(path, (b"pgfault ",)) as file:
-            (value,) = file.values()
+            (value,) = file.values(file.text())
     assert value is None or value >= 0
 
 
