@@ -41,6 +41,16 @@ def test_steps_are_those_of_a_segment() -> None:
         switch.switching(1, 1, 1)
 
 
+def test_monitors_take_many_short_turns() -> None:
+    """128 segments of 1 settle step and 4 that count are 640 steps; half of the 64 pairs begin with either arm."""
+    way = switch.switching(1, 1, monitored=True)
+    assert (way.total, way.settle, way.steps) == (640, 1, 4)
+    assert way.arms[::2].count("set") == 32
+    assert switch.switching(1, 1, 2, monitored=True).total == 128 * 3
+    with pytest.raises(BadInput, match="4 are the default"):
+        switch.switching(1, 1, 1, monitored=True)
+
+
 def test_a_set_with_anything_that_acts_at_a_start_is_not_measured() -> None:
     """It is skipped whole: half a tweak set would be another one, under its name."""
     plan = Plan(writes=(Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),))

@@ -17,7 +17,7 @@ import pytest
 
 from fixtures import monitors
 from fixtures.targets import _process
-from fixtures.terms import Order, WorkloadRun
+from fixtures.terms import Order, Switching, WorkloadRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,9 +61,19 @@ class Made:
     source: str = ""
     trace: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    def run(self, *, steps: int = 20, wait_s: float = 0.01, step_timeout_s: float = 30) -> WorkloadRun:
-        """One cell under it."""
-        order = Order(f"idle:wait_s={wait_s}", steps, 1, 7, self.folder, monitored=True, monitor="made_up", step_timeout_s=step_timeout_s)
+    def run(self, *, steps: int = 20, wait_s: float = 0.01, step_timeout_s: float = 30, switching: Switching | None = None) -> WorkloadRun:
+        """One cell under it; with `switching` it takes turns."""
+        order = Order(
+            f"idle:wait_s={wait_s}",
+            switching.total if switching else steps,
+            1,
+            7,
+            self.folder,
+            monitored=True,
+            monitor="made_up",
+            step_timeout_s=step_timeout_s,
+            switching=switching,
+        )
         return _process.run(order, program=(sys.executable, "-c", WORKLOAD.format(source=self.source)))
 
     def alive(self) -> dict[int, str]:

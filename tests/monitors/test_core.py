@@ -72,7 +72,8 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
     ("given", "target", "why"),
     [
         ({"tweaks": "thp-never"}, "local", "a monitor or a tweak set, never both"),
-        ({"design": "switch"}, "local", "a monitor cannot be switched inside a process"),
+        ({"design": "switch"}, "local", "placebo, psutil_thread: in the workload's own process.* can be switched"),
+        ({"design": "switch", "monitors": "sampler,perf_stat,nsys"}, "local", "perf_stat: the kernel goes on .*; nsys: it started the wor"),
         ({"design": "factorial"}, "local", "takes a tweak set apart"),
         ({"design_file": Path("x.csv")}, "local", "its rows name tweak sets"),
         ({}, "kubernetes", "in a pod nobody does that yet. Use --target=local"),

@@ -1,0 +1,206 @@
+"""Monitors that take turns with nothing inside one process: stopped and let go on with all that they started, and whatever goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures import monitors
+from fixtures.monitors import _family, _turns
+from fixtures.monitors._attend import Attended
+from fixtures.monitors._beside import Lost
+from fixtures.monitors._turns import Turns
+from fixtures.targets import _process
+from fixtures.terms import Order, Switching
+from tests.monitors.made_up import BESIDE, HARNESS, PATIENCE_S, TRACE, WORKLOAD, gone, says, shell, traced, vanished
+from tests.sessions import HOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fixtures.terms import InForce, WorkloadRun
+    from tests.monitors.made_up import Made
+
+    Make = Callable[[str], Made]
+
+ARMS: tuple[InForce, ...] = ("found", "set", "set", "found", "found", "set", "set", "found")
+WAY = Switching(ARMS, steps=4, settle=1)
+STAMPS = "import time\nwhile True: print(time.monotonic(), flush=True); time.sleep(0.001)"
+CLOCK = f"{BESIDE}import sys\ndef command(params, pid, folder): return [sys.executable, '-S', '-c', {STAMPS!r}]\n"
+CHILD = shell(f"setsid {sys.executable} -S -c '{STAMPS}' & wait")
+BEGUN = "def watches(folder, params): return (folder / 'stdout').read_text().count('.') > 1\n"
+
+
+def segments_of(run: WorkloadRun) -> Iterator[tuple[InForce, float, float]]:
+    for one in run.segments:
+        first, last = run.steps[one.first], run.steps[one.first + one.settle + one.steps - 1]
+        yield one.arm, first.start_monotonic_s, last.start_monotonic_s + last.wall_s
+
+
+def test_it_is_at_work_in_its_own_segments_and_stands_still_in_the_others(made: Make) -> None:
+    found = made(CLOCK + BEGUN)
+    run = found.run(switching=WAY, wait_s=0.02)
+    assert run.error is None
+    stamps = [float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]]
+    seen = dict.fromkeys(("found", "set"), 0)
+    for arm, since_s, until_s in segments_of(run):
+        seen[arm] += sum(since_s < stamp < until_s for stamp in stamps)
+    assert seen["found"] == 0
+    assert seen["set"] > 0
+    assert run.monitor is not None
+    told = run.monitor["told"]
+    assert isinstance(told, dict)
+    worked_s = sum(until_s - since_s for arm, since_s, until_s in segments_of(run) if arm == "set")
+    assert worked_s < told["at_work_s"] < float(str(run.monitor["wall_s"]))
+    assert gone(found)
+
+
+def test_what_it_started_stands_still_with_it(made: Make) -> None:
+    """A child in a session of its own."""
+    left = "import signal\nSTOP = signal.SIGKILL\n"  # with its parent's end it would be left behind, which is another test's matter
+    found = made(left + CHILD + BEGUN)
+    run = found.run(switching=WAY, wait_s=0.02)
+    stamps = [float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]]
+    assert stamps
+    assert not [at for arm, since_s, until_s in segments_of(run) if arm == "found" for at in stamps if since_s < at < until_s]
+    assert gone(found)
+
+
+def test_in_the_a_a_a_process_that_only_waits_stands_still_in_its_place(tmp_path: Path) -> None:
+    order = Order("idle:wait_s=0.01", WAY.total, 1, 7, tmp_path, monitored=True, switching=WAY)
+    states: list[str] = []
+    run = Attended.paused
+
+    def paused(self: Attended, segment: int) -> str | None:
+        why = run(self, segment)
+        assert self._beside is not None
+        states.extend(one.state for one in self._beside.family().values())
+        return why
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Attended, "paused", paused)
+        done = _process.run(order)
+    assert done.error is None
+    assert ["found" if state == "T" else "set" for state in states] == [*ARMS[1:], "set"]
+    assert done.monitor is not None
+    assert done.monitor["name"] is None
+    assert "a process that only waits" in str(done.monitor["missing"])
+
+
+@pytest.fixture
+def standing() -> Iterator[tuple[subprocess.Popen[bytes], Turns]]:
+    """A process that waits, and its turns beside this one."""
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
+        turns = Turns("made_up", lambda: _family.processes("no such mark", process.pid), os.getpid())
+        try:
+            yield process, turns
+        finally:
+            process.kill()
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def until(pid: int, wanted: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while state(pid) not in wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_time_at_work_is_that_of_its_turns(standing: tuple[subprocess.Popen[bytes], Turns]) -> None:
+    process, turns = standing
+    turns.to("found")
+    assert state(process.pid) == "T"
+    at_work_s = turns.at_work_s
+    time.sleep(0.05)
+    turns.to("found")
+    assert turns.at_work_s == at_work_s
+    turns.to("set")
+    assert state(process.pid) in "RS"
+    assert turns.at_work_s > at_work_s
+
+
+@pytest.mark.parametrize(
+    ("arm", "number", "reached", "why"), [("found", signal.SIGCONT, "RS", "let it go on"), ("set", signal.SIGSTOP, "T", "stopped it")]
+)
+def test_somebody_else_who_stops_it_or_lets_it_go_on_is_noticed(
+    standing: tuple[subprocess.Popen[bytes], Turns], arm: InForce, number: signal.Signals, reached: str, why: str
+) -> None:
+    process, turns = standing
+    turns.to(arm)
+    process.send_signal(number)
+    until(process.pid, reached)
+    with pytest.raises(Lost, match=f"something else {why}"):
+        turns.to("found")
+
+
+def test_one_that_holds_the_workload_is_not_stopped_in_it(
+    standing: tuple[subprocess.Popen[bytes], Turns], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Held for good here; a profiler lets go when it has looked."""
+    monkeypatch.setattr(_turns, "WITHIN_S", 0.2)
+    process, turns = standing
+    with subprocess.Popen(["sleep", "1000"]) as workload:
+        workload.send_signal(signal.SIGSTOP)
+        until(workload.pid, "T")
+        turns._workload = workload.pid
+        with pytest.raises(Lost, match="held the workload"):
+            turns.to("found")
+        workload.kill()
+    assert state(process.pid) != "T"
+
+
+def test_one_that_stays_behind_in_a_pause_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_turns, "WITHIN_S", 0.5)
+    again = "trap 'kill -STOP $$' CONT; echo on; while :; do sleep 0.01; done"
+    found = made(shell(again) + says("on"))
+    error = str(found.run(switching=WAY, wait_s=0.05).error)
+    assert "was stuck after a pause" in error or "stood still in a segment where it should have been at work" in error
+    assert gone(found)
+
+
+def test_one_that_dies_in_its_turn_fails_the_cell(made: Make) -> None:
+    found = made(shell("echo on; sleep 0.2; echo broken pipe >&2; exit 5") + says("on"))
+    error = str(found.run(switching=WAY, wait_s=0.05).error)
+    assert error.startswith("Monitor made_up ended with exit code 5")
+    assert gone(found)
+
+
+def test_a_pause_is_no_time_in_which_samples_were_due(made: Make) -> None:
+    """10 a second, and none is taken in half of the segments."""
+    counts = "def samples(folder): return (folder / 'stdout').read_text().count('.') - 1\ndef due(params, seconds): return 10 * seconds\n"
+    slow = STAMPS.replace("0.001", "0.05")
+    found = made(f"{BESIDE}import sys\ndef command(params, pid, folder): return [sys.executable, '-S', '-c', {slow!r}]\n" + BEGUN + counts)
+    assert found.run(switching=Switching(ARMS, steps=6, settle=1), wait_s=0.05).error is None
+
+
+def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) -> None:
+    """The kernel's SIGKILL ends a stopped process too."""
+    found = made(CLOCK + BEGUN)
+    workload = WORKLOAD.format(source=found.source)
+    script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
+    script = script.replace("import Order", "import Order, Switching").replace('", 1000, ', '", 4000, ')
+    script = script.replace('monitor="made_up")', 'monitor="made_up", switching=Switching(("found", "set"), 1999, 1))')
+    with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}) as harness:
+        deadline = time.monotonic() + PATIENCE_S
+        while not (stopped := [pid for pid in traced(found.trace) if Path(f"/proc/{pid}").exists() and state(pid) == "T"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        harness.kill()
+    assert stopped
+    assert vanished(found.trace)
+
+
+@pytest.mark.parametrize("name", monitors.names())
+def test_every_monitor_can_take_turns_or_says_why_not(name: str) -> None:
+    known, why = monitors.load(name), monitors.why_not_switched(name)
+    assert why if known.kind != "beside" else why is None or "while it stands still" in why
