@@ -50,15 +50,17 @@ def of_rows(path: Path, rows: Iterable[Row], network: str | None, gpu: str | Non
     Raises: Refused.
     """
     asked = []
+    names: dict[str, tuple[str, str]] = {}
     for row in rows:
         if row.network == traces.STATIC:
             continue
         clock = clock_of(row)
         if clock is None:
             raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
-        name, place = only(path, network or row.network, gpu)
+        if row.network not in names:
+            names[row.network] = only(path, network or row.network, gpu)
         chosen = mem_mhz if mem_mhz is not None else row.mem_mhz
-        asked.append(Asked(name, place, Partition(row.shares, row.batches), clock, chosen))
+        asked.append(Asked(*names[row.network], Partition(row.shares, row.batches), clock, chosen))
     if not asked:
         raise Refused("no row to predict.")
     return asked
