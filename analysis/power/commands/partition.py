@@ -34,15 +34,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--network", metavar="NAME", help="the network that all processes run (default: the only one there)")
     parser.add_argument("--gpu", metavar="NAME", help="the GPU (default: the only one there)")
     under = parser.add_mutually_exclusive_group(required=True)
-    under.add_argument("--cap", metavar="W", type=float, help="the cap on the board's power, W")
+    under.add_argument("--cap", metavar="W", type=float, help="the cap on the board's power, W, or on what the models have in its place")
     under.add_argument("--task", metavar="ID", type=int, help="a task: its network, GPU and every cap of its schedule")
     under.add_argument("--front", action="store_true", help="no cap: what more power buys, from the smallest cap that can be kept on")
     parser.add_argument("--tasks", metavar="FILE", type=Path, help="tasks of your own (default: data/power/tasks.yaml)")
+    parser.add_argument(
+        "--clocks", metavar="F,F,…", type=numbers, help="clocks (or duties) that can be set (default: the GPU's, of data/power/gpus.yaml)"
+    )
     parser.add_argument("--margin", metavar="W", type=float, default=0.0, help="keep so much of the cap free")
     parser.add_argument("--sds", metavar="K", type=float, default=0.0, help="keep K standard deviations of the predicted power free too")
     parser.add_argument("--most-processes", metavar="N", type=int, help="no more processes than this (default: as many as were profiled)")
     parser.add_argument("--profiled-only", action="store_true", help="only partitions that were profiled, no mixes")
     parser.add_argument("--greedy", choices=("fast", "slow"), help="the original's search: with clocks rounded down, or as they come out")
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Read numbers above 0 with commas between them. Raises: ValueError, which argparse says."""
+    found = tuple(float(part) for part in text.split(","))
+    if not all(0 < one < float("inf") for one in found):
+        raise ValueError
+    return found
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -53,9 +64,9 @@ def run(asked: argparse.Namespace) -> int:
     limits = {"margin_w": asked.margin, "sds": asked.sds, "max_processes": asked.most_processes, "mixes": not asked.profiled_only}
     found: Asked
     if asked.task is not None:
-        found = asking.of_task(asked.parameters, asked.task, asked.tasks, gpu=asked.gpu)
+        found = asking.of_task(asked.parameters, asked.task, asked.tasks, asked.gpu, asked.clocks)
     else:
-        found = asking.of_names(asked.parameters, asked.network, asked.gpu, asked.cap)
+        found = asking.of_names(asked.parameters, asked.network, asked.gpu, asked.cap, asked.clocks)
     answers = asking.answers(found, greedy_mode=asked.greedy, limits=limits)
     if asked.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs

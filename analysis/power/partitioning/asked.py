@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from analysis.power import parameters, tasks
-from analysis.power.platforms import platform
+from analysis.power.platforms import platform, platforms
+from analysis.power.predict_asked import only
+from analysis.power.terms import Platform
 from analysis.terms import Refused
 
 from .front import front
 from .greedy import greedy
+from .looking import unit_of
 from .search import best
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from analysis.power.terms import Model, Platform
+    from analysis.power.terms import Model
 
     from .terms import Answer
 
@@ -31,28 +35,31 @@ class Asked:
     models: Mapping[float, Model]
     caps_w: tuple[float, ...]
 
-
-def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | None) -> Asked:
-    """Read the models of a network on a GPU; where `path` has only one of either it need not be named. Raises: Refused."""
-    there = sorted({key[:2] for key in parameters.available(path)})
-    fitting = [key for key in there if network in {None, key[0]} and gpu in {None, key[1]}]
-    if len(fitting) > 1:
-        raise Refused(f"{path}: there are {'; '.join(f'{one} on {other}' for one, other in fitting)}. Say which with --network and --gpu.")
-    if not fitting and (network is None or gpu is None):
-        raise Refused(f"{path}: no such model; there are {'; '.join(f'{one} on {other}' for one, other in there)}.")
-    chosen = fitting[0] if fitting else (str(network), str(gpu))
-    return Asked(chosen[0], platform(chosen[1]), parameters.models_for(path, *chosen), () if cap_w is None else (cap_w,))
+    @property
+    def unit(self) -> str:
+        """The cap's: W, unless the models were fitted on a machine without a sensor of power."""
+        return unit_of(*self.models.values())
 
 
-def of_task(path: Path, task_id: int, file: Path | None, *, gpu: str | None) -> Asked:
-    """Read what a task names; `gpu` only where the task leaves it open. Raises: Refused."""
+def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None) -> Asked:
+    """Read the models of a network on a GPU; where `path` has only one of either it need not be named.
+
+    `clocks` are what can be set, in place of what the GPU supports; a device that no list of GPUs knows must have them. Raises: Refused.
+    """
+    chosen = only(path, network, gpu)
+    models = parameters.models_for(path, *chosen)
+    return Asked(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,))
+
+
+def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> Asked:
+    """Read what a task names; `gpu` only where the task leaves it open, `clocks` as in `of_names`. Raises: Refused."""
     known = {task.id: task for task in tasks.read(tasks.MATRIX if file is None else file)}
     if task_id not in known:
         raise Refused(f"task {task_id}: there are {', '.join(map(str, known))}.")
     task = known[task_id]
     if gpu is not None and task.gpu not in {gpu, tasks.ANY}:
         raise Refused(f"task {task_id} is one of {task.gpu}, not of {gpu}.")
-    found = of_names(path, task.model, gpu if task.gpu == tasks.ANY else task.gpu, None)
+    found = of_names(path, task.model, gpu if task.gpu == tasks.ANY else task.gpu, None, clocks)
     return Asked(found.network, found.platform, found.models, tuple(dict.fromkeys(cap for _, cap in task.schedule)))
 
 
@@ -68,10 +75,21 @@ def answers(asked: Asked, *, greedy_mode: str | None, limits: Mapping[str, Any])
     return [best(*place, cap_w, network=asked.network, **limits) for cap_w in asked.caps_w]
 
 
+def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
+    """Answer the GPU with the clocks that can be set; a device nobody knows is anchored where its models were fitted last."""
+    if clocks is None:
+        return platform(name)
+    settable = tuple(sorted(clocks))
+    if name in platforms():
+        return replace(platform(name), sm_mhz=settable)
+    return Platform(name, settable, tuple(models), tuple(models), max(model.sm_range_mhz[1] for model in models.values()), inf)
+
+
 def document(asked: Asked, found: Sequence[Answer]) -> dict[str, Any]:
     """Write answers for programs; names and units are those of the terms."""
     return {
         "network": asked.network,
         "gpu": asked.platform.name,
+        "cap_unit": asked.unit,
         "answers": [{"feasible": one.feasible, **asdict(one)} for one in found],
     }

@@ -18,7 +18,7 @@ from analysis.power.terms import Partition, Setting
 from . import clocks
 from .batches import STEP_PERCENT, greedy_batches
 from .predicted import answer
-from .terms import Infeasible
+from .terms import Infeasible, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,6 +131,6 @@ def _infeasible(search: _Search, network: str, margin_w: float) -> Infeasible:
     least_w = min(float(np.min(model.power_w(model.anchor(alone), floor))) for model in search.models.values())
     return Infeasible(
         f"the greedy search has no clock from {FLOOR_MHZ:.0f} MHz on that keeps one process of {network} on {search.platform.name} within "
-        f"{search.cap_w:.1f} W; its smallest cap is {least_w + margin_w:.1f} W.",
+        f"{search.cap_w:.1f} W; its smallest cap is {rounded_up(least_w + margin_w)} W.",
         least_w + margin_w,
     )

@@ -93,10 +93,15 @@ def supported(model: Model, platform: Platform) -> Floats:
     return np.array(clocks, dtype=np.float64)
 
 
+def unit_of(*models: Model) -> str:
+    """Answer the unit of what the models call power: W, unless they were fitted on a machine without a sensor of it."""
+    return next((str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), "W")
+
+
 def _unsure(model: Model) -> Unsure:
     if isinstance(model, Unsure):
         return model
-    raise Refused(f"The model of {model.network} on {model.gpu} does not know how sure it is: give the margin in W.")
+    raise Refused(f"The model of {model.network} on {model.gpu} does not know how sure it is: give the margin itself.")
 
 
 def _as_column(anchor: Anchor) -> Anchor:

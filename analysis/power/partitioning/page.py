@@ -2,66 +2,54 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from math import isnan
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
+from analysis.power.predict_page import processes
 from analysis.printing import columns, hanging, on_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.power.terms import Partition
-
     from .asked import Asked
     from .terms import Answer
-
-HEADS = ("cap W", "partition", "SM MHz", "mem MHz", "images/s", "W", "SM %", "mem %")
 
 
 def render(asked: Asked, found: Sequence[Answer]) -> str:
     """Write the page. Everything on it is a prediction, and it says so."""
     rows: list[list[str]] = []
+    decimals = 1 if asked.unit == "W" else 3
     for one in found:
-        rows.append(_row(one, f"{one.cap_w:g}" if asked.caps_w else "–"))
+        rows.append(_row(one, f"{one.cap_w:g}" if asked.caps_w else "–", decimals))
         if one.best_profiled is not None and asked.caps_w:
-            rows.append(_row(one.best_profiled, "as profiled"))
-    title = f"{one_line(asked.network)} on {asked.platform.name}, predicted"
-    notes = hanging(("•", line) for line in _notes(found))
-    return on_page([title, "", columns(HEADS, rows, left=2), "", notes])
+            rows.append(_row(one.best_profiled, "as profiled", decimals))
+    title = f"{one_line(asked.network)} on {one_line(asked.platform.name)}, predicted"
+    heads = (f"cap {asked.unit}", "partition", "SM", "mem", "images/s", asked.unit, "SM %", "mem %")
+    notes = hanging(("•", line) for line in _notes(asked, found))
+    return on_page([title, "", columns(heads, rows, left=2), "", notes])
 
 
-def words(partition: Partition) -> str:
-    """Write a partition: `3 × 30 % b160 + 1 × 10 % b32`, in the order of its processes."""
-    processes = zip(partition.shares, partition.batches, strict=True)
-    return " + ".join(f"{len(list(some))} × {share:g} % b{batch}" for (share, batch), some in groupby(processes))
-
-
-def _row(one: Answer, head: str) -> list[str]:
+def _row(one: Answer, head: str, decimals: int) -> list[str]:
     setting = one.setting
-    return [
-        head,
-        words(setting.partition),
-        f"{setting.sm_mhz:.6g}",
-        f"{setting.mem_mhz:g}",
-        f"{one.throughput_images_per_s:.1f}",
-        f"{one.power_w:.1f}",
-        f"{one.sm_util_percent:.1f}",
-        f"{one.mem_util_percent:.1f}",
-    ]
+    clocks = [f"{setting.sm_mhz:.6g}", f"{setting.mem_mhz:g}"]
+    numbers = [(one.throughput_images_per_s, 1), (one.power_w, decimals), (one.sm_util_percent, 1), (one.mem_util_percent, 1)]
+    return [head, processes(setting.partition), *clocks, *("–" if isnan(value) else f"{value:.{digits}f}" for value, digits in numbers)]
 
 
-def _notes(found: Sequence[Answer]) -> list[str]:
+def _notes(asked: Asked, found: Sequence[Answer]) -> list[str]:
     notes = [f"The model was asked for {sum(one.evaluations for one in found)} partitions, counted once a memory clock."]
     notes += [
-        f"{one.power_w - one.cap_w:.1f} W above the cap of {one.cap_w:g} W: the original stops within 1 W of it, and keeps its clock "
-        "where handing out the share that is left leaves none under the cap."
+        f"{one.power_w - one.cap_w:.1f} {asked.unit} above the cap of {one.cap_w:g}: the original stops within 1 W of it, and keeps its "
+        "clock where handing out the share that is left leaves none under the cap."
         for one in found
         if not one.feasible
     ]
-    if any(one.best_profiled is not None for one in found):
+    if asked.caps_w and any(one.best_profiled is not None for one in found):
         notes.append(
             "Where a row says `as profiled` below it, the partition above was never profiled: there the model extrapolates. "
             "Measure it before you rely on the difference."
         )
+    if not asked.caps_w and not all(one.profiled for one in found):
+        notes.append("Partitions of unlike processes were never profiled: there the model extrapolates. --profiled-only leaves them out.")
     return notes

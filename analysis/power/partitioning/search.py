@@ -15,10 +15,10 @@ from analysis.power.terms import Setting
 from analysis.terms import Refused
 
 from .batches import fits
-from .looking import Cap, Looking, supported
+from .looking import Cap, Looking, supported, unit_of
 from .neighbours import Space, partition_of, tiles_of
 from .predicted import answer
-from .terms import Infeasible
+from .terms import Infeasible, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -122,11 +122,11 @@ def _best(found: Mapping[float, Sequence[Found]]) -> tuple[float, Found]:
 def _infeasible(lookings: Iterable[Looking], platform: Platform, network: str) -> Infeasible:
     some = list(lookings)
     smallest_w, cap = min(one.smallest_cap_w for one in some), some[0].cap
-    kept = " and ".join(
-        said for said in (f"{cap.margin_w:g} W" * bool(cap.margin_w), f"{cap.sds:g} standard deviations" * bool(cap.sds)) if said
-    )
+    unit = unit_of(some[0].model)
+    free = [f"{cap.margin_w:g} {unit}"] * bool(cap.margin_w) + [f"{cap.sds:g} standard deviations"] * bool(cap.sds)
+    less = f" less {' and '.join(free)}" if free else ""
     return Infeasible(
-        f"No partition of {network} on {platform.name} stays within {cap.cap_w:g} W{f' less {kept}' * bool(kept)}; "
-        f"the smallest cap that one would keep is {smallest_w:.1f} W.",
+        f"No partition of {network} on {platform.name} stays within {cap.cap_w:g} {unit}{less}; "
+        f"the smallest cap that one would keep is {rounded_up(smallest_w)} {unit}.",
         smallest_w,
     )

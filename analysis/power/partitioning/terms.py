@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 from analysis.terms import Refused
@@ -34,6 +35,11 @@ class Answer:
     def feasible(self) -> bool:
         """Whether the predicted power is within the cap. Our own search answers nothing else; the original's does."""
         return self.power_w <= self.cap_w
+
+
+def rounded_up(cap_w: float) -> str:
+    """Write a smallest cap so that what is read can still be kept."""
+    return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
 class Infeasible(Refused):

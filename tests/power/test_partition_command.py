@@ -1,0 +1,127 @@
+"""`power partition`: by names or by task, our own search or the original's, on a page or as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.power import parameters
+from tests.power.made_reference import reference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    place = tmp_path / "parameters"
+    place.mkdir()
+    for model in (reference("resnet50"), reference("resnet50", mem_mhz=9501.0), reference("resnet50", gpu="A100", mem_mhz=1215.0)):
+        parameters.write(model, place / parameters.file_name(model), "reference")
+    return place
+
+
+def said(made: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Any:  # noqa: ANN401  # JSON
+    assert main(["power", "partition", str(made), *options, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(made: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["power", "partition", str(made), *options]) == 2
+    return capsys.readouterr().err
+
+
+def test_a_page_says_what_is_predicted_and_by_how_much_asking(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["power", "partition", str(made), "--network", "resnet50", "--gpu", "A100", "--cap", "130", "--profiled-only"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "resnet50 on A100, predicted"
+    assert lines[2].split() == ["cap", "W", "partition", "SM", "mem", "images/s", "W", "SM", "%", "mem", "%"]
+    assert lines[3].startswith("130    ")
+    assert lines[-1] == "• The model was asked for 263 partitions, counted once a memory clock."
+
+
+def test_programs_get_the_setting_and_every_number(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(made, capsys, "--gpu", "3080Ti", "--cap", "130")
+    assert (found["network"], found["gpu"], found["cap_unit"]) == ("resnet50", "3080Ti", "W")
+    (one,) = found["answers"]
+    assert one["feasible"]
+    assert one["power_w"] <= one["cap_w"] == 130
+    assert one["setting"]["sm_mhz"] % 15 == 0
+    assert set(one["setting"]["partition"]) == {"shares", "batches"}
+
+
+def test_a_task_names_network_gpu_and_caps(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [one["cap_w"] for one in said(made, capsys, "--task", "6")["answers"]] == [130]
+    found = said(made, capsys, "--task", "29", "--gpu", "A100")
+    assert [one["cap_w"] for one in found["answers"]] == [200, 160, 120]
+    assert found["gpu"] == "A100"
+
+
+def test_tasks_may_be_ones_own(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.yaml").write_text("tasks: [{id: 7, gpu: A100, model: resnet50, dataset: mine, cap_w: 111}]\n")
+    found = said(made, capsys, "--tasks", str(tmp_path / "own.yaml"), "--task", "7")
+    assert [one["cap_w"] for one in found["answers"]] == [111]
+
+
+def test_the_originals_search_may_end_above_the_cap_and_says_so(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It keeps a clock of 500 MHz or more while it searches, and hands out the share that is left whatever that costs."""
+    low = ["--gpu", "A100", "--cap", "130"]
+    slow, fast = (said(made, capsys, *low, "--greedy", mode)["answers"][0] for mode in ("slow", "fast"))
+    assert fast["setting"]["sm_mhz"] % 15 == 0
+    assert slow["evaluations"] > 0
+    assert not fast["profiled"]
+    smallest = refused(made, capsys, "--gpu", "A100", "--cap", "20", "--greedy", "fast").split("smallest cap is ")[1].split(" W")[0]
+    assert main(["power", "partition", str(made), "--gpu", "A100", "--cap", smallest, "--greedy", "fast"]) == 0
+    assert "above the cap of" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_front_needs_no_cap(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = said(made, capsys, "--gpu", "A100", "--front", "--profiled-only")["answers"]
+    powers = [one["power_w"] for one in found]
+    assert powers == sorted(powers)
+    assert len(found) > 3
+
+
+def test_a_margin_is_kept_free(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (one,) = said(made, capsys, "--gpu", "A100", "--cap", "130", "--margin", "12")["answers"]
+    assert one["power_w"] <= 118
+
+
+def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = replace(reference("resnet50"), gpu="somebody's", mem_mhz=0.0)
+    parameters.write(model, tmp_path / "one.json", "reference")
+    assert "not known" in refused(tmp_path, capsys, "--cap", "400")
+    (one,) = said(tmp_path, capsys, "--cap", "400", "--clocks", "900,1500,300")["answers"]
+    assert one["setting"]["sm_mhz"] in {300, 900, 1500}
+
+
+def test_a_cap_that_nothing_keeps_is_refused_with_the_smallest(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the smallest cap that one would keep is" in refused(made, capsys, "--gpu", "A100", "--cap", "30")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--cap", "130"], "Say which with --network and --gpu"),
+        (["--gpu", "A100", "--cap", "nan"], "--cap nan: it is a number of 0 or more"),
+        (["--gpu", "A100", "--cap", "-5"], "--cap -5: it is a number of 0 or more"),
+        (["--gpu", "A100", "--cap", "100", "--margin", "inf"], "--margin inf"),
+        (["--gpu", "A100", "--cap", "100", "--most-processes", "0"], "at least one process runs"),
+        (["--gpu", "A100", "--cap", "100", "--tasks", "t.yaml"], "say which one of them with --task"),
+        (["--gpu", "A100", "--cap", "100", "--sds", "2"], "does not know how sure it is"),
+        (["--gpu", "A100", "--cap", "100", "--sds", "2", "--greedy", "fast"], "are our own search's"),
+        (["--gpu", "A100", "--front", "--greedy", "fast"], "are our own search's"),
+        (["--task", "6", "--network", "resnet50"], "--network is what the task says"),
+        (["--task", "6", "--gpu", "A100"], "task 6 is one of 3080Ti, not of A100"),
+        (["--task", "99"], "task 99: there are 1, 2"),
+        (["--task", "1"], "mnasnet"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_what_can(
+    made: Path, capsys: pytest.CaptureFixture[str], options: list[str], says: str
+) -> None:
+    assert says in refused(made, capsys, *options)
