@@ -31,13 +31,16 @@ SAMPLER_MARGIN = 0.01
 
 
 def checks(  # noqa: PLR0913, PLR0917  # what a workload is judged by
-    workload: str, state: Control, arms: Sequence[Arm], doses: Sequence[Dose], below: Figure | None, margin: float
+    workload: str, state: Control, arms: Sequence[Arm], doses: Sequence[Dose], below: Figure | None, margin: float, *, turns: bool = False
 ) -> tuple[Check, ...]:
-    """Hold one workload against the demands; where its A/A differs, nothing else is shown."""
+    """Hold one workload against the demands; where its A/A differs, nothing else is shown.
+
+    Where monitors took `turns` inside processes nothing is asked of those inside a process: they cannot.
+    """
     found = [_again(state)]
-    if workload.partition(":")[0] == INTERPRETED:
+    if workload.partition(":")[0] == INTERPRETED and not turns:
         found += [_profile(named(arms, PROFILE)), _thread(quick_thread(arms), below)]
-    found += _orders(arms, doses)
+    found += [] if turns else _orders(arms, doses)
     found += [one for arm in [_sampler(arms)] for one in (_core(arm), _equivalent(arm, margin))]
     if state.state == "differs":
         found[1:] = [Check(one.name, "NOT SHOWN", "the A/A differs") for one in found[1:]]

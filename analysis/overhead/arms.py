@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from .contrasts import mean_of
-from .records import INSIDE, INTERVAL, START_CPU, rate_of
+from .records import AT_WORK, INSIDE, INTERVAL, START_CPU, rate_of
 from .terms import Own
 
 if TYPE_CHECKING:
@@ -80,13 +80,15 @@ def core_share(one: Watched) -> float | None:
     """CPU seconds of a monitor's own processes by seconds: 1 is a whole core.
 
     Of the time at work and without its start, where that is known: a start may take more than minutes of work, and is no rate. What its end
-    took counts: it is there that samples are turned into a report, work that grows with them.
+    took counts: it is there that samples are turned into a report, work that grows with them. Of one that stood still in some segments
+    the others alone are its time at work.
     """
     cpu_s, wall_s = one.monitor.get("cpu_s"), one.monitor.get("wall_s")
     if cpu_s is None or not wall_s or one.kind == INSIDE:
         return None
     if {START_CPU, "start_s", "stop_s"} <= one.monitor.keys():
-        return (cpu_s - one.monitor[START_CPU]) / (wall_s - one.monitor["start_s"] - one.monitor["stop_s"])
+        at_work_s = one.monitor.get(AT_WORK, wall_s - one.monitor["start_s"] - one.monitor["stop_s"])
+        return (cpu_s - one.monitor[START_CPU]) / at_work_s if at_work_s > 0 else None
     return cpu_s / wall_s
 
 
@@ -97,14 +99,15 @@ def unproven(cells: Sequence[Watched]) -> str:
 
 
 def _unproven(one: Watched) -> str:
-    samples, steps_s = one.monitor.get("samples"), one.usage.get("steps_wall_s")
+    samples, steps_s = one.monitor.get("samples"), one.monitor.get(AT_WORK, one.usage.get("steps_wall_s"))
     if core_share(one) is None:
         return "its share of a core is not known"
     if one.rate_per_s is None or steps_s is None:
         return "how many samples were due is not known"
     due = one.rate_per_s * steps_s
     if due < FEWEST_DUE:
-        return f"the steps took {steps_s:.3g} s, in which {due:.3g} samples were due, fewer than {FEWEST_DUE}"
+        where = "it was at work for" if AT_WORK in one.monitor else "the steps took"
+        return f"{where} {steps_s:.3g} s, in which {due:.3g} samples were due, fewer than {FEWEST_DUE}"
     if samples is None:
         return "how many samples it took is not known"
     return f"it took {samples:.0f} samples where {due:.0f} were due" if samples < LEAST_TAKEN * due else ""

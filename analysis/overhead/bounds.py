@@ -13,6 +13,7 @@ LIFE_S = 1e-3  # so long a process lives at least
 MOST = {
     "cpu_s": SECONDS,
     "start_cpu_s": SECONDS,
+    "at_work_s": SECONDS,
     "wall_s": SECONDS,
     "start_s": SECONDS,
     "stop_s": SECONDS,

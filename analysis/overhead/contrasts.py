@@ -18,7 +18,7 @@ from .terms import Figure, Mean
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from analysis.terms import Comparison, Effect, Run
+    from analysis.terms import Cell, Comparison, Effect, Metric, Run
 
 WALL = "step_time_mean_s"
 OTHERS = (WALL, ALL_CPU, ENERGY)
@@ -52,6 +52,12 @@ def other(one: Comparison, metric: str) -> Figure | None:
 def cost(gain: float) -> float:
     """What is paid more where so much is gained: a gain of -0.2 costs a quarter more, and one of -1 more than can be written."""
     return 1 / (1 + gain) - 1 if gain > -1 else math.inf
+
+
+def paid_inside(cell: Cell, metric: Metric) -> float:
+    """Answer how many times as much was paid in the segments of a process with the monitor as in those without."""
+    logs = [math.log(one.metrics[metric.name]) * (1 if one.tweakset == cell.tweakset else -1) for one in cell.segments]
+    return math.exp(2 * math.fsum(logs) / len(logs))
 
 
 def mean_of(values: Sequence[float]) -> Mean | None:

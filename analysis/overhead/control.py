@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analysis.switched.inside import outlasting, outlasts
 from analysis.wording import probability, unsigned
 
 from .contrasts import figure
@@ -48,6 +49,8 @@ def judged(one: Comparison, state: Control) -> tuple[Verdict, str, str]:
         return "not comparable", "not claimed", "the A/A of this workload differs: nothing is claimed."
     if one.verdict == "equivalent" and state.state in {"underpowered", "missing"}:
         return "inconclusive", SAID[state.state], f"inside the margin, which says nothing here: {state.sentence}"
+    if outlasts(one):
+        return one.verdict, "not shown", outlasting(one)
     return one.verdict, *_words(one, state)
 
 

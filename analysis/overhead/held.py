@@ -29,7 +29,7 @@ def held(run: Run) -> Run:
     cells = []
     for cell in run.cells:
         why = _misfit(cell, run, told) if cell.study in names and cell.outcome == "measured" else ""
-        cells.append(replace(cell, outcome="failed", reason=why, metrics={}, steps=None) if why else cell)
+        cells.append(replace(cell, outcome="failed", reason=why, metrics={}, steps=None, segments=()) if why else cell)
     return replace(run, cells=tuple(cells))
 
 

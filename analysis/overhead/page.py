@@ -31,6 +31,7 @@ NAME = 26
 STYLES = {"regressed": "bold red", "improved": "bold green", "equivalent": "green", "inconclusive": "yellow", "not comparable": "dim"}
 STATES = {"quiet": "", "underpowered": "yellow", "differs": "bold red", "missing": "yellow"}
 MARKS = {"PASS": "green", "FAIL": "bold red", "NOT SHOWN": "yellow"}
+TURNS = ("n", "{}: the monitor was stopped in half of the segments of a process and let go on; start and report are in no segment.")
 LEGEND = (
     ("+", "% more than without a monitor, paired by block (n), on log ratios; [ ] its own 95 % interval. p: Holm's, over the study."),
     ("CPU", "seconds of the workload's process in its measured steps, by which verdicts are given. Wall: the same steps by the clock."),
@@ -77,7 +78,8 @@ def parts(run: Run, found: Sequence[Overhead]) -> Iterator[RenderableType]:
     yield ""
     margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in found))
     within = ("within", f"the 90 % interval lies inside ±{margins} (two one-sided tests), and the A/A's is narrow enough to tell.")
-    yield hanging([*LEGEND, within], "dim", "dim")
+    units = dict.fromkeys(one.units for one in found if one.units != "blocks")
+    yield hanging([*LEGEND, *((TURNS[0], TURNS[1].format(word)) for word in units), within], "dim", "dim")
 
 
 def _answer(found: Overhead) -> Iterator[RenderableType]:
@@ -179,7 +181,7 @@ def _notes(arms: Sequence[Arm]) -> list[str]:
 
 
 def _who(labels: Sequence[str], arms: Sequence[Arm]) -> str:
-    return "every arm" if len(labels) >= sum(1 for one in arms if one.n) - 1 and len(labels) > 1 else ", ".join(labels)
+    return "every arm" if len(labels) >= sum(1 for one in arms[1:] if one.n) and len(labels) > 1 else ", ".join(labels)
 
 
 def _missing(arms: Sequence[Arm]) -> list[str]:

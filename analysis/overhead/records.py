@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
 START_CPU = "start_cpu_s"  # what its start took of `cpu_s`
+AT_WORK = "at_work_s"  # of one that stood still in some segments, how long it did not
 USAGE = ("wall_s", "cpu_s", "steps_wall_s", "steps_cpu_s", "peak_rss_bytes", "written_bytes", "load_average_1min", "energy_j")
 INTERVAL, RATE = "interval_s", "hz"
 LEAST_RATE = 1e-9  # nobody looks so seldom, or a billion times a second
@@ -107,8 +108,10 @@ def _watched(cell: Cell, place: int, origin: str) -> Watched:
     missing = {f"usage.{field}": str(reason) for field, reason in usage.optional_mapping("missing").items()}
     if name is not None:
         missing |= {f"monitor.{field}": str(reason) for field, reason in told.optional_mapping("missing").items()}
-    numbers = possible({**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU,))}, "monitor", missing)
+    numbers = possible({**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU, AT_WORK))}, "monitor", missing)
     _drop_what_cannot_be(numbers, missing)
+    if name is not None and cell.segments and AT_WORK not in numbers and numbers.pop("wall_s", None) is not None:
+        missing["monitor.wall_s"] = "for how long of it the monitor was at work is not told"
     return Watched(
         id=cell.id,
         study=cell.study,
@@ -138,6 +141,9 @@ def _drop_what_cannot_be(numbers: dict[str, float], missing: dict[str, str]) -> 
     ends_s, wall_s = numbers.get("start_s", 0.0) + numbers.get("stop_s", 0.0), numbers.get("wall_s")
     if wall_s is not None and ends_s >= wall_s:
         missing["monitor.wall_s"] = f"its start and its end are said to have taken {ends_s:g} s of {wall_s:g}"
+        del numbers["wall_s"]
+    elif wall_s is not None and numbers.get(AT_WORK, 0.0) > wall_s:
+        missing["monitor.wall_s"] = f"it is said to have been at work for {numbers[AT_WORK]:g} s of {wall_s:g}"
         del numbers["wall_s"]
 
 

@@ -25,7 +25,7 @@ def answer(found: Overhead) -> list[str]:
     called = [(one, one.cpu) for one in monitors if one.verdict in {"regressed", "improved"} and one.cpu is not None]
     for arm, cpu in sorted(called, key=lambda one: -one[1].value):
         p = "" if cpu.p_adjusted is None else f", Holm p {probability(cpu.p_adjusted)}"
-        lines.append(f"{arm.label} {arm.said}: {amount(cpu)} CPU {ends(cpu)}{p}, {cpu.n} blocks.")
+        lines.append(f"{arm.label} {arm.said}: {amount(cpu)} CPU {ends(cpu)}{p}, {cpu.n} {found.units}.")
     for word, said in WORDS:
         names = [one.label for one in monitors if one.verdict == word]
         lines += [said.format(", ".join(names))] if names else []

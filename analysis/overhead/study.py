@@ -9,7 +9,7 @@ from analysis.terms import NotComparable, Refused
 
 from . import acceptance
 from .arms import AGAIN, PLACEBO, in_order, labels, load, lost, missing, own
-from .contrasts import WALL, against, contrasts, figure, other
+from .contrasts import WALL, against, contrasts, figure, other, paid_inside
 from .control import control, judged
 from .doses import doses
 from .held import held
@@ -18,7 +18,7 @@ from .records import ALL_CPU, ENERGY, INSIDE, is_monitored, watched, with_metric
 from .terms import Arm, Overhead
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from analysis.terms import Cell, Comparison, Run
 
@@ -71,8 +71,8 @@ def _workload(
     metric = run.studies[study].primary
     values: dict[str, dict[int, float]] = {}
     for cell in here:
-        if cell.outcome == "measured" and cell.metrics.get(metric.name, 0.0) > 0:
-            values.setdefault(cell.tweakset, {})[cell.block] = cell.metrics[metric.name]
+        if cell.outcome == "measured" and all(one.metrics.get(metric.name, 0.0) > 0 for one in (cell, *cell.segments)):
+            values.setdefault(cell.tweakset, {})[cell.block] = paid_inside(cell, metric) if cell.segments else cell.metrics[metric.name]
     ordered = {one.tweakset: one.cpu.value for one in arms if one.cpu is not None and one.cpu.n > 0 and state.state != "differs"}
     told = [one for arm in by_arm.values() for one in arm]
     trends = tuple(doses(told, values, ordered))
@@ -82,8 +82,19 @@ def _workload(
     base = next((row.primary.baseline for row in rows.values() if row.primary is not None), None)
     family = max((row.family for row in rows.values()), default=0)
     margin = run.studies[study].margin
-    checks = acceptance.checks(workload, state, arms, trends, _thread_below(run, place, arms), margin)
-    return Overhead(study, workload, margin, metric.name, base, family, state, arms, trends, position(spots, run.baseline), checks)
+    units = _units(rows.values())
+    below = None if units else _thread_below(run, place, arms)
+    checks = acceptance.checks(workload, state, arms, trends, below, margin, turns=bool(units))
+    where = None if units else position(spots, run.baseline)
+    return Overhead(study, workload, margin, metric.name, base, family, state, arms, trends, where, checks, units or "blocks")
+
+
+def _units(rows: Collection[Comparison]) -> str:
+    """What was compared with what where monitors took turns inside processes; "" where they did not."""
+    turns = [row for row in rows if row.processes]
+    if not turns:
+        return ""
+    return "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
 
 
 def _none(run: Run, here: Sequence[Cell], cells: Sequence[Watched]) -> Arm:

@@ -181,7 +181,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Everything that is said of one workload of one study; `base` is the primary metric without a monitor."""
+    """Everything that is said of one workload of one study; `base` is the primary metric without a monitor.
+
+    `units` says what `n` counts: blocks, or what monitors took turns in.
+    """
 
     study: str
     workload: str
@@ -194,3 +197,4 @@ class Overhead:
     doses: tuple[Dose, ...]
     position: Position | None
     checks: tuple[Check, ...]
+    units: str = "blocks"

@@ -1,4 +1,4 @@
-"""What is said of a contrast whose settings were alternated inside processes: what it stands on, and what it cannot see."""
+"""What is said of a contrast whose settings, or monitor, were alternated inside processes: what it stands on, and what it cannot see."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from analysis.pairing import Pairing
     from analysis.reading import Reader
     from analysis.terms import Comparison
+
+
+SETTINGS = ("settings alternated", "what a setting does at a program's start")
+MONITOR = ("at work and stopped in turns", "what a monitor does at its start and for its report")
 
 
 def inside(draft: Comparison, pairing: Pairing) -> Comparison:
@@ -38,8 +42,9 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
     count, steps = len(pairing.processes), pairing.pairs[0][1][1].steps
     unit = "" if pairing.by_run else " A process is the unit." if count >= ENOUGH_PROCESSES else f" It speaks of {_these(count)} alone."
     settle = steps.warmup if steps else 0
-    stands_on = f"settings alternated inside {_processes(count)}, {settle} settle steps after each switch"
-    notes = [f"{stands_on}: what a setting does at a program's start is not seen.{unit}"]
+    what, unseen = MONITOR if pairing.pairs[0][1][1].monitor else SETTINGS
+    steps_word = "step" if settle == 1 else "steps"
+    notes = [f"{what} inside {_processes(count)}, {settle} settle {steps_word} after each switch: {unseen} is not seen.{unit}"]
     gains = [
         log_gains(draft.primary_metric, *([read(*one[side], draft.primary_metric) for one in process] for side in (0, 1)))
         for process in pairing.processes
