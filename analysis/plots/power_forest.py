@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.ticker import MaxNLocator
@@ -59,8 +60,8 @@ def draw(scene: Scene) -> Figure:
     rows = [row for _, _, ones in panels for row in ones]
     baselines = ", ".join(dict.fromkeys(part.side.baseline for part in parts))
     lead = (
-        f"Left: images/s in steady iterations, % more than {baselines} (at 0), paired by block. Right: part of the same time in which the "
-        "reading was above 1.02 times the cap. More images/s count where the cap is held. Lines: 95 % intervals over blocks."
+        f"Left: images/s in steady iterations, % more than {baselines} (the line at 0), paired by block. Right: part of the same time in "
+        "which the reading was above 1.02 times the cap. More images/s count where the cap is held. Lines: 95 % intervals over blocks."
     )
     legend = [
         Entry(word, {"linestyle": "-", "markersize": 6, **VERDICTS[name]})
@@ -89,8 +90,8 @@ def draw(scene: Scene) -> Figure:
 def _panels(part: Part, parts: Sequence[Part]) -> list[tuple[Part, str, list[Row]]]:
     found = []
     if part.side.together:
-        title = f"all {len(part.side.groups)} tasks · {part.side.backend}{f' · run {part.run.run_id}' if len(parts) > 1 else ''}"
-        found.append((part, title, [_of_all(one) for one in part.side.together]))
+        every = replace(part.side.groups[0], title=f"all {len(part.side.groups)} tasks together")
+        found.append((part, part.title(every, parts), [_of_all(one, part.side.baseline) for one in part.side.together]))
     for group in part.side.groups:
         rows = [_of_task(one, part.side.baseline) for one in group.arms if one.n]
         if rows:
@@ -98,15 +99,23 @@ def _panels(part: Part, parts: Sequence[Part]) -> list[tuple[Part, str, list[Row
     return found
 
 
-def _of_all(one: Together) -> Row:
+def _of_all(one: Together, baseline: str) -> Row:
+    if one.name == baseline:
+        return _baseline(one.name, one.above, one.holds)
     p = one.throughput.p_adjusted
     verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (one.throughput.value or 0) > 0 else "regressed"
     return Row(one.name, verdict, one.throughput, one.above, one.holds)
 
 
 def _of_task(one: Arm, baseline: str) -> Row:
-    rate = Against(one.n, 0.0) if one.name == baseline else one.against.get(THROUGHPUT, Against())
-    return Row(one.name, one.verdict, rate, one.means.get(ABOVE_102), one.holds)
+    above = one.means.get(ABOVE_102)
+    if one.name == baseline:
+        return _baseline(one.name, above, one.holds)
+    return Row(one.name, one.verdict, one.against.get(THROUGHPUT, Against()), above, one.holds)
+
+
+def _baseline(name: str, above: Mean | None, holds: str) -> Row:
+    return Row(f"{name} (0)", "not comparable", Against(), above, holds)
 
 
 def _scale(rows: Sequence[Row]) -> float:

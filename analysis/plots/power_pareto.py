@@ -12,7 +12,7 @@ from .lettering import fitted
 from .page import INSIDE, PANEL_HEAD, Entry, page
 from .power_shared import CAPPED, limited, looks, parts_of, sources
 from .scene import NothingToDraw
-from .style import FAINT, HEAD, WRONG, drawn
+from .style import FAINT, TEXT, WRONG, drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def draw(scene: Scene) -> Figure:
         for name, look in style.items()
         if name in shown
     ]
-    legend += [Entry("front", {"color": FAINT, "linestyle": "-"}), Entry("cap", {"color": WRONG, "linestyle": "--"})]
+    legend += [Entry("front", {"color": FAINT, "linestyle": "-"}), Entry("cap, where it is one", {"color": WRONG, "linestyle": "--"})]
     rows = (len(panels) + 1) // 2
     height = PANEL_HEAD + TALL + BELOW
     sheet = page(scene, TITLE, lead, height * rows, legend, sources(parts))
@@ -75,14 +75,14 @@ def _panel(sheet: Page, place: tuple[float, int], part: Part, group: Group, shar
     half = (INSIDE - GAP) / 2
     left = side * (half + GAP)
     title = part.title(group, parts)
-    sheet.text(left, top + 0.07, fitted([title], half, HEAD, lines=1, weight="bold")[title], fontsize=HEAD, fontweight="bold")
+    sheet.text(left, top + 0.07, fitted([title], half, TEXT, lines=1, weight="bold")[title], fontsize=TEXT, fontweight="bold")
     axes = sheet.axes(left + LEFT, top + PANEL_HEAD, half - LEFT - 0.05, TALL)
     axes.set(xlabel=limited(part), ylabel="images/s")
     axes.grid(visible=True)
     front = sorted((one.means[POWER].value, one.means[THROUGHPUT].value) for one in _known(group) if one.front)
     axes.plot(*zip(*front, strict=True), color=FAINT, linewidth=1.4, zorder=1)
-    for cap in group.caps:
-        axes.axvline(cap, color=WRONG, linestyle="--", linewidth=1.0, zorder=1)
+    if len(group.caps) == 1:  # of a schedule a mean over all of it has no cap
+        axes.axvline(group.caps[0], color=WRONG, linestyle="--", linewidth=1.0, zorder=1)
     for one in _known(group):
         _mark(axes, one, style[one.name])
     for axis in (axes.xaxis, axes.yaxis):

@@ -11,6 +11,7 @@ from analysis.power.reporting.arms import PREDICTED, as_asked
 from analysis.power.reporting.steady import steady
 from analysis.power.reporting.words import unit_of
 
+from .lettering import wrapped
 from .measures import minus
 from .page import INSIDE, LINE, PANEL_HEAD, Entry, page, panel_head
 from .power_shared import CAPPED, looks, parts_of, sources
@@ -34,7 +35,8 @@ ANSWERS = "How far the model that algorithms plan with is off, which way, and wh
 ORDER = 8
 REPORTS = CAPPED
 
-TALL, BELOW, LEFT, GAP = 2.0, 0.5, 0.6, 0.55
+TALL, BELOW, LEFT, GAP = 2.0, 0.5, 0.55, 0.3
+LEAST = 2.0  # percent to either side that are in view
 Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, predicted ÷ measured − 1)
 
 
@@ -49,7 +51,7 @@ def draw(scene: Scene) -> Figure:
     style = looks(parts)
     lead = (
         "Each dot is a steady iteration that ran as it was asked to: its measured value, and by how much more (above 0) or less was "
-        "predicted. Power is foretold as the largest reading of an iteration."
+        "predicted. Power is foretold as the largest reading of an iteration. In words: the median of all errors, and of their sizes."
     )
     shown = sorted({name for _, both in kept for one in both for name in one})
     legend = [
@@ -83,26 +85,23 @@ def _words(both: list[Errors]) -> list[str]:
     """A line an algorithm: the middle of its errors, and how large one is as a rule."""
     lines = []
     for name in sorted({name for one in both for name in one}):
+        known = [(what, [error for _, error in errors[name]]) for what, errors in zip(PREDICTED, both, strict=True) if name in errors]
         said = [
-            f"{what} {_middle([error for _, error in errors[name]])}"
-            for what, errors in zip(PREDICTED, both, strict=True)
-            if name in errors
+            f"{what} {100 * statistics.median(errors):+.1f} % (off by {100 * statistics.median(map(abs, errors)):.1f} %)"
+            for what, errors in known
         ]
-        lines.append(minus(f"{name}: {'; '.join(said)}"))
+        lines += wrapped(minus(f"{name}: {', '.join(said)}; {len(known[0][1])} iterations"), INSIDE, SMALL)
     return lines
 
 
-def _middle(errors: list[float]) -> str:
-    return f"{100 * statistics.median(errors):+.1f} % (median of {len(errors)}), off by {100 * statistics.median(map(abs, errors)):.1f} %"
-
-
 def _panels(sheet: Page, top: float, part: Part, both: list[Errors], style: Mapping[str, Look]) -> None:
-    wide = (INSIDE - 2 * LEFT - GAP + 0.4) / 2
+    wide = (INSIDE - 2 * LEFT - GAP) / 2
     labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
     for at, (errors, label) in enumerate(zip(both, labels, strict=True)):
-        axes = sheet.axes(LEFT + at * (wide + GAP + 0.1), top, wide, TALL)
+        axes = sheet.axes(LEFT + at * (wide + LEFT + GAP / 2), top, wide, TALL)
         axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
         axes.grid(visible=True)
+        far = max([LEAST, *(abs(100 * error) for points in errors.values() for _, error in points)])
         for name, points in errors.items():
             look = style[name]
             axes.plot(
@@ -121,3 +120,4 @@ def _panels(sheet: Page, top: float, part: Part, both: list[Errors], style: Mapp
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: minus(f"{value:+g}") if value else "0"))
         axes.margins(0.08)
+        axes.set_ylim(-1.1 * far, 1.1 * far)

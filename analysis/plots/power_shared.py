@@ -44,9 +44,10 @@ class Part(NamedTuple):
         return sorted(mine, key=lambda one: (one.again, one.block))
 
     def title(self, group: Group, parts: Iterable[Part]) -> str:
-        """A task's head; where there are several back-ends or runs it says which."""
-        several = len(list(parts)) > 1
-        return f"{group.title} · {self.side.backend}{f' · run {self.run.run_id}' if several else ''}"
+        """A task's head; where several back-ends or runs are shown it says which."""
+        several = [part.side.backend for part in parts]
+        whose = f" · {self.side.backend}" if len(set(several)) > 1 else ""
+        return f"{group.title}{whose}{f' · run {self.run.run_id}' if several.count(self.side.backend) > 1 else ''}"
 
 
 def parts_of(scene: Scene) -> list[Part]:

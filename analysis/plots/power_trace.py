@@ -32,8 +32,8 @@ ANSWERS = "How each algorithm comes to a cap, whether it stays below it, and wha
 ORDER = 6
 REPORTS = CAPPED
 
-BESIDE, LEFT, GAP, NAME, DRAW, KNOB, SPACE, BELOW = 3, 0.55, 0.3, 0.22, 1.15, 0.55, 0.1, 0.5
-MOST_TASKS = 4
+BESIDE, LEFT, GAP, NAME, DRAW, KNOB, SPACE, BELOW = 4, 0.5, 0.42, 0.22, 1.05, 0.45, 0.24, 0.5
+MOST_TASKS = 3
 # What sets the pace, the first of these that was set; its name, and its factor.
 PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
     ("SM clock, MHz", lambda one: one.sm_mhz),
@@ -63,7 +63,7 @@ def draw(scene: Scene) -> Figure:
         Entry("largest reading", {"color": INK, "marker": ".", "markersize": 5, "linestyle": "none"}),
         Entry("other blocks", {"color": FAINT}),
         Entry("cap", {"color": WRONG, "linestyle": "--"}),
-        Entry("asked for, where it was not what was", {"color": QUIET, "linestyle": ":"}),
+        Entry("asked for and not had", {"color": QUIET, "linestyle": ":"}),
         Entry("steady", {"facecolor": BAND, "edgecolor": GRID}, patch=True),
     ]
     left_out = len(every) - len(panels)
@@ -138,7 +138,7 @@ def _knob(axes: Axes, cell: Capped, look: Look) -> None:
     """What set the pace in the first block; where another was asked for than was had, that too."""
     _ground(axes, cell.iterations)
     name, of = next((one for one in PACES if any(one[1](row.actual) is not None for row in cell.iterations)), ("", None))
-    axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL - 1, color=QUIET, va="bottom")
+    axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL - 1, color=QUIET, va="bottom", ha="left")
     axes.yaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
     if of is None:
         return

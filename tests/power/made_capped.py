@@ -1,8 +1,8 @@
 """Saved runs under a power cap made from a seed, with throughputs and violations that are known.
 
 An algorithm draws `level` times the cap once it has settled, scattered by `sd_w` of 130 from reading to reading (ten a second), and
-`overshoot` more just after a change, of which each iteration leaves a half. Its images/s are `rate` · the draw's part of the cap · the block's level ·
-the cell's scatter. What is told is told as `fixtures/power/capped.py` does.
+`overshoot` more just after a change, of which each iteration leaves a half. Its images/s are `rate` · the draw's part of the cap · the
+block's level · the cell's scatter. What is told is told as `fixtures/power/capped.py` does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Algorithm:
     infeasible: str = ""
 
 
-STEADY = Algorithm("steady", 1050.0, 0.96)
+STEADY = Algorithm("steady", 1050.0, 0.96, foresight=1.03)
 MORAK = Algorithm("morak", 1000.0, 1.01, 3.0, foresight=None)
 POWERCAP = Algorithm("powercap", 900.0, 0.98, foresight=None)
 PCTODL = Algorithm("pctodl", 1040.0, 1.0, 2.0)

@@ -1,7 +1,7 @@
 """Each algorithm against the baseline, by the machinery that compares tweak sets: paired by block, on log ratios, Holm over a back-end.
 
 To it a task is a workload and an algorithm a tweak set; a cell has its figures and no steps, for algorithms that set other batches
-cannot do equal work in a step. Shares of time may be 0, where a ratio says nothing: they are compared by differences, block by block, as elsewhere.
+cannot do equal work in a step. Shares of time may be 0, where a ratio says nothing: they are compared by differences, block by block.
 """
 
 from __future__ import annotations

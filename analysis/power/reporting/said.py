@@ -109,8 +109,8 @@ def of_group(group: Group) -> list[tuple[str, str]]:
 
 
 def _foretold(found: Sequence[Foretold]) -> str:
-    said = [f"{one.what} {100 * one.bias:+.1f} % (typical error {100 * one.error:.1f} %)" for one in found]
-    return f"{'; '.join(said)}; {max(one.n for one in found)} steady iterations that ran as asked."
+    said = [f"{one.what} {100 * one.bias:+.1f} % (off by {100 * one.error:.1f} %)" for one in found]
+    return f"{', '.join(said)}; {max(one.n for one in found)} iterations."
 
 
 def legend(side: Side) -> list[tuple[str, str]]:
@@ -123,6 +123,7 @@ def legend(side: Side) -> list[tuple[str, str]]:
         ("held", f"{HELD}."),
         ("verdict", f"on images/s: more, less, alike (90 % interval within ±{unsigned(side.margin)}), not shown."),
         ("front", f"no other arm has as many images/s from as little {limited}. worst: the highest reading less the cap."),
+        ("predicted", "÷ measured - 1: median of steady iterations that ran as asked, and of its size. Power is the largest reading."),
         ("p95", "of an iteration's slowest process, median over iterations. SLO: part of images in batches over the SLO."),
     ]
 

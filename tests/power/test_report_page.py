@@ -1,0 +1,122 @@
+"""The step `power report`: text of 100 columns, JSON with everything, and a section on the page of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.load import from_json
+from analysis.power.reporting.page import render
+from analysis.power.reporting.said import of_run
+from analysis.power.reporting.study import sides
+from tests.power.made_capped import ALGORITHMS, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
+from tests.synthetic import saved_file, saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = MadeCapped(blocks=4, iterations=10)
+LONG = Algorithm("batchdvfs", 10.0, 1.3, 40.0, broken={2: ("failed", "Iteration 3: no process inferred a single image. " * 6)})
+
+
+def saved(folder: Path, made: MadeCapped = SMALL) -> str:
+    path = folder / "cap.json"
+    path.write_text(json.dumps(capped_run(made)), encoding="utf-8")
+    return str(path)
+
+
+def test_the_page_fits_100_columns_and_has_no_colour(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shadow = replace(ALGORITHMS[3], shadow=True, refused=("sm_mhz: the driver refused 1410 MHz and left 1380 MHz in force",))
+    made = replace(SMALL, algorithms=(*ALGORITHMS, LONG, shadow), tasks={6: ((0, 130.0),), 29: ((0, 2000.0), (5, 1600.0))})
+    assert main(["power", "report", saved(tmp_path, made)]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    assert "\x1b" not in out
+    assert "…" not in out
+    for words in (
+        "SIMULATED: back-end replay",
+        "all 2 tasks together",
+        "task 6: resnet50 (imagenet) on 3080Ti cap 130 W, SLO 100 ms; 5 of 10 iterations steady",
+        "cap 2000, 1600 W",
+        "pctodl + shadow",
+        "the driver refused 1410 MHz",
+        "Does not hold the cap: ",
+        "at the price of the cap",
+        "no process inferred a single image",
+        "predicted: steady: images/s +3.0 % (off by 3.0 %)",
+    ):
+        assert words in " ".join(out.split())
+
+
+def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["power", "report", saved(tmp_path), "--baseline", "steady", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (run,) = document["runs"]
+    (side,) = run["backends"]
+    assert side["baseline"] == "steady"
+    assert side["backend"] == "replay"
+    assert {"answer", "groups", "together", "power_source", "unit", "family"} <= side.keys()
+    (found,) = [one for one in side["groups"][0]["arms"] if one["name"] == "morak"]
+    assert found["holds"] == "no"
+    assert found["against"]["throughput_images_per_s"]["high"] < 0.02
+    assert found["verdict"] in {"improved", "regressed", "equivalent", "inconclusive", "not comparable"}
+    assert "second half" in document["steady"]
+
+
+def test_missing_readings_are_null_and_no_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = saved(tmp_path, replace(SMALL, backends=("cpu",), power_source="none", slo_ms=None))
+    assert main(["power", "report", name]) == 0
+    out = capsys.readouterr().out
+    assert "J/image" not in out
+    assert ">SLO" not in out
+    assert "no sensor" in out
+    assert "NaN" not in out
+
+
+def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
+    made = capped_run(replace(SMALL, algorithms=(POWERCAP, replace(STEADY, lost=("\x1b[31mred\nline",)))))
+    run = from_json(made, "made.json")
+    text = render(run, sides(run, []))
+    assert "\x1b" not in text
+    assert "\\x1b[31mred line" in text
+
+
+def test_what_does_not_hold_is_loud() -> None:
+    run = from_json(capped_run(SMALL), "made.json")
+    text = render(run, sides(run, []), color=True)
+    assert "\x1b[1;31mno" in text
+
+
+def test_another_run_is_refused_and_the_others_are_said_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = str(saved_file(tmp_path, name="other.json"))
+    assert main(["power", "report", other]) == 2
+    assert "no cell of it tells of iterations under a cap" in capsys.readouterr().err
+    assert main(["power", "report", other, saved(tmp_path)]) == 0
+    out, error = capsys.readouterr()
+    assert "refused:" in error
+    assert "steady" in out
+
+
+def test_the_page_of_a_run_has_it_as_a_section() -> None:
+    run = from_json(capped_run(SMALL), "made.json")
+    (said,) = of_run(run)
+    assert said[0] == "back-end replay"
+    assert any("the most images/s of those that hold the cap has steady" in line for line in said[1])
+    assert of_run(from_json(saved_run(), "other.json")) == []
+
+
+@pytest.mark.slow
+def test_the_html_report_has_section_and_pictures() -> None:
+    from analysis.report.page import page_of  # noqa: PLC0415  # matplotlib, which the other tests need not
+
+    html = page_of([from_json(capped_run(replace(SMALL, tasks={6: ((0, 130.0),)})), "made.json")], "again").html.replace("\u00a0", " ")
+    _, _, section = html.partition('<h2 id="capped">')
+    assert "SIMULATED: back-end replay" in section.partition("<h2")[0]
+    assert '<a href="#capped">' in html
+    for name in ("power_forest", "power_trace", "power_pareto", "power_predicted"):
+        assert f'id="picture-{name}"' in html or f'alt="{name}' in html
+    assert "<script" not in html.lower()
