@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -137,6 +138,13 @@ def test_priors_are_what_the_formulas_say_in_plain_arithmetic(one: Partition) ->
     expected = limit * (1 - idle) if len(alone) > 1 else alone[0]
     sm, _ = made.system_priors_percent([one])
     assert sm[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_one_process_has_what_it_has_alone_whatever_the_limit_of_several() -> None:
+    made = reference()
+    low = replace(made, sm_system=replace(made.sm_system, slope=0.0, offset=10.0))
+    one = equal(25, 1, 16)
+    assert low.system_priors_percent([one])[0][0] == made.system_priors_percent([one])[0][0] > 10
 
 
 @given(st.floats(1, 300))
