@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # A fixed cap, and one that falls twice.
 TASKS = (6, 29)
-ALGORITHMS = ("powercap", "batchdvfs", "morak", "pctodl", "steady")
+ALGORITHMS = ("powercap", "directcap", "batchdvfs", "morak", "pctodl", "steady")
 
 STUDY = Study(
     name="power_cap",

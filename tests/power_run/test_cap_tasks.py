@@ -1,0 +1,157 @@
+"""Tasks: the matrix as data, one's own in the same form, and names of workloads that say all of a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import workloads
+from fixtures.power import options, tasks
+from fixtures.power.options import HOUSE
+from fixtures.power.tasks import Task, chosen, read, shipped
+from fixtures.terms import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def file(folder: Path, *tasks: str, more: str = "") -> Path:
+    path = folder / "tasks.yaml"
+    path.write_text("\n".join([more, "tasks:", *(f"  - {{{one}}}" for one in tasks)]) + "\n")
+    return path
+
+
+def test_the_matrix_has_thirty_tasks_of_which_two_change_their_cap() -> None:
+    """200 W at first, 160 from iteration 50 on, 120 from 100 on."""
+    assert list(shipped()) == list(range(1, 31))
+    assert shipped()[6].caps == ((0, 130.0),)
+    assert [tasks.cap_at(shipped()[29].caps, number) for number in (0, 49, 50, 99, 100, 149)] == [200, 200, 160, 160, 120, 120]
+    assert shipped()[29].iterations == 150
+    assert shipped()[1].torchvision == "mnasnet1_0"
+
+
+def test_tasks_for_cpus_have_a_cap_on_activity() -> None:
+    """And none on power, which nothing there measures."""
+    found = read(HOUSE / "data" / "power" / "tasks_cpu.yaml")
+    assert {task.unit for task in found.values()} == {"cpu_s_per_s"}
+    assert not found.keys() & shipped().keys()
+
+
+@pytest.mark.parametrize(
+    ("ids", "start", "expected"),
+    [("6", None, [6]), ("1-3,29", None, [1, 2, 3, 29]), ("29, 6", None, [6, 29]), (None, 28, [28, 29, 30]), ("1-7", 6, [6, 7])],
+)
+def test_ids_and_ranges_name_tasks(ids: str | None, start: int | None, expected: list[int]) -> None:
+    assert [task.id for task in chosen(shipped(), ids, start)] == expected
+
+
+@pytest.mark.parametrize(
+    ("ids", "start", "said"),
+    [
+        ("31", None, "no task 31. There are: 1-30."),
+        ("7-3", None, "'7-3' is no id and no range"),
+        ("six", None, "'six' is no id"),
+        (",", None, "names none"),
+        ("3", 4, "--start-from=4: no task of that id or a higher one"),
+        (None, 31, "no task of that id or a higher one is asked for. There are: 1-30."),
+    ],
+)
+def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str | None, start: int | None, said: str) -> None:
+    """Never the whole matrix instead."""
+    with pytest.raises(BadInput, match=said.replace(".", r"\.")):
+        chosen(shipped(), ids, start)
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        ("id: 1, gpu: A100, model: m, dataset: d", "it needs one cap"),
+        ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, cap_cpu_s_per_s: 1", "it needs one cap"),
+        ("id: 1, gpu: A100, model: m, dataset: d, cap_w: -5", "caps are above 0"),
+        ("id: 1, gpu: A100, model: m, dataset: d, cap_w: much", "a number, or for caps_"),
+        ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 100]]", "0 for the first"),
+        ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[0, 100], [0, 90]]", "then higher ones"),
+        ("id: 1, gpu: A100, model: ../m, dataset: d, cap_w: 5", "the names `gpu`, `model` and `dataset`"),
+        ("id: one, gpu: A100, model: m, dataset: d, cap_w: 5", "`id`, a whole number"),
+        ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 5, iterations: 1", "`iterations` is a whole number from 2 on"),
+        ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 5, power: 1", "`power` is none of"),
+    ],
+)
+def test_a_task_that_is_wrong_is_named_with_what_is(tmp_path: Path, one: str, said: str) -> None:
+    with pytest.raises(BadInput, match=r"tasks\.yaml, task 1: .*" + said.replace("[", r"\[")):
+        read(file(tmp_path, one))
+
+
+def test_an_id_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    one = "id: 1, gpu: A100, model: m, dataset: d, cap_w: 5"
+    with pytest.raises(BadInput, match="task 2: id 1 is there twice"):
+        read(file(tmp_path, one, one))
+
+
+@pytest.mark.parametrize(("text", "said"), [("tasks: 5", "no list `tasks`"), ("tasks: []", "it has no task"), ("a: [", "broken YAML")])
+def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "tasks.yaml").write_text(text + "\n")
+    with pytest.raises(BadInput, match=said):
+        read(tmp_path / "tasks.yaml")
+
+
+@pytest.mark.parametrize("task", shipped().values(), ids=lambda task: f"{task.id}")
+def test_a_task_of_the_matrix_is_all_said_by_its_number(task: Task) -> None:
+    """`capped_inference:task=13:algorithm=morak` and nothing more, and it is read back whole."""
+    name = workloads.varied(options.WORKLOAD, {**task.said, "algorithm": "morak"})
+    assert name == ("capped_inference:algorithm=morak" if task.id == 6 else f"capped_inference:task={task.id}:algorithm=morak")
+    assert options.task_of(workloads.load(name).params) == task
+
+
+def test_a_task_of_ones_own_is_in_the_name_as_a_whole(tmp_path: Path) -> None:
+    """So that a process that is given the name needs no file, and a resumed run is of the same task."""
+    path = file(
+        tmp_path, "id: 7, gpu: cpu, model: tiny, dataset: random, caps_cpu_s_per_s: [[0, 1.5], [9, 0.75]], iterations: 20, slo_ms: 80"
+    )
+    (task,) = read(path).values()
+    name = workloads.varied(options.WORKLOAD, {**task.said, "backend": "cpu", "algorithm": "morak"})
+    assert ":cap_cpu_s_per_s=0-1.5+9-0.75:" in name
+    assert options.task_of(workloads.load(name).params) == task
+
+
+@given(st.lists(st.tuples(st.integers(1, 500), st.floats(0.5, 900)), max_size=4, unique_by=lambda pair: pair[0]), st.floats(0.5, 900))
+def test_caps_that_are_written_into_a_name_are_read_as_they_were(later: list[tuple[int, float]], first: float) -> None:
+    """To six digits, as they are written."""
+    caps = ((0, first), *sorted(later))
+    found = tasks.caps(tasks.written(caps))
+    assert [begins for begins, _ in found] == [begins for begins, _ in caps]
+    assert [cap for _, cap in found] == pytest.approx([cap for _, cap in caps], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"task": "99"}, "its gpu, model, dataset must be given"),
+        ({"task": "99", "gpu": "cpu", "model": "m", "dataset": "d"}, "its cap_w must be given"),
+        ({"task": "x"}, "the id of a task is a whole number"),
+        ({"cap_w": "0"}, "caps are above 0"),
+        ({"cap_w": "much"}, "is no cap"),
+        ({"cap_w": "5", "cap_cpu_s_per_s": "1"}, "a task has one cap"),
+        ({"iterations": "1"}, "from 2 on"),
+        ({"algorithm": "moraq"}, "Did you mean 'morak'"),
+        ({"backend": "gpu"}, "There are: cpu, gpu-full, gpu-readonly, replay"),
+        ({"shadow": "on"}, "has no shadow optimiser; pctodl has"),
+        ({"backend": "cpu", "noise_w": "3"}, "noise_w: of backend=replay"),
+        ({"measure_s": "0"}, "a number from 0.01 on"),
+        ({"margin": "nan"}, "a number from 0 on"),
+        ({"refuse_clocks": "210+x"}, "refuse_clocks=x"),
+        ({"privilege": "perhaps"}, "yes or no"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(given: dict[str, str], said: str) -> None:
+    with pytest.raises(BadInput, match=said.replace("(", r"\(")):
+        options.complete(given)
+
+
+def test_another_network_on_a_known_task_is_called_by_its_own_name() -> None:
+    """Task 1 is mnasnet, which torchvision calls mnasnet1_0; with another model that name is not kept."""
+    params = options.complete({"task": "1", "model": "resnet50"})
+    assert (params["torchvision"], params["cap_w"]) == ("resnet50", "120")
