@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from analysis.printing import hanging, on_page
+from analysis.terms import Refused
 
 from . import parameters, quality, quality_of_models, traces
 
@@ -41,6 +42,8 @@ def looked_at(paths: Iterable[Path]) -> Looked:
             found += quality.findings(of_file[path], str(path))
         else:
             models |= {key: read() for key, read in parameters.available(path).items()}
+    if not models and not any(of_file.values()):
+        raise Refused(f"{', '.join(map(str, of_file))}: no rows; there is nothing to look at.")
     if len(of_file) > 1:
         together = quality.findings([row for rows in of_file.values() for row in rows], " and ".join(map(str, of_file)))
         found += [one for one in together if one.kind == "copy"]
@@ -70,4 +73,4 @@ def _mark(one: Finding) -> str:
 def _summary(looked: Looked) -> str:
     refusing = sum(one.refuses for one in looked.findings)
     counts: Sequence[str] = [f"{number} {what}" for number, what in ((looked.rows, "rows"), (looked.models, "models")) if number]
-    return f"{' and '.join(counts) or 'nothing'}: {len(looked.findings)} findings, of which {refusing} refuse."
+    return f"{' and '.join(counts)}: {len(looked.findings)} findings, of which {refusing} refuse."

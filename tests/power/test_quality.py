@@ -169,6 +169,12 @@ def test_the_command_answers_1_where_something_refuses(tmp_path: Path, capsys: p
     assert "! one and two have the same numbers" in capsys.readouterr().out
 
 
+def test_traces_without_rows_are_nothing_to_trust(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces.write(tmp_path / "none.csv", [])
+    assert main(["power", "quality", str(tmp_path / "none.csv")]) == 2
+    assert "none.csv: no rows; there is nothing to look at." in capsys.readouterr().err
+
+
 def test_the_command_says_the_same_to_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parameters.write(falling(), tmp_path / "one.json", "reference")
     assert main(["power", "quality", str(tmp_path), "--json"]) == 0
