@@ -6,6 +6,10 @@ An algorithm is a module of this folder whose name does not begin with `_`. It h
 - `controller(question) -> Controller`: at work on one question. Raises: Unsupported, if it needs what the back-end or the question lacks;
   Infeasible, if nothing that can be set stays within the cap.
 
+It may have
+
+- `SHADOW = True`: the shadow optimiser can run beside it.
+
 A controller knows what was asked and what was seen, and nothing of the machine behind it. What was seen are settings as they were: it goes
 on from these, not from what it asked for. Without a reading of power it is not called; the settings stay.
 """
@@ -16,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from analysis.power.control.terms import Unsupported
 from analysis.terms import UnknownName
 
 if TYPE_CHECKING:
@@ -41,3 +46,15 @@ def load(name: str) -> Algorithm:
     if name not in names():
         raise UnknownName(f"No algorithm {name!r}. There are: {', '.join(names())}.")
     return cast("Algorithm", import_module(f"{__name__}.{name}"))
+
+
+def at_work(question: Question) -> Controller:
+    """The question's algorithm at work on it. Raises: UnknownName; Unsupported; Infeasible."""
+    algorithm = load(question.algorithm)
+    if question.shadow and not getattr(algorithm, "SHADOW", False):
+        raise Unsupported(f"the shadow optimiser moves the partition of {', '.join(_shadowed())}; {question.algorithm} has none for it.")
+    return algorithm.controller(question)
+
+
+def _shadowed() -> list[str]:
+    return [name for name in names() if getattr(load(name), "SHADOW", False)]

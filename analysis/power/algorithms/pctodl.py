@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from analysis.power.control.terms import Question, Seen, Settings
 
 DESCRIPTION = "greedy partition, then the clock by the model's slope; no dead band"
+SHADOW = True
 MOST_STATES = 20  # the largest step, in states of the clock
 NEAR_OF_CAP = 0.05  # in place of 7 W where the cap is not in watts
 
@@ -53,7 +54,7 @@ class Pctodl:
 
     def first(self) -> Decision:
         """The greedy partition at its clocks."""
-        return Decision(settings_of(self.answer, self.question.knobs), "greedy partition", predicted(self.answer))
+        return Decision(settings_of(self.answer.setting, self.question.knobs), "greedy partition", predicted(self.answer))
 
     def then(self, seen: Seen) -> Decision:
         """Step by the largest reading of power; a new cap is a new partition."""

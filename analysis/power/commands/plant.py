@@ -1,8 +1,8 @@
 """Simulate a GPU for a run: it writes lines of JSON to standard input and reads one answer to each, at once, whatever time was to pass.
 
 First comes {"hello": 1, "parameters", "network", "gpu", "gain_error", "partition_error", "noise_w", "lag_s", "seed", "oom_above_batch",
-"refuse_clocks"}, answered by {"ready": true, "knobs"}; then {"apply": settings}, answered by {"applied", "refused"}, and {"run_s": seconds},
-answered by {"samples", "images", "latency_ms", "sm_util_percent", "mem_util_percent", "oom"}. {"error"} says what is wrong and ends it.
+"refuse_clocks"}, answered by {"ready": true, "knobs"}; then {"apply": settings}, answered by {"applied", "refused"}, and {"run_s": time},
+answered by {"samples", "images", "latency_ms", "sm_util_percent", "mem_util_percent", "oom"}. {"error"} says what is wrong, and ends it.
 """
 
 from __future__ import annotations

@@ -12,13 +12,16 @@ from analysis.power.own_model import Own
 from analysis.power.platforms import platforms
 from analysis.power.terms import Partition, Platform
 
+from .bounded import best_within
 from .ladders import speeds_of
 from .tables import Tables
 from .terms import Infeasible, Predicted, Settings, Unsupported, tenants_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analysis.power.partitioning import Answer
-    from analysis.power.terms import Model
+    from analysis.power.terms import Anchor, Floats, Model, Setting
 
     from .terms import Knobs, Question
 
@@ -44,10 +47,20 @@ def searched(question: Question, cap: float, *, compatible: bool = False) -> Ans
     return _found(_Asked(str(question.parameters), question.model, question.gpu, question.knobs, cap, question.margin, compatible))
 
 
-def settings_of(answer: Answer, knobs: Knobs) -> Settings:
-    """What an answer asks the back-end to set."""
+def best_in_time(question: Question, cap: float) -> Setting:
+    """The best setting under a cap: the whole search, or, where latency is bounded, among the partitions that were measured.
+
+    Raises: Unsupported; Infeasible; Refused.
+    """
+    if question.slo_ms is None:
+        return searched(question, cap).setting
+    tables = tables_of(question)
+    return best_within(tables, _settable(tables, question.knobs), cap - question.margin, question.slo_ms)
+
+
+def settings_of(at: Setting, knobs: Knobs) -> Settings:
+    """What a setting asks the back-end to set."""
     name, _ = speeds_of(knobs)
-    at = answer.setting
     mem_mhz = at.mem_mhz if knobs.mem_mhz and at.mem_mhz in knobs.mem_mhz else None
     settings = Settings(tenants_of(at.partition), mem_mhz=mem_mhz)
     return replace(settings, sm_mhz=at.sm_mhz) if name == "sm_mhz" else replace(settings, throttle=at.sm_mhz)
@@ -60,7 +73,7 @@ def predicted(answer: Answer) -> Predicted:
 
 def model_clock(tables: Tables, mem_mhz: float | None) -> float:
     """The memory clock of the model that settings belong to: the highest where it is left to the driver."""
-    return mem_mhz if mem_mhz in tables.models else max(tables.models)
+    return max(tables.models) if mem_mhz is None or mem_mhz not in tables.models else mem_mhz
 
 
 @cache
@@ -78,6 +91,46 @@ def _tabled(models: dict[float, Model], gpu: str, knobs: Knobs) -> Tables:
         high = max(model.sm_range_mhz[1] for model in models.values())
         return Tables(models, Platform(gpu, speeds, tuple(models), tuple(models), high, float("inf")))
     return Tables(models, replace(known, sm_mhz=speeds, searched_mem_mhz=tuple(sorted(models, reverse=True))))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A model that offers only such partitions as can be set here; a search starts from these, and mixes their processes."""
+
+    model: Model
+    partitions: tuple[Partition, ...]
+
+    @property
+    def network(self) -> str:
+        """As the model's."""
+        return self.model.network
+
+    @property
+    def gpu(self) -> str:
+        """As the model's."""
+        return self.model.gpu
+
+    @property
+    def mem_mhz(self) -> float:
+        """As the model's."""
+        return self.model.mem_mhz
+
+    @property
+    def sm_range_mhz(self) -> tuple[float, float]:
+        """As the model's."""
+        return self.model.sm_range_mhz
+
+    def anchor(self, partitions: Sequence[Partition]) -> Anchor:
+        """As the model's."""
+        return self.model.anchor(partitions)
+
+    def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """As the model's."""
+        return self.model.throughput_images_per_s(anchor, sm_mhz)
+
+    def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """As the model's."""
+        return self.model.power_w(anchor, sm_mhz)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +153,9 @@ def _found(asked: _Asked) -> Answer:
     try:
         if asked.compatible:
             return partitioning.greedy(models, platform, asked.cap, network=asked.network, margin_w=asked.margin)
-        start, most = _settable(tables, asked.knobs), asked.knobs.most_processes
-        return partitioning.best(
-            models, platform, asked.cap, network=asked.network, margin_w=asked.margin, profiled=start, max_processes=most
-        )
+        offered = {mhz: Offered(model, _settable(tables, asked.knobs)) for mhz, model in models.items()}
+        most = asked.knobs.most_processes
+        return partitioning.best(offered, platform, asked.cap, network=asked.network, margin_w=asked.margin, max_processes=most)
     except partitioning.Infeasible as error:
         raise Infeasible(str(error), error.smallest_cap_w) from error
 

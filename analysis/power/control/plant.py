@@ -18,6 +18,8 @@ from .tables import partition_of
 from .terms import Knobs, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analysis.power.terms import Floats
 
     from .tables import Curve, Tables
@@ -114,7 +116,7 @@ class Plant:
         oom = tuple(at for at, one in enumerate(self._now.tenants) if one.batch > (self._off.oom_above_batch or one.batch))
         running = [one for at, one in enumerate(self._now.tenants) if at not in oom]
         target_w, throughput, curve = self._state(running)
-        t_s = SAMPLE_S * np.arange(1, max(1, round(seconds / SAMPLE_S)) + 1)
+        t_s: Floats = SAMPLE_S * np.arange(1, max(1, round(seconds / SAMPLE_S)) + 1, dtype=np.float64)
         start_w = self._idle_w if self._power_w is None else self._power_w
         true_w = target_w + (start_w - target_w) * np.exp(-t_s / self._off.lag_s) if self._off.lag_s else np.full(len(t_s), target_w)
         self._power_w = float(true_w[-1])
@@ -134,6 +136,19 @@ class Plant:
             mem_util_percent=min(100.0, float(curve.anchor.mem_util_percent[0])) if curve else 0.0,
             oom=oom,
         )
+
+    def least_w(self, partitions: Sequence[Partition]) -> float:
+        """The least that any of these partitions can be made to draw."""
+        return min(float(self._true(mem_mhz, one)[1].min()) for mem_mhz in self._tables.models for one in partitions)
+
+    def _true(self, mem_mhz: float, partition: Partition) -> tuple[Curve, Floats, Floats]:
+        """What the model says of a partition, and the power and images per second that it really has in each state."""
+        curve = self._tables.curve(mem_mhz, partition)
+        power, throughput = self._gains
+        if self._off.partition_error:
+            own = _own(self._off.seed, f"{partition}")
+            power, throughput = power * (1 + self._off.partition_error * own[0]), throughput * (1 + self._off.partition_error * own[1])
+        return curve, curve.power_w * power, curve.throughput_images_per_s * throughput
 
     def _state(self, running: list[Tenant]) -> tuple[float, float, Curve | None]:
         """Power that it settles at, images per second, and what the model says."""
@@ -169,4 +184,5 @@ def _signed(size: float, bit: int) -> float:
 
 def _own(seed: int, partition: str) -> tuple[float, float]:
     """Two normal numbers that belong to a partition: the same whenever it comes up."""
-    return tuple(np.random.default_rng([seed, crc32(partition.encode())]).normal(size=2))
+    power, throughput = np.random.default_rng([seed, crc32(partition.encode())]).normal(size=2)
+    return float(power), float(throughput)

@@ -37,8 +37,7 @@ def _serve(lines: Iterator[str], write: Write) -> None:
     hello = next(lines, None)
     if hello is None:
         return
-    question = question_of(read(hello))
-    at_work = algorithms.load(question.algorithm).controller(question)
+    at_work = algorithms.at_work(question_of(read(hello)))
     write(decided(at_work.first()))
     for line in lines:
         write(decided(following(at_work, seen_of(read(line)))))

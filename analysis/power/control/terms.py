@@ -20,9 +20,9 @@ class Unsupported(Exception):
 
 
 class Infeasible(Exception):
-    """Nothing that can be set stays within the cap; `smallest_cap` is the smallest one that can be kept, in the cap's unit."""
+    """Nothing that can be set keeps cap and latency; `smallest_cap` is the smallest one that can be kept, None where none can."""
 
-    def __init__(self, said: str, smallest_cap: float) -> None:
+    def __init__(self, said: str, smallest_cap: float | None) -> None:
         super().__init__(said)
         self.smallest_cap = smallest_cap
 

@@ -68,15 +68,16 @@ class Thermo:
     """The controller at work on one partition; `cap` is None until it was first asked."""
 
     def __init__(self, draw: Draw, steps: Steps) -> None:
-        self.draw, self.steps, self.cap = draw, steps, None
+        self.draw, self.steps = draw, steps
+        self.cap: float | None = None
 
     def next_mhz(self, mhz: float, power_max_w: float, cap_w: float) -> float:
         """The clock after one at which `power_max_w` was read; no supported state, and within the model's range."""
         draw = self.draw
         if self.cap is None or abs(cap_w - self.cap) > SAME_CAP:
-            self.cap: float | None = cap_w
+            self.cap = cap_w
             part = (cap_w - draw.low_w) / (draw.high_w - draw.low_w)
-            return draw.low_mhz + (draw.high_mhz - draw.low_mhz) * min(max(part, 0.0), 1.0) ** (1 / draw.exponent)
+            return float(draw.low_mhz + (draw.high_mhz - draw.low_mhz) * min(max(part, 0.0), 1.0) ** (1 / draw.exponent))
         below_w = cap_w - power_max_w
         if abs(below_w) > self.steps.near:
             newton = PART_OF_STEP * below_w / max(draw.slope(mhz), LEAST_SLOPE)
