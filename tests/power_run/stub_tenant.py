@@ -19,7 +19,7 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     if asked.model == "none-such":
         sys.exit("no network of that name")
-    print(json.dumps({"ready": {"device": "none", "share": os.environ.get("SHARE")}}), flush=True)
+    print(json.dumps({"ready": {"device": "none", "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}}), flush=True)
     batch, pace = 0, Pace()
     for line in sys.stdin:
         word = json.loads(line)

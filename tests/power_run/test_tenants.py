@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.power.tenant_process import Work
-from fixtures.power.tenants import Pool
+from fixtures.power.tenants import Pool, Work
 from fixtures.power.terms import Job
 
 if TYPE_CHECKING:

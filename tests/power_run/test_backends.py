@@ -1,0 +1,169 @@
+"""What all back-ends keep to, and what those of this part do with tenants that need no framework."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.power import __main__ as listing
+from fixtures.power import backends, cgroups
+from fixtures.power.backends import _tenanted, cpu
+from fixtures.power.sensors import Watch
+from fixtures.power.tenants import Pool
+from fixtures.power.terms import Job, Settings, Tenant
+from fixtures.terms import BadInput
+from tests.gpu import stand_in
+
+HOUSE = Path(__file__).parents[2]
+STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """Tenants of the back-end cpu are stubs."""
+    monkeypatch.setattr(cpu, "Pool", partial(Pool, program=STUB))
+    return Job("stub", 32, 1, tmp_path)
+
+
+@pytest.mark.parametrize("name", backends.names())
+def test_every_back_end_says_what_it_can_do_and_why_not_more(name: str) -> None:
+    """Contract of the plug-in point: a knob that is missing has a reason, and all of it can be saved."""
+    module = backends.load(name)
+    assert module.DESCRIPTION
+    probe = module.probe({})
+    assert probe.backend == name
+    assert (probe.power_source == "none") <= (probe.cap_unit == "cpu_s_per_s" or probe.unusable is not None)
+    saved = json.loads(json.dumps(asdict(probe)))
+    missing = [knob for knob, value in saved["can"].items() if value is None or value is False]
+    assert probe.unusable or set(missing) <= set(probe.cannot)
+
+
+def test_a_back_end_that_is_none_is_answered_with_those_that_are() -> None:
+    """And the nearest of them."""
+    with pytest.raises(BadInput, match="gpu-full"):
+        backends.load("gpu-ful")
+
+
+def test_what_each_can_do_here_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m fixtures.power`."""
+    listing.main()
+    said = capsys.readouterr().out
+    assert all(f"{name}: " in said for name in backends.names())
+    assert "  throttle: 0.1 to 1\n" in said
+
+
+def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
+    """What was asked for is not taken for set; without RAPL no watt is named."""
+    with cpu.opened(job) as backend:
+        applied = backend.apply(Settings((Tenant(25, 10), Tenant(50, 10)), sm_mhz=1410, throttle=0.5))
+        assert applied.actual == Settings((Tenant(25, 10), Tenant(50, 10)), throttle=0.5)
+        assert [one.partition(":")[0] for one in applied.refused] == ["sm_mhz"]
+        seen = backend.run(0.0, 0.5)
+    assert all(images > 0 for images in seen.images)
+    assert seen.cpu_s_per_s is not None
+    if backend.probe.power_source == "none":
+        assert seen.energy_j is None
+        assert seen.draw
+        assert max(value for _, value in seen.draw) < 3  # CPU seconds per second: these tenants sleep
+    assert seen.sm_mhz is None
+    assert not list(job.scratch.iterdir())
+
+
+@pytest.mark.skipif(isinstance(cgroups.place(), str), reason="no cgroup can be made here")
+def test_a_share_is_a_quota_of_the_kernels_as_it_answers(job: Job) -> None:
+    """25 % of the cores at throttle 0.5; changed where it runs; gone afterwards."""
+    where, cores = cgroups.place(), len(os.sched_getaffinity(0))
+    assert not isinstance(where, str)
+    with cpu.opened(job) as backend:
+        backend.apply(Settings((Tenant(25, 10),), throttle=0.5))
+        (group,) = where.folder.glob(f"deeptweak-power-{os.getpid()}-*")
+        assert (group / "cgroup.procs").read_text().split() == [f"{backend.pool.pids[0]}"]
+        given = [int((group / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period")] if where.version == 1 else [1, 1]
+        assert where.version == 2 or given[0] / given[1] == pytest.approx(0.125 * cores)
+        assert backend.apply(Settings((Tenant(75, 10),))).actual.tenants == (Tenant(75, 10),)
+    assert not group.exists()
+
+
+def test_without_cgroups_a_tenant_keeps_to_its_share_itself(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """25 % of the cores, at throttle 0.5 half of that; the probe says how it is done, and why."""
+    monkeypatch.setattr(cgroups, "place", lambda *_: "no cgroups: made up")
+    cores = len(os.sched_getaffinity(0))
+    assert cpu.probe({}).facts["no_quota"] == "no cgroups: made up"
+    with cpu.opened(job) as backend:
+        (work,) = backend.works(Settings((Tenant(25, 8),), throttle=0.5))
+        assert work.cores == pytest.approx(0.25 * cores * 0.5)
+        assert backend.apply(Settings((Tenant(25, 8),), throttle=0.5)).refused == ()
+
+
+def test_more_tenants_than_there_can_be_are_said(job: Job) -> None:
+    """Those that can be are set."""
+    probe = cpu.probe({})
+    with Pool(job, STUB) as pool:
+        backend = _tenanted.Tenanted(probe, pool, Watch([], 1.0))
+        kept, refused = backend.possible(Settings((Tenant(5, 1),) * (probe.can.most_processes + 1)))
+    assert len(kept.tenants) == probe.can.most_processes
+    assert [one.partition(":")[0] for one in refused] == ["tenants"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [Settings((Tenant(0, 1),)), Settings((Tenant(101, 1),)), Settings((Tenant(5, 0),)), Settings((), throttle=0)]
+)
+def test_settings_that_mean_nothing_are_refused(wrong: Settings) -> None:
+    """They are a mistake of whoever asks, and not a lack of the machine."""
+    with pytest.raises(BadInput):
+        _tenanted.check(wrong)
+
+
+@pytest.fixture(scope="module")
+def on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What gpu-readonly tells on a stand-in for NVML (tests/node/fake_nvml.c): 61.25 W, SM 1410 MHz or whatever that answers."""
+    folder = stand_in.built(tmp_path_factory.mktemp("driver"))
+    environment = {**stand_in.environment(folder), "PYTHONPATH": str(HOUSE), "CUDA_VISIBLE_DEVICES": ""}
+    script = str(Path(__file__).with_name("gpu_by_stand_in.py"))
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+@pytest.mark.needs("cc")
+def test_a_gpu_that_is_only_read_has_watts_and_no_partition(on_a_gpu: dict[str, Any]) -> None:
+    """Shares and clocks are refused and not logged as if set; tenants see the GPU that is watched."""
+    assert on_a_gpu["probe"]["power_source"] == "nvml"
+    applied = on_a_gpu["applied"]
+    assert [one.partition(":")[0] for one in applied["refused"]] == ["sm_mhz", "shares"]
+    assert applied["actual"]["sm_mhz"] is None
+    assert applied["actual"]["tenants"] == [{"share_percent": 100.0, "batch": 10}] * 2
+    assert applied["actual"]["throttle"] == 0.5
+    assert on_a_gpu["tenant"]["gpu"] == "GPU-00000000-0000-0000-0000-000000000000"
+
+
+@pytest.mark.needs("cc")
+def test_its_power_clocks_and_utilisation_are_nvmls(on_a_gpu: dict[str, Any]) -> None:
+    """As the stand-in answers: GPU 0 draws 61.25 W, and is 50 % busy, its memory 20 %."""
+    seen = on_a_gpu["unpaced"]
+    assert seen["draw"]
+    assert {watts for _, watts in seen["draw"]} == {61.25}
+    assert (seen["sm_util_percent"], seen["mem_util_percent"]) == (50, 20)
+    assert seen["sm_mhz"] > 0
+    assert seen["energy_j"] > 0
+
+
+@pytest.mark.needs("cc")
+def test_pacing_leaves_fewer_images(on_a_gpu: dict[str, Any]) -> None:
+    """At half the time each of two infers no more than one batch of 10 in 20 ms, 150 in 0.3 s, and one that was begun."""
+    assert all(0 < images <= 160 for images in on_a_gpu["paced"]["images"])
+
+
+@pytest.mark.needs("cc")
+def test_a_gpu_that_is_not_as_it_was_is_told(on_a_gpu: dict[str, Any]) -> None:
+    """By name, with both values: somebody else is at work on it, and what was measured may be worth nothing."""
+    assert "power_limit_w: 700.0, now 300.0" in on_a_gpu["refused"]

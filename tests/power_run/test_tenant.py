@@ -1,0 +1,111 @@
+"""A tenant with a real network, small: what it infers, and what does not fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.targets._process import run
+from fixtures.terms import Order
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fixtures.power.tenant import Network
+
+pytestmark = [pytest.mark.torch, pytest.mark.needs("torch")]
+TINY = "squeezenet1_1"
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two images, white and black, and a file that is none."""
+    from PIL import Image  # noqa: PLC0415  comes with torchvision
+
+    folder = tmp_path_factory.mktemp("pictures")
+    Image.new("RGB", (40, 50), "white").save(folder / "a.png")
+    Image.new("L", (8, 8), 0).save(folder / "b.jpg")
+    (folder / "README").write_text("no image")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def network(pictures: Path) -> Network:
+    from fixtures.power.tenant import Network  # noqa: PLC0415  imports torch
+
+    return Network(TINY, 32, 1, pictures)
+
+
+def test_a_folders_images_are_inferred_in_turn(network: Network) -> None:
+    """Three of two: white, black, white; scaled as the networks of torchvision were trained: (1 - 0.485) / 0.229 is 2.249."""
+    batch = network._drawn(3)
+    assert tuple(batch.shape) == (3, 3, 32, 32)
+    assert float(batch[0, 0].min()) == pytest.approx(2.249, abs=1e-3)
+    assert float(batch[1, 0].max()) == pytest.approx(-2.118, abs=1e-3)
+    assert bool((batch[2] == batch[0]).all())
+    assert network.facts()["images"] == "2 of a folder"
+
+
+def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
+    """With what would be one."""
+    from fixtures.power.tenant import _decoded  # noqa: PLC0415  as above
+
+    with pytest.raises(FileNotFoundError, match="no image in it"):
+        _decoded(tmp_path, 32)
+
+
+def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(network: Network) -> None:
+    """Found out before the kernel has to end a process: its images alone are more than is free; torch's own refusals are the same error."""
+    import torch  # noqa: PLC0415  as above
+
+    from fixtures.power.tenant import _typed_oom  # noqa: PLC0415
+
+    with pytest.raises(MemoryError, match="its images alone are"):
+        network.take(10**9, 1)
+    with pytest.raises(MemoryError, match="can't allocate memory"), _typed_oom():
+        torch.empty(10**16)
+    with pytest.raises(RuntimeError, match="shape"), _typed_oom():
+        torch.zeros(2).view(3)
+    network.take(2, 1)
+    network.infer()
+    assert network.images == 2
+
+
+def test_batch_normalisation_has_the_statistics_of_a_batch() -> None:
+    """Random weights would let activations vanish or overflow, and a GPU draws less for zeros and infinities."""
+    from fixtures.power.tenant import Network  # noqa: PLC0415  as above
+
+    norm = next(one for one in Network("shufflenet_v2_x0_5", 32, 1, None)._net.modules() if type(one).__name__ == "BatchNorm2d")
+    assert not norm.training
+    assert float(norm.running_mean.abs().sum()) > 0
+
+
+def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
+    """From the workload's process, with two tenants that are processes of their own; all of them are gone afterwards, and their files."""
+    order = Order(f"power_profile:model={TINY}:shares=2x25:batches=2:image_size=32:step_s=0.5", 2, 1, 1, tmp_path)
+    done = run(order)
+    assert done.error is None, done.last_lines
+    row: Any = done.report["point"][0]
+    assert row["model_name"] == TINY
+    assert (row["p_list"], row["b_list"], row["outcome"]) == ([25, 25], [2, 2], "measured")
+    assert row["throughput_total"] == pytest.approx(sum(row["images"]) / row["measured_s"])
+    assert row["measured_s"] == pytest.approx(1.0)
+    assert 0 < row["cpu_s_per_s"] < 1.5  # two times a quarter of the cores at most; the machine may have two
+    assert all(p50 <= p99 for p50, p99 in zip(row["latency_p50_ms"], row["latency_p99_ms"], strict=True))
+    assert (row["power_avg"] is None) == (row["power_source"] == "none")
+    (probe,) = done.report["probe"]
+    assert probe["backend"] == "cpu"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_point_that_does_not_fit_is_told_as_one_that_failed(tmp_path: Path) -> None:
+    """With its outcome and reason, and no number that looks like a measurement."""
+    done = run(Order(f"power_profile:model={TINY}:batches=900000:image_size=224", 2, 1, 1, tmp_path))
+    assert done.error is not None
+    assert done.error.startswith("Point oom: batch 900000 does not fit into memory")
+    (row,) = done.report["point"]
+    assert row["outcome"] == "oom"
+    assert row["throughput_total"] is row["cpu_s_per_s"] is row["power_avg"] is None
+    assert row["b_list"] == [900000]
+    assert not done.steps
