@@ -104,6 +104,14 @@ def test_a_mix_that_is_hardly_better_is_not_answered() -> None:
         assert best(by_memory(Toy(5001.0, SMALL, likes=likes)), GPU, 300.0, network="none").profiled is profiled
 
 
+def test_a_mix_must_be_better_by_more_than_the_model_is_unsure_of_it() -> None:
+    """A tenth here: what a model that is sure of itself answers is left alone by one that is not, until the gain is large."""
+    small, large = (by_memory(UnsureToy(5001.0, SMALL, likes=likes)) for likes in (300.0, 500.0))
+    assert not best(by_memory(Toy(5001.0, SMALL, likes=300.0)), GPU, 300.0, network="none").profiled
+    assert best(small, GPU, 300.0, network="none").profiled
+    assert not best(large, GPU, 300.0, network="none").profiled
+
+
 def test_without_partitions_of_its_own_a_model_is_searched_on_the_profiling_grid() -> None:
     found = best(by_memory(Toy()), GPU, 150.0, network="none", mixes=False)
     assert found.evaluations == len(grid.anchor())

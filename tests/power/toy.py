@@ -59,6 +59,10 @@ class UnsureToy(Toy):
         """One standard deviation, W."""
         return self.power_w(anchor, sm_mhz) / 10
 
+    def throughput_sd_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """One standard deviation."""
+        return self.throughput_images_per_s(anchor, sm_mhz) / 10
+
 
 def by_memory(*models: Toy) -> dict[float, Toy]:
     """The models as a search takes them."""

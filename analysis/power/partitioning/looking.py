@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Unsure(Protocol):
-    """A model that knows how far its predicted power may be from the real one."""
+    """A model that knows how far from the real ones its predictions may be."""
 
     def power_sd_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """One standard deviation, W. Shape: that of `Model.power_w`."""
+
+    def throughput_sd_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """One standard deviation. Shape: that of `Model.throughput_images_per_s`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +39,20 @@ class Cap:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best clock of a partition, and what it gives there."""
+    """The best clock of a partition, and what it gives there.
+
+    `sure_images_per_s` is the throughput less one standard deviation of the model's own, where it knows it.
+    """
 
     tiles: Tiles
     sm_mhz: float
     throughput_images_per_s: float
     power_w: float
+    sure_images_per_s: float
 
-    @property
-    def rank(self) -> tuple[float, float, Tiles]:
-        """What sorts the best first: throughput, then less power; then anything, as long as it is always the same."""
-        return -self.throughput_images_per_s, self.power_w, self.tiles
+    def rank(self, images_per_s: float) -> tuple[float, float, Tiles]:
+        """What sorts the best first: images/s, one or the other; then less power; then anything, as long as it is always the same."""
+        return -images_per_s, self.power_w, self.tiles
 
 
 @dataclass(slots=True)
@@ -65,7 +71,8 @@ class Looking:
         if not new:
             return []
         self.seen.update(new)
-        anchor = _as_column(self.model.anchor([partition_of(tiles) for tiles in new]))
+        anchors = self.model.anchor([partition_of(tiles) for tiles in new])
+        anchor = _as_column(anchors)
         power_w = self.model.power_w(anchor, self.sm_mhz)
         needed_w = power_w + self.cap.margin_w
         if self.cap.sds:
@@ -74,10 +81,13 @@ class Looking:
         throughput = np.where((needed_w <= self.cap.cap_w) & ~np.isnan(throughput), throughput, -np.inf)
         self.smallest_cap_w = min(self.smallest_cap_w, float(np.min(needed_w, initial=np.inf, where=~np.isnan(needed_w))))
         best = np.argmax(throughput, axis=1)
+        clock, rows = self.sm_mhz[best], np.arange(len(new))
+        given, taken = throughput[rows, best], power_w[rows, best]
+        sure = given - self.model.throughput_sd_images_per_s(anchors, clock) if isinstance(self.model, Unsure) else given
         return [
-            Found(tiles, float(self.sm_mhz[at]), float(throughput[row, at]), float(power_w[row, at]))
-            for row, (tiles, at) in enumerate(zip(new, best, strict=True))
-            if throughput[row, at] > -np.inf
+            Found(tiles, *map(float, numbers))
+            for tiles, *numbers in zip(new, clock, given, taken, sure, strict=True)
+            if numbers[1] > -np.inf
         ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from heapq import nlargest
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from analysis.power import grid
@@ -21,7 +22,7 @@ from .predicted import answer
 from .terms import Infeasible, rounded_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from analysis.power.terms import Model, Platform
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 WORTH = 1.01  # a gain below what the original's own fits are off by in sample (0.96 %, shared/specs/power_cap.md §4) is none
 BEAM = 6  # partitions whose surroundings are looked at together
 ROUNDS = 12
+GIVEN: Callable[[Found], float] = attrgetter("throughput_images_per_s")
+SURE: Callable[[Found], float] = attrgetter("sure_images_per_s")
 
 
 def best(  # noqa: PLR0913  # each is a bound of its own
@@ -49,8 +52,8 @@ def best(  # noqa: PLR0913  # each is a bound of its own
 
     `margin_w` and `sds` standard deviations of the model's own are kept free below the cap. `models` are by memory clock, MHz. Clocks are
     the supported ones up to the anchor's. Partitions are those that the models were fitted on, or the profiling grid; their processes are
-    what mixes are made of, never more of them nor a larger share together. A mix is answered where it is predicted to be better than all
-    that was profiled by `WORTH`: there the model extrapolates. Without `mixes` only partitions that were profiled are looked at.
+    what mixes are made of, never more of them nor a larger share together. There the model extrapolates: a mix is answered only where its
+    throughput, less one standard deviation if the model knows it, is `WORTH` more than all that was profiled; without `mixes`, never.
     Raises: Infeasible; Refused, where there is no model, clock or partition to search.
     """
     known = _profiled(models, network, max_processes)
@@ -63,11 +66,11 @@ def best(  # noqa: PLR0913  # each is a bound of its own
     found = {mem_mhz: looking.at(known) for mem_mhz, looking in lookings.items()}
     if not any(found.values()):
         raise _infeasible(lookings.values(), platform, network)
-    winners = [_best(found)]
+    winners = [_best(found, GIVEN)]
     if mixes:
         space = _space(known, max_processes)
-        mixed = _best({mem_mhz: _climbed(looking, space, found[mem_mhz]) for mem_mhz, looking in lookings.items()})
-        if mixed[1].throughput_images_per_s > WORTH * winners[0][1].throughput_images_per_s:
+        mixed = _best({mem_mhz: _climbed(looking, space, found[mem_mhz]) for mem_mhz, looking in lookings.items()}, SURE)
+        if mixed[1].sure_images_per_s > WORTH * winners[0][1].throughput_images_per_s:
             winners.insert(0, mixed)
     evaluations = sum(len(looking.seen) for looking in lookings.values())
     told = [
@@ -105,8 +108,8 @@ def _climbed(looking: Looking, space: Space, start: Sequence[Found]) -> list[Fou
     found = [*start, *looking.at(space.alike())]
     expanded: set[Tiles] = set()
     for _ in range(ROUNDS):
-        first = {one.throughput_images_per_s: one.tiles for one in sorted(found, key=lambda one: one.rank, reverse=True)}
-        beam = [first[throughput] for throughput in nlargest(BEAM, first) if first[throughput] not in expanded]
+        first = {SURE(one): one.tiles for one in sorted(found, key=lambda one: one.rank(SURE(one)), reverse=True)}
+        beam = [first[images_per_s] for images_per_s in nlargest(BEAM, first) if first[images_per_s] not in expanded]
         if not beam:
             break
         expanded.update(beam)
@@ -114,9 +117,10 @@ def _climbed(looking: Looking, space: Space, start: Sequence[Found]) -> list[Fou
     return found
 
 
-def _best(found: Mapping[float, Sequence[Found]]) -> tuple[float, Found]:
-    """Answer the best of all memory clocks; of equals, that of the clock searched first."""
-    return min(((mem_mhz, one) for mem_mhz, some in found.items() for one in some), key=lambda pair: pair[1].rank)
+def _best(found: Mapping[float, Sequence[Found]], images_per_s: Callable[[Found], float]) -> tuple[float, Found]:
+    """Answer the best of all memory clocks by what `images_per_s` says; of equals, that of the clock searched first."""
+    every = ((mem_mhz, one) for mem_mhz, some in found.items() for one in some)
+    return min(every, key=lambda pair: pair[1].rank(images_per_s(pair[1])))
 
 
 def _infeasible(lookings: Iterable[Looking], platform: Platform, network: str) -> Infeasible:
