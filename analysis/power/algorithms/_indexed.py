@@ -32,12 +32,13 @@ class Rungs:
 
     def follow(self, seen: Seen) -> None:
         """Stand where the iteration really ran; after a batch did not fit, the ladder ends at half of it."""
+        batch = min((one.batch for one in seen.settings.tenants), default=self.ladder[self.batch])
         if seen.oom:
             too_large = max(seen.settings.tenants[at].batch for at in seen.oom)
             self.ladder = tuple(one for one in self.ladder if one <= too_large // 2) or self.ladder[:1]
         actual = speed_in(seen.settings, self.name)
         self.speed = self.speed if actual is None else nearest(self.speeds, actual)
-        self.batch = at_most(self.ladder, min((one.batch for one in seen.settings.tenants), default=self.ladder[self.batch]))
+        self.batch = at_most(self.ladder, batch)
 
     def faster(self, states: int) -> None:
         """Move the clock by so many states; it stays on its ladder."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.power import grid, parameters, partitioning
-from analysis.power.own_model import Own
 from analysis.power.platforms import platforms
 from analysis.power.terms import Partition, Platform
 
@@ -162,10 +161,8 @@ def _found(asked: _Asked) -> Answer:
 
 def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
     """The partitions that were measured to fit the models, those that can be set here."""
-    models = tables.models.values()
-    measured = [one for model in models if isinstance(model, Own) for one in model.partitions] or [
-        point.partition for point in grid.anchor()
-    ]
+    said = [one for model in tables.models.values() for one in getattr(model, "partitions", ())]
+    measured = said or [point.partition for point in grid.anchor()]
     here = [
         one
         for one in dict.fromkeys(measured)

@@ -1,0 +1,341 @@
+"""What decides: the original's own sequences to the last state (A7), and what holds for every algorithm."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.power import algorithms, parameters, tasks
+from analysis.power.algorithms._configured import configured
+from analysis.power.algorithms._indexed import Rungs, guarded
+from analysis.power.algorithms.batchdvfs import BatchDvfs
+from analysis.power.algorithms.morak import Bounds, Morak
+from analysis.power.control.study import tables_for
+from analysis.power.control.tables import partition_of
+from analysis.power.control.terms import Infeasible, Question, Seen, Settings, Unsupported
+from analysis.power.control.thermo import Steps, Thermo, draw_of
+from analysis.power.terms import Partition
+from analysis.terms import UnknownName
+from tests.conftest import REFERENCE
+from tests.power import made_control
+from tests.power.made_control import CLOCKS, KNOBS, question, seen, tenants
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from analysis.power.control.terms import Controller, Decision
+
+PCTODL = REFERENCE / "pctodl"
+reads_reference = pytest.mark.needs("reference")
+LADDER = tuple(configured("morak", "any")["ladder"])
+MODELLED = ("directcap", "pctodl", "steady")  # those that need a model
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_control.folder(tmp_path_factory.mktemp("parameters"))
+
+
+def golden(name: str) -> Any:  # noqa: ANN401  # as it was written
+    return json.loads((PCTODL / f"golden_{name}.json").read_text())
+
+
+# --- the original's own sequences
+
+
+@reads_reference
+def test_morak_and_batchdvfs_walk_as_the_original_does() -> None:
+    """20 sequences of 30 steps: the same clock and batch after each."""
+    walked = 0
+    for said in golden("controllers"):
+        if said["alg"] == "thermo":
+            continue
+        rungs = Rungs(KNOBS, (40.0, 40.0), LADDER, LADDER.index(said["steps"][0][-3]))
+        morak = Morak(rungs, Bounds(said["alpha"], said.get("beta", 0.0), said.get("slo", 0.0)))
+        dvfs = BatchDvfs(rungs, said["alpha"], 15.0, said["cap"])
+        for *told, mhz, batch, next_mhz, next_batch in said["steps"]:
+            assert (CLOCKS[rungs.speed], LADDER[rungs.batch]) == (mhz, batch)
+            if said["alg"] == "morak":
+                latency, power = told
+                morak.step(power, said["cap"], latency)
+            else:
+                dvfs.step(told[0], said["cap"])
+            assert (CLOCKS[rungs.speed], LADDER[rungs.batch]) == (next_mhz, next_batch)
+            walked += 1
+    assert walked == 600
+
+
+@reads_reference
+def test_thermo_walks_as_the_original_does() -> None:
+    """Four sequences of 15 steps, within 1e-6 MHz; the first step of each is the jump."""
+    for said in golden("controllers"):
+        if said["alg"] != "thermo":
+            continue
+        gpu = "A100" if "a100" in said["set"] else "3080Ti"
+        model = parameters.load(PCTODL, said["model"], gpu, float(said["set"].rpartition("mem")[2]))
+        anchor = model.anchor([Partition(tuple(map(float, said["p"])), tuple(said["b"]))])
+        thermo = Thermo(draw_of(model, anchor), Steps())
+        assert len(said["steps"]) == 15
+        for mhz, power_w, next_mhz in said["steps"]:
+            assert thermo.next_mhz(mhz, power_w, said["cap"]) == pytest.approx(next_mhz, abs=1e-6)
+
+
+@cache
+def replay() -> dict[str, dict[str, dict[str, float]]]:
+    return dict(golden("replay")) if PCTODL.is_dir() else {}
+
+
+@reads_reference
+@pytest.mark.parametrize("algorithm", ["batchdvfs", "morak", "pctodl"])
+def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str) -> None:
+    """12 tasks of 30 iterations, power and images at once those of the settings, each tenant with an equal part of the images.
+
+    Throughput and power are means from iteration 15 on; above the cap counts in all.
+    """
+    for task in tasks.read():
+        if str(task.id) not in replay():
+            continue
+        said = replay()[str(task.id)][algorithm]
+        asked = Question(algorithm, task.gpu, task.model, task.schedule, made_knobs(task.gpu), parameters=str(PCTODL))
+        rows = walk(algorithms.at_work(asked), asked, 30)
+        cap = asked.cap
+        assert fmean(row[1] for row in rows[15:]) == pytest.approx(said["tput"], rel=1e-6), task.id
+        assert fmean(row[2] for row in rows[15:]) == pytest.approx(said["P"], rel=1e-6), task.id
+        assert fmean(row[2] > cap for row in rows) == pytest.approx(said["over"]), task.id
+        assert fmean(row[2] > 1.02 * cap for row in rows) == pytest.approx(said["over2"]), task.id
+        assert max(row[2] - cap for row in rows) == pytest.approx(said["maxover"], abs=1e-6), task.id
+        assert rows[-1][0].sm_mhz == said["f"], task.id
+        if said["b"] is not None:
+            assert rows[-1][0].tenants[0].batch == said["b"], task.id
+
+
+def made_knobs(gpu: str) -> Any:  # noqa: ANN401  # Knobs
+    platform = tables_for(str(PCTODL), "resnet50", gpu).platform
+    return replace(KNOBS, sm_mhz=platform.sm_mhz, mem_mhz=platform.searched_mem_mhz[::-1])
+
+
+def walk(controller: Controller, asked: Question, iterations: int) -> list[tuple[Settings, float, float]]:
+    """Settings, images/s and watts of each iteration on the predictor itself."""
+    tables = tables_for(str(PCTODL), asked.model, asked.gpu)
+    decision, rows = controller.first(), []
+    for at in range(iterations):
+        now = decision.settings
+        curve = tables.curve(now.mem_mhz or max(tables.models), partition_of(now.tenants))
+        state = tables.platform.sm_mhz.index(now.sm_mhz or 0)
+        images, power = float(curve.throughput_images_per_s[state]), float(curve.power_w[state])
+        rows.append((now, images, power))
+        latency = tuple(1000 * one.batch * len(now.tenants) / images for one in now.tenants)
+        decision = controller.then(Seen(at, asked.cap, now, images, power, power, latency_ms=latency, latency_p95_ms=latency))
+    return rows
+
+
+# --- every algorithm
+
+
+def asked_of(name: str, place: Path) -> Question:
+    return question(name, place if name in MODELLED else None)
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_an_algorithm_says_what_it_is(name: str) -> None:
+    module = algorithms.load(name)
+    assert module.DESCRIPTION
+    assert "\n" not in module.DESCRIPTION
+    assert module.__doc__
+
+
+def settable(decision: Decision) -> None:
+    now, limits = decision.settings, KNOBS.power_limit_w
+    assert limits is not None
+    assert now.tenants
+    assert len(now.tenants) <= KNOBS.most_processes
+    assert all(one.batch in KNOBS.batches for one in now.tenants)
+    assert sum(one.share_percent for one in now.tenants) <= 100
+    assert now.sm_mhz is None or now.sm_mhz in CLOCKS
+    assert now.mem_mhz is None or now.mem_mhz in (KNOBS.mem_mhz or ())
+    assert now.power_limit_w is None or limits[0] <= now.power_limit_w <= limits[1]
+    assert now.throttle is None
+
+
+told = st.tuples(
+    st.floats(20, 400),  # W
+    st.one_of(st.none(), st.floats(1, 1000)),  # ms
+    st.integers(0, 9).map(lambda one: one == 0),  # the first tenant runs out of memory
+    st.sampled_from([200.0, 200.0, 200.0, 150.0, 260.0, 20.0]),  # the next cap
+    st.booleans(),  # the clock is refused
+)
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+@given(st.lists(told, max_size=8))
+@settings(max_examples=15, deadline=None)
+def test_whatever_is_seen_what_is_asked_for_can_be_set(
+    place: Path, name: str, story: list[tuple[float, float | None, bool, float, bool]]
+) -> None:
+    """Readings of any size, tenants that finish no batch, memory that runs out, caps that cannot be kept, clocks that are refused."""
+    controller = algorithms.at_work(asked_of(name, place))
+    decision = controller.first()
+    settable(decision)
+    for power, latency, full, cap, refused in story:
+        now = decision.settings
+        actual = replace(now, sm_mhz=CLOCKS[40]) if refused and now.sm_mhz is not None else now
+        latencies = (latency,) * len(now.tenants)
+        decision = controller.then(
+            seen(
+                actual,
+                power,
+                cap=cap,
+                latency_ms=latencies,
+                latency_p95_ms=latencies,
+                oom=(0,) if full else (),
+                refused=("sm_mhz: no.",) if refused else (),
+            )
+        )
+        settable(decision)
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_a_tenant_that_runs_out_of_memory_gets_a_smaller_batch(place: Path, name: str) -> None:
+    controller = algorithms.at_work(asked_of(name, place))
+    first = controller.first().settings
+    largest = max(one.batch for one in first.tenants)
+    which = tuple(at for at, one in enumerate(first.tenants) if one.batch == largest)
+    second = controller.then(seen(first, 100.0, oom=which)).settings
+    assert max(one.batch for one in second.tenants) < largest
+
+
+@pytest.mark.parametrize("name", MODELLED)
+def test_an_algorithm_that_needs_a_model_says_so(name: str) -> None:
+    with pytest.raises(Unsupported, match="needs a model of made_up on 3080Ti"):
+        algorithms.at_work(question(name))
+
+
+@pytest.mark.parametrize("name", ["directcap", "powercap"])
+def test_a_limit_that_cannot_be_set_is_said(place: Path, name: str) -> None:
+    with pytest.raises(Unsupported, match="power limit cannot be set"):
+        algorithms.at_work(question(name, place, knobs=replace(KNOBS, power_limit_w=None)))
+
+
+@pytest.mark.parametrize("name", ["batchdvfs", "morak", "pctodl", "steady"])
+def test_without_clock_and_throttle_there_is_nothing_to_control(place: Path, name: str) -> None:
+    with pytest.raises(Unsupported, match="neither a clock nor a throttle"):
+        algorithms.at_work(question(name, place, knobs=replace(KNOBS, sm_mhz=None)))
+
+
+@pytest.mark.parametrize("name", ["pctodl", "steady"])
+def test_a_cap_below_what_anything_draws_is_answered_with_the_smallest_one(place: Path, name: str) -> None:
+    with pytest.raises(Infeasible) as refused:
+        algorithms.at_work(question(name, place, cap=30.0))
+    smallest = refused.value.smallest_cap
+    assert smallest is not None
+    assert smallest > 30
+    algorithms.at_work(question(name, place, cap=smallest + 0.1)).first()
+
+
+def test_an_unknown_algorithm_is_answered_with_those_there_are() -> None:
+    with pytest.raises(UnknownName, match="batchdvfs, directcap, morak, pctodl, powercap, steady"):
+        algorithms.load("thermos")
+
+
+def test_the_shadow_optimiser_goes_with_a_partition_it_may_move() -> None:
+    with pytest.raises(Unsupported, match="moves the partition of pctodl; morak has none"):
+        algorithms.at_work(replace(question("morak"), shadow=True))
+
+
+# --- what they are set to
+
+
+@pytest.mark.parametrize(
+    ("network", "rungs", "top"), [("vgg19", 20, 256), ("resnet50", 32, 1024), ("efficientnet_v2_m", 25, 1024), ("mnasnet", 21, 512)]
+)
+def test_batchdvfs_has_the_ladder_of_the_study(network: str, rungs: int, top: int) -> None:
+    ladder = configured("batchdvfs", network)["ladder"]
+    assert (len(ladder), ladder[-1]) == (rungs, top)
+    assert all(low < high for low, high in pairwise(ladder))
+
+
+def test_a_network_that_is_not_named_is_set_up_by_default() -> None:
+    assert configured("morak", "alexnet")["split_percent"] == [40, 40]
+    assert configured("morak", "densenet201")["split_percent"] == [60, 40]
+
+
+def test_morak_starts_in_the_middle_and_keeps_the_questions_latency_bound() -> None:
+    controller = algorithms.at_work(replace(question("morak"), slo_ms=5.0))
+    first = controller.first().settings
+    assert (first.sm_mhz, first.tenants) == (1155.0, tenants((40, 96), (40, 96)))
+    assert controller.then(seen(first, 300.0)).settings.tenants[0].batch < 96  # 10 ms are too slow, and 300 W too much
+
+
+def test_where_there_is_a_throttle_in_place_of_a_clock_the_same_steps_are_taken_on_it() -> None:
+    knobs = replace(KNOBS, sm_mhz=None, mem_mhz=None, power_limit_w=None, throttle=(0.1, 0.4, 0.7, 1.0), batches=(1, 2, 4))
+    controller = algorithms.at_work(question("morak", knobs=knobs))
+    first = controller.first().settings
+    assert (first.throttle, first.sm_mhz, first.tenants[0].batch) == (0.7, None, 4)
+    assert controller.then(seen(first, 207.0)).settings.throttle == 0.4
+
+
+def test_where_shares_cannot_be_set_every_process_has_all_of_it() -> None:
+    controller = algorithms.at_work(question("morak", knobs=replace(KNOBS, shares=False)))
+    assert [one.share_percent for one in controller.first().settings.tenants] == [100.0, 100.0]
+
+
+def test_batchdvfs_opens_its_search_anew_under_a_new_cap() -> None:
+    """The original wrote to the wrong attribute there."""
+    controller = BatchDvfs(Rungs(KNOBS, (100.0,), LADDER, 3), 0.98, 15.0, 200.0)
+    controller.window.low, controller.window.high = 3, 4
+    controller.then(seen(controller.first().settings, 100.0, cap=260.0))
+    assert (controller.window.low, controller.window.high) == (3, len(LADDER) - 1)
+
+
+def test_the_guard_steps_down_where_nothing_else_did() -> None:
+    assert guarded(5, 5, power=201.0, cap=200.0) == 4
+    assert guarded(5, 5, power=200.0, cap=200.0) == 5
+    assert guarded(3, 5, power=300.0, cap=200.0) == 3
+    assert guarded(0, 0, power=300.0, cap=200.0) == 0
+
+
+def test_powercap_follows_the_cap_within_what_the_board_takes() -> None:
+    controller = algorithms.at_work(question("powercap"))
+    first = controller.first().settings
+    assert (first.power_limit_w, first.sm_mhz, first.mem_mhz) == (200.0, None, None)
+    assert controller.then(seen(first, 190.0, cap=60.0)).settings.power_limit_w == 100.0
+
+
+def test_directcap_lowers_memory_after_five_readings_above_the_limit(place: Path) -> None:
+    controller = algorithms.at_work(question("directcap", place))
+    now = controller.first().settings
+    assert now.mem_mhz == 9501.0
+    asked = [now.mem_mhz]
+    for _ in range(5):
+        now = controller.then(seen(now, 210.0)).settings
+        asked.append(now.mem_mhz)
+    assert asked == [9501.0] * 5 + [5001.0]
+
+
+def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the_best(place: Path) -> None:
+    controller = algorithms.at_work(question("directcap", place))
+    now = controller.first().settings
+    asked = []
+    for power in [210.0, *[199.0] * 11]:
+        gives = 900.0 if now.mem_mhz == 9501.0 else 1000.0
+        now = controller.then(seen(now, power, throughput_images_per_s=gives)).settings
+        asked.append(now.mem_mhz)
+    assert asked == [9501.0, *[5001.0] * 5, *[9501.0] * 5, 5001.0]
+
+
+def test_pctodl_takes_a_new_partition_for_a_new_cap_at_once(place: Path) -> None:
+    controller = algorithms.at_work(question("pctodl", place))
+    first = controller.first()
+    second = controller.then(seen(first.settings, 199.0, cap=150.0))
+    assert second.why == "greedy partition"
+    assert second.predicted is not None
+    assert second.predicted.power_w <= 151
+    assert controller.then(seen(second.settings, 149.0, cap=20.0)).why == "no partition within the new cap: held"
