@@ -12,7 +12,7 @@ from analysis.terms import Refused
 from . import parameters, quality, quality_of_models, traces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from .quality import Finding
@@ -72,5 +72,9 @@ def _mark(one: Finding) -> str:
 
 def _summary(looked: Looked) -> str:
     refusing = sum(one.refuses for one in looked.findings)
-    counts: Sequence[str] = [f"{number} {what}" for number, what in ((looked.rows, "rows"), (looked.models, "models")) if number]
-    return f"{' and '.join(counts)}: {len(looked.findings)} findings, of which {refusing} refuse."
+    counts = [_count(number, what) for number, what in ((looked.rows, "row"), (looked.models, "model")) if number]
+    return f"{' and '.join(counts)}: {_count(len(looked.findings), 'finding')}; {refusing} refuse."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"

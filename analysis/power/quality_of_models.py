@@ -58,7 +58,7 @@ def _copies(models: Mapping[Key, Model]) -> Iterator[Finding]:
 def _parts(model: Reference) -> dict[str, str]:
     whole = predictor.as_json(model)
     power = {name: value for name, value in whole["power"].items() if name != "static_w"}
-    laws = {name: whole[name] for name in predictor.LAWS if name != "power"}
+    laws = {name: whole[name] for name in predictor.LAWS}
     grown = {f"trees of {name}": one for name, one in whole["trees"].items()}
     return {name: json.dumps(part) for name, part in {**laws, "power": power, **grown}.items()}
 

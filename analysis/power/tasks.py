@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MATRIX = DATA / "tasks.yaml"
 ANY = "any"  # runs on whichever GPU there is
-KEYS = ("id", "gpu", "model", "dataset", "cap_w", "caps_w", "iterations")
+CAPS = ("cap_w", "caps_w", "cap_cpu_s_per_s", "caps_cpu_s_per_s")  # without watts: CPU seconds per second
+KEYS = ("id", "gpu", "model", "dataset", *CAPS, "iterations", "slo_ms")
 TOP = ("tasks", "torchvision")
 
 
@@ -62,19 +63,23 @@ def _task(said: object, at: str) -> Task:
 
 
 def _schedule(said: Mapping[str, Any], at: str) -> tuple[tuple[int, float], ...]:
-    if ("cap_w" in said) == ("caps_w" in said):
-        raise Unreadable(f"{at}: give either cap_w, or caps_w with pairs of iteration and cap.")
-    pairs = [[0, said["cap_w"]]] if "cap_w" in said else said["caps_w"]
+    given = [key for key in CAPS if key in said]
+    if len(given) != 1:
+        raise Unreadable(
+            f"{at}: has {', '.join(given) or 'no cap'}; give one of {', '.join(CAPS)}, caps_… with pairs of iteration and cap."
+        )
+    (key,) = given
+    pairs = said[key] if key.startswith("caps") else [[0, said[key]]]
     if not isinstance(pairs, list) or not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise Unreadable(f"{at}: caps_w is {one_line(pairs, 60)!r}; it is a list as in [[0, 200], [50, 160]].")
+        raise Unreadable(f"{at}: {key} is {one_line(pairs, 60)!r}; it is a list as in [[0, 200], [50, 160]].")
     for start, cap in pairs:
-        if isinstance(start, bool) or not isinstance(start, int) or not _is_watts(cap):
-            raise Unreadable(f"{at}: [{one_line(start, 30)}, {one_line(cap, 30)}] is no iteration and a cap in W above 0.")
+        if isinstance(start, bool) or not isinstance(start, int) or not _is_cap(cap):
+            raise Unreadable(f"{at}: [{one_line(start, 30)}, {one_line(cap, 30)}] is no iteration and a cap above 0.")
     starts = [start for start, _ in pairs]
     if starts[0] != 0 or starts != sorted(set(starts)):
         raise Unreadable(f"{at}: the caps begin at iterations {', '.join(map(str, starts))}; they begin at 0 and ascend.")
     return tuple((start, float(cap)) for start, cap in pairs)
 
 
-def _is_watts(cap: object) -> bool:
+def _is_cap(cap: object) -> bool:
     return isinstance(cap, int | float) and not isinstance(cap, bool) and 0 < cap < float("inf")

@@ -49,7 +49,10 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be run: a model under a cap. `schedule` has (from this iteration on, cap in W); a fixed cap is ((0, cap),)."""
+    """What is to be run: a model under a cap. `schedule` has (from this iteration on, cap); a fixed cap is ((0, cap),).
+
+    Caps are in W, without watts in CPU seconds per second.
+    """
 
     id: int
     gpu: str

@@ -236,6 +236,13 @@ def test_what_is_no_setting_is_refused(setting: Setting, says: str) -> None:
     assert says in str(refused.value)
 
 
+def test_each_setting_is_asked_of_the_model_of_its_memory_clock() -> None:
+    """One process: 600 images/s by the one, 700 by the other, in the order asked."""
+    models = {9501.0: reference(mem_mhz=9501.0, busy=70.0), 5001.0: reference(busy=60.0)}
+    found = predict(models, [Setting(equal(25, 1, 16), 1950.0, mhz) for mhz in (5001.0, 9501.0, 5001.0)])
+    assert [one.throughput_images_per_s for one in found] == pytest.approx([600, 700, 600])
+
+
 def test_what_lies_outside_the_fit_is_said() -> None:
     (inside, outside) = predict(
         {5001.0: reference()},

@@ -164,7 +164,7 @@ def test_the_command_answers_1_where_something_refuses(tmp_path: Path, capsys: p
     traces.write(tmp_path / "one.csv", many("one"))
     traces.write(tmp_path / "two.csv", many("two"))
     assert main(["power", "quality", str(tmp_path / "one.csv")]) == 0
-    assert "8 rows: 0 findings, of which 0 refuse." in capsys.readouterr().out
+    assert "8 rows: 0 findings; 0 refuse." in capsys.readouterr().out
     assert main(["power", "quality", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]) == 1
     assert "! one and two have the same numbers" in capsys.readouterr().out
 

@@ -11,6 +11,7 @@ from analysis.power import tasks
 from analysis.power.platforms import platform, platforms
 from analysis.power.terms import Task
 from analysis.terms import Refused, Unreadable
+from fixtures.power import tasks as run_side
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -60,14 +61,14 @@ def test_it_is_the_originals_matrix() -> None:
         (f"tasks: [{ONE}, {ONE}]", "id 1 is there 2 times"),
         ("tasks: [{id: one, gpu: A100, model: m, dataset: d, cap_w: 1}]", "id is 'one'"),
         ("tasks: [{id: 1, model: m, dataset: d, cap_w: 1}]", "(id 1): gpu is 'None'"),
-        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d}]", "give either cap_w"),
-        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, caps_w: [[0, 1]]}]", "give either cap_w"),
-        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: -5}]", "[0, -5] is no iteration and a cap in W above 0"),
-        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: .nan}]", "a cap in W above 0"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d}]", "has no cap; give one of cap_w"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, caps_w: [[0, 1]]}]", "has cap_w, caps_w; give one of"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: -5}]", "[0, -5] is no iteration and a cap above 0"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: .nan}]", "a cap above 0"),
         ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [200, 160]}]", "is a list as in"),
         ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 200]]}]", "they begin at 0"),
         ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [[0, 200], [50, 100], [50, 90]]}]", "ascend"),
-        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, slo: 3}]", "'slo' is not known"),
+        ("tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, sli: 3}]", "'sli' is not known"),
     ],
 )
 def test_a_wrong_file_is_refused_and_says_where(tmp_path: Path, text: str, says: str) -> None:
@@ -75,6 +76,15 @@ def test_a_wrong_file_is_refused_and_says_where(tmp_path: Path, text: str, says:
     with pytest.raises(Unreadable) as refused:
         tasks.read(tmp_path / "own.yaml")
     assert says in str(refused.value)
+
+
+def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
+    """Both sides of the wall read one file, ours or a user's: a key that one knows the other must not refuse."""
+    own = "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], iterations: 40, slo_ms: 30}"
+    (tmp_path / "own.yaml").write_text(f"tasks: [{ONE}, {own}]\n")
+    for path in (tasks.MATRIX, tmp_path / "own.yaml"):
+        theirs = [Task(one.id, one.gpu, one.model, one.dataset, one.caps) for one in run_side.read(path).values()]
+        assert tasks.read(path) == theirs
 
 
 def test_clock_states_ascend_by_their_step() -> None:
