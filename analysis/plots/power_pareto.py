@@ -33,6 +33,7 @@ ANSWERS = "Which algorithms get more out of less, and which of them are beaten i
 ORDER = 7
 REPORTS = CAPPED
 
+SHARED = "Bars hold what all algorithms of a block have in common too: who differs from whom is paired by block, in a picture of its own."
 TALL, BELOW, LEFT, GAP = 1.9, 0.55, 0.62, 0.35
 
 
@@ -57,7 +58,7 @@ def draw(scene: Scene) -> Figure:
     legend += [Entry("front", {"color": FAINT, "linestyle": "-"}), Entry("cap, where it is one", {"color": WRONG, "linestyle": "--"})]
     rows = (len(panels) + 1) // 2
     height = PANEL_HEAD + TALL + BELOW
-    sheet = page(scene, TITLE, lead, height * rows, legend, sources(parts))
+    sheet = page(scene, TITLE, lead, height * rows, legend, [*sources(parts), SHARED])
     for at, (part, group) in enumerate(panels):
         row, side = divmod(at, 2)
         if not side:

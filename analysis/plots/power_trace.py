@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.power.reporting.steady import RULE, steady
+from analysis.power.reporting.steady import RULE, phases, steady
 
 from .lettering import fitted
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
@@ -130,8 +130,9 @@ def _draws(axes: Axes, cells: Sequence[Capped], look: Look) -> None:
 
 
 def _ground(axes: Axes, rows: Sequence[Iteration]) -> None:
-    for row in steady(rows):
-        axes.axvspan(row.number - 0.5, row.number + 0.5, color=BAND, linewidth=0, zorder=0)
+    for phase in phases(rows):
+        if counted := steady(phase):
+            axes.axvspan(counted[0].number - 0.5, counted[-1].number + 0.5, color=BAND, linewidth=0, zorder=0)
 
 
 def _knob(axes: Axes, cell: Capped, look: Look) -> None:

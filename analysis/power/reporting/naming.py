@@ -1,7 +1,7 @@
 """What a cell's workload is called in a report: which arm it is of, what that is measured on, and the back-end that was asked for.
 
-A name carries parameters: `capped_inference:task=6:algorithm=morak:backend=replay`. Those of the decider make the arm; all others say on
-what it is measured; what is the same in all workloads of a run tells none apart and is left out.
+A name carries the parameters that are not as by default: `capped_inference:task=29:algorithm=morak`; all of them are saved beside it. Those
+of the decider make the arm; all others say on what it is measured; what is the same in all workloads of a run is left out.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Names:
 
     def group(self, cell: Cell) -> str:
         """What an arm is measured on: `task=6`, and whatever else was varied that is not the arm's."""
-        params, others = self._params[cell.workload], {ALGORITHM, SHADOW, BACKEND, *DECIDER}
-        told = [key for key in given_in(cell.workload) if key == TASK or (key in self._varied and key not in others)]
-        return " ".join(f"{key}={params[key]}" for key in told) or cell.workload.partition(":")[0]
+        params = self._params[cell.workload]
+        told = [TASK, *sorted(self._varied - {TASK, ALGORITHM, SHADOW, BACKEND, *DECIDER})]
+        return " ".join(f"{key}={params[key]}" for key in told if key in params) or cell.workload.partition(":")[0]
 
     def backend(self, cell: Cell) -> str:
         """The back-end that was asked for; "" where the run was to choose."""

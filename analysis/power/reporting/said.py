@@ -104,8 +104,11 @@ def of_group(group: Group) -> list[tuple[str, str]]:
         for head, counts in (("refused:", one.refused), ("process:", one.crashed), ("infeasible:", one.infeasible)):
             lines += [(head, f"{one.name}: {count} iterations: {sentence.rstrip('.')}.") for sentence, count in counts.items()]
         lines += [("left out:", f"{one.name}: {count} {reason}") for reason, count in one.lost.items()]
-        lines += [("note:", f"{one.name}: {note}") for note in one.notes]
-    return lines
+    notes: dict[str, list[str]] = {}
+    for one in group.arms:
+        for note in one.notes:
+            notes.setdefault(note, []).append(one.name)
+    return [*lines, *(("note:", f"{', '.join(names)}: {note}") for note, names in notes.items())]
 
 
 def _foretold(found: Sequence[Foretold]) -> str:
