@@ -143,7 +143,7 @@ def test_priors_are_what_the_formulas_say_in_plain_arithmetic(one: Partition) ->
 def test_one_process_has_what_it_has_alone_whatever_the_limit_of_several() -> None:
     made = reference()
     low = replace(made, sm_system=replace(made.sm_system, slope=0.0, offset=10.0))
-    one = equal(25, 1, 16)
+    one = equal(40, 1, 16)
     assert low.system_priors_percent([one])[0][0] == made.system_priors_percent([one])[0][0] > 10
 
 
