@@ -1,0 +1,161 @@
+"""How wrong a fit is on rows it was not shown: whole groups are held out, never single rows, because neighbours tell on each other.
+
+`partition` holds out one list of shares with all its batches, `share` all partitions of one share, `batch` one batch, `processes` one
+number of processes, `mixed` all mixes (or all that are none), `clock` one clock. To the largest and the smallest of a kind a model can only
+extrapolate; `inside` is the mean error of the groups between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from analysis.power.own_model import Own
+    from analysis.power.terms import Floats, Partition
+
+    from .material import Material, Point
+
+Key = float | tuple[float, ...]  # of a group; of one grouping all are of one kind
+GROUPINGS: dict[str, Callable[[Partition], Key]] = {
+    "partition": lambda one: one.shares,
+    "share": lambda one: tuple(sorted(set(one.shares))),
+    "batch": lambda one: tuple(sorted(set(one.batches))),
+    "processes": lambda one: len(one.shares),
+    "mixed": lambda one: len(set(one.shares)) > 1 or len(set(one.batches)) > 1,
+}
+ORDERED = ("share", "batch", "processes", "clock")  # groupings whose groups have a smallest and a largest
+Z90 = 1.6449  # between minus this and this lie 90 % of a normal distribution
+FEWEST = 5  # rows that must remain to be fitted to
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Errors on held-out rows, as fractions: mean, median and 95th percentile of |predicted/measured − 1|, and the mean with its sign.
+
+    `inside` is the mean without the first and the last group, None where that leaves none or groups have no order. `within_90` is the share
+    of rows inside the interval that was to hold 90 % of them. `worst_group` has the largest mean error.
+    """
+
+    rows: int
+    groups: int
+    mape: float
+    inside: float | None
+    median: float
+    p95: float
+    bias: float
+    within_90: float
+    worst_group: str
+    worst_group_mape: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    group: Key
+    error: float
+    z: float
+
+
+def judge(material: Material, model: Own) -> Own:
+    """The model with its held-out errors by quantity and grouping, and its uncertainty widened to what they were by partition.
+
+    Only partition errors widen, so that within_90 of the other groupings is a check and not a tautology.
+    """
+    rows = {name: _by_anchor(material, model, key) for name, key in GROUPINGS.items()}
+    inflation = {quantity: _inflation(found) for quantity, found in rows["partition"].items()}
+    surfaces = {name: replace(one, inflation=inflation.get(name, 1.0)) for name, one in model.surfaces.items()}
+    for found in rows.values():
+        for quantity in found:
+            found[quantity] = [replace(row, z=row.z / inflation[quantity]) if quantity in inflation else row for row in found[quantity]]
+    rows["clock"] = _by_clock(material, model)
+    said = {
+        name: {quantity: asdict(_errors(each, ordered=name in ORDERED)) for quantity, each in found.items() if each}
+        for name, found in rows.items()
+    }
+    return replace(model, surfaces=surfaces, held_out={name: found for name, found in said.items() if found})
+
+
+def _by_anchor(material: Material, model: Own, key: Callable[[Partition], Key]) -> dict[str, list[_Row]]:
+    """Hold out each group of anchors in turn, and judge throughput and dynamic power."""
+    groups = [key(point.partition) for point in material.anchors]
+    found: dict[str, list[_Row]] = {"throughput_images_per_s": [], "dynamic_power_w": []}
+    if len(set(groups)) < 2:
+        return found
+    for group in sorted(set(groups)):
+        kept = tuple(point for point, its in zip(material.anchors, groups, strict=True) if its != group)
+        held = [point for point, its in zip(material.anchors, groups, strict=True) if its == group]
+        if len(kept) < FEWEST:
+            continue
+        other = own.fit(replace(material, anchors=kept, others=()), model.surfaces, utilisation=False)
+        _judge(found, other, held, group, idle_w=float(model.static.at(np.array(material.anchor))))
+    return found
+
+
+def _judge(found: dict[str, list[_Row]], other: Own, held: list[Point], group: Key, idle_w: float) -> None:
+    said = other.anchor([point.partition for point in held])
+    throughput = np.array([point.throughput_images_per_s for point in held])
+    _add(found["throughput_images_per_s"], group, said.throughput_images_per_s / throughput, said.throughput_log_sd)
+    there = np.array([place for place, point in enumerate(held) if point.power is not None and point.power > idle_w], dtype=np.intp)
+    if len(there) and "dynamic_power_w" in other.surfaces:
+        power = np.array([held[place].power for place in there], dtype=np.float64) - idle_w
+        _add(found["dynamic_power_w"], group, said.dynamic_power_w[there] / power, said.dynamic_power_log_sd[there])
+
+
+def _by_clock(material: Material, model: Own) -> dict[str, list[_Row]]:
+    """Hold out all rows of each clock below the anchor's in turn; what the partition gives at the anchor clock is predicted too."""
+    found: dict[str, list[_Row]] = {"throughput_images_per_s": [], "power_w": []}
+    clocks = sorted({round(point.clock, 3) for point in material.others})
+    for clock in clocks if len(clocks) > 1 else []:
+        kept = tuple(point for point in material.others if round(point.clock, 3) != clock)
+        held = [point for point in material.others if round(point.clock, 3) == clock]
+        other = own.fit_responses(replace(material, others=kept), model)
+        said = other.anchor([point.partition for point in held])
+        at = np.array([point.clock for point in held])
+        throughput = np.array([point.throughput_images_per_s for point in held])
+        predicted = other.throughput_images_per_s(said, at)
+        _add(found["throughput_images_per_s"], clock, predicted / throughput, other.throughput_sd_images_per_s(said, at) / predicted)
+        there = np.array([place for place, point in enumerate(held) if point.power], dtype=np.intp)
+        if len(there) and "dynamic_power_w" in other.surfaces:
+            power = np.array([held[place].power for place in there], dtype=np.float64)
+            predicted = other.power_w(said, at)[there]
+            _add(found["power_w"], clock, predicted / power, other.power_sd_w(said, at)[there] / predicted)
+    return found
+
+
+def _add(rows: list[_Row], group: Key, ratio: Floats, log_sd: Floats) -> None:
+    rows.extend(_Row(group, float(one) - 1.0, float(np.log(one) / sd)) for one, sd in zip(ratio, log_sd, strict=True))
+
+
+def _inflation(rows: list[_Row]) -> float:
+    """By how much sds must grow for 90 % of these rows to lie in the interval of 90 %; never below 1."""
+    return max(1.0, float(np.quantile([abs(row.z) for row in rows], 0.9)) / Z90) if rows else 1.0
+
+
+def _errors(rows: list[_Row], *, ordered: bool) -> Errors:
+    size = np.abs([row.error for row in rows])
+    groups = sorted({row.group for row in rows})
+    between = np.isin([groups.index(row.group) for row in rows], range(1, len(groups) - 1)) if ordered else np.zeros(len(rows), dtype=bool)
+    by_group: Mapping[Any, float] = {group: float(np.mean([abs(row.error) for row in rows if row.group == group])) for group in groups}
+    worst = max(by_group, key=by_group.__getitem__)
+    return Errors(
+        rows=len(rows),
+        groups=len(groups),
+        mape=float(size.mean()),
+        inside=float(size[between].mean()) if between.any() else None,
+        median=float(np.median(size)),
+        p95=float(np.quantile(size, 0.95)),
+        bias=float(np.mean([row.error for row in rows])),
+        within_90=float(np.mean([abs(row.z) <= Z90 for row in rows])),
+        worst_group=_named(worst),
+        worst_group_mape=by_group[worst],
+    )
+
+
+def _named(group: Key) -> str:
+    return "+".join(f"{one:g}" for one in group) if isinstance(group, tuple) else str(group)

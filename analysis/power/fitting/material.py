@@ -1,0 +1,135 @@
+"""What a fit is made from: measured rows of one network at one memory clock, sorted into anchors, clock series and static power."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.power.terms import Partition
+from analysis.power.traces import STATIC
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from analysis.power.terms import Floats
+    from analysis.power.traces import Row
+
+QUANTITIES = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
+FEWEST = 5
+SAME_CLOCK = 0.02  # of the anchor clock
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A measured partition at a clock; `power` is in the material's `cap_unit`, a value that was not measured is None."""
+
+    partition: Partition
+    clock: float
+    throughput_images_per_s: float
+    power: float | None = None
+    sm_util_percent: float | None = None
+    mem_util_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Points of one network at one memory clock. `clock` is `sm_mhz` or `throttle`, `cap_unit` W, cpu_s_per_s or none.
+
+    `anchors` are the points at `anchor`, the highest clock; `others` those below it. `static` are clocks and watts without work.
+    `left_out` counts rows that were not used, by why.
+    """
+
+    network: str
+    gpu: str
+    mem_mhz: float
+    clock: str
+    cap_unit: str
+    anchor: float
+    anchors: tuple[Point, ...]
+    others: tuple[Point, ...] = ()
+    static: tuple[tuple[float, float], ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def values(self, quantity: str) -> tuple[NDArray[np.intp], Floats]:
+        """Which anchors have this quantity, above 0, and what it was there."""
+        found = [getattr(one, quantity) for one in self.anchors]
+        rows = np.array([place for place, value in enumerate(found) if value is not None and value > 0.0], dtype=np.intp)
+        return rows, np.array([found[place] for place in rows], dtype=np.float64)
+
+
+def networks(rows: Iterable[Row]) -> list[tuple[str, float]]:
+    """Networks and memory clocks that the rows hold, sorted; a row that does not tell its memory clock counts as 0 MHz."""
+    return sorted({(row.network, row.mem_mhz or 0.0) for row in rows if row.network != STATIC})
+
+
+def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Material:
+    """Sort the rows of one network at one memory clock. Raises: Refused, if fewer than five can be used."""
+    mine = [row for row in rows if row.network == network and (row.mem_mhz or 0.0) == mem_mhz]
+    clock = "throttle" if any("throttle" in row.extra for row in mine) else "sm_mhz"
+    cap_unit = _unit(mine)
+    left_out: Counter[str] = Counter()
+    points = []
+    for row in mine:
+        why = _unusable(row)
+        if why:
+            left_out[why] += 1
+        else:
+            points.append((row.target_mhz is None, _point(row, clock, cap_unit)))
+    at = [point.clock for untargeted, point in points if untargeted or clock == "throttle"] or [point.clock for _, point in points]
+    anchor = float(np.max(at) if clock == "throttle" else np.median(at)) if at else 0.0
+    anchors = tuple(point for _, point in points if abs(point.clock - anchor) <= SAME_CLOCK * anchor)
+    if len(anchors) < FEWEST:
+        why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
+        raise Refused(f"{network} at memory clock {mem_mhz:g}: {len(anchors)} usable rows at one clock, {FEWEST} are needed ({why}).")
+    others = tuple(point for _, point in points if abs(point.clock - anchor) > SAME_CLOCK * anchor)
+    return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(rows, mem_mhz, cap_unit), dict(left_out))
+
+
+def _unit(rows: Sequence[Row]) -> str:
+    if any(_watts(row) is not None for row in rows):
+        return "W"
+    return "cpu_s_per_s" if any("cpu_s_per_s" in row.extra for row in rows) else "none"
+
+
+def _watts(row: Row) -> float | None:
+    """The largest reading, as a cap has to hold for it; the mean where a source knows no more."""
+    return row.power_mean_w if row.power_max_w is None else row.power_max_w
+
+
+def _unusable(row: Row) -> str | None:
+    if row.outcome != "measured":
+        return row.outcome
+    if not row.throughput_images_per_s or row.throughput_images_per_s <= 0.0:
+        return "without throughput"
+    if min(row.shares) <= 0.0:
+        return "with a share of nothing"
+    return None
+
+
+def _point(row: Row, clock: str, cap_unit: str) -> Point:
+    said = row.extra.get("throttle", 1.0) if clock == "throttle" else row.sm_mhz or row.target_mhz or 0.0
+    power = row.extra.get("cpu_s_per_s") if cap_unit == "cpu_s_per_s" else _watts(row)
+    assert row.throughput_images_per_s is not None  # noqa: S101  # `_unusable` has seen to it
+    return Point(
+        Partition(row.shares, row.batches),
+        float(said),
+        row.throughput_images_per_s,
+        None if power is None else float(power),
+        row.sm_util_percent,
+        row.mem_util_percent,
+    )
+
+
+def _static(rows: Sequence[Row], mem_mhz: float, cap_unit: str) -> tuple[tuple[float, float], ...]:
+    """Static rows of this memory clock; those that tell none are of all."""
+    if cap_unit != "W":
+        return ()
+    idle = [row for row in rows if row.network == STATIC and row.outcome == "measured" and row.mem_mhz in {None, mem_mhz}]
+    told = [(row.sm_mhz or row.target_mhz, _watts(row)) for row in idle]
+    return tuple((clock, watts) for clock, watts in told if clock and watts)

@@ -1,0 +1,89 @@
+"""Fitting the project's own model: surfaces at the anchor clock, one response to the clock each for throughput and power, static power."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.power.own_model import SURFACES, Own
+
+from . import clocks, static, surface_fit
+from .features import see
+from .material import QUANTITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analysis.power.terms import Floats
+
+    from .clocks import Response
+    from .material import Material, Point
+    from .static import Static
+    from .surface import Surface
+
+SMALLEST = 1e-3  # of dynamic power, in its unit: a partition that draws no more than the idle board
+
+
+def fit(material: Material, start: Mapping[str, Surface] | None = None, *, utilisation: bool = True) -> Own:
+    """Fit everything the material has. `start`: surfaces of a fit to nearly the same rows, where the search begins."""
+    idle = static.fit(*np.array(material.static).T) if material.static else static.NONE
+    partitions = tuple(point.partition for point in material.anchors)
+    surfaces = {}
+    for name, quantity in zip(SURFACES, QUANTITIES, strict=True):
+        if not utilisation and name in SURFACES[2:]:
+            continue
+        rows, values = material.values(quantity)
+        if len(rows) < 2:
+            continue
+        if quantity == "power":
+            values = np.maximum(values - idle.at(np.array([material.anchor])), SMALLEST)
+        before = (start or {}).get(name)
+        surfaces[name] = surface_fit.fit(see([partitions[row] for row in rows]), values, rows, before)
+    return fit_responses(
+        material,
+        Own(
+            network=material.network,
+            gpu=material.gpu,
+            mem_mhz=material.mem_mhz,
+            clock=material.clock,
+            cap_unit=material.cap_unit,
+            sm_range_mhz=(material.anchor, material.anchor),
+            partitions=partitions,
+            surfaces=surfaces,
+            throughput_response=clocks.one_clock(material.anchor),
+            power_response=clocks.one_clock(material.anchor),
+            static=idle,
+            held_out={},
+            sources={},
+        ),
+    )
+
+
+def fit_responses(material: Material, model: Own) -> Own:
+    """The model with what the clock makes of it fitted to the material."""
+    measured = [one.clock for one in (*material.anchors, *material.others)]
+    return replace(
+        model,
+        sm_range_mhz=(min(*measured, material.anchor), max(*measured, material.anchor)),
+        throughput_response=_response(material, "throughput_images_per_s", static.NONE),
+        power_response=_response(material, "power", model.static),
+    )
+
+
+def _response(material: Material, quantity: str, idle: Static) -> Response:
+    """The curve over the clock, from all partitions that were measured at two clocks or more."""
+    series: dict[object, list[Point]] = defaultdict(list)
+    for point in (*material.others, *material.anchors):
+        if getattr(point, quantity) is not None:
+            series[point.partition].append(point)
+    usable = [_over_clock(points, quantity, idle) for points in series.values() if len({round(point.clock, 3) for point in points}) > 1]
+    return clocks.fit(usable, material.anchor) if usable else clocks.one_clock(material.anchor)
+
+
+def _over_clock(points: list[Point], quantity: str, idle: Static) -> tuple[Floats, Floats]:
+    clock = np.array([point.clock for point in points])
+    values = np.array([getattr(point, quantity) for point in points], dtype=np.float64)
+    return clock, np.maximum(values - idle.at(clock), SMALLEST)
