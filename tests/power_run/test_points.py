@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,12 @@ from hypothesis import strategies as st
 from fixtures import workloads
 from fixtures.power import points
 from fixtures.power.terms import Tenant
-from fixtures.terms import BadInput
+from fixtures.studies import power_profile as options
+from fixtures.terms import BadInput, Study
 from fixtures.workloads import power_profile
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_the_grid_of_partitions_has_263_points() -> None:
@@ -95,3 +100,21 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     why = power_profile.cannot(power_profile.variant({"sm_mhz": "1410"}))
     assert why
     assert why.startswith("power back-end cpu: sm_mhz:")
+
+
+def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
+    """`--profile-grid=pacing,cpu`, each point once; without it the study's own."""
+    study = Study("power_profile", "", ("power_profile",), ("stock",), power_profile.PRIMARY)
+    assert options.under({}, study) is study
+    both = options.under({"profile_grid": "pacing, cpu,cpu"}, study).workloads
+    assert len(both) == len(set(both)) == len(points.pacing()) + len(points.cpu())
+    assert both[0].startswith("power_profile:backend=gpu-readonly:")
+    for wrong, says in (("paceing", "There are: cpu, pacing, partitions, sweep"), (",", "names none")):
+        with pytest.raises(BadInput, match=says):
+            options.under({"profile_grid": wrong}, study)
+
+
+def test_a_folder_of_images_is_handed_to_the_workload(tmp_path: Path) -> None:
+    """By what it is."""
+    assert options.files({"profile_images": tmp_path}) == {"images": tmp_path}
+    assert options.files({}) == {}
