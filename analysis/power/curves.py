@@ -28,6 +28,10 @@ class ThroughputCurve:
     low_mhz: float
     high_mhz: float
 
+    def __post_init__(self) -> None:
+        """Refuse a range that is none. Raises: ValueError."""
+        _must_be_range(self.low_mhz, self.high_mhz)
+
 
 @dataclass(frozen=True, slots=True)
 class PowerCurve:
@@ -41,6 +45,10 @@ class PowerCurve:
     gamma: float
     low_mhz: float
     high_mhz: float
+
+    def __post_init__(self) -> None:
+        """Refuse a range that is none. Raises: ValueError."""
+        _must_be_range(self.low_mhz, self.high_mhz)
 
 
 def kappa(curve: ThroughputCurve, batch: Floats) -> Floats:
@@ -78,6 +86,11 @@ def power_slope_w_per_mhz(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) 
     x = np.maximum(sm_mhz - curve.low_mhz, 0) / width
     said: Floats = still + curve.gamma * (dynamic_w - curve.base_w) * x ** (curve.gamma - 1) / width
     return said
+
+
+def _must_be_range(low_mhz: float, high_mhz: float) -> None:
+    if not 0 <= low_mhz < high_mhz:
+        raise ValueError(f"clocks from {low_mhz:g} to {high_mhz:g} MHz are no range")
 
 
 def _position(low_mhz: float, high_mhz: float, sm_mhz: Floats) -> Floats:

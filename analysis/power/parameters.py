@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +20,7 @@ from . import reference_folder
 from .platforms import platforms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from .terms import Model
@@ -84,6 +85,16 @@ def write(model: Model, path: Path, kind: str) -> None:
     path.write_text(json.dumps({**head, **body}, allow_nan=False) + "\n", encoding="utf-8")
 
 
+def model_of(kind: str, key: Key, said: Mapping[str, Any], where: str) -> Model:
+    """Read the model a file's JSON describes; `where` begins what is said of it. Raises: Unreadable."""
+    try:
+        return cast("Model", import_module(f"analysis.power.{KINDS[kind]}").from_json(*key, said))
+    except KeyError as error:
+        raise Unreadable(f"{where}: has no {error}.") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Unreadable(f"{where}: is damaged: {one_line(error)}.") from None
+
+
 def file_name(model: Model) -> str:
     """How the file of a model is called in a folder."""
     return f"{model.network}_{model.gpu}_mem{model.mem_mhz:g}.json".replace("/", "-")
@@ -118,15 +129,7 @@ def _reader(said: dict[str, Any], key: Key, file: Path) -> Callable[[], Model]:
     if kind not in KINDS:
         raise Unreadable(f"{file}: kind {one_line(kind, 30)!r} is none of {', '.join(KINDS)}.")
 
-    def read() -> Model:
-        try:
-            return cast("Model", import_module(f"analysis.power.{KINDS[kind]}").from_json(*key, said))
-        except KeyError as error:
-            raise Unreadable(f"{file}: has no {error}.") from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise Unreadable(f"{file}: is damaged: {one_line(error)}.") from None
-
-    return read
+    return partial(model_of, kind, key, said, str(file))
 
 
 def _no_constant(name: str) -> float:

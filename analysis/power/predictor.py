@@ -147,16 +147,23 @@ def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -
     for name, width in FEATURES.items():
         if grown[f"{name}_trees"].features != width:
             raise ValueError(f"the trees of {name} have {grown[f'{name}_trees'].features} features where {width} belong")
-    sizes: dict[str, Any] = {name: float(said[name]) for name in ("gflops", "million_parameters")}
+    sizes: dict[str, Any] = {name: _number(said[name], name) for name in ("gflops", "million_parameters")}
     return Reference(network, gpu, mem_mhz, **laws, **grown, **sizes)
 
 
 def _law(kind: type, said: Mapping[str, Any]) -> Any:  # noqa: ANN401  # one of LAWS
-    values = {one.name: said[one.name] for one in fields(kind)}
-    numbers = {name: tuple(map(float, value)) if isinstance(value, list | tuple) else float(value) for name, value in values.items()}
-    if not all(np.isfinite(value).all() for value in numbers.values()):
-        raise ValueError(f"{kind.__name__} has a value that is no finite number")
+    values: dict[str, Any] = {one.name: said[one.name] for one in fields(kind) if one.name != "static_w"}
+    numbers: dict[str, Any] = {name: _number(value, name) for name, value in values.items()}
+    if kind is curves.PowerCurve:
+        cubic, square, slope, constant = said["static_w"]
+        numbers["static_w"] = tuple(_number(value, "static_w") for value in (cubic, square, slope, constant))
     return kind(**numbers)
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(float(value)):
+        raise ValueError(f"{name} is {value!r:.40}, no finite number")
+    return float(value)
 
 
 def _columns(*columns: Floats | float) -> Floats:

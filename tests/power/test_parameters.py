@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.power import grid, parameters, reference_folder
+from analysis.power import grid, parameters, predictor, reference_folder
+from analysis.power.terms import Partition
 from analysis.terms import Refused, Unreadable
 from tests.conftest import REFERENCE
 from tests.power.made_reference import reference
@@ -55,8 +56,6 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
 
 @given(st.floats(0.1, 200), st.floats(0.01, 3))
 def test_so_is_every_number(phi: float, gamma: float) -> None:
-    from analysis.power import predictor  # noqa: PLC0415  # beside what it is compared with
-
     made = reference()
     made = replace(made, mem_single=replace(made.mem_single, phi=phi), sm_single=replace(made.sm_single, gamma=gamma))
     found = predictor.from_json(made.network, made.gpu, made.mem_mhz, json.loads(json.dumps(predictor.as_json(made))))
@@ -159,10 +158,11 @@ def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
         ({"kind": "pickle"}, "kind 'pickle' is none of reference, own"),
         ({"network": ""}, "does not say of which `network` and `gpu`"),
         ({"mem_mhz": "fast"}, "mem_mhz is fast"),
-        ({"power": {}}, "has no 'static_w'"),
+        ({"power": {}}, "has no 'base_w'"),
         ({"trees": {}}, "has no 'sm'"),
         ({"sm_single": {"lam": None, "gamma": 1, "beta": 1}}, "is damaged"),
-        ({"gflops": "many"}, "is damaged"),
+        ({"gflops": "many"}, "is damaged: gflops is 'many', no finite number"),
+        ({"throughput": {**asdict(reference().throughput), "low_mhz": 2000.0}}, "clocks from 2000 to 1950 MHz are no range"),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, change: dict[str, object], says: str) -> None:
@@ -171,6 +171,37 @@ def test_a_damaged_file_is_refused(tmp_path: Path, change: dict[str, object], sa
     with pytest.raises(Unreadable) as refused:
         parameters.load(tmp_path)
     assert says in str(refused.value)
+
+
+PATHS = [
+    *[("sm_single", name) for name in ("lam", "gamma", "beta")],
+    *[("mem_system", name) for name in ("k1", "tau")],
+    *[("power", name) for name in ("static_w", "base_w", "low_mhz")],
+    *[("trees", "sm", name) for name in ("features", "start", "rate", "sizes", "left", "right", "feature", "threshold", "value")],
+    *[(name,) for name in ("trees", "throughput", "gflops", "million_parameters")],
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 10**20) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(PATHS), JSON)
+def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...], value: object) -> None:
+    """In one sentence; a model that was read answers, with numbers or with none."""
+    said = predictor.as_json(reference())
+    at = said
+    for name in path[:-1]:
+        at = at[name]
+    at[path[-1]] = value
+    try:
+        model = parameters.model_of("reference", ("n", "g", 1.0), said, "there.json")
+    except Unreadable as refused:
+        assert str(refused).startswith("there.json: ")  # noqa: PT017  # either answer is right
+    else:
+        with np.errstate(all="ignore"):
+            assert len(model.anchor([Partition((25.0,), (16,))]).throughput_images_per_s) == 1
 
 
 @pytest.mark.parametrize("text", ["{", "NaN", '{"format": "deeptweak-power-model", "mem_mhz": NaN}', "[1]", "[" * 100_000])
