@@ -20,7 +20,7 @@ from analysis.power.algorithms.batchdvfs import BatchDvfs
 from analysis.power.algorithms.morak import Bounds, Morak
 from analysis.power.control.study import tables_for
 from analysis.power.control.tables import partition_of
-from analysis.power.control.terms import Infeasible, Question, Seen, Settings, Unsupported
+from analysis.power.control.terms import Infeasible, Knobs, Question, Seen, Settings, Unsupported
 from analysis.power.control.thermo import Steps, Thermo, draw_of
 from analysis.power.terms import Partition
 from analysis.terms import UnknownName
@@ -224,7 +224,20 @@ def test_a_limit_that_cannot_be_set_is_said(place: Path, name: str) -> None:
         algorithms.at_work(question(name, place, knobs=replace(KNOBS, power_limit_w=None)))
 
 
-@pytest.mark.parametrize("name", ["batchdvfs", "morak", "pctodl", "steady"])
+@pytest.mark.parametrize(
+    ("knobs", "why"),
+    [
+        (replace(KNOBS, batches=(4, 8, 16)), "answers with a batch of"),
+        (replace(KNOBS, most_processes=1), "processes; 1 may run here"),
+        (replace(KNOBS, shares=False), "cannot both be set"),
+    ],
+)
+def test_what_the_greedy_search_answers_and_nobody_can_set_is_said(place: Path, knobs: Knobs, why: str) -> None:
+    with pytest.raises(Unsupported, match=why):
+        algorithms.at_work(question("pctodl", place, knobs=knobs))
+
+
+@pytest.mark.parametrize("name", ["batchdvfs", "morak", "steady"])
 def test_without_clock_and_throttle_there_is_nothing_to_control(place: Path, name: str) -> None:
     with pytest.raises(Unsupported, match="neither a clock nor a throttle"):
         algorithms.at_work(question(name, place, knobs=replace(KNOBS, sm_mhz=None)))

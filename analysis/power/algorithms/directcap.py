@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from analysis.power.control.models import predicted, searched, settings_of
-from analysis.power.control.terms import Decision, Infeasible
+from analysis.power.control.terms import Decision, Infeasible, Unsupported
 
 from ._tenants import halved
 from .powercap import limit_of
@@ -82,7 +82,7 @@ class Directcap:
         self.over, self.excess, self.trying = 0, False, []
         try:
             self.settings, self.said = self._limited(self.cap)
-        except Infeasible:
+        except (Infeasible, Unsupported):
             self.settings = replace(self.settings, power_limit_w=limit_of(self.question, self.cap))
             return Decision(self.settings, "no partition within the new cap: limit alone")
         return self.first()

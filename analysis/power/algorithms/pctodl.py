@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from analysis.power.control.ladders import at_speed, nearest, speed_in, speeds_of
 from analysis.power.control.models import model_clock, predicted, searched, settings_of, tables_of
 from analysis.power.control.tables import partition_of
-from analysis.power.control.terms import Decision, Infeasible
+from analysis.power.control.terms import Decision, Infeasible, Unsupported
 from analysis.power.control.thermo import Steps, Thermo, draw_of
 
 from ._indexed import guarded
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "greedy partition, then the clock by the model's slope; no dead band"
 SHADOW = True
-MOST_STATES = 20  # the largest step, in states of the clock
-NEAR_OF_CAP = 0.05  # in place of 7 W where the cap is not in watts
 
 
 def controller(question: Question) -> Pctodl:
@@ -47,10 +45,6 @@ class Pctodl:
         self.cap = question.cap
         self.answer = searched(question, self.cap, compatible=True)
         self.thermo: Thermo | None = None
-        state = min(high - low for low, high in zip(self.speeds, self.speeds[1:], strict=False)) if self.speeds[1:] else 0.0
-        self.steps = (
-            Steps(state, MOST_STATES * state) if question.cap_unit == "W" else Steps(state, MOST_STATES * state, NEAR_OF_CAP * self.cap)
-        )
 
     def first(self) -> Decision:
         """The greedy partition at its clocks."""
@@ -80,7 +74,7 @@ class Pctodl:
         self.thermo = None
         try:
             self.answer = searched(self.question, self.cap, compatible=True)
-        except Infeasible:
+        except (Infeasible, Unsupported):
             return Decision(now, "no partition within the new cap: held")
         return self.first()
 
@@ -93,5 +87,5 @@ class Pctodl:
         if self.thermo is None:
             mem_mhz = model_clock(self.tables, now.mem_mhz)
             curve = self.tables.curve(mem_mhz, partition_of(now.tenants))
-            self.thermo = Thermo(draw_of(self.tables.models[mem_mhz], curve.anchor), self.steps)
+            self.thermo = Thermo(draw_of(self.tables.models[mem_mhz], curve.anchor), Steps())
         return self.thermo

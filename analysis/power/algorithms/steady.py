@@ -104,7 +104,7 @@ class Steady:
         step = self.cap / CAP_STEPS
         try:
             found = best_in_time(self.question, step * (models // step))
-        except Infeasible:
+        except (Infeasible, Unsupported):
             return None
         settings = settings_of(found, self.question.knobs)
         return settings if self._promised(self._curve(settings)) > (1 + WORTH) * self._promised(curve) else None

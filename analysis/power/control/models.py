@@ -40,9 +40,11 @@ def tables_of(question: Question) -> Tables:
 def searched(question: Question, cap: float, *, compatible: bool = False) -> Answer:
     """The best setting under a cap, the question's margin kept; `compatible` is the study's greedy search.
 
-    Raises: Unsupported, where there is no model; Infeasible; Refused.
+    Raises: Unsupported, where there is no model, or the greedy search cannot be had here; Infeasible; Refused.
     """
     tables_of(question)
+    if compatible and not (question.knobs.shares and question.knobs.sm_mhz):
+        raise Unsupported("the greedy search is over shares and clocks, which cannot both be set here.")
     return _found(_Asked(str(question.parameters), question.model, question.gpu, question.knobs, cap, question.margin, compatible))
 
 
@@ -151,12 +153,24 @@ def _found(asked: _Asked) -> Answer:
     models, platform = tables.models, tables.platform
     try:
         if asked.compatible:
-            return partitioning.greedy(models, platform, asked.cap, network=asked.network, margin_w=asked.margin)
+            answer = partitioning.greedy(models, platform, asked.cap, network=asked.network, margin_w=asked.margin)
+            return _if_settable(answer, asked.knobs)
         offered = {mhz: Offered(model, _settable(tables, asked.knobs)) for mhz, model in models.items()}
         most = asked.knobs.most_processes
         return partitioning.best(offered, platform, asked.cap, network=asked.network, margin_w=asked.margin, max_processes=most)
     except partitioning.Infeasible as error:
         raise Infeasible(str(error), error.smallest_cap_w) from error
+
+
+def _if_settable(answer: Answer, knobs: Knobs) -> Answer:
+    """The greedy search knows nothing of what can be set. Raises: Unsupported."""
+    partition = answer.setting.partition
+    strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
+    if strange:
+        raise Unsupported(f"the greedy search answers with a batch of {', '.join(strange)}, which cannot be set here.")
+    if len(partition.shares) > knobs.most_processes:
+        raise Unsupported(f"the greedy search answers with {len(partition.shares)} processes; {knobs.most_processes} may run here.")
+    return answer
 
 
 def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
