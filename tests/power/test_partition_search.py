@@ -19,10 +19,10 @@ from analysis.terms import Refused
 from tests.power.toy import GPU, Toy, UnsureToy, by_memory, partition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from analysis.power.partitioning.neighbours import Tiles
-    from analysis.power.terms import Partition
+    from analysis.power.terms import Floats, Partition
 
 SMALL = tuple(partition(*[(share, batch)] * count) for share in (20.0, 40.0) for batch in (8, 64) for count in (1, 2))
 BOTH = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
@@ -162,13 +162,13 @@ def test_the_models_own_uncertainty_can_be_kept_free() -> None:
         best(BOTH, GPU, 180.0, network="none", sds=2.0)
 
 
-def test_what_the_model_cannot_say_is_never_chosen() -> None:
-    class Silent(Toy):
-        def power_w(self, anchor: object, sm_mhz: object) -> object:  # type: ignore[override]
-            power_w = super().power_w(anchor, sm_mhz)  # type: ignore[arg-type]
-            return np.where(np.asarray(sm_mhz) > 1000, np.nan, power_w)
-
-    assert best(by_memory(Silent(5001.0, SMALL)), GPU, 1000.0, network="none").setting.sm_mhz == 990
+@pytest.mark.parametrize("silent", ["power_w", "throughput_images_per_s"])
+def test_what_the_model_cannot_say_is_never_chosen(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above 1000 MHz it says nothing."""
+    said: Callable[..., Floats] = getattr(Toy, silent)
+    monkeypatch.setattr(Toy, silent, lambda model, anchor, sm_mhz: np.where(sm_mhz > 1000, np.nan, said(model, anchor, sm_mhz)))
+    found = best(by_memory(Toy(5001.0, SMALL)), GPU, 1000.0, network="none", mixes=False)
+    assert found.setting.sm_mhz == 990
 
 
 def test_the_order_of_models_and_the_hour_change_nothing() -> None:
@@ -200,6 +200,22 @@ def test_what_is_around_a_partition_stays_in_the_space(tiles: tuple[tuple[float,
         assert set(one) <= set(space.tiles)
 
 
+def test_around_a_partition_is_one_process_more_or_fewer_or_other_or_some_share_moved() -> None:
+    few = Space(((10.0, 4), (10.0, 8), (20.0, 8)), most_share=40.0, most_processes=3)
+    ten, other, twenty = few.tiles
+    assert set(few.around((twenty, ten))) - {(twenty, ten)} == {
+        (twenty, ten, ten),
+        (twenty, other, ten),  # one more
+        (twenty,),
+        (ten,),  # one fewer
+        (twenty, other),
+        (twenty, twenty),
+        (ten, ten),
+        (other, ten),  # one other; share moved from one to the other, (10, 4) and (20, 8), is the same again
+    }
+    assert (twenty,) in set(few.around((ten, ten)))  # two become one
+
+
 def test_every_partition_can_be_reached_from_every_other() -> None:
     reached: set[Tiles] = {((10.0, 4),)}
     new = reached
@@ -222,6 +238,14 @@ def test_the_front_rises_in_both_from_the_smallest_cap_to_none() -> None:
     assert all(_beats(later, one) for one, later in pairwise(found))
     assert all(one.feasible for one in found)
     assert len(found) >= 8
+
+
+def test_a_cap_that_adds_nothing_has_no_setting_of_its_own() -> None:
+    """At one clock there are few settings, whatever many caps are asked for."""
+    one_clock = {mhz: replace(one, sm_range_mhz=(1950.0, 1950.0)) for mhz, one in BOTH.items()}
+    found = front(one_clock, GPU, network="none", points=60, mixes=False)
+    assert 3 <= len(found) <= 2 * len(SMALL)
+    assert all(_beats(later, one) for one, later in pairwise(found))
 
 
 def _beats(later: Answer, one: Answer) -> bool:
