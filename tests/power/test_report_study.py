@@ -9,7 +9,7 @@ import pytest
 
 from analysis.load import from_json
 from analysis.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
-from analysis.power.reporting.said import answer
+from analysis.power.reporting.said import answer, of_group
 from analysis.power.reporting.study import sides
 from analysis.terms import Refused, UnknownName
 from tests.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
@@ -255,6 +255,25 @@ def test_a_row_that_cannot_be_is_refused_with_its_place(field: str, value: objec
     assert words in refused[0]
     assert record["id"] in refused[0]
     assert sum(one.n for one in side.groups[0].arms) == 20  # its copy stands for the block
+
+
+def test_a_cell_without_rows_is_left_out_and_named() -> None:
+    saved = capped_run(SMALL)
+    record = saved["benchmarks"][0]["extra_info"]
+    record["report"]["iteration"] = []
+    refused: list[str] = []
+    sides(from_json(saved, "made.json"), refused)
+    assert "has no row" in refused[0]
+
+
+def test_what_cannot_be_compared_says_why() -> None:
+    """Two blocks are too few; a task that the baseline did not run has nothing to be held against."""
+    (group,) = only(replace(SMALL, blocks=2)).groups
+    assert dict(of_group(group))["no verdict:"].startswith("morak, pctodl, steady: 2 complete pairs of 2, at least 3 are needed")
+    odd = replace(POWERCAP, broken=dict.fromkeys(range(1, 6), ("skipped", "it is not there")))
+    side = only(replace(SMALL, algorithms=(STEADY, odd)), "powercap")
+    assert any(line.startswith("Not compared with powercap: steady: ") and "it is not there" in line for line in answer(side))
+    assert not any("No difference" in line for line in answer(side))
 
 
 def test_another_run_is_refused_with_what_to_do() -> None:

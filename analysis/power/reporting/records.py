@@ -48,6 +48,8 @@ def capped(run: Run, names: Names, refused: list[str]) -> list[Capped]:
 def _capped(cell: Cell, origin: str, names: Names) -> Capped:
     place = f"cell {cell.id}, report"
     rows = [Fields(one, origin, f"{place}.{ROWS}[{at}]") for at, one in enumerate(cell.report[ROWS])]
+    if not rows:
+        raise Unreadable(f"{origin}: {place}.{ROWS}: has no row; the cell measured nothing, measure it again.")
     backend, unit, source = (_one(rows, name) for name in ("backend", "cap_unit", "power_source"))
     if names.backend(cell) not in {"", backend}:
         raise Unreadable(f"{origin}: {place}: tells of back-end {backend!r} where {names.backend(cell)!r} was asked for; it is left out.")

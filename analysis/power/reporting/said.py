@@ -74,9 +74,13 @@ def _most(side: Side) -> list[str]:
         but = {"no": ", at the price of the cap", "not shown": ", the cap not shown to be held"}.get(holds, "")
         lines.append(f"{name}: {shown(rate, f'images/s against {side.baseline}')}{but}.")
     lines += [f"Less than {side.baseline}: {', '.join(less)}."] if less else []
-    open_ = [name for name, _, rate in rows if not _differs(rate)]
-    lines += [f"No difference from {side.baseline} in images/s is shown: {', '.join(open_)}."] if open_ else []
-    return lines
+    alike = [name for name, _, rate in rows if not _differs(rate) and rate.value is not None]
+    lines += [f"No difference from {side.baseline} in images/s is shown: {', '.join(alike)}."] if alike else []
+    reasons: dict[str, list[str]] = {}
+    for name, _, rate in rows:
+        if rate.value is None:
+            reasons.setdefault((rate.missing or "no block has both").rstrip("."), []).append(name)
+    return [*lines, *(f"Not compared with {side.baseline}: {', '.join(names)}: {why}." for why, names in reasons.items())]
 
 
 def _differs(one: Against) -> bool:
@@ -104,11 +108,12 @@ def of_group(group: Group) -> list[tuple[str, str]]:
         for head, counts in (("refused:", one.refused), ("process:", one.crashed), ("infeasible:", one.infeasible)):
             lines += [(head, f"{one.name}: {count} iterations: {sentence.rstrip('.')}.") for sentence, count in counts.items()]
         lines += [("left out:", f"{one.name}: {count} {reason}") for reason, count in one.lost.items()]
-    notes: dict[str, list[str]] = {}
+    notes: dict[tuple[str, str], list[str]] = {}
     for one in group.arms:
-        for note in one.notes:
+        why = [("no verdict:", one.reason)] if one.n and one.verdict == "not comparable" and one.reason else []
+        for note in (*why, *(("note:", note) for note in one.notes)):
             notes.setdefault(note, []).append(one.name)
-    return [*lines, *(("note:", f"{', '.join(names)}: {note}") for note, names in notes.items())]
+    return [*lines, *((head, f"{', '.join(names)}: {note}") for (head, note), names in notes.items())]
 
 
 def _foretold(found: Sequence[Foretold]) -> str:
