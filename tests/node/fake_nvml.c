@@ -11,6 +11,9 @@
  * FAKE_NVML_GPM_MISSING  number of a GPM metric that this GPU does not have
  * FAKE_NVML_GPM_NAN      number of a GPM metric that comes out as no number
  * FAKE_NVML_GPM_IDLE_MS  so long after the first sample the GPUs have nothing more to do
+ * FAKE_NVML_STATE        a file that has GPU 0's power limit (mW) and locked clocks (MHz; 0 is free): what is set outlives a process
+ * FAKE_NVML_REFUSES      what cannot be set: "limit", "sm", "mem", or a value of one of these, e.g. "sm=1200"
+ * FAKE_NVML_REASONS      the reasons of clocks that an old driver tells (default 4, the power cap); 2 is set by somebody
  *
  * Compiled with -DOLD_DRIVER it lacks what drivers before 535 lack, with -DNO_GPM what those before 520 do. Layouts as nvidia-ml-py 13
  * declares them.
@@ -21,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15,
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15,
        VERSION_MISMATCH = 25, UNKNOWN = 999 };
 
 typedef int nvmlReturn_t;
@@ -152,13 +155,103 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t gpu, int sensor, unsigned *ce
     return sensor == 0 ? state(gpu, "temperature") : INVALID_ARGUMENT;
 }
 
+/* What can be set: power limit (mW), locked clocks of multiprocessors and memory (MHz). */
+typedef struct { unsigned limit, sm, mem; } settings_t;
+
+static settings_t set_to(void) {
+    settings_t now = {250000, 0, 0};
+    const char *path = getenv("FAKE_NVML_STATE");
+    FILE *file = path ? fopen(path, "r") : NULL;
+    if (file) {
+        if (fscanf(file, "%u %u %u", &now.limit, &now.sm, &now.mem) != 3) now = (settings_t){250000, 0, 0};
+        fclose(file);
+    }
+    return now;
+}
+
+static nvmlReturn_t keep(nvmlDevice_t gpu, const char *what, unsigned value, settings_t now) {
+    char one[32];
+    const char *path = getenv("FAKE_NVML_STATE"), *refuses = getenv("FAKE_NVML_REFUSES");
+    FILE *file;
+    snprintf(one, sizeof one, "%s=%u", what, value);
+    if (refuses && (strcmp(refuses, what) == 0 || strcmp(refuses, one) == 0)) return NO_PERMISSION;
+    if (!path || !(file = fopen(path, "w"))) return NOT_SUPPORTED;
+    fprintf(file, "%u %u %u\n", now.limit, now.sm, now.mem);
+    fclose(file);
+    return state(gpu, "settings");
+}
+
+nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t gpu, unsigned *milliwatts) {
+    *milliwatts = set_to().limit;
+    return state(gpu, "limit");
+}
+
+nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t gpu, unsigned *least, unsigned *most) {
+    *least = 100000;
+    *most = 300000;
+    return state(gpu, "limit");
+}
+
+nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t gpu, unsigned milliwatts) {
+    settings_t now = set_to();
+    if (milliwatts < 100000 || milliwatts > 300000) return INVALID_ARGUMENT;
+    now.limit = milliwatts;
+    return keep(gpu, "limit", milliwatts, now);
+}
+
+nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t gpu, unsigned least, unsigned most) {
+    settings_t now = set_to();
+    if (least != most) return INVALID_ARGUMENT;
+    now.sm = most;
+    return keep(gpu, "sm", most, now);
+}
+
+nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t gpu) {
+    settings_t now = set_to();
+    now.sm = 0;
+    return keep(gpu, "sm", 0, now);
+}
+
+nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(nvmlDevice_t gpu, unsigned least, unsigned most) {
+    settings_t now = set_to();
+    if (least != most) return INVALID_ARGUMENT;
+    now.mem = most;
+    return keep(gpu, "mem", most, now);
+}
+
+nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t gpu) {
+    settings_t now = set_to();
+    now.mem = 0;
+    return keep(gpu, "mem", 0, now);
+}
+
+static nvmlReturn_t listed(unsigned *count, unsigned *to, const unsigned *from, unsigned there) {
+    unsigned room = *count;
+    *count = there;
+    if (!to || room < there) return INSUFFICIENT_SIZE;
+    memcpy(to, from, there * sizeof *from);
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t gpu, unsigned *count, unsigned *to) {
+    static const unsigned mhz[] = {9501, 5001};
+    return names("FAKE_NVML_UNSUPPORTED", "clocks") ? state(gpu, "clocks") : listed(count, to, mhz, 2);
+}
+
+nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t gpu, unsigned memory, unsigned *count, unsigned *to) {
+    static const unsigned mhz[] = {1500, 1350, 1200, 1050};
+    (void)gpu;
+    return memory == 9501 || memory == 5001 ? listed(count, to, mhz, 4) : INVALID_ARGUMENT;
+}
+
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t gpu, int type, unsigned *mhz) {
-    *mhz = type == 1 ? 1380 : type == 2 ? 877 : 0;
+    settings_t now = set_to();
+    *mhz = type == 1 ? (now.sm ? now.sm : 1380) : type == 2 ? (now.mem ? now.mem : 877) : 0;
     return state(gpu, "clock");
 }
 
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t gpu, unsigned long long *reasons) {
-    *reasons = 0x4; /* software power cap */
+    *reasons = (unsigned long long)setting("FAKE_NVML_REASONS", 0x4); /* software power cap */
     return state(gpu, "throttle");
 }
 

@@ -1,0 +1,39 @@
+"""Run by a test with a stand-in for NVML: the back-end gpu-full, what it says of itself as JSON lines.
+
+After `settings` of the command line are applied it says so, and waits for a line on stdin: it can be killed there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from fixtures.power.backends import gpu_full
+from fixtures.power.decider import settings
+from fixtures.power.tenants import Pool
+from fixtures.power.terms import Job
+from fixtures.terms import Refused
+
+
+def say(**what: object) -> None:
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    gpu_full.Pool = partial(Pool, program=(sys.executable, str(Path(__file__).with_name("stub_tenant.py"))))  # type: ignore[misc,assignment]
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            with gpu_full.opened(Job("stub", 32, 1, Path(scratch), params={"gpu_changes": "allowed", "privilege": "yes"})) as gpu:
+                for one in sys.argv[1:]:
+                    say(
+                        applied=asdict(gpu.apply(settings(json.loads(one)))),
+                        environment=[dict(w.environment) for w in gpu.works(gpu.settings)],
+                    )
+                say(observed=asdict(gpu.run(0.0, 0.1)))
+                sys.stdin.readline()
+        except Refused as error:
+            say(refused=str(error))

@@ -1,0 +1,182 @@
+"""The loop of a cell: what is set, what is told of each window, and what the algorithm gets to know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.power.capped import Capped, Window
+from fixtures.power.decider import Decision
+from fixtures.power.tasks import Task
+from fixtures.power.terms import Applied, Knobs, Observed, Probe, Settings, Tenant
+from fixtures.terms import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TASK = Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0), (2, 100.0)), "W", 4, "resnet50", slo_ms=50.0)
+PROBE = Probe("made-up", Knobs(shares=True, batches=(1, 2, 4, 8), most_processes=4), {}, "nvml", "W")
+TWO = Settings((Tenant(50.0, 8), Tenant(50.0, 8)), sm_mhz=1500.0)
+Json = dict[str, Any]
+
+
+@dataclass
+class Device:
+    """Each image takes a millisecond; a batch above `fits` does not, one above `fits_at_first` not when it runs; a clock can be refused."""
+
+    fits: int = 100
+    fits_at_first: int = 100
+    clock: str = ""
+    probe: Probe = PROBE
+    draw: tuple[tuple[float, float], ...] = ((0.5, 120.0), (1.0, 140.0))
+    crashed: Mapping[int, str] = field(default_factory=dict)
+    applied: list[Settings] = field(default_factory=list)
+    ran: int = 0
+
+    def apply(self, settings: Settings) -> Applied:
+        self.applied.append(settings)
+        oom = {place: f"tenant {place}: batch {one.batch}" for place, one in enumerate(settings.tenants) if one.batch > self.fits}
+        if self.clock:
+            return Applied(replace(settings, sm_mhz=1200.0), (f"sm_mhz: {self.clock}",), oom)
+        return Applied(settings, (), oom)
+
+    def run(self, warmup_s: float, measure_s: float) -> Observed:
+        self.ran += 1
+        tenants = self.applied[-1].tenants
+        oom = {place: f"tenant {place}: batch {one.batch}" for place, one in enumerate(tenants) if one.batch > self.fits_at_first}
+        images = tuple(0.0 if place in oom or place in self.crashed else 10.0 * one.batch for place, one in enumerate(tenants))
+        latency_ms = tuple((1.0 * one.batch, 60.0) if count else () for one, count in zip(tenants, images, strict=True))
+        start_s = 100.0 + self.ran * (warmup_s + measure_s)
+        return Observed(start_s, measure_s, self.draw, images, latency_ms, sm_mhz=1198.5, oom=oom, crashed=self.crashed)
+
+
+@dataclass
+class Algorithm:
+    """Answers what it has ready, then the same for ever; keeps what it was told."""
+
+    first: Decision
+    then: list[Decision] = field(default_factory=list)
+    told: list[Json] = field(default_factory=list)
+
+    def next(self, observed: Json) -> Decision:
+        self.told.append(observed)
+        return self.then.pop(0) if self.then else self.first
+
+
+def decision(settings: Settings = TWO, why: str = "start") -> Decision:
+    return Decision(settings, 0.01, why, {"power_w": 125.0})
+
+
+def ran(device: Device, algorithm: Algorithm, task: Task = TASK) -> dict[str, list[Json]]:
+    """All iterations of a task. Returns: what was told."""
+    told: dict[str, list[Json]] = {}
+    capped = Capped(task, device, algorithm, Window(0.5, 1.0), lambda name, value: told.setdefault(name, []).append(dict(value)))  # type: ignore[arg-type]  # answers as a decider does
+    for number in range(task.iterations):
+        capped.iterate(number)
+    return told
+
+
+def test_each_iteration_is_told_with_what_was_asked_and_how_it_was() -> None:
+    """120 W for half of a second and 140 for the other, under 130: 5 W s above it, 2 images of 2 batches each over the limit of 50 ms."""
+    rows = ran(Device(), Algorithm(decision()))["iteration"]
+    assert [row["iteration"] for row in rows] == [0, 1, 2, 3]
+    assert [row["t_s"] for row in rows] == [0.0, 1.5, 3.0, 4.5]
+    first = rows[0]
+    assert first["asked"]["sm_mhz"] == 1500.0
+    assert first["actual"]["sm_mhz"] == 1198.5  # as it was read while they worked
+    assert (first["throughput_images_per_s"], first["power_mean"], first["power_max"]) == (160.0, 130.0, 140.0)
+    assert [first[f"above_cap_{what}"] for what in ("s", "unit_s", "longest_s", "worst")] == [0.5, 5.0, 0.5, 10.0]
+    assert first["above_102_s"] == 0.5
+    assert first["tenants"][0] | {"latency_p95_ms": None, "latency_p99_ms": None} == {
+        "images": 80.0,
+        "latency_p50_ms": 34.0,
+        "latency_p95_ms": None,
+        "latency_p99_ms": None,
+        "latency_mean_ms": 34.0,
+        "over_slo_share": 0.5,
+    }
+    assert (first["why"], first["predicted"], first["decision_s"]) == ("start", {"power_w": 125.0}, 0.01)
+    assert (first["backend"], first["power_source"], first["cap_unit"]) == ("made-up", "nvml", "W")
+
+
+def test_a_cap_that_changes_is_in_force_at_once_and_told_to_the_algorithm_before() -> None:
+    """100 W from iteration 2 on: whoever decides after iteration 1 decides for it."""
+    algorithm = Algorithm(decision())
+    rows = ran(Device(), algorithm)["iteration"]
+    assert [row["cap"] for row in rows] == [130.0, 130.0, 100.0, 100.0]
+    assert [(one["iteration"], one["cap"]) for one in algorithm.told] == [(0, 130.0), (1, 100.0), (2, 100.0)]
+
+
+def test_the_algorithm_is_told_how_it_was_and_not_what_it_asked() -> None:
+    algorithm = Algorithm(decision())
+    ran(Device(clock="the driver says no"), algorithm)
+    assert algorithm.told[0]["settings"]["sm_mhz"] == 1198.5
+    assert algorithm.told[0]["refused"] == ["sm_mhz: the driver says no"]
+    assert algorithm.told[0]["latency_ms"] == [34.0, 34.0]
+    assert (algorithm.told[0]["power_mean"], algorithm.told[0]["power_max"]) == (130.0, 140.0)
+
+
+def test_a_refused_clock_is_said_in_the_row_and_not_logged_as_if_set() -> None:
+    row = ran(Device(clock="the driver says no"), Algorithm(decision()))["iteration"][0]
+    assert row["refused"] == ["sm_mhz: the driver says no"]
+    assert (row["asked"]["sm_mhz"], row["actual"]["sm_mhz"]) == (1500.0, 1198.5)
+
+
+@pytest.mark.parametrize("device", [Device(fits=2), Device(fits_at_first=2)], ids=["when it is set", "when it runs"])
+def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Device) -> None:
+    """8 and 4 do not fit, 2 does: the window is that of 2, and the algorithm knows of all that did not."""
+    algorithm = Algorithm(decision())
+    rows = ran(device, algorithm)["iteration"]
+    assert [one["batch"] for one in rows[0]["asked"]["tenants"]] == [8, 8]
+    assert [one["batch"] for one in rows[0]["actual"]["tenants"]] == [2, 2]
+    assert rows[0]["oom"] == ["tenant 0: batch 4", "tenant 1: batch 4"]
+    assert algorithm.told[0]["oom"] == [0, 1]
+
+
+def test_a_device_on_which_nothing_fits_ends_the_cell_in_a_sentence() -> None:
+    with pytest.raises(Refused, match=r"Iteration 0: no process inferred a single image: tenant 0: batch 1; tenant 1: batch 1"):
+        ran(Device(fits=0), Algorithm(decision()))
+
+
+def test_tenants_that_all_crashed_end_the_cell_in_a_sentence() -> None:
+    crashed = {0: "tenant 0 died of SIGKILL", 1: "tenant 1 died of SIGKILL"}
+    with pytest.raises(Refused, match="tenant 0 died of SIGKILL; tenant 1 died of SIGKILL"):
+        ran(Device(crashed=crashed), Algorithm(decision()))
+
+
+def test_one_tenant_that_crashed_is_told_and_the_others_count() -> None:
+    row = ran(Device(crashed={1: "tenant 1 died of SIGKILL"}), Algorithm(decision()))["iteration"][0]
+    assert row["crashed"] == ["tenant 1 died of SIGKILL"]
+    assert row["throughput_images_per_s"] == 80.0
+    assert row["tenants"][1]["latency_p50_ms"] is None
+
+
+def test_without_a_sensor_nothing_is_said_of_the_cap() -> None:
+    """None, which is not 0 s above it."""
+    row = ran(Device(draw=()), Algorithm(decision()))["iteration"][0]
+    assert [row[key] for key in ("power_mean", "power_max", "above_cap_s", "above_cap_unit_s", "above_102_s")] == [None] * 5
+
+
+def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smallest_that_can() -> None:
+    first = Decision(None, 0.1, infeasible="the board idles at 60 W", smallest_cap=68.25)
+    with pytest.raises(Refused, match=r"Task 6, a cap of 130 W cannot be kept to: the board idles at 60 W. .* is 68.25 W."):
+        ran(Device(), Algorithm(first))
+
+
+def test_a_cap_that_cannot_be_kept_to_later_is_told_and_what_is_set_stays() -> None:
+    """Nobody is asked after that: the algorithm has ended with its answer."""
+    algorithm = Algorithm(decision(), [decision(), Decision(None, 0.1, infeasible="too little", smallest_cap=110.0)])
+    device = Device()
+    told = ran(device, algorithm)
+    assert [(one["iteration"], one["cap"], one["smallest_cap"]) for one in told["infeasible"]] == [(2, 100.0, 110.0)]
+    assert len(told["iteration"]) == 4
+    assert len(algorithm.told) == 2
+    assert device.applied == [TWO] * 4
+
+
+def test_numbers_are_short() -> None:
+    """Six digits are more than a sensor has; a run of thousands of windows is a file that can be read."""
+    row = ran(Device(draw=((1.0, 100 / 3),)), Algorithm(decision()))["iteration"][0]
+    assert row["power_mean"] == 33.3333
