@@ -51,8 +51,9 @@ def draw(scene: Scene) -> Figure:
     """Draw a panel a workload."""
     parts = parts_of(scene)
     margins = ", ".join(dict.fromkeys(unsigned(part.found.margin) for part in parts))
+    units = ", ".join(dict.fromkeys(part.found.units for part in parts))
     lead = (
-        "CPU seconds of the workload's measured steps, % more than without a monitor, paired by block (n of them); lines: 95 % intervals. "
+        f"CPU seconds of the workload's measured steps, % more than without a monitor, in n {units}; lines: 95 % intervals. "
         f"None again is the same without a monitor once more: how far equal cells differ. {SCALE}"
     )
     words = {arm.verdict for part in parts for arm in _rows(part)}

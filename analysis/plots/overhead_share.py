@@ -55,7 +55,7 @@ def draw(scene: Scene) -> Figure:
     tall = PANEL_HEAD + TALL + BELOW
     sheet = page(scene, TITLE, lead, tall * len(parts), legend, _notes(parts))
     for at, part in enumerate(parts):
-        panel_head(sheet, at * tall, part.title, f"n {max(one.cpu.n for one in _shown(part) if one.cpu)} blocks at most")
+        panel_head(sheet, at * tall, part.title, f"n {max(one.cpu.n for one in _shown(part) if one.cpu)} {part.found.units} at most")
         _panel(sheet, at * tall + PANEL_HEAD, part, style)
     return sheet.figure
 

@@ -1,4 +1,4 @@
-"""Settings switched inside a process: every step with the arm it ran under, and what each pair of segments says."""
+"""Settings, or a monitor, switched inside a process: every step with the arm it ran under, and what each pair of segments says."""
 
 from __future__ import annotations
 
@@ -38,6 +38,24 @@ MOST = 4  # processes whose steps are drawn
 UNDER, FOUND = COLOURS[0], AGAIN
 
 
+class Words(NamedTuple):
+    """How what was switched is spoken of."""
+
+    title: str
+    without: str
+    under: str
+    unseen: str
+
+
+SETTINGS = Words(TITLE, "as found", "under the tweak set", "What settings do when a program starts")
+MONITORS = Words(
+    "Monitors stopped and continued inside a process",
+    "without the monitor",
+    "with the monitor at work",
+    "What a monitor does at its start and for its report",
+)
+
+
 class Taken(NamedTuple):
     """One tweak set under one workload: its processes, each with segments, and what was said of it."""
 
@@ -58,10 +76,11 @@ def draw(scene: Scene) -> Figure:
     ]
     if not taken:
         raise NothingToDraw("no settings were switched inside a process: `--design=switch` does that")
+    words = MONITORS if any(one.panel.run.tweaksets[one.arm].monitor for one in taken) else SETTINGS
     dot = {"marker": "o", "markersize": 3.5, "linestyle": "none"}
     legend = [
-        Entry("step as found", dot | {"color": FOUND}),
-        Entry("step under the tweak set", dot | {"color": UNDER}),
+        Entry(f"step {words.without}", dot | {"color": FOUND}),
+        Entry(f"step {words.under}", dot | {"color": UNDER}),
         Entry(
             "settling after a switch, not counted", dot | {"color": INK, "markerfacecolor": "none", "markersize": 3, "markeredgewidth": 0.6}
         ),
@@ -74,10 +93,10 @@ def draw(scene: Scene) -> Figure:
     legend += [Entry(f"margin: ±{', '.join(margins)}", {"facecolor": BAND, "edgecolor": GRID}, patch=True)] if margins else []
     lead = (
         "Above: steps in the order they ran, a strip a process; both segments of a pair did the same work. Below: how much faster it was "
-        "under the tweak set, pair by pair. What settings do when a program starts is not seen."
+        f"{words.under}, pair by pair. {words.unseen} is not seen."
     )
     tall = [_tall(one) for one in taken]
-    sheet = page(scene, TITLE, lead, sum(tall), legend, _notes(taken))
+    sheet = page(scene, words.title, lead, sum(tall), legend, _notes(taken))
     top = 0.0
     for one, height in zip(taken, tall, strict=True):
         _panel(sheet, top, one)
