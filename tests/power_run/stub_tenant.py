@@ -1,4 +1,7 @@
-"""A tenant without a framework: a batch of n sleeps n milliseconds, 13 is its end, and more than 1000 do not fit into memory."""
+"""A tenant without a framework: a batch of n sleeps n milliseconds, 13 is its end, and more than 1000 do not fit into memory.
+
+14 do not when they are first inferred, and do later.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,16 @@ if __name__ == "__main__":
     if asked.model == "none-such":
         sys.exit("no network of that name")
     print(json.dumps({"ready": {"device": "none", "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}}), flush=True)
-    batch, pace = 0, Pace()
+    batch, pace, full = 0, Pace(), True
     for line in sys.stdin:
         word = json.loads(line)
         if "set" in word:
             batch, pace = word["set"]["batch"], Pace(word["set"]["cores"], word["set"]["duty"])
             print(json.dumps({"oom": f"batch {batch} does not fit"} if batch > 1000 else {"set": {}}), flush=True)
+            continue
+        if batch == 14 and full:
+            full = False
+            print(json.dumps({"oom": "batch 14 does not fit"}), flush=True)
             continue
         if batch == 13:
             os.kill(os.getpid(), signal.SIGKILL)

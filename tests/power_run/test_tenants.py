@@ -77,6 +77,14 @@ def test_a_batch_that_does_not_fit_is_said_and_the_others_run(pool: Pool) -> Non
     assert pool.run(0.0, 0.1).ran[1].images > 0
 
 
+def test_memory_that_ran_out_while_it_ran_may_suffice_when_it_is_set_again(pool: Pool) -> None:
+    """To the very same batch."""
+    assert pool.set([Work(14)]) == ({}, {})
+    assert pool.run(0.0, 0.1).oom == {0: "batch 14 does not fit"}
+    assert pool.set([Work(14)]) == ({}, {})
+    assert pool.run(0.0, 0.1).ran[0].images > 0
+
+
 def test_a_tenant_that_dies_is_said_and_started_anew_by_the_next_setting(pool: Pool) -> None:
     """Whoever waits for it is not left waiting."""
     pool.set([Work(10), Work(13)])
@@ -110,11 +118,11 @@ def test_no_tenant_is_a_window_too(pool: Pool) -> None:
 
 
 def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
-    """Not even if that is killed."""
+    """Not even if that is killed while they are at work and hear nobody."""
     script = (
-        "import sys, time; from pathlib import Path; from fixtures.power.tenants import Pool, Work; from fixtures.power.terms import Job\n"
-        f"pool = Pool(Job('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); pool.set([Work(10), Work(10)])\n"
-        "print(*pool.pids, flush=True); time.sleep(600)"
+        "import threading; from pathlib import Path; from fixtures.power.tenants import Pool, Work; from fixtures.power.terms import Job\n"
+        f"pool = Pool(Job('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); pool.set([Work(1000), Work(1000)])\n"
+        "threading.Timer(0.3, print, pool.pids, {'flush': True}).start(); pool.run(0, 600)"
     )
     reading, writing = os.pipe()
     whoever = os.posix_spawn(sys.executable, [sys.executable, "-c", script], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, writing, 1)])
