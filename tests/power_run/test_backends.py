@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -19,7 +20,7 @@ from fixtures.power.backends import _tenanted, cpu
 from fixtures.power.sensors import Watch
 from fixtures.power.tenants import Pool
 from fixtures.power.terms import Job, Settings, Tenant
-from fixtures.terms import BadInput
+from fixtures.terms import BadInput, Refused
 from tests.gpu import stand_in
 
 HOUSE = Path(__file__).parents[2]
@@ -90,6 +91,23 @@ def test_a_share_is_a_quota_of_the_kernels_as_it_answers(job: Job) -> None:
         assert where.version == 2 or given[0] / given[1] == pytest.approx(0.125 * cores)
         assert backend.apply(Settings((Tenant(75, 10),))).actual.tenants == (Tenant(75, 10),)
     assert not group.exists()
+
+
+def test_a_quota_that_the_kernel_refuses_is_not_taken_for_given(job: Job) -> None:
+    """A tenant that nothing holds has all of the cores; one that was held before keeps what it had."""
+    answers = [0.25 * len(os.sched_getaffinity(0)), None, None]
+    groups = mock.MagicMock()
+    groups.hold.side_effect = lambda *_: answers.pop(0) or _refuse()
+    with Pool(job, STUB) as pool:
+        backend = cpu.Cpu(cpu.probe({}), pool, Watch([], 1.0), groups)
+        assert backend.apply(Settings((Tenant(25, 10),))).actual.tenants == (Tenant(25, 10),)
+        applied = backend.apply(Settings((Tenant(50, 10), Tenant(50, 10))))
+    assert applied.actual.tenants == (Tenant(25, 10), Tenant(100, 10))
+    assert applied.refused == ("shares: tenant 0: made up", "shares: tenant 1: made up")
+
+
+def _refuse() -> float:
+    raise Refused("made up")
 
 
 def test_without_cgroups_a_tenant_keeps_to_its_share_itself(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

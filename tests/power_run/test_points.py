@@ -100,6 +100,9 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     why = power_profile.cannot(power_profile.variant({"sm_mhz": "1410"}))
     assert why
     assert why.startswith("power back-end cpu: sm_mhz:")
+    why = power_profile.cannot(power_profile.variant({"backend": "gpu-full"}))
+    assert why
+    assert "--vary gpu_changes=allowed" in why
 
 
 def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
