@@ -24,7 +24,7 @@ def say(**what: object) -> None:
 
 
 if __name__ == "__main__":
-    gpu_full.Pool = partial(Pool, program=(sys.executable, str(Path(__file__).with_name("stub_tenant.py"))))  # type: ignore[misc,assignment]
+    vars(gpu_full)["Pool"] = partial(Pool, program=(sys.executable, str(Path(__file__).with_name("stub_tenant.py"))))
     with tempfile.TemporaryDirectory() as scratch:
         try:
             with gpu_full.opened(Job("stub", 32, 1, Path(scratch), params={"gpu_changes": "allowed", "privilege": "yes"})) as gpu:

@@ -1,0 +1,237 @@
+"""A study of algorithms under a cap from the command line to the saved run, on `replay`: planned, run, gone on with, read back."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from analysis.load import load
+from analysis.power import parameters
+from fixtures import studies, workloads
+from fixtures.power import options
+from fixtures.terms import BadInput, Metric, Study
+from tests.power.made_reference import reference
+from tests.sessions import HOUSE, WITHOUT, Done, Place
+from tests.spread.fleet import FLEET
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ("capped_inference:task=6:algorithm=powercap", "capped_inference:task=6:algorithm=morak")
+STUDY = Study("power_cap", "Which?", NAMES, ("stock",), Metric("throughput_samples_per_s", "higher"))
+OTHER = Study("io_patterns", "Which?", ("idle",), ("stock",), Metric("throughput_samples_per_s", "higher"))
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A machine in a folder, and parameters of a network that is made up, at two memory clocks."""
+    (tmp_path / "parameters").mkdir()
+    for model in (reference("made_up", mem_mhz=mem_mhz) for mem_mhz in (5001.0, 9501.0)):
+        parameters.write(model, tmp_path / "parameters" / parameters.file_name(model), "reference")
+    tasks = ["{id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 180, iterations: 6}"]
+    tasks += ["{id: 9, gpu: 3080Ti, model: made_up, dataset: imagenet, caps_w: [[0, 190], [3, 150]], iterations: 6}"]
+    (tmp_path / "tasks.yaml").write_text("\n".join(["tasks:", *(f"  - {task}" for task in tasks)]) + "\n")
+    return Place(tmp_path, environment={FLEET: str(tmp_path / "fleet"), "PYTHONPATH": str(HOUSE)})
+
+
+def called(place: Place, *more: str, parameters: bool = True) -> Done:
+    plain = [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
+    fixed = [f"--benchmark-storage={place.storage}", "-p", "tests.spread.plugin", "--target=fleet", "--benchmark-save=one", "--blocks=1"]
+    fixed += [f"--power-tasks={place.folder / 'tasks.yaml'}"]
+    fixed += [f"--power-parameters={place.folder / 'parameters'}"] if parameters else []
+    return place.call(sys.executable, "-m", "pytest", "benchmarks/bench_power_cap.py", *plain, *fixed, *more)
+
+
+def reports(place: Place) -> dict[tuple[int, str], Json]:
+    """What was told by the cells under stock, by task and algorithm."""
+    told: dict[tuple[int, str], Json] = {}
+    for one in place.saved()["benchmarks"]:
+        record = one["extra_info"]
+        if record["tweakset"] == "stock":
+            (facts,) = record["report"]["task"]
+            told[facts["task"], facts["algorithm"]] = record["report"]
+    return told
+
+
+@pytest.mark.slow
+def test_a_plan_names_the_cells_and_touches_nothing(place: Place) -> None:
+    done = called(place, "--algorithms=powercap,morak", "--task-id=7", "--plan")
+    assert done.code == 0, done.out
+    assert len(done.lines("algorithm=morak")) == 2  # stock and its copy
+    assert done.lines("Nothing was touched.")
+    assert not place.files()
+    assert not (place.folder / "fleet").exists() or not list((place.folder / "fleet").glob("*/pid"))
+
+
+@pytest.mark.slow
+def test_tasks_under_algorithms_are_run_and_saved_window_by_window(place: Place) -> None:
+    done = called(place, "--algorithms=powercap,morak")
+    assert done.code == 0, done.out
+    jsonschema.Draft202012Validator(SCHEMA).validate(place.saved())
+    told = reports(place)
+    assert sorted(told) == [(7, "morak"), (7, "powercap"), (9, "morak"), (9, "powercap")]
+    rows = told[9, "powercap"]["iteration"]
+    assert [row["cap"] for row in rows] == [190, 190, 190, 150, 150, 150]
+    assert [row["actual"]["power_limit_w"] for row in rows] == [190, 190, 190, 150, 150, 150]
+    assert {row["power_source"] for one in told.values() for row in one["iteration"]} == {"simulated"}
+    assert {one["task"][0]["parameters_sha256"] for one in told.values()} == {options.digest(place.folder / "parameters")}
+    cells = load(place.files()[-1]).cells
+    assert {len(cell.report["iteration"]) for cell in cells} == {6}
+    assert done.lines("% of the time above the cap, simulated")
+
+
+@pytest.mark.slow
+def test_a_window_is_a_step_of_so_many_images(place: Place) -> None:
+    """3 s each, by the plant's own time."""
+    assert called(place, "--algorithms=morak", "--task-id=7").code == 0
+    for one in place.saved()["benchmarks"]:
+        steps, rows = one["extra_info"]["steps"], one["extra_info"]["report"]["iteration"]
+        assert steps["wall_s"] == [3.0] * 6
+        assert steps["samples"] == [round(3 * row["throughput_images_per_s"]) for row in rows]
+
+
+@pytest.mark.slow
+def test_a_task_that_cannot_be_kept_to_is_named_with_the_smallest_cap(place: Place) -> None:
+    (place.folder / "tasks.yaml").write_text("tasks:\n  - {id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 20}\n")
+    done = called(place, "--algorithms=steady")
+    assert done.code == 1
+    assert done.lines("a cap of 20 W cannot be kept to")
+    assert done.lines("The smallest that can be kept to is ")
+
+
+@pytest.mark.slow
+def test_without_parameters_the_cells_are_skipped_with_the_reason(place: Place) -> None:
+    done = called(place, "--algorithms=morak", "--task-id=7", parameters=False)
+    assert done.lines("replay is a plant made of parameters: name them with --power-parameters")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--task-id=8", "--task-id=8: no task 8. There are: 7, 9."),
+        ("--algorithms=fastest", "No algorithm 'fastest'."),
+        ("--power-backend=gpu", "No power back-end 'gpu'."),
+        ("--iterations=1", "from 2 on is needed"),
+        ("--workloads=idle", "together with --workloads=idle it cannot be said what is measured"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(place: Place, more: str, said: str) -> None:
+    done = called(place, more)
+    assert done.code == 2
+    assert done.lines(said)
+    assert "Traceback" not in done.out
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The options are known, as in a session."""
+    words = {name: f"--{name.replace('_', '-')}" for name in ("task_id", "start_from", "power_tasks", "algorithms", "enable_shadow")}
+    words |= {name: f"--{name.replace('_', '-')}" for name in ("iterations", "power_backend", "no_privilege", "allow_gpu_changes")}
+    monkeypatch.setitem(studies._WORDS, "power", words)
+
+
+@pytest.mark.usefixtures("given")
+def test_options_make_the_workloads_of_a_study() -> None:
+    """Tasks from 28 on under what the study has, and pctodl with its optimiser as an arm of its own."""
+    found = studies.under({"start_from": 30, "iterations": 9}, STUDY, workloads=None)
+    assert found.workloads == tuple(f"capped_inference:task=30:algorithm={name}:iterations=9" for name in ("powercap", "morak"))
+    shadowed = studies.under({"algorithms": "pctodl,morak", "enable_shadow": True}, STUDY, workloads=None)
+    assert shadowed.workloads == (
+        "capped_inference:algorithm=pctodl",
+        "capped_inference:algorithm=morak",
+        "capped_inference:algorithm=pctodl:shadow=on",
+    )
+    assert studies.under({}, STUDY, workloads=None) == STUDY
+
+
+@pytest.mark.usefixtures("given")
+def test_all_algorithms_are_those_of_the_read_side() -> None:
+    """Found by their files; among them the driver's limit alone, and ours."""
+    found = studies.under({"algorithms": "all"}, STUDY, workloads=None).workloads
+    assert [str(workloads.load(name).params["algorithm"]) for name in found] == options.algorithms()
+    assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(options.algorithms())
+
+
+@pytest.mark.usefixtures("given")
+def test_no_privilege_and_allowed_changes_are_in_the_name() -> None:
+    """What a cell may do is part of what it is, not of who called it."""
+    one, *_ = studies.under({"power_backend": "cpu", "no_privilege": True}, STUDY, workloads=None).workloads
+    assert one.endswith(":backend=cpu:privilege=no")
+    one, *_ = studies.under({"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None).workloads
+    assert one.endswith(":backend=gpu-full:gpu_changes=allowed")
+
+
+@pytest.mark.usefixtures("given")
+@pytest.mark.parametrize(
+    ("options", "study", "said"),
+    [
+        ({"task_id": "6"}, OTHER, "--task-id: of power_cap.*, and io_patterns is measured here"),
+        ({"enable_shadow": True}, STUDY, "pctodl has a shadow optimiser, not powercap, morak"),
+        ({"algorithms": ","}, STUDY, "--algorithms=,: names none"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: Json, study: Study, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        studies.under(options, study, workloads=None)
+
+
+def cannot(**given: str) -> str:
+    why = options.cannot(options.complete(given))
+    assert why is not None
+    return why
+
+
+def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
+    assert "add --allow-gpu-changes if that is meant" in cannot(backend="gpu-full")
+    assert "needs root: leave --no-privilege out" in cannot(backend="gpu-full", gpu_changes="allowed", privilege="no")
+
+
+def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Skipped with the reason, not kept to in another unit."""
+    from fixtures.power.backends import cpu  # noqa: PLC0415
+
+    probe = cpu.probe
+    monkeypatch.setattr(cpu, "probe", lambda params: probe(params, tmp_path))
+    assert cannot(backend="cpu").startswith("task 6 has a cap in W: no RAPL")
+    task = {"task": "101", "gpu": "A100", "model": "mobilenet_v2", "dataset": "random", "cap_cpu_s_per_s": "1"}
+    assert cannot(backend="cpu", **task) == "task 101 is for A100, and cpu has cpu here"
+    assert options.cannot(options.complete({"backend": "cpu", **task, "gpu": "cpu"})) is None
+
+
+def test_gpus_are_known_by_a_part_of_the_name_that_the_driver_gives_them() -> None:
+    assert options.gpu_named("NVIDIA GeForce RTX 3080 Ti") == "3080Ti"
+    assert options.gpu_named("NVIDIA A100-SXM4-80GB") == "A100"
+    assert options.gpu_named("NVIDIA H200") is None
+
+
+def test_a_task_for_any_gpu_means_the_one_that_is_there() -> None:
+    """And in replay, where there is none, the first of the study."""
+    params = options.complete({"task": "29"})
+    assert options.gpu_of(params, {"name": "NVIDIA A100-PCIE-40GB"}) == "A100"
+    assert options.gpu_of(params, {"name": "NVIDIA H200"}) == "NVIDIA H200"
+    assert options.gpu_of(params, {"simulated": True}) == "3080Ti"
+    assert options.gpu_of(options.complete({"task": "6"}), {"name": "NVIDIA H200"}) == "3080Ti"
+
+
+def test_an_algorithm_says_itself_what_it_lacks() -> None:
+    """The CPUs have no power limit that could be set."""
+    task = {"task": "101", "gpu": "cpu", "model": "mobilenet_v2", "dataset": "random", "cap_cpu_s_per_s": "1", "backend": "cpu"}
+    assert "power limit cannot be set" in str(options.unsupported(options.complete({**task, "algorithm": "powercap"})))
+    assert options.unsupported(options.complete({**task, "algorithm": "morak"})) is None
+
+
+def test_parameters_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    before = options.digest(tmp_path)
+    options.digest.cache_clear()
+    (tmp_path / "a.json").write_text("[]")
+    assert options.digest(tmp_path) != before
+    options.digest.cache_clear()
+    with pytest.raises(BadInput, match="No such file"):
+        options.digest(tmp_path / "none")
