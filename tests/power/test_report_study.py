@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
+from analysis.overhead.terms import Mean
+from analysis.power.reporting.arms import holds
 from analysis.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
 from analysis.power.reporting.said import answer, of_group
 from analysis.power.reporting.study import sides
@@ -55,6 +57,16 @@ def test_who_holds_the_cap_is_said_by_the_interval() -> None:
     above = arm(group, "morak").means[ABOVE_102]
     assert above.low is not None
     assert 0.05 < above.low < above.value < 0.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [(0.0, 0.05, "yes"), (0.01, 0.051, "not shown"), (0.049, 0.2, "not shown"), (0.051, 0.2, "no"), (None, None, "not shown")],
+)
+def test_a_mean_below_the_limit_is_not_enough(low: float | None, high: float | None, word: str) -> None:
+    """At most 5 % must hold for the upper end of the interval: 4 % [1, 5.1] may be more."""
+    assert holds(Mean(0.04, low, high, 5)) == word
+    assert holds(None) == "no sensor"
 
 
 def test_one_block_shows_nothing() -> None:
@@ -185,6 +197,20 @@ def test_predictions_are_held_against_what_ran_as_asked() -> None:
     assert reading.bias == pytest.approx(0)
     assert arm(group, "pctodl").foretold == ()
     assert arm(group, "pctodl").refused == {"sm_mhz: the driver refused 1400 MHz": 120}
+
+
+def test_a_clock_that_was_another_than_asked_for_is_counted_and_no_prediction_is_held_against_it() -> None:
+    """A GPU at its limit runs at 1200 MHz where 1400 were set, and no call failed."""
+    saved = capped_run(replace(SMALL, algorithms=(POWERCAP, STEADY)))
+    for benchmark in saved["benchmarks"]:
+        if "steady" in benchmark["extra_info"]["workload"]:
+            for row in benchmark["extra_info"]["report"]["iteration"][:8]:
+                row["actual"] = row["asked"] | {"sm_mhz": row["asked"]["sm_mhz"] * 0.9}
+    (side,) = sides(from_json(saved, "made.json"), [])
+    found = arm(side.groups[0], "steady")
+    assert found.astray == 2 * 5 * 8
+    assert found.foretold[0].n == 2 * 5 * 4
+    assert ("clocks:", "steady: other than asked for in 80 iterations, and not refused.") in of_group(side.groups[0])
 
 
 def test_processes_that_ended_and_caps_that_nothing_keeps_are_told() -> None:

@@ -81,13 +81,14 @@ def arm_of_task(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is
         refused=dict(Counter(sentence for one in every for sentence in one.refused)),
         crashed=dict(Counter(sentence for one in every for sentence in one.lost)),
         infeasible=dict(Counter(sentence for cell in cells for sentence in cell.infeasible)),
+        astray=sum(one.astray for one in every),
         notes=() if row is None else tuple(note for note in row.notes if " left out: " not in note),
     )
 
 
 def as_asked(rows: Iterable[Iteration]) -> list[Iteration]:
-    """Answer iterations that a prediction can be held against: nothing was refused, and all processes ran."""
-    return [one for one in rows if not one.refused and not one.lost]
+    """Answer iterations that a prediction can be held against: all was as it was asked for, and all processes ran."""
+    return [one for one in rows if not (one.refused or one.lost or one.astray)]
 
 
 def foretold(rows: Iterable[Iteration]) -> list[Foretold]:

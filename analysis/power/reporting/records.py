@@ -127,7 +127,6 @@ def _knobs(part: Fields) -> Knobs:
     tenants = part.each("tenants") if part.has("tenants") else []
     numbers = Fields({"row": part.value}, part.origin, part.place).known_numbers("row", ("sm_mhz", "mem_mhz", "power_limit_w", "throttle"))
     return Knobs(
-        shares=tuple(one.up_to("share_percent", 100.0) for one in tenants),
         batches=tuple(one.whole("batch") for one in tenants),
         **numbers,
     )

@@ -107,6 +107,7 @@ def of_group(group: Group) -> list[tuple[str, str]]:
     for one in group.arms:
         for head, counts in (("refused:", one.refused), ("process:", one.crashed), ("infeasible:", one.infeasible)):
             lines += [(head, f"{one.name}: {count} iterations: {sentence.rstrip('.')}.") for sentence, count in counts.items()]
+        lines += [("clocks:", f"{one.name}: other than asked for in {one.astray} iterations, and not refused.")] if one.astray else []
         lines += [("left out:", f"{one.name}: {count} {reason}") for reason, count in one.lost.items()]
     notes: dict[tuple[str, str], list[str]] = {}
     for one in group.arms:

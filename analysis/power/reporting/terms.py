@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 WATT, ACTIVITY = "W", "cpu_s_per_s"
 SIMULATED, NO_SENSOR = "simulated", "none"
+ASTRAY = 0.02  # of a clock: more than one state of any GPU at the clocks that matter
 Holds = Literal["yes", "no", "not shown", "no sensor"]
 
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What was set, or asked for: percent and images, one of each per process; MHz, W and a duty from 0 to 1 where there is such a knob."""
+    """What was set, or asked for: images of each process; MHz, W and a duty from 0 to 1 where there is such a knob."""
 
-    shares: tuple[float | None, ...] = ()
     batches: tuple[int, ...] = ()
     sm_mhz: float | None = None
     mem_mhz: float | None = None
@@ -72,6 +72,14 @@ class Iteration:
     predicted_power: float | None = None
     refused: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+
+    @property
+    def astray(self) -> bool:
+        """Whether a clock was another than was asked for, though nobody refused it: a GPU that is hot, or at its limit, slows down."""
+        pairs = ((self.asked.sm_mhz, self.actual.sm_mhz), (self.asked.mem_mhz, self.actual.mem_mhz))
+        return not self.refused and any(
+            asked is not None and actual is not None and abs(actual - asked) > ASTRAY * asked for asked, actual in pairs
+        )
 
     @property
     def images(self) -> float:
@@ -133,7 +141,7 @@ class Arm:
 
     `verdict` is the house's word on throughput. `front`: no other arm has more images/s from as little power. `lost` says which cells
     have no figures and why: sentence → how many. `refused`, `crashed` and `infeasible` count iterations by what was said of them: settings
-    that could not be had, processes that ended, caps that no setting keeps.
+    that could not be had, processes that ended, caps that no setting keeps; `astray` those whose clock was another and not refused.
     """
 
     name: str
@@ -152,6 +160,7 @@ class Arm:
     refused: Mapping[str, int] = field(default_factory=dict)
     crashed: Mapping[str, int] = field(default_factory=dict)
     infeasible: Mapping[str, int] = field(default_factory=dict)
+    astray: int = 0
     notes: tuple[str, ...] = ()
 
 
