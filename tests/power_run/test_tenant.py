@@ -96,6 +96,7 @@ def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
     assert (row["power_avg"] is None) == (row["power_source"] == "none")
     (probe,) = done.report["probe"]
     assert probe["backend"] == "cpu"
+    assert (done.facts["device"], done.facts["dtype"], done.facts["images"]) == ("cpu", "float32", "random")
     assert list(tmp_path.iterdir()) == []
 
 
