@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .terms import Decision
 
 VERSION = 1
+MOST_TENANTS, MOST_BATCH = 100, 1 << 16
 UNITS = ("W", "cpu_s_per_s")
 
 
@@ -39,8 +40,8 @@ def question_of(said: Mapping[str, Any]) -> Question:
     """What a run asks. Raises: Refused, where a field is missing or is not what it should be."""
     if said.get("hello") != VERSION:
         raise Refused(f"hello: version {said.get('hello')!r} is not spoken here, only {VERSION}.")
-    task = _object(said, "task")
-    caps = tuple((int(number(one, 0, "caps")), number(one, 1, "caps")) for one in _list(said, "caps"))
+    task = mapping(said, "task")
+    caps = tuple((whole(one, 0, "caps"), number(one, 1, "caps")) for one in _list(said, "caps"))
     if not caps or caps[0][0] != 0 or any(cap <= 0 for _, cap in caps):
         raise Refused("caps: pairs of an iteration and the cap above 0 from it on, the first from iteration 0.")
     unit = said.get("cap_unit", "W")
@@ -51,10 +52,10 @@ def question_of(said: Mapping[str, Any]) -> Question:
         gpu=text(task, "gpu"),
         model=text(task, "model"),
         caps=caps,
-        knobs=knobs_of(_object(said, "knobs")),
+        knobs=knobs_of(mapping(said, "knobs")),
         cap_unit=cast("Unit", unit),
-        iterations=int(number(said, "iterations", otherwise=60.0)),
-        seed=int(number(said, "seed", otherwise=1.0)),
+        iterations=whole(said, "iterations", otherwise=60.0),
+        seed=whole(said, "seed", otherwise=1.0),
         shadow=bool(said.get("shadow", False)),
         parameters=None if said.get("parameters") is None else text(said, "parameters"),
         slo_ms=maybe(said, "slo_ms"),
@@ -71,7 +72,7 @@ def knobs_of(said: Mapping[str, Any]) -> Knobs:
     return Knobs(
         shares=bool(said.get("shares", False)),
         batches=tuple(int(one) for one in batches),
-        most_processes=int(number(said, "most_processes", otherwise=1.0)),
+        most_processes=whole(said, "most_processes", otherwise=1.0),
         sm_mhz=_ladder(said, "sm_mhz"),
         mem_mhz=_ladder(said, "mem_mhz"),
         power_limit_w=None if limit is None else (limit[0], limit[1]),
@@ -81,26 +82,28 @@ def knobs_of(said: Mapping[str, Any]) -> Knobs:
 
 def seen_of(said: Mapping[str, Any]) -> Seen:
     """What an iteration showed. Raises: Refused."""
-    seen = _object(said, "observed")
+    seen = mapping(said, "observed")
     return Seen(
-        iteration=int(number(seen, "iteration")),
+        iteration=whole(seen, "iteration"),
         cap=number(seen, "cap"),
-        settings=settings_of(_object(seen, "settings")),
+        settings=settings_of(mapping(seen, "settings")),
         throughput_images_per_s=maybe(seen, "throughput_images_per_s"),
         power_mean=maybe(seen, "power_mean"),
         power_max=maybe(seen, "power_max"),
-        refused=tuple(str(one) for one in seen.get("refused") or ()),
+        refused=tuple(str(one) for one in _listed(seen, "refused")),
         sm_util_percent=maybe(seen, "sm_util_percent"),
         mem_util_percent=maybe(seen, "mem_util_percent"),
-        latency_ms=tuple(maybe(seen["latency_ms"], at) for at in range(len(seen.get("latency_ms") or ()))),
-        latency_p95_ms=tuple(maybe(seen["latency_p95_ms"], at) for at in range(len(seen.get("latency_p95_ms") or ()))),
-        oom=tuple(int(one) for one in seen.get("oom") or ()),
+        latency_ms=_latencies(seen, "latency_ms"),
+        latency_p95_ms=_latencies(seen, "latency_p95_ms"),
+        oom=_indices(seen, "oom"),
     )
 
 
 def settings_of(said: Mapping[str, Any]) -> Settings:
     """Settings as a run or a decision tells them. Raises: Refused."""
-    tenants = tuple(Tenant(number(one, "share_percent"), int(number(one, "batch"))) for one in _list(said, "tenants"))
+    tenants = tuple(Tenant(number(one, "share_percent"), whole(one, "batch")) for one in _list(said, "tenants"))
+    if any(not 0 < one.share_percent <= 100 or not 1 <= one.batch <= MOST_BATCH for one in tenants) or len(tenants) > MOST_TENANTS:
+        raise Refused(f"tenants: at most {MOST_TENANTS}, each with a share above 0 and up to 100 % and a batch from 1 to {MOST_BATCH}.")
     return Settings(tenants, *(maybe(said, name) for name in ("sm_mhz", "mem_mhz", "power_limit_w", "throttle")))
 
 
@@ -122,6 +125,14 @@ def number(said: Any, key: str | int, name: str = "", *, otherwise: float | None
     if found is None:
         raise Refused(f"{name or key}: a number is missing.")
     return found
+
+
+def whole(said: Any, key: str | int, name: str = "", *, otherwise: float | None = None) -> int:  # noqa: ANN401  # as it came
+    """A whole number, or `otherwise` where there is none. Raises: Refused."""
+    found = number(said, key, name, otherwise=otherwise)
+    if found != int(found):
+        raise Refused(f"{name or key}: {found!r} is not a whole number.")
+    return int(found)
 
 
 def maybe(said: Any, key: str | int) -> float | None:  # noqa: ANN401  # as it came
@@ -149,11 +160,30 @@ def _ladder(said: Mapping[str, Any], key: str) -> tuple[float, ...] | None:
     return found or None
 
 
-def _object(said: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def mapping(said: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object. Raises: Refused."""
     found = said.get(key)
     if not isinstance(found, dict):
         raise Refused(f"{key}: an object is expected, not {found!r}.")
     return found
+
+
+def _latencies(said: Mapping[str, Any], key: str) -> tuple[float | None, ...]:
+    told = _listed(said, key)
+    return tuple(maybe(told, at) for at in range(len(told)))
+
+
+def _indices(said: Mapping[str, Any], key: str) -> tuple[int, ...]:
+    told = _listed(said, key)
+    found = tuple(whole(told, at, key) for at in range(len(told)))
+    tenants = len(_list(mapping(said, "settings"), "tenants"))
+    if any(not 0 <= one < tenants for one in found):
+        raise Refused(f"{key}: {list(found)} is not of {tenants} tenants, counted from 0.")
+    return found
+
+
+def _listed(said: Mapping[str, Any], key: str) -> list[Any]:
+    return [] if said.get(key) is None else _list(said, key)
 
 
 def _list(said: Mapping[str, Any], key: str) -> list[Any]:

@@ -11,7 +11,7 @@ from analysis.power.algorithms._configured import every_batch
 from analysis.power.platforms import platform
 from analysis.terms import Refused
 
-from .messages import maybe, number, numbers, read, settings_of, text
+from .messages import mapping, maybe, number, numbers, read, settings_of, text, whole
 from .plant import Mismatch, Plant
 from .tables import Tables
 
@@ -37,7 +37,7 @@ def serve(lines: Iterable[str], write: Write) -> int:
                 plant = plant_of(said)
                 write({"ready": True, "knobs": asdict(plant.knobs)})
             elif "apply" in said:
-                actual, refused = plant.apply(settings_of(said["apply"]))
+                actual, refused = plant.apply(settings_of(mapping(said, "apply")))
                 write({"applied": asdict(actual), "refused": list(refused)})
             else:
                 write(_told(plant.run(_seconds(said))))
@@ -52,14 +52,13 @@ def plant_of(said: Mapping[str, Any]) -> Plant:
     if said.get("hello") != 1:
         raise Refused(f"hello: version {said.get('hello')!r} is not spoken here, only 1.")
     gpu = text(said, "gpu")
-    most = maybe(said, "oom_above_batch")
     mismatch = Mismatch(
         gain_error=number(said, "gain_error", otherwise=0.0),
         partition_error=number(said, "partition_error", otherwise=0.0),
         noise_w=number(said, "noise_w", otherwise=0.0),
         lag_s=number(said, "lag_s", otherwise=0.0),
-        seed=int(number(said, "seed", otherwise=1.0)),
-        oom_above_batch=None if most is None else int(most),
+        seed=whole(said, "seed", otherwise=1.0),
+        oom_above_batch=None if maybe(said, "oom_above_batch") is None else whole(said, "oom_above_batch"),
         refuse_clocks=numbers(said, "refuse_clocks"),
     )
     if min(mismatch.noise_w, mismatch.lag_s, mismatch.seed, mismatch.partition_error) < 0 or not 0 <= mismatch.gain_error < 1:
