@@ -326,7 +326,7 @@ def test_directcap_lowers_memory_after_five_readings_above_the_limit(place: Path
     controller = algorithms.at_work(question("directcap", place))
     now = controller.first().settings
     assert now.mem_mhz == 9501.0
-    asked = [now.mem_mhz]
+    asked: list[float | None] = [now.mem_mhz]
     for _ in range(5):
         now = controller.then(seen(now, 210.0)).settings
         asked.append(now.mem_mhz)
@@ -336,7 +336,7 @@ def test_directcap_lowers_memory_after_five_readings_above_the_limit(place: Path
 def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the_best(place: Path) -> None:
     controller = algorithms.at_work(question("directcap", place))
     now = controller.first().settings
-    asked = []
+    asked: list[float | None] = []
     for power in [210.0, *[199.0] * 11]:
         gives = 900.0 if now.mem_mhz == 9501.0 else 1000.0
         now = controller.then(seen(now, power, throughput_images_per_s=gives)).settings

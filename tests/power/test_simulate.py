@@ -13,6 +13,7 @@ from analysis.power import tasks
 from analysis.power.control import study, study_page
 from analysis.power.control.plant import Mismatch
 from analysis.power.terms import Task
+from analysis.stats.effect import paired_effect
 from tests.conftest import REFERENCE
 from tests.power import made_control
 
@@ -86,7 +87,7 @@ def test_ours_is_compared_with_each_other_seed_by_seed(place: Path) -> None:
 
 
 def test_who_ours_is_not_shown_to_reach_is_named() -> None:
-    effect = study.paired_effect(study.THROUGHPUT, (100.0, 101.0, 102.0), (99.0, 101.0, 104.0), 0.0)
+    effect = paired_effect(study.THROUGHPUT, (100.0, 101.0, 102.0), (99.0, 101.0, 104.0), 0.0)
     values = (99.0, 101.0, 104.0)
     ours = study.Arm("steady", throughput_images_per_s=101.3, above_102_share=0.06, worst_share=0.1, true_share=0.0, values=values)
     other = study.Arm("morak", throughput_images_per_s=101.0, above_102_share=0.0, worst_share=0.0, true_share=0.0, against=effect)
