@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from analysis.power.terms import Floats
 
-MOST_KNOTS = 16
+MOST_KNOTS, MOST_STEPS = 16, 60
 NOISE = 0.03  # sd of the logarithm of one row; how strictly the priors below are to be taken depends on it
 
 
@@ -91,7 +91,7 @@ def fit(series: Sequence[tuple[Floats, Floats]], anchor: float) -> Response:
     start = np.concatenate([np.zeros(free), [0.0, 0.5], [np.log(values[np.argmax(one)] / unit) for one, values in series]])
     lowest = np.concatenate([np.full(free, -12.0), [-8.0, 0.0], np.full(len(series), -8.0)])
     highest = np.concatenate([np.full(free, 6.0), [8.0, 2.0], np.full(len(series), 8.0)])
-    found = least_squares(off, start, bounds=(lowest, highest), loss="soft_l1").x
+    found = least_squares(off, start, bounds=(lowest, highest), loss="soft_l1", max_nfev=MOST_STEPS, ftol=1e-6).x
     risen, level, slope, _ = parts(found)
     spread = fitted(found) - logs
     used = free + 2 + len(series)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,8 +41,9 @@ class Point:
 class Material:
     """Points of one network at one memory clock. `clock` is `sm_mhz` or `throttle`, `cap_unit` W, cpu_s_per_s or none.
 
-    `anchors` are the points at `anchor`, the highest clock; `others` those below it. `static` are clocks and watts without work.
-    `left_out` counts rows that were not used, by why.
+    `anchors` are the points at `anchor`: those for which no clock was asked, whose clock is what load and cooling allowed and counts as
+    their median, and those asked to run at it; without any of the first it is the highest. `others` are at other clocks. `static` are
+    clocks and watts without work. `left_out` counts rows that were not used, by why.
     """
 
     network: str
@@ -80,14 +81,15 @@ def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Mater
         if why:
             left_out[why] += 1
         else:
-            points.append((row.target_mhz is None, _point(row, clock, cap_unit)))
-    at = [point.clock for untargeted, point in points if untargeted or clock == "throttle"] or [point.clock for _, point in points]
-    anchor = float(np.max(at) if clock == "throttle" else np.median(at)) if at else 0.0
-    anchors = tuple(point for _, point in points if abs(point.clock - anchor) <= SAME_CLOCK * anchor)
+            points.append((clock == "sm_mhz" and row.target_mhz is None, _point(row, clock, cap_unit)))
+    free = [point.clock for as_it_was, point in points if as_it_was]
+    anchor = float(np.median(free)) if free else max((point.clock for _, point in points), default=0.0)
+    at_anchor = [as_it_was or abs(point.clock - anchor) <= SAME_CLOCK * anchor for as_it_was, point in points]
+    anchors = tuple(replace(point, clock=anchor) for (_, point), here in zip(points, at_anchor, strict=True) if here)
     if len(anchors) < FEWEST:
         why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
         raise Refused(f"{network} at memory clock {mem_mhz:g}: {len(anchors)} usable rows at one clock, {FEWEST} are needed ({why}).")
-    others = tuple(point for _, point in points if abs(point.clock - anchor) > SAME_CLOCK * anchor)
+    others = tuple(point for (_, point), here in zip(points, at_anchor, strict=True) if not here)
     return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(rows, mem_mhz, cap_unit), dict(left_out))
 
 
