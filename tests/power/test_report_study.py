@@ -13,7 +13,7 @@ from analysis.power.reporting.arms import holds
 from analysis.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
 from analysis.power.reporting.said import answer, of_group
 from analysis.power.reporting.study import sides
-from analysis.terms import Refused, UnknownName
+from analysis.terms import Refused, TweakSet, UnknownName
 from tests.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
 from tests.synthetic import Made, saved_run
 
@@ -39,7 +39,8 @@ def arm(group: Group, name: str) -> Arm:
 
 def test_throughput_against_the_baseline_as_it_was_made() -> None:
     """1050 · .96 against 900 · .98 is 14.3 % more; the interval of 8 blocks holds it and is a percent wide at most."""
-    (group, _) = only(MadeCapped()).groups
+    side = only(MadeCapped())
+    (group, _) = side.groups
     found = arm(group, "steady").against[THROUGHPUT]
     assert found.value == pytest.approx(1050 * 0.96 / (900 * 0.98) - 1, abs=0.004)
     assert found.low is not None
@@ -47,6 +48,8 @@ def test_throughput_against_the_baseline_as_it_was_made() -> None:
     assert found.low < 0.1429 < found.high
     assert arm(group, "steady").verdict == "improved"
     assert [one.name for one in group.arms] == ["powercap", "morak", "pctodl", "steady"]
+    both = next(one for one in side.together if one.name == "steady")
+    assert both.throughput.value == pytest.approx(0.143, abs=0.004)
 
 
 def test_who_holds_the_cap_is_said_by_the_interval() -> None:
@@ -138,6 +141,25 @@ def test_without_a_sensor_nothing_is_said_of_the_cap() -> None:
     assert lines[0].startswith("NO SENSOR")
     assert not any("olds the cap" in line for line in lines)
     assert any("steady: +14." in line for line in lines)
+
+
+def test_a_reading_that_nothing_read_is_none() -> None:
+    saved = capped_run(SMALL)
+    for benchmark in saved["benchmarks"]:
+        for row in benchmark["extra_info"]["report"]["iteration"]:
+            row["power_source"] = "none"
+    (side,) = sides(from_json(saved, "made.json"), [])
+    assert {one.holds for one in side.groups[0].arms} == {"no sensor"}
+
+
+def test_cells_under_a_tweak_set_are_no_arms_here() -> None:
+    """They are compared with stock by `compare`: as copies of an arm they would make its A/A."""
+    run = from_json(capped_run(SMALL), "made.json")
+    cells = tuple(replace(one, tweakset="thp-always") if one.tweakset == "stock-again" else one for one in run.cells)
+    tweaksets = {**run.tweaksets, "thp-always": TweakSet("thp-always", scripts=1)}
+    (side,) = sides(replace(run, cells=cells, tweaksets=tweaksets), [])
+    assert side.groups[0].again.value is None
+    assert [one.n for one in side.groups[0].arms] == [5] * 4
 
 
 def test_activity_is_never_called_power() -> None:
