@@ -15,7 +15,7 @@ import numpy as np
 from . import own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from analysis.power.own_model import Own
     from analysis.power.terms import Floats, Partition
@@ -56,7 +56,9 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Held:
+    """A row that was held out: its group, predicted/measured − 1, and how many sds the logarithm was off."""
+
     group: Key
     error: float
     z: float
@@ -67,24 +69,25 @@ def judge(material: Material, model: Own) -> Own:
 
     Only partition errors widen, so that within_90 of the other groupings is a check and not a tautology.
     """
-    rows = {name: _by_anchor(material, model, key) for name, key in GROUPINGS.items()}
-    inflation = {quantity: _inflation(found) for quantity, found in rows["partition"].items()}
-    surfaces = {name: replace(one, inflation=inflation.get(name, 1.0)) for name, one in model.surfaces.items()}
+    rows = {name: by_anchor(material, model, key) for name, key in GROUPINGS.items()}
+    wider = {quantity: inflation(found) for quantity, found in rows["partition"].items()}
+    surfaces = {name: replace(one, inflation=wider.get(name, 1.0)) for name, one in model.surfaces.items()}
     for found in rows.values():
         for quantity in found:
-            found[quantity] = [replace(row, z=row.z / inflation[quantity]) if quantity in inflation else row for row in found[quantity]]
+            found[quantity] = [replace(row, z=row.z / wider[quantity]) if quantity in wider else row for row in found[quantity]]
+    model = replace(model, surfaces=surfaces)
     rows["clock"] = _by_clock(material, model)
     said = {
-        name: {quantity: asdict(_errors(each, ordered=name in ORDERED)) for quantity, each in found.items() if each}
+        name: {quantity: asdict(errors(each, ordered=name in ORDERED)) for quantity, each in found.items() if each}
         for name, found in rows.items()
     }
-    return replace(model, surfaces=surfaces, held_out={name: found for name, found in said.items() if found})
+    return replace(model, held_out={name: found for name, found in said.items() if found})
 
 
-def _by_anchor(material: Material, model: Own, key: Callable[[Partition], Key]) -> dict[str, list[_Row]]:
+def by_anchor(material: Material, model: Own, key: Callable[[Partition], Key]) -> dict[str, list[Held]]:
     """Hold out each group of anchors in turn, and judge throughput and dynamic power."""
     groups = [key(point.partition) for point in material.anchors]
-    found: dict[str, list[_Row]] = {"throughput_images_per_s": [], "dynamic_power_w": []}
+    found: dict[str, list[Held]] = {"throughput_images_per_s": [], "dynamic_power_w": []}
     if len(set(groups)) < 2:
         return found
     for group in sorted(set(groups)):
@@ -97,7 +100,7 @@ def _by_anchor(material: Material, model: Own, key: Callable[[Partition], Key]) 
     return found
 
 
-def _judge(found: dict[str, list[_Row]], other: Own, held: list[Point], group: Key, idle_w: float) -> None:
+def _judge(found: dict[str, list[Held]], other: Own, held: list[Point], group: Key, idle_w: float) -> None:
     said = other.anchor([point.partition for point in held])
     throughput = np.array([point.throughput_images_per_s for point in held])
     _add(found["throughput_images_per_s"], group, said.throughput_images_per_s / throughput, said.throughput_log_sd)
@@ -107,9 +110,9 @@ def _judge(found: dict[str, list[_Row]], other: Own, held: list[Point], group: K
         _add(found["dynamic_power_w"], group, said.dynamic_power_w[there] / power, said.dynamic_power_log_sd[there])
 
 
-def _by_clock(material: Material, model: Own) -> dict[str, list[_Row]]:
+def _by_clock(material: Material, model: Own) -> dict[str, list[Held]]:
     """Hold out all rows of each clock below the anchor's in turn; what the partition gives at the anchor clock is predicted too."""
-    found: dict[str, list[_Row]] = {"throughput_images_per_s": [], "power_w": []}
+    found: dict[str, list[Held]] = {"throughput_images_per_s": [], "power_w": []}
     clocks = sorted({round(point.clock, 3) for point in material.others})
     for clock in clocks if len(clocks) > 1 else []:
         kept = tuple(point for point in material.others if round(point.clock, 3) != clock)
@@ -128,16 +131,17 @@ def _by_clock(material: Material, model: Own) -> dict[str, list[_Row]]:
     return found
 
 
-def _add(rows: list[_Row], group: Key, ratio: Floats, log_sd: Floats) -> None:
-    rows.extend(_Row(group, float(one) - 1.0, float(np.log(one) / sd)) for one, sd in zip(ratio, log_sd, strict=True))
+def _add(rows: list[Held], group: Key, ratio: Floats, log_sd: Floats) -> None:
+    rows.extend(Held(group, float(one) - 1.0, float(np.log(one) / sd)) for one, sd in zip(ratio, log_sd, strict=True))
 
 
-def _inflation(rows: list[_Row]) -> float:
+def inflation(rows: Sequence[Held]) -> float:
     """By how much sds must grow for 90 % of these rows to lie in the interval of 90 %; never below 1."""
     return max(1.0, float(np.quantile([abs(row.z) for row in rows], 0.9)) / Z90) if rows else 1.0
 
 
-def _errors(rows: list[_Row], *, ordered: bool) -> Errors:
+def errors(rows: Sequence[Held], *, ordered: bool) -> Errors:
+    """Sum up rows. `ordered`: their groups have a smallest and a largest."""
     size = np.abs([row.error for row in rows])
     groups = sorted({row.group for row in rows})
     between = np.isin([groups.index(row.group) for row in rows], range(1, len(groups) - 1)) if ordered else np.zeros(len(rows), dtype=bool)
