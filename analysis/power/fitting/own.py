@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn's; it ships no types
 
 from analysis.power.own_model import SURFACES, Own
 
@@ -41,7 +42,9 @@ def fit(material: Material, start: Mapping[str, Surface] | None = None, *, utili
         if quantity == "power":
             values = np.maximum(values - idle.at(np.array([material.anchor])), SMALLEST)
         before = (start or {}).get(name)
-        surfaces[name] = surface_fit.fit(see([partitions[row] for row in rows]), values, rows, before)
+        # Matrices of a few hundred rows: further threads only wait for each other.
+        with threadpool_limits(1, user_api="blas"):
+            surfaces[name] = surface_fit.fit(see([partitions[row] for row in rows]), values, rows, before)
     return fit_responses(
         material,
         Own(
