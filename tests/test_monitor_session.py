@@ -75,6 +75,35 @@ def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
     assert left(place) == {}
 
 
+def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
+    """From command line to verdict: no cell of stock, both arms in each process, and nothing left stopped or behind."""
+    done = place.run("--design=switch", "--monitors=psutil_process:interval_s=0.01", "--blocks=2", "--steps=2", "--benchmark-save=one")
+    assert done.code == 0, done.out
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    ours = saved["deeptweak"]
+    assert ours["design"]["kind"] == "switch"
+    assert sorted({one["tweakset"] for one in ours["cells"]}) == ["psutil_process:interval_s=0.01", "stock-again"]
+    for one in saved["benchmarks"]:
+        record = one["extra_info"]
+        assert len(record["segments"]) == 128
+        assert record["tweak"]["requested"] == {}
+        if record["monitor"]["name"] is None:
+            assert "a process that only waits" in record["monitor"]["missing"]["monitor"]
+        else:
+            assert 0 < record["monitor"]["told"]["at_work_s"] < record["monitor"]["wall_s"]
+    assert left(place) == {}
+
+
+def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped(place: Place) -> None:
+    options = ("--design=switch", "--monitors=psutil_process:interval_s=0.01", "--blocks=1", "--steps=200", "--benchmark-save=one")
+    process = place.start(*options)
+    until(lambda: _at_work(place), process)
+    process.kill()
+    process.wait(PATIENCE_S)
+    assert left(place) == {}
+
+
 def test_what_cannot_run_here_is_skipped_and_with_all_no_failure(place: Place) -> None:
     """A monitor that was asked for by name and is not there ends the run with 2, as a tweak set does."""
     absent = next((one for one in ("nsys", "dcgmi", "ncu") if not shutil.which(one)), None)
