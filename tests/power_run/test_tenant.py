@@ -59,7 +59,7 @@ def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(netwo
     """Found out before the kernel has to end a process: its images alone are more than is free; torch's own refusals are the same error."""
     import torch  # noqa: PLC0415  as above
 
-    from fixtures.power.tenant import _typed_oom  # noqa: PLC0415
+    from fixtures.power.tenant import Pace, _answer, _typed_oom  # noqa: PLC0415
 
     with pytest.raises(MemoryError, match="its images alone are"):
         network.take(10**9, 1)
@@ -67,7 +67,11 @@ def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(netwo
         torch.empty(10**16)
     with pytest.raises(RuntimeError, match="shape"), _typed_oom():
         torch.zeros(2).view(3)
-    network.take(2, 1)
+    said, pace = _answer(network, Pace(), {"set": {"batch": 10**9, "threads": 1, "cores": None, "duty": None}})
+    assert "batch 1000000000 does not fit into memory" in str(said["oom"])
+    assert network._batch is None, "others may want its memory"
+    said, pace = _answer(network, pace, {"set": {"batch": 2, "threads": 1, "cores": None, "duty": 0.5}})
+    assert (said, pace) == ({"set": {}}, Pace(duty=0.5))
     network.infer()
     assert network.images == 2
 
