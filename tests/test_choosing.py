@@ -114,6 +114,11 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
         ({"design": "switch"}, "--design=switch runs each step twice, and made has each once: read them twice"),
         ({"workloads": "idle", "data": "/x"}, "--io-data=/x: none of idle reads data sets"),
         ({"workloads": "made", "target": "kubernetes"}, "made: it reads a data set, and a workload's pod has none"),
+        (
+            {"workloads": "capped_inference", "target": "kubernetes"},
+            "capped_inference: it sets and watches processes beside it.*--target=local",
+        ),
+        ({"workloads": "capped_inference", "design": "switch"}, "runs each step twice, and capped_inference has each once"),
         ({"workloads": " , "}, "names none"),
     ],
 )
@@ -126,7 +131,7 @@ def test_all_workloads_are_those_that_a_target_can_run(tmp_path: Path) -> None:
     """On a cluster without data sets not those that read them; named, such a one is refused."""
     assert "made" in names(tmp_path, workloads="all")
     there = names(tmp_path, workloads="all", target="kubernetes")
-    assert "made" not in there
+    assert not {"made", "capped_inference", "power_profile"} & set(there)
     assert "cnn_train" in there
 
 
