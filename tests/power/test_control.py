@@ -24,6 +24,7 @@ from analysis.power.control.service import following
 from analysis.power.control.tables import Tables, partition_of
 from analysis.power.control.terms import Infeasible, Knobs, Question, Settings, Unsupported, tenants_of
 from analysis.power.control.thermo import Steps, Thermo, draw_of
+from analysis.power.control.tried import Tried
 from analysis.power.grid import anchor as grid_points
 from analysis.power.platforms import platform
 from analysis.power.terms import Partition, Setting
@@ -185,7 +186,73 @@ def test_a_move_makes_the_level_less_certain_the_further_it_was() -> None:
     assert found[2] > 3 * found[0]
 
 
+FIRST, SECOND, THIRD = (Settings(tenants_of(Partition((share,), (16,))), mem_mhz=5001.0) for share in (20.0, 30.0, 40.0))
+
+
+def test_what_ran_is_judged_by_what_it_gave_and_what_did_not_by_the_others() -> None:
+    tried = Tried()
+    assert (tried.images(FIRST), tried.power(FIRST, 1.02)) == (1.0, 1.02)
+    tried.note(FIRST, 1.1, 0.9)
+    tried.note(SECOND, 1.0, 1.0)
+    assert (tried.images(FIRST), tried.power(FIRST, 1.0)) == (0.9, 1.1)
+    assert tried.images(THIRD) == pytest.approx(0.95)
+    assert tried.power(THIRD, 1.03) == 1.03
+    tried.note(FIRST, 1.2, 1.0)
+    assert tried.images(FIRST) == pytest.approx(0.9 + 0.3 * 0.1)
+    tried.note(THIRD, 1.0, None)
+    assert tried.images(THIRD) == pytest.approx((0.93 + 1.0) / 2)
+
+
+def test_the_same_partition_is_known_at_another_clock_but_not_at_another_of_the_memory() -> None:
+    tried = Tried()
+    tried.note(replace(FIRST, sm_mhz=210.0), 1.1, 0.9)
+    assert tried.has(replace(FIRST, sm_mhz=300.0))
+    assert not tried.has(replace(FIRST, mem_mhz=9501.0))
+
+
+def test_what_did_not_fit_is_forgotten_with_all_that_is_as_large() -> None:
+    tried = Tried()
+    small = replace(FIRST, tenants=tenants_of(Partition((20.0,), (8,))))
+    for one in (FIRST, SECOND, small):
+        tried.note(one, 1.0, 1.0)
+    tried.forget(SECOND)
+    assert [tried.has(one) for one in (FIRST, SECOND, small)] == [True, False, True]
+    tried.forget(SECOND, from_batch=16)
+    assert [tried.has(one) for one in (FIRST, SECOND, small)] == [False, False, True]
+
+
+def test_another_partition_makes_the_level_less_certain_and_keeps_what_is_known_of_readings() -> None:
+    level = unknown(cap=200.0)
+    for _ in range(20):
+        level.learn(180.0, 190.0, 194.0)
+    noise, spread, sd = level.noise, level.spread, level.sd
+    level.another(1.02, 0.03)
+    assert (level.ratio, level.noise, level.spread) == (1.02, noise, spread)
+    assert level.sd == pytest.approx((sd**2 + 0.03**2) ** 0.5)
+
+
 # --- what is chosen
+
+
+@reads_reference
+def test_a_partition_that_promised_too_much_is_left_for_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search always names another; wherever that runs, the device gives a tenth less than elsewhere."""
+    other = Partition((25.0,) * 4, (32,) * 4)
+    tables = efficientnet()
+    monkeypatch.setattr(steady, "best_in_time", lambda *_: Setting(other, 1110.0, 5001.0))
+    asked = Question("steady", "3080Ti", "efficientnet_v2_m", ((0, 190.0),), replace(KNOBS, mem_mhz=(5001.0,)), parameters=str(PCTODL))
+    controller = steady.Steady(asked, Settings(tenants_of(FOUR), sm_mhz=1110.0, mem_mhz=5001.0))
+    decision, ran = controller.first(), []
+    for _ in range(40):
+        now = decision.settings
+        partition = partition_of(now.tenants)
+        ran.append(partition)
+        curve, state = tables.curve(5001.0, partition), CLOCKS.index(now.sm_mhz or 0.0)
+        images = float(curve.throughput_images_per_s[state]) * (0.9 if partition == other else 1.0)
+        power = 1.05 * float(curve.power_w[state])
+        decision = controller.then(seen(now, power, cap=190.0, throughput_images_per_s=images))
+    assert other in ran
+    assert ran[-10:] == [FOUR] * 10
 
 
 @pytest.mark.parametrize("gain", [-0.08, 0.0, 0.08])

@@ -99,6 +99,12 @@ def test_who_ours_is_not_shown_to_reach_is_named() -> None:
     assert "steady is not shown to reach morak in task 1." in page
 
 
+def test_the_last_phase_of_a_schedule_is_as_long_as_the_one_before(place: Path) -> None:
+    asked = asked_of(place, "steady")
+    assert study.iterations_of(asked, MADE) == 20
+    assert study.iterations_of(asked, replace(MADE, schedule=((0, 200.0), (50, 160.0), (100, 180.0)))) == 150
+
+
 @pytest.mark.needs("reference")
 def test_the_shadow_optimiser_is_an_arm_of_its_own() -> None:
     (task,) = (one for one in tasks.read() if one.id == 12)
@@ -109,7 +115,7 @@ def test_the_shadow_optimiser_is_an_arm_of_its_own() -> None:
 
 def matrix(folder: Path) -> Path:
     file = folder / "mine.yaml"
-    file.write_text("tasks:\n  - {id: 7, gpu: 3080Ti, model: made_up, dataset: none, caps_w: [[0, 200], [10, 160]]}\n")
+    file.write_text("tasks:\n  - {id: 7, gpu: any, model: made_up, dataset: none, caps_w: [[0, 200], [10, 160]]}\n")
     return file
 
 
@@ -137,7 +143,7 @@ def test_the_command_prints_that_it_is_simulated_and_what_came_of_it(
         (["--task-id", "99"], "no task '99'"),
         (["--seeds", "0"], "--seeds is 1 or more"),
         (["--gain-error", "80%"], "more than half"),
-        ([], "has parameters of no task; there are made_up on 3080Ti"),
+        ([], "has parameters of no such task; there are made_up on 3080Ti"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(place: Path, more: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:

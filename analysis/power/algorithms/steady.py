@@ -2,12 +2,13 @@
 
 What the device draws more than the model says is learnt from the mean reading (`level`). The margin kept below the cap follows from how
 sure that is and from how far readings scatter. A state is left upwards only for one below that margin by more than the readings' doubt.
-Once the level is known, a partition that turns out to be better replaces the first; what did not fit into memory or was too slow is not
-tried again.
+Once the level is known, a partition that turns out to be better replaces the first, or the other way round where it promised too much
+(`tried`); what did not fit into memory or was too slow is not tried again.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from analysis.power.control.level import unknown
 from analysis.power.control.models import best_in_time, model_clock, settings_of, tables_of
 from analysis.power.control.tables import partition_of
 from analysis.power.control.terms import Decision, Infeasible, Predicted, Unsupported
+from analysis.power.control.tried import Tried
 
 from ._tenants import halved
 
@@ -32,6 +34,7 @@ MOVED = 0.01  # by how much the cap, in the model's terms, must have changed sin
 WORTH = 0.005  # so much more throughput another partition must promise: all tenants start anew
 CAP_STEPS = 200  # searches are asked under caps so many steps of the cap apart, so that they can be remembered
 OF_SPREAD = 0.85  # of the largest reading's distance from the mean is kept below what is tolerated: one reading in thirty may be above
+DOUBT, DOUBT_KNOWN = 0.03, 0.01  # sd that another partition adds to the level, one that never ran and one that did
 HASTE = 0.97  # of the latency bound: what is searched for after it was missed
 BAND_OF_CAP = 0.001  # what a move upwards must leave free, beside the noise
 
@@ -50,6 +53,7 @@ class Steady:
         self.cap, self.level = question.cap, unknown(question.cap)
         self.settings = start
         self.searched = question.cap, question.cap  # for this cap, which the model knew as that one
+        self.tried, self.judged = Tried(), True
         self.refused: set[int] = set()
         self.asked = 0
 
@@ -67,11 +71,13 @@ class Steady:
         assert seen.power_max is not None  # noqa: S101  # as above
         curve = self._curve(self.settings)
         self.level.learn(float(curve.power_w[now]), seen.power_mean, seen.power_max)
+        images, said = seen.throughput_images_per_s, float(curve.throughput_images_per_s[now])
+        self.tried.note(self.settings, self.level.ratio, None if images is None or said <= 0 else images / said)
         if self._too_slow(seen):
             return self._in_time(seen)
-        better = self._better(curve) if self._is_time_to_search() else None
+        better = self._better() if self._is_time_to_search() else None
         if better is not None:
-            self.settings = better
+            self._go_on_with(better)
             return self._decision("a better partition", self._fastest(self._curve(better)))
         if self.level.ratio * curve.power_w[now] > self._target() or now in self.refused:
             return self._decision("below the cap", self._fastest(curve))
@@ -85,39 +91,49 @@ class Steady:
         cap = self.cap - self.question.margin
         return min(cap / (1 + self.level.sd), TOLERATED * cap - OF_SPREAD * self.level.spread)
 
-    def _fastest(self, curve: Curve, free: float = 0.0) -> int:
+    def _fastest(self, curve: Curve, free: float = 0.0, ratio: float | None = None) -> int:
         """The state of most throughput that leaves so much free below the target; where none does, that of least power."""
-        below = self.level.ratio * curve.power_w <= self._target() - free
+        below = (self.level.ratio if ratio is None else ratio) * curve.power_w <= self._target() - free
         below[list(self.refused)] = False
         if not below.any():
             return int(np.argmin(curve.power_w))
         return int(np.argmax(np.where(below, curve.throughput_images_per_s, -np.inf)))
 
     def _is_time_to_search(self) -> bool:
+        """Under a new cap; else once the level is known, if it moved since, or the partition at work is a new one."""
         cap, models = self.searched
-        return self.cap != cap or (self.level.sd < SURE and abs(self._target() / self.level.ratio / models - 1) > MOVED)
+        moved = abs(self._target() / self.level.ratio / models - 1) > MOVED
+        return self.cap != cap or (self.level.sd < SURE and (moved or not self.judged))
 
-    def _better(self, curve: Curve) -> Settings | None:
-        """Another partition and memory clock, if it is worth it at the level that is known by now."""
+    def _better(self) -> Settings | None:
+        """Another partition and memory clock, if it is worth it by what is known by now: a new one, or one that ran before."""
         models = self._target() / self.level.ratio
-        self.searched = self.cap, models
+        self.searched, self.judged = (self.cap, models), True
         step = self.cap / CAP_STEPS
-        try:
-            found = best_in_time(self.question, step * (models // step))
-        except (Infeasible, Unsupported):
-            return None
-        settings = settings_of(found, self.question.knobs)
-        return settings if self._promised(self._curve(settings)) > (1 + WORTH) * self._promised(curve) else None
+        others = [one.settings for one in self.tried.known.values()]
+        with suppress(Infeasible, Unsupported):
+            others.append(settings_of(best_in_time(self.question, step * (models // step)), self.question.knobs))
+        best = max(others, key=self._promised)
+        return best if self._promised(best) > (1 + WORTH) * self._promised(self.settings) else None
 
-    def _promised(self, curve: Curve) -> float:
+    def _promised(self, settings: Settings) -> float:
         """Images per second at the fastest state below the target; 0 where none is."""
-        state = self._fastest(curve)
-        return float(curve.throughput_images_per_s[state]) if self.level.ratio * curve.power_w[state] <= self._target() else 0.0
+        curve, ratio = self._curve(settings), self.tried.power(settings, self.level.ratio)
+        state = self._fastest(curve, ratio=ratio)
+        within = ratio * curve.power_w[state] <= self._target()
+        return self.tried.images(settings) * float(curve.throughput_images_per_s[state]) if within else 0.0
+
+    def _go_on_with(self, settings: Settings) -> None:
+        """Another partition: what is known of it, or what may be assumed."""
+        self.judged = self.tried.has(settings)
+        self.level.another(self.tried.power(settings, self.level.ratio), DOUBT_KNOWN if self.judged else DOUBT)
+        self.settings = settings
 
     def _without_too_large(self, seen: Seen) -> Decision:
         """Search among smaller batches than what did not fit; where there are none, halve it."""
         knobs = self.question.knobs
         too_large = min(self.settings.tenants[at].batch for at in seen.oom)
+        self.tried.forget(self.settings, too_large)
         smaller = tuple(one for one in knobs.batches if one < too_large)
         if smaller:
             self.question = replace(self.question, knobs=replace(knobs, batches=smaller))
@@ -131,6 +147,7 @@ class Steady:
 
     def _in_time(self, seen: Seen) -> Decision:
         """Search under a bound that is tighter by as much as it was missed; where nothing meets it, halve the slow tenants' batches."""
+        self.tried.forget(self.settings)
         slow = self._too_slow(seen)
         worst = max(one for one in seen.latency_p95_ms or seen.latency_ms if one is not None)
         if self.question.slo_ms is not None and self.slo_ms is not None:
@@ -140,7 +157,8 @@ class Steady:
 
     def _search_or_halve(self, which: list[int] | tuple[int, ...]) -> None:
         try:
-            self.settings = settings_of(best_in_time(self.question, self._target() / self.level.ratio), self.question.knobs)
+            found = settings_of(best_in_time(self.question, self._target() / self.level.ratio), self.question.knobs)
+            self._go_on_with(found)
         except (Infeasible, Unsupported):
             self.settings = replace(self.settings, tenants=halved(self.settings.tenants, which, self.question.knobs))
 

@@ -8,6 +8,7 @@ second, watts, and the part of the readings above 1.02 of the cap, over the seco
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", metavar="FILE", type=Path, help="a matrix of your own in place of data/power/tasks.yaml")
     parser.add_argument("--algorithms", metavar="NAME,…", help="what to compare (default: all there are)")
     parser.add_argument("--seeds", type=int, default=20, metavar="N", help="plants of each task (default: %(default)s)")
-    parser.add_argument("--iterations", type=int, default=60, metavar="N", help="iterations of each (default: %(default)s)")
+    parser.add_argument(
+        "--iterations", type=int, default=60, metavar="N", help="iterations of each, where the cap stays (default: %(default)s)"
+    )
     parser.add_argument(
         "--gain-error", default="8%", metavar="PERCENT", help="how far the plant is off, up or down (default: %(default)s%%)"
     )
@@ -87,7 +90,7 @@ def _wanted(asked: argparse.Namespace) -> Asked:
         lag_s=asked.lag_s,
     )
     matrix = tasks.read(asked.tasks) if asked.tasks else tasks.read()
-    chosen = _chosen(matrix, asked.task_id) if asked.task_id else _known(matrix, asked.parameters)
+    chosen = _known(_chosen(matrix, asked.task_id) if asked.task_id else matrix, asked.parameters)
     return Asked(str(asked.parameters), chosen, names, asked.seeds, mismatch, asked.iterations, asked.shadow)
 
 
@@ -98,20 +101,20 @@ def _part(option: str, text: str) -> float:
     return part
 
 
-def _chosen(matrix: list[Task], text: str) -> tuple[Task, ...]:
+def _chosen(matrix: list[Task], text: str) -> list[Task]:
     ids = {f"{task.id}": task for task in matrix}
     unknown = [one for one in text.split(",") if one not in ids]
     if unknown:
         raise Refused(f"--task-id: no task {unknown[0]!r}; there are {', '.join(ids)}.")
-    return tuple(ids[one] for one in dict.fromkeys(text.split(",")))
+    return [ids[one] for one in dict.fromkeys(text.split(","))]
 
 
-def _known(matrix: list[Task], path: Path) -> tuple[Task, ...]:
-    """The tasks of which there are parameters. Raises: Refused, where there are of none."""
-    from analysis.power import parameters  # noqa: PLC0415  # numpy
+def _known(wanted: list[Task], path: Path) -> tuple[Task, ...]:
+    """The tasks of which there are parameters; what runs on any GPU, on each. Raises: Refused, where there are of none."""
+    from analysis.power import parameters, tasks  # noqa: PLC0415  # numpy
 
-    there = {key[:2] for key in parameters.available(path)}
-    found = tuple(task for task in matrix if (task.model, task.gpu) in there)
+    there = sorted({key[:2] for key in parameters.available(path)})
+    found = tuple(replace(task, gpu=gpu) for task in wanted for model, gpu in there if model == task.model and task.gpu in {gpu, tasks.ANY})
     if not found:
-        raise Refused(f"{path}: has parameters of no task; there are {'; '.join(f'{model} on {gpu}' for model, gpu in sorted(there))}.")
+        raise Refused(f"{path}: has parameters of no such task; there are {'; '.join(f'{model} on {gpu}' for model, gpu in there)}.")
     return found

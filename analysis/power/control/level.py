@@ -49,6 +49,10 @@ class Level:
         self.sd = hypot(self.sd * (1 - weight * sensitivity) ** 0.5, DRIFT)
         self.last_reading = mean
 
+    def another(self, ratio: float, sd: float) -> None:
+        """Go on with another partition, of which so much is known; readings scatter as before."""
+        self.ratio, self.sd, self.still = ratio, hypot(self.sd, sd), 0
+
     def _moved(self, model: float) -> None:
         """Count what a move makes less certain."""
         self.still = self.still + 1 if model == self.last_model else 0

@@ -103,6 +103,12 @@ def outcomes(asked: Asked) -> list[Outcome]:
     return [_outcome(asked, task) for task in asked.tasks]
 
 
+def iterations_of(asked: Asked, task: Task) -> int:
+    """What is asked for; under a schedule, so many that its last phase is as long as the one before."""
+    starts = [start for start, _ in task.schedule]
+    return asked.iterations if len(starts) == 1 else 2 * starts[-1] - starts[-2]
+
+
 def counted(question: Question, rows: Sequence[Row]) -> list[Row]:
     """The second half of each phase of the caps."""
     starts = [start for start, _ in question.caps if start < len(rows)] + [len(rows)]
@@ -133,7 +139,7 @@ def _arm(asked: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Seque
             model=task.model,
             caps=task.schedule,
             knobs=plant.knobs,
-            iterations=asked.iterations,
+            iterations=iterations_of(asked, task),
             seed=mismatch.seed,
             shadow=shadow,
             parameters=asked.parameters,
