@@ -236,6 +236,17 @@ def test_rows_without_a_clock_asked_for_are_anchors_whatever_their_clock_was() -
     assert {point.clock for point in material.anchors} == {1870.0}
 
 
+def test_repetitions_of_a_partition_are_one_point_their_mean() -> None:
+    rows = [row for row in gpu_rows() if row.target_mhz is None and row.network == "net"]
+    again = [replace(row, throughput_images_per_s=3.0 * (row.throughput_images_per_s or 0.0), power_max_w=None) for row in rows]
+    once, twice = (gather(found, "net", 5001.0, "3080Ti") for found in (rows, [*rows, *again]))
+    assert len(twice.anchors) == 27
+    assert [point.throughput_images_per_s for point in twice.anchors] == pytest.approx(
+        [2.0 * point.throughput_images_per_s for point in once.anchors]
+    )
+    assert [point.power for point in twice.anchors] == [point.power for point in once.anchors]
+
+
 def test_failed_rows_are_left_out_and_counted_by_why() -> None:
     rows = gpu_rows()
     rows[0] = replace(rows[0], outcome="oom", reason="out of memory", throughput_images_per_s=None, power_max_w=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Material:
 
     `anchors` are the points at `anchor`: those for which no clock was asked, whose clock is what load and cooling allowed and counts as
     their median, and those asked to run at it; without any of the first it is the highest. `others` are at other clocks. `static` are
-    clocks and watts without work. `left_out` counts rows that were not used, by why.
+    clocks and watts without work. Repetitions of an anchor are one point, their mean. `left_out` counts rows that were not used, by why.
     """
 
     network: str
@@ -85,12 +85,35 @@ def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Mater
     free = [point.clock for as_it_was, point in points if as_it_was]
     anchor = float(np.median(free)) if free else max((point.clock for _, point in points), default=0.0)
     at_anchor = [as_it_was or abs(point.clock - anchor) <= SAME_CLOCK * anchor for as_it_was, point in points]
-    anchors = tuple(replace(point, clock=anchor) for (_, point), here in zip(points, at_anchor, strict=True) if here)
+    anchors = _merged([replace(point, clock=anchor) for (_, point), here in zip(points, at_anchor, strict=True) if here])
     if len(anchors) < FEWEST:
         why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
         raise Refused(f"{network} at memory clock {mem_mhz:g}: {len(anchors)} usable rows at one clock, {FEWEST} are needed ({why}).")
     others = tuple(point for (_, point), here in zip(points, at_anchor, strict=True) if not here)
     return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(rows, mem_mhz, cap_unit), dict(left_out))
+
+
+def _merged(points: Sequence[Point]) -> tuple[Point, ...]:
+    """One point a partition, the mean of its repetitions: a process over repetitions would take them for neighbours that agree."""
+    of: dict[Partition, list[Point]] = defaultdict(list)
+    for point in points:
+        of[point.partition].append(point)
+    return tuple(
+        Point(
+            partition,
+            each[0].clock,
+            sum(one.throughput_images_per_s for one in each) / len(each),
+            _mean([one.power for one in each]),
+            _mean([one.sm_util_percent for one in each]),
+            _mean([one.mem_util_percent for one in each]),
+        )
+        for partition, each in of.items()
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return sum(there) / len(there) if there else None
 
 
 def _unit(rows: Sequence[Row]) -> str:
