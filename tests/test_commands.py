@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import designs, monitors, tweaks, workloads
+from fixtures.node import gpus
+from tests.node.test_nvml import library
 from tests.sessions import Place
 
 if TYPE_CHECKING:
@@ -68,3 +70,29 @@ def test_a_journal_that_somebody_edited_is_not_guessed_at(tmp_path: Path) -> Non
     assert (done.code, done.out.count("\n")) == (2, 1)
     assert f"error: {place.state}/journal.jsonl, line 1: not a journal record" in done.out
     (place.state / "journal.jsonl").unlink()  # it is there still; a real run on this machine would take it for one that was killed
+
+
+@pytest.mark.needs("cc", "root")
+def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(tmp_path: Path) -> None:
+    """On a stand-in for NVML; what it does to clocks, limit and MPS is in power_run/test_cap_gpu_full.py."""
+    uuid, gpu = "GPU-00000000-0000-0000-0000-000000000000", tmp_path / "gpu"
+    gpu.write_text("150000 1200 0\n")
+    driver = {"LD_LIBRARY_PATH": str(library(tmp_path)), "FAKE_NVML_STATE": str(gpu)}
+    place = Place(tmp_path, environment=driver)
+    kept = gpus.Gpus(place.state).journal
+    kept.begin({"record": "begin", "version": 1, "pid": 2**22, "started": 1, "power_limit_mw": {uuid: 250000}, "mps": None})
+    kept.add({"record": "write", "gpu": uuid, "knob": "sm_mhz", "value": 1200})
+    kept.add({"record": "write", "gpu": uuid, "knob": "power_limit_mw", "value": 150000})
+    done = place.restore()
+    assert (done.code, gpu.read_text()) == (0, "250000 0 0\n")
+    assert done.lines(f"  {uuid} power_limit_mw: 150000 -> 250000")
+    assert place.restore().lines("Nothing to restore")
+    kept.close()
+
+
+@pytest.mark.needs("cc")
+def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(tmp_path: Path) -> None:
+    """The stand-in is none of them; and here is none at all, or one that somebody may have."""
+    place = Place(tmp_path, environment={"LD_LIBRARY_PATH": str(library(tmp_path))})
+    done = place.call(sys.executable, "-m", "fixtures", "detect-gpu")
+    assert (done.code, done.out) == (1, "Fake GPU: none of 3080Ti, A100\n")
