@@ -1,0 +1,105 @@
+"""Policies compared on identical arrivals: every seed is one stream of jobs, played under each. *Simulated.*
+
+A seed is the unit: its figure under a policy over that under the baseline, with a paired t interval on the logarithm; p-values by Holm over
+all policies of a metric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from analysis.scheduling import policies
+from analysis.stats.adjust import holm
+from analysis.stats.effect import paired_effect
+from analysis.terms import Metric, NotComparable, Refused
+
+from .figures import Figures, figures
+from .loop import play
+from .stream import jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analysis.terms import Effect
+
+    from .stream import Source
+
+METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to compare with what: `baseline` is one of `policies`."""
+
+    source: Source
+    policies: tuple[str, ...]
+    baseline: str = "fifo"
+    jobs: int = 5000
+    seeds: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """One metric of a policy against the baseline's: `p` after Holm. `effect` is None where `reason` says why there is none."""
+
+    effect: Effect | None
+    p: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One policy: the figures of each seed, their mean, and against the baseline's by name of the metric (empty for the baseline)."""
+
+    policy: str
+    seeds: tuple[Figures, ...]
+    against: Mapping[str, Against] = field(default_factory=dict)
+
+    def mean(self, name: str) -> float | None:
+        """The mean over seeds of one figure; None where a seed has none."""
+        values = [getattr(one, name) for one in self.seeds]
+        return None if None in values else fmean(values)
+
+
+def arms(asked: Asked) -> list[Arm]:
+    """Play all of it. Raises: UnknownName; Refused, for a load that is unstable, and classes or policies that cannot be."""
+    asked.source.must_be_stable()
+    for name in asked.policies:
+        policies.load(name)
+    if asked.baseline not in asked.policies:
+        raise Refused(f"baseline {asked.baseline!r} is not among the policies that are compared: {', '.join(asked.policies)}.")
+    played: dict[str, list[Figures]] = {name: [] for name in asked.policies}
+    for seed in range(1, asked.seeds + 1):
+        coming = jobs(asked.source, asked.jobs, seed)
+        for name, found in played.items():
+            found.append(figures(coming, play(coming, asked.source.slots, name)))
+    return compared({name: tuple(found) for name, found in played.items()}, asked.baseline)
+
+
+def compared(played: Mapping[str, tuple[Figures, ...]], baseline: str) -> list[Arm]:
+    """Hold each policy's figures against the baseline's, pair by pair in their order."""
+    others = [name for name in played if name != baseline]
+    against: dict[str, dict[str, Against]] = {name: {} for name in played}
+    for metric in METRICS:
+        found = {name: _effect(metric, played[baseline], played[name]) for name in others}
+        told = {name: one.p for name, one in found.items() if one.p is not None}
+        adjusted = dict(zip(told, holm(list(told.values())), strict=True))
+        for name, one in found.items():
+            against[name][metric.name] = replace(one, p=adjusted.get(name))
+    return [Arm(name, seeds, against[name]) for name, seeds in played.items()]
+
+
+def _effect(metric: Metric, baseline: Sequence[Figures], candidate: Sequence[Figures]) -> Against:
+    """The contrast, its p not adjusted yet."""
+    before, after = ([float(getattr(one, metric.name)) for one in arm] for arm in (baseline, candidate))
+    if min(*before, *after) <= 0:
+        return Against(None, reason="nobody waited in a seed: no ratio")
+    if len(before) < 2:
+        return Against(None, reason="one seed: no interval")
+    try:
+        effect = paired_effect(metric, before, after, 0.0)
+    except NotComparable:
+        return Against(None, reason="the same in every seed")
+    return Against(effect, effect.p)
