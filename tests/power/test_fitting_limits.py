@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import json
+import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from analysis.__main__ import main
 from analysis.power import zeus
+from analysis.power.fitting import limits_judged
 from analysis.power.fitting.limits import At, Measured, first, predict, search
+from analysis.power.fitting.limits_judged import judge
 from tests.conftest import REFERENCE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from analysis.power.fitting.limits_judged import Job
 
 TABLES = {"V100": "zeus_power_limit_v100.csv", "A40": "zeus_power_limit_a40.csv"}
 Grid = dict[At, Measured]
@@ -26,13 +36,8 @@ MADE = {At(batch, limit): made(batch, limit) for batch in (8, 16, 32, 64, 128, 2
 
 
 @cache
-def jobs(table: str) -> dict[tuple[str, str, str], Grid]:
-    """Each data set, network and optimiser of a table as a grid."""
-    found: dict[tuple[str, str, str], Grid] = defaultdict(dict)
-    for row in zeus.read(REFERENCE / "pctodl" / TABLES[table]):
-        at = At(row.batch, row.limit_w)
-        found[row.dataset, row.network, row.optimizer][at] = Measured(at, row.epochs_per_s, row.power_mean_w)
-    return found
+def jobs(table: str) -> dict[Job, Grid]:
+    return limits_judged.jobs(zeus.read(REFERENCE / "pctodl" / TABLES[table]))
 
 
 def test_what_it_answers_was_measured_and_is_within_the_cap() -> None:
@@ -86,15 +91,42 @@ def test_resnet50_under_150_w_is_found_on_both_cards(table: str, epoch_s: float)
 @pytest.mark.parametrize("table", TABLES)
 def test_real_jobs_are_within_one_percent_of_their_best_at_every_cap(table: str) -> None:
     """Caps are the limits of the table; the true best is the fastest row whose measured mean power keeps the cap, not its nominal limit."""
-    shares = []
-    for name, grid in jobs(table).items():
-        for cap_w in sorted({at.limit_w for at in grid}):
-            kept = [one for one in grid.values() if one.power_w <= cap_w]
-            found = search(list(grid), grid.__getitem__, cap_w)
-            shares.append(len(found.measured) / len(grid))
-            if not kept:
-                assert found.best is None, (name, cap_w)
-                continue
-            assert found.best is not None, (name, cap_w)
-            assert found.best.speed >= 0.99 * max(one.speed for one in kept), (name, cap_w)
-    assert np.mean(shares) < 0.3
+    judged = [judge(job, grid, cap_w) for job, grid in jobs(table).items() for cap_w in sorted({at.limit_w for at in grid})]
+    for one in judged:
+        assert (one.answer is None) == (one.best is None), one
+        assert one.slower is None or one.slower <= 0.01, one
+    assert np.mean([one.measured / one.points for one in judged]) < 0.3
+
+
+def write_table(path: Path) -> None:
+    """The made card's points as a table of one job, and a second job at one point."""
+    head = "dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"
+    rows = [f"images,net,{at.batch},sgd,{at.limit_w},{1.0 / one.speed},{one.power_w}\n" for at, one in MADE.items()]
+    path.write_text(head + "".join(rows) + "images,tiny,8,sgd,100,3.0,90.0\n")
+
+
+def test_the_command_says_the_answer_its_points_and_how_far_it_is_from_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(tmp_path / "table.csv")
+    assert main(["power", "limits", str(tmp_path / "table.csv"), "--cap", "140", "--network", "net"]) == 0
+    assert re.fullmatch(
+        r"images net sgd: batch \d+ at a limit of \d+ W: [\d.]+ s an epoch at 1[0-4]\d\.\d W; \d+ of 48 points measured, "
+        r"0\.\d\d % slower than the best of all\n",
+        capsys.readouterr().out,
+    )
+    assert main(["power", "limits", str(tmp_path / "table.csv"), "--cap", "20", "--network", "net", "--json"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)
+    assert (said["batch"], said["slower_than_best"], said["points"]) == (None, None, 48)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--cap", "0"], "a number of watts above 0"),
+        (["--cap", "100", "--network", "nets"], "there are net, tiny"),
+        (["--cap", "100", "--network", "tiny"], "fewer than three points"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(asked: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(tmp_path / "table.csv")
+    assert main(["power", "limits", str(tmp_path / "table.csv"), *asked]) == 2
+    assert said in capsys.readouterr().err
