@@ -11,7 +11,7 @@ from rich.text import Text
 
 from analysis.printing import columns, on_page
 
-from .study import MOST_ABOVE, OURS
+from .study import MOST_ABOVE, OURS, iterations_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,6 @@ def as_json(asked: Asked, found: Sequence[Outcome]) -> str:
         "simulated": True,
         "mismatch": {key: value for key, value in asdict(asked.mismatch).items() if key != "seed"},
         "seeds": asked.seeds,
-        "iterations": asked.iterations,
         "tasks": [
             {
                 "id": one.task.id,
@@ -42,15 +41,20 @@ def as_json(asked: Asked, found: Sequence[Outcome]) -> str:
                 "model": one.task.model,
                 "caps_w": one.task.schedule,
                 "seeds": one.seeds,
+                "iterations": iterations_of(asked, one.task),
                 "impossible_seeds": one.impossible,
                 "arms": [_arm(arm) for arm in one.arms],
             }
             for one in found
         ],
-        "above_tolerated_in": [one.task.id for one in found if not one.kept],
-        "behind_in": {str(one.task.id): one.behind for one in found if one.behind},
+        "above_tolerated": [_named(one) for one in found if not one.kept],
+        "behind": [{"task": _named(one), "algorithms": one.behind} for one in found if one.behind],
     }
     return json.dumps(said, indent=2, allow_nan=False) + "\n"
+
+
+def _named(one: Outcome) -> str:
+    return f"{one.task.id} on {one.task.gpu}"
 
 
 def _arm(arm: Arm) -> dict[str, object]:
@@ -63,11 +67,12 @@ def _parts(asked: Asked, found: Sequence[Outcome]) -> Iterator[RenderableType]:
     own = f", each partition by {off.partition_error:.1%} more (sd)" if off.partition_error else ""
     yield Text(
         f"SIMULATED: plants ±{off.gain_error:.1%} off the model{own}, noise {off.noise_w:g} W, lag {off.lag_s:g} s; "
-        f"{asked.seeds} seeds of {asked.iterations} iterations, the second half of each phase."
+        f"{asked.seeds} seeds, the second half of each phase."
     )
     for one in found:
         caps = "→".join(f"{cap:g}" for _, cap in one.task.schedule)
-        yield Text(f"\ntask {one.task.id}: {one.task.model} on {one.task.gpu} under {caps} W")
+        iterations = iterations_of(asked, one.task)
+        yield Text(f"\ntask {one.task.id}: {one.task.model} on {one.task.gpu} under {caps} W, {iterations} iterations")
         if one.impossible:
             yield Text(f"  {len(one.impossible)} of {asked.seeds} plants have no setting within the cap and are left out")
         yield columns(HEADS, [_row(arm) for arm in one.arms])
@@ -86,13 +91,13 @@ def _row(arm: Arm) -> list[str]:
 
 
 def _verdict(found: Sequence[Outcome]) -> Iterator[RenderableType]:
-    above = [f"{one.task.id}" for one in found if not one.kept]
+    above = [_named(one) for one in found if not one.kept]
     yield Text(
         f"{OURS} is above 1.02 of the cap in more than {MOST_ABOVE:.0%} of the readings in task {', '.join(above)}."
         if above
         else f"{OURS} is above 1.02 of the cap in at most {MOST_ABOVE:.0%} of the readings in every task."
     )
-    behind = [f"{name} in task {one.task.id}" for one in found for name in one.behind]
+    behind = [f"{name} in task {_named(one)}" for one in found for name in one.behind]
     yield Text(
         f"{OURS} is not shown to reach {', '.join(behind)}."
         if behind
