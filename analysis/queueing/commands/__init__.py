@@ -1,0 +1,1 @@
+"""The steps of `python -m analysis queue`, one file each."""

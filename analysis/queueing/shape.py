@@ -1,0 +1,123 @@
+"""Whether the data refuse Poisson arrivals and exponential service times, each by tests that look at another side of it.
+
+That nothing is refused is no proof: few jobs refuse little. Over the tests of one series p-values are adjusted after Holm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.stats
+
+from analysis.stats.adjust import holm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ALPHA = 0.05
+FEWEST = 8
+DRAWS, SIZE = 20_000, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test: what it asks, its statistic (a distance, a correlation, a distance) and p, as it is and adjusted."""
+
+    asks: str
+    statistic: float
+    p: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What `count` values of a series say about a hypothesis; `refused` are the sides on which they refuse it."""
+
+    count: int
+    tests: tuple[Test, ...]
+
+    @property
+    def refused(self) -> tuple[Test, ...]:
+        """Tests whose adjusted p lies below 5 %."""
+        return tuple(test for test in self.tests if test.p_adjusted < ALPHA)
+
+
+def arrivals(submits: Sequence[np.ndarray]) -> Shape | None:
+    """Test Poisson arrivals of one rate: exponential gaps, gaps without memory, a rate that stays. None of too few.
+
+    `submits`: of each stream the times of submission, rising, seconds.
+    """
+    gaps = [np.diff(one) for one in submits]
+    every = np.concatenate([np.zeros(0), *gaps])
+    if len(every) < FEWEST:
+        return None
+    # Given when the last one came, those before it are uniform between the first and it.
+    places = [(one[1:-1] - one[0]) / (one[-1] - one[0]) for one in submits if len(one) > 2 and one[-1] > one[0]]
+    found = [("gaps are exponential", *_exponential(every)), ("gaps do not hang together", *_memory(gaps))]
+    if places:
+        constant = scipy.stats.kstest(np.concatenate(places), "uniform")
+        found.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
+    return _shape(len(every), found)
+
+
+def services(times: Sequence[np.ndarray]) -> Shape | None:
+    """Test exponential service times, each as if alone. None of too few. `times`: of each stream, in the order of submission, seconds."""
+    every = np.concatenate([np.zeros(0), *times])
+    if len(every) < FEWEST:
+        return None
+    return _shape(len(every), [("times are exponential", *_exponential(every)), ("times do not hang together", *_memory(times))])
+
+
+def _shape(count: int, found: list[tuple[str, float, float]]) -> Shape:
+    adjusted = holm([p for _, _, p in found])
+    return Shape(count, tuple(Test(*one, p_adjusted) for one, p_adjusted in zip(found, adjusted, strict=True)))
+
+
+def _exponential(values: np.ndarray) -> tuple[float, float]:
+    """Largest distance from the exponential distribution of the same mean, and its p (Lilliefors 1969).
+
+    The mean is that of the values, so that tables of Kolmogorov and Smirnov would accept too much. In Stephens's form (1974) the statistic
+    has one distribution for all counts; that is drawn, always the same.
+    """
+    mean = float(values.mean())
+    if mean <= 0:
+        return 1.0, 1 / (DRAWS + 1)
+    distance = _distance(np.sort(values)[None, :] / mean)[0]
+    larger = int((_null() >= _of_stephens(distance, len(values))).sum())
+    return float(distance), (larger + 1) / (DRAWS + 1)
+
+
+def _distance(ordered: np.ndarray) -> np.ndarray:
+    """Distances for rows of ordered values of mean 1: shape (rows, values) → (rows,)."""
+    count = ordered.shape[1]
+    below = -np.expm1(-ordered)
+    steps = np.arange(count + 1) / count
+    return np.asarray(np.maximum((steps[1:] - below).max(axis=1), (below - steps[:-1]).max(axis=1)))
+
+
+def _of_stephens(distance: np.ndarray | float, count: int) -> np.ndarray:
+    return np.asarray((distance - 0.2 / count) * (math.sqrt(count) + 0.26 + 0.5 / math.sqrt(count)))
+
+
+@lru_cache(maxsize=1)
+def _null() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    parts = []
+    for _ in range(10):
+        drawn = np.sort(rng.standard_exponential((DRAWS // 10, SIZE)), axis=1)
+        parts.append(_of_stephens(_distance(drawn / drawn.mean(axis=1, keepdims=True)), SIZE))
+    return np.concatenate(parts)
+
+
+def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Rank correlation of neighbours, and its two-sided p; ranks because a few long gaps would else decide."""
+    before = np.concatenate([one[:-1] for one in series if len(one)])
+    after = np.concatenate([one[1:] for one in series if len(one)])
+    if len(before) < 3 or not np.ptp(before) or not np.ptp(after):
+        return 0.0, 1.0
+    found = scipy.stats.spearmanr(before, after)
+    return float(found.statistic), float(found.pvalue)

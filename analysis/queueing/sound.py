@@ -1,0 +1,114 @@
+"""Which times of a stream can be used, as columns, and what is wrong with the rest: named, never silently dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .terms import Job, Stream
+
+NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The jobs of one stream in the order they were submitted; columns of one length, seconds, NaN where a time is missing or of no use.
+
+    `taken` is when a slot was: at admission, or at the start where nobody admits. Jobs whose clock went backwards keep their submission
+    alone. `unfinished`: they never got a slot, or never gave it back. `findings` are sentences on what is odd.
+    """
+
+    number: np.ndarray
+    submit: np.ndarray
+    taken: np.ndarray
+    end: np.ndarray
+    priority: np.ndarray
+    unfinished: np.ndarray
+    backwards: np.ndarray
+    findings: tuple[str, ...] = ()
+
+
+def columns(stream: Stream) -> Columns:
+    """Sort the jobs of a stream and say what is wrong with them."""
+    known = [job for job in stream.jobs if job.submit_s is not None]
+    by_number = sorted(known, key=lambda job: job.number)
+    jobs = sorted(by_number, key=lambda job: job.submit_s or 0.0)
+    number = np.array([job.number for job in jobs], int)
+    submit, admit, start, end = (
+        np.array([np.nan if (value := getattr(job, name)) is None else value for job in jobs], float)
+        for name in ("submit_s", "admit_s", "start_s", "end_s")
+    )
+    taken = np.where(np.isnan(admit), start, admit)
+    backwards = (taken < submit) | (start < taken) | (end < np.where(np.isnan(start), taken, start)) | (end < submit)
+    unfinished = (np.isnan(taken) | np.isnan(end)) & ~backwards
+    return Columns(
+        number=number,
+        submit=submit,
+        taken=np.where(backwards, np.nan, taken),
+        end=np.where(backwards | np.isnan(taken), np.nan, end),
+        priority=np.array([np.nan if job.priority is None else job.priority for job in jobs], float),
+        unfinished=unfinished,
+        backwards=backwards,
+        findings=tuple(_findings(stream, by_number, number, taken, end, backwards))
+        if stream.measured
+        else tuple(_of_arrivals(stream, by_number)),
+    )
+
+
+def _findings(  # noqa: PLR0913, PLR0917  # what is looked at
+    stream: Stream, by_number: list[Job], number: np.ndarray, taken: np.ndarray, end: np.ndarray, backwards: np.ndarray
+) -> Iterable[str]:
+    yield from _of_arrivals(stream, by_number)
+    never_started = number[np.isnan(taken) & np.isnan(end) & ~backwards]
+    never_ended = number[~np.isnan(taken) & np.isnan(end) & ~backwards]
+    no_start = number[np.isnan(taken) & ~np.isnan(end) & ~backwards]
+    if len(never_started):
+        yield f"{_jobs(never_started)} never started: how long they wait is not known, and the mean wait is too short by that."
+    if len(never_ended):
+        yield f"{_jobs(never_ended)} never ended: how long they take is not known, and the mean service time is too short by that."
+    if len(no_start):
+        yield f"{_jobs(no_start)} ended and were never told to start: their times are left out."
+    if backwards.any():
+        yield (
+            f"the clock went backwards in {_jobs(number[backwards])}: admitted, started or ended before what comes first. "
+            "Their times are left out, but for when they were submitted; one clock must read all times of a stream."
+        )
+    for outcome in ("failed", "killed"):
+        some = [job.number for job in by_number if job.outcome == outcome]
+        if some:
+            yield f"{_jobs(some)} {outcome}: the slots they held are counted as service."
+    wide = [job.number for job in by_number if job.replicas > 1]
+    if wide:
+        yield f"{_jobs(wide)} took several slots at once, which no formula here has: simulate it."
+
+
+def _of_arrivals(stream: Stream, by_number: list[Job]) -> Iterable[str]:
+    lost = [job.number for job in stream.jobs if job.submit_s is None]
+    if lost:
+        yield f"{_jobs(lost)} were never submitted, or nobody wrote when: left out."
+    counts: dict[int, int] = {}
+    for job in stream.jobs:
+        counts[job.number] = counts.get(job.number, 0) + 1
+    twice = [number for number, count in counts.items() if count > 1]
+    if twice:
+        yield f"{_jobs(twice)} stand there more than once: each row is taken for a job."
+    earlier = [
+        later.number
+        for job, later in pairwise(by_number)
+        if job.submit_s is not None and later.submit_s is not None and later.submit_s < job.submit_s
+    ]
+    if earlier:
+        yield f"{_jobs(earlier)} were submitted before the job of the number before: the clock went backwards, or the numbers."
+
+
+def _jobs(numbers: Iterable[int]) -> str:
+    """Name jobs: the first few, and how many more."""
+    some = [int(one) for one in numbers]
+    rest = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+    return f"job{'s' if len(some) > 1 else ''} {', '.join(map(str, some[:NAMED]))}{rest}"
