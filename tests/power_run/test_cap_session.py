@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from fixtures import studies, workloads
 from fixtures.power import options
 from fixtures.terms import BadInput, Metric, Study
 from tests.power.made_reference import reference
-from tests.sessions import HOUSE, WITHOUT, Done, Place
+from tests.sessions import HOUSE, WITHOUT, Done, Place, until
 from tests.spread.fleet import FLEET
 from tests.test_session import SCHEMA
 
@@ -40,11 +41,15 @@ def place(tmp_path: Path) -> Place:
 
 
 def called(place: Place, *more: str, parameters: bool = True) -> Done:
+    return place.call(*command(place, *more, parameters=parameters))
+
+
+def command(place: Place, *more: str, parameters: bool = True) -> list[str]:
     plain = [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
     fixed = [f"--benchmark-storage={place.storage}", "-p", "tests.spread.plugin", "--target=fleet", "--benchmark-save=one", "--blocks=1"]
     fixed += [f"--power-tasks={place.folder / 'tasks.yaml'}"]
     fixed += [f"--power-parameters={place.folder / 'parameters'}"] if parameters else []
-    return place.call(sys.executable, "-m", "pytest", "benchmarks/bench_power_cap.py", *plain, *fixed, *more)
+    return [sys.executable, "-m", "pytest", "benchmarks/bench_power_cap.py", *plain, *fixed, *more]
 
 
 def reports(place: Place) -> dict[tuple[int, str], Json]:
@@ -93,6 +98,23 @@ def test_a_window_is_a_step_of_so_many_images(place: Place) -> None:
         steps, rows = one["extra_info"]["steps"], one["extra_info"]["report"]["iteration"]
         assert steps["wall_s"] == [3.0] * 6
         assert steps["samples"] == [round(3 * row["throughput_images_per_s"]) for row in rows]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_with_what_it_had_finished(place: Place) -> None:
+    """By what is complete, not by the number of a task."""
+    asked = command(place, "--algorithms=morak,powercap", "--task-id=7")
+    process = subprocess.Popen(asked, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: bool(place.finished()), process)  # type: ignore[arg-type]  # it says nothing, in text or not
+    process.kill()
+    process.wait()
+    before = {name: record["started_utc"] for name, record in place.finished().items()}
+    done = place.call(*asked, "--resume")
+    assert done.code == 0, done.out
+    records = [one["extra_info"] for one in place.saved()["benchmarks"]]
+    assert len(records) == 4
+    assert {one["id"]: one["started_utc"] for one in records if one["id"] in before} == before
+    assert all(len(one["report"]["iteration"]) == 6 for one in records)
 
 
 @pytest.mark.slow
