@@ -57,6 +57,14 @@ def test_its_own_share_of_a_core_is_of_the_time_that_it_was_at_work(found: Overh
     assert arm(found, "sampler").own.unproven == ""
 
 
+def test_a_share_of_a_core_that_holds_what_switching_takes_is_no_failure() -> None:
+    """0.7 %: of that nobody knows how much was for being stopped and let go on."""
+    (found,) = overheads(from_json(turned_run(COSTS, core=0.007), "turned.json"))
+    check = next(one for one in found.checks if "of a core" in one.name)
+    assert check.passed == "NOT SHOWN"
+    assert "whole cells are without that" in check.figures
+
+
 def test_nothing_is_said_of_what_only_whole_processes_have(found: Overhead) -> None:
     """All CPU of a process and energy are of both arms, there is no cell without a monitor, and those inside it were not asked for."""
     sampler = arm(found, "sampler")
