@@ -3,8 +3,8 @@
 First {"hello": 1, "policy": "sjf", "slots": {"any": 2}}, answered {"ready": true, "policy", "slots"}. Then, as often as something happens,
 {"at_s": 1.25, "submitted": [{"job": 3, "predicted_s": 0.4, …}], "ended": [1]}, answered {"start": [{"job": 3, "slots": "any"}]}: what is to
 be started now, in this order, its slots counted as taken. A job has `job`, its number, and may have `predicted_s` (seconds, or by kind of
-slot), `class`, `priority`, `replicas`, `due_s`, `tenant`. However a job ended, it is told as ended; tried again, it is submitted again. What
-is wrong is answered {"error": sentence}, after which nothing more comes.
+slot), `class`, `priority`, `replicas`, `due_s`, `tenant`. However a job ended, it is told as ended; tried again, it is submitted again.
+What is wrong is answered {"error": sentence}, after which nothing more comes.
 """
 
 from __future__ import annotations

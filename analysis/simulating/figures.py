@@ -24,7 +24,8 @@ class Figures:
 
     `slowdown` is response over time in service, bounded below (Feitelson and Rudolph, 1998): jobs shorter than a tenth of the mean would
     decide it. `jain` is Jain's index of the tenants' mean slowdowns, None with one tenant; `late` is the part that ended after it was due,
-    None where nothing was promised. `busy` is slot-seconds in service over those there were until the last submission.
+    None where nothing was promised. `busy` is slot-seconds in service over those there were until the last submission. `inside_half` and
+    `inside_end` are the jobs that waited or ran when half of them, and all, had been submitted.
     """
 
     mean_wait_s: float
@@ -32,6 +33,8 @@ class Figures:
     mean_response_s: float
     slowdown: float
     busy: float
+    inside_half: int
+    inside_end: int
     jain: float | None = None
     late: float | None = None
 
@@ -42,7 +45,7 @@ def figures(coming: Sequence[Coming], played: Played) -> Figures:
     wait_s, service_s = played.wait_s[counted], (played.end_s - played.start_s)[counted]
     response_s = (played.end_s - played.submit_s)[counted]
     slowdowns = np.maximum(1.0, response_s / np.maximum(service_s, SHORT * float(service_s.mean())))
-    until_s = float(played.submit_s[-1])
+    half_s, until_s = (float(played.submit_s[at]) for at in (len(coming) // 2, -1))
     inside_s = np.minimum(played.end_s, until_s) - np.minimum(played.start_s, until_s)
     return Figures(
         mean_wait_s=float(wait_s.mean()),
@@ -50,6 +53,8 @@ def figures(coming: Sequence[Coming], played: Played) -> Figures:
         mean_response_s=float(response_s.mean()),
         slowdown=float(slowdowns.mean()),
         busy=float((inside_s * played.replicas).sum()) / (sum(played.slots.values()) * until_s),
+        inside_half=_inside(played, half_s),
+        inside_end=_inside(played, until_s),
         jain=_between([one.job.tenant for one in coming[counted]], slowdowns),
         late=_late([one.job.due_s for one in coming[counted]], played.end_s[counted]),
     )
@@ -58,6 +63,10 @@ def figures(coming: Sequence[Coming], played: Played) -> Figures:
 def jain(values: Floats) -> float:
     """Jain's fairness index: 1 where all have the same, 1/n where one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984)."""
     return float(values.sum()) ** 2 / (len(values) * float((values**2).sum()))
+
+
+def _inside(played: Played, at_s: float) -> int:
+    return int(((played.submit_s <= at_s) & (played.end_s > at_s)).sum())
 
 
 def _between(tenants: Sequence[str], slowdowns: Floats) -> float | None:

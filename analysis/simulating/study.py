@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from analysis.scheduling import policies
 from analysis.stats.adjust import holm
-from analysis.stats.effect import paired_effect
+from analysis.stats.effect import moments, paired_effect, t_tail
 from analysis.terms import Metric, NotComparable, Refused
 
 from .figures import Figures, figures
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .stream import Source
 
+GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
 METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
 
 
@@ -56,6 +57,13 @@ class Arm:
     policy: str
     seeds: tuple[Figures, ...]
     against: Mapping[str, Against] = field(default_factory=dict)
+
+    @property
+    def grows(self) -> bool:
+        """Whether more jobs were left at the end of the submissions than half-way, beyond chance: its waits grow with the stream then."""
+        more, spread = moments([float(one.inside_end - one.inside_half) for one in self.seeds])
+        n = len(self.seeds)
+        return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
 
     def mean(self, name: str) -> float | None:
         """The mean over seeds of one figure; None where a seed has none."""
@@ -95,11 +103,11 @@ def _effect(metric: Metric, baseline: Sequence[Figures], candidate: Sequence[Fig
     """The contrast, its p not adjusted yet."""
     before, after = ([float(getattr(one, metric.name)) for one in arm] for arm in (baseline, candidate))
     if min(*before, *after) <= 0:
-        return Against(None, reason="nobody waited in a seed: no ratio")
+        return Against(None, reason="no wait")
     if len(before) < 2:
-        return Against(None, reason="one seed: no interval")
+        return Against(None, reason="one stream")
     try:
         effect = paired_effect(metric, before, after, 0.0)
     except NotComparable:
-        return Against(None, reason="the same in every seed")
+        return Against(None, reason="the same")
     return Against(effect, effect.p)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from analysis.plain import printable_json
 from analysis.printing import columns, hanging, on_page
-from analysis.wording import digits, number, probability
+from analysis.wording import digits, probability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,12 +27,12 @@ FIGURES = {
     "late": "late",
     "busy": "busy",
 }
-METRIC_HEADS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "slowdown": "slowdown"}
+METRIC_HEADS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "mean_response_s": "response", "slowdown": "slowdown"}
 LEGEND = (
     ("slowdown:", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
     ("Jain:", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
-    ("+", "is better than the baseline: how many % longer the baseline's is; [ ] 95 % interval over streams, paired."),
-    ("p", "of the mean wait, after Holm over all policies."),
+    ("95 %", "interval over streams, paired. no wait: there is a stream in which nobody waited, and no ratio."),
+    ("p", "after Holm over all policies, each figure by itself."),
 )
 
 
@@ -45,7 +45,7 @@ def as_json(asked: Asked, found: Sequence[Arm]) -> str:
     """Write all of it for programs; the fields are those of `study` and `figures`, effects are gains as fractions."""
     source = asked.source
     about = {"simulated": True, "seeds": asked.seeds, "jobs": asked.jobs, "baseline": asked.baseline, "gap_s": source.gap_s}
-    return printable_json({**about, "source": asdict(source), "policies": [asdict(one) for one in found]})
+    return printable_json({**about, "source": asdict(source), "policies": [{**asdict(one), "grows": one.grows} for one in found]})
 
 
 def _parts(asked: Asked, found: Sequence[Arm]) -> Iterator[RenderableType]:
@@ -60,11 +60,15 @@ def _parts(asked: Asked, found: Sequence[Arm]) -> Iterator[RenderableType]:
     yield Text("")
     names = [name for name in FIGURES if any(arm.mean(name) is not None for arm in found)]
     yield columns(["policy", *(FIGURES[name] for name in names)], [[arm.policy, *(_figure(arm, name) for name in names)] for arm in found])
+    grow = [arm.policy for arm in found if arm.grows]
+    if grow:
+        yield Text(
+            f"\nUNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come; these waits are of this length of stream."
+        )
     others = [arm for arm in found if arm.against]
     if others:
-        yield Text(f"\nagainst {asked.baseline}, + % better [95 %]")
-        heads = ["policy", *METRIC_HEADS.values(), "p"]
-        yield columns(heads, [[arm.policy, *(_gain(arm.against[name]) for name in METRIC_HEADS), _p(arm)] for arm in others])
+        yield Text(f"\nof {asked.baseline}'s, a ratio: below 1 is better")
+        yield columns(["policy", "", "ratio", "95 %", "p"], [row for arm in others for row in _rows(arm)], left=2)
     yield Text("")
     yield hanging(LEGEND, "dim", "dim")
 
@@ -74,13 +78,15 @@ def _figure(arm: Arm, name: str) -> str:
     return "" if value is None else f"{value:.1%}" if name in {"late", "busy"} else digits(value)
 
 
-def _gain(one: Against) -> str:
+def _rows(arm: Arm) -> Iterator[list[str]]:
+    for at, (name, said) in enumerate(METRIC_HEADS.items()):
+        yield ["" if at else arm.policy, said, *_ratio(arm.against[name])]
+
+
+def _ratio(one: Against) -> list[str]:
+    """Ratio, its interval and p; where there is none, why."""
     effect = one.effect
-    if effect is None:
-        return one.reason
-    return f"{number(effect.gain)} [{number(effect.low).lstrip('+')}, {number(effect.high).lstrip('+')}]"
-
-
-def _p(arm: Arm) -> str:
-    p = arm.against["mean_wait_s"].p
-    return "" if p is None else probability(p)
+    if effect is None or one.p is None:
+        return ["", one.reason, ""]
+    ratio, low, high = (digits(1 / (1 + gain), 3) for gain in (effect.gain, effect.high, effect.low))
+    return [ratio, f"{low} to {high}", probability(one.p)]
