@@ -28,7 +28,7 @@ def write(runs: Sequence[IoRun], folder: Path, form: str = "png") -> tuple[list[
     files: list[Path] = []
     missing: dict[str, str] = {}
     for name, picture in pictures().items():
-        if not hasattr(picture, "REPORTS"):
+        if "io" not in getattr(picture, "REPORTS", ()):
             continue
         try:
             content = written(picture.draw(scene), form)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-NAMES = [name for name, one in pictures().items() if hasattr(one, "REPORTS")]
+NAMES = [name for name, one in pictures().items() if "io" in getattr(one, "REPORTS", ())]
 FORMATS = {"raw": 0.0, "npz": -0.5, "png": -1.2}
 COLD = {"raw": -0.6, "npz": -0.2, "png": 0.0}
 
