@@ -42,7 +42,7 @@ class Units:
         """Say what stands for independent, and why that."""
         return {
             "runs": f"from {self.count} runs, which are the replicates",
-            "busy cycles": f"from {self.count} busy cycles, independent under renewal arrivals; with {RUNS} runs, runs would be",
+            "busy cycles": f"from {self.count} busy cycles, independent under renewal arrivals",
             "batches of jobs": f"from {self.count} batches of neighbouring jobs: fewer than {CYCLES} busy cycles and {RUNS} runs",
             "none": "without intervals: too few jobs, cycles and runs",
         }[self.kind]

@@ -1,0 +1,158 @@
+"""Fits, predictions and validations as text of at most 100 columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from analysis.plain import one_line
+from analysis.printing import columns, hanging, on_page, tiny
+from analysis.wording import unsigned
+
+from .quantiles import wait_quantile
+from .validating import RULE
+from .words import NONE, figure, number, unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from .fitting import Fit
+    from .little import Little
+    from .predicting import Predicted
+    from .shape import Shape
+    from .validating import Held, Validation
+
+ENOUGH = 1e-9
+STYLES = {"agrees": "green", "differs": "bold red", "open": "yellow", "not judged": "dim"}
+
+
+def fits(found: Sequence[Fit], *, color: bool = False) -> str:
+    """Write fits."""
+    return on_page((part for one in found for part in _fit(one)), color=color)
+
+
+def predictions(found: Sequence[tuple[str, Sequence[Predicted], str]], shares: Sequence[float], *, color: bool = False) -> str:
+    """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
+    return on_page((part for title, some, why in found for part in _predicted(title, some, why, shares)), color=color)
+
+
+def validations(found: Sequence[Validation], *, color: bool = False) -> str:
+    """Write validations."""
+    parts = [part for one in found for part in _validated(one)]
+    return on_page([*parts, hanging([("•", RULE)], "dim", "dim")], color=color)
+
+
+def headline(fit: Fit) -> Iterator[RenderableType]:
+    """What it is of, and what must be known at once."""
+    yield Text(one_line(fit.group), "bold")
+    slots = "slots unknown" if fit.servers is None else f"{fit.servers} slot{'s' if fit.servers > 1 else ''}"
+    told = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
+    yield f"{fit.jobs} jobs in {len(fit.names)} run{'s' if len(fit.names) > 1 else ''}; {one_line(told)}"
+    if fit.simulated:
+        yield hanging([("•", "SIMULATED: no job of these ever ran.")], style="bold yellow")
+
+
+def _fit(fit: Fit) -> Iterator[RenderableType]:
+    yield from headline(fit)
+    times = [one.value for one in (fit.service_s, fit.wait_s, fit.response_s) if one is not None]
+    scale, name = unit(times)
+    rows = [
+        ("rate λ", figure(fit.rate_per_s), "jobs/s"),
+        ("ca² of gaps", figure(fit.scv_arrivals), "1 if Poisson"),
+        ("service time E[S]", figure(fit.service_s, scale), name),
+        ("cs² of service times", figure(fit.scv_service), "1 if exponential"),
+        ("load λ·E[S]/slots", figure(fit.load), ""),
+        ("slots held, integrated", number(fit.utilisation), "share of the time until last empty"),
+        ("jobs that waited", figure(fit.p_wait), "share"),
+        ("wait", figure(fit.wait_s, scale), name),
+        ("response", figure(fit.response_s, scale), name),
+    ]
+    yield columns(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
+    yield hanging(_notes(fit))
+    yield ""
+
+
+def _notes(fit: Fit) -> Iterator[tuple[str, str]]:
+    yield "•", f"Intervals {fit.units.why}."
+    yield "•", _shape("Poisson arrivals", fit.arrivals)
+    if fit.services is not None:
+        yield "•", _shape("Exponential service times", fit.services)
+    if any(fit.laws):
+        yield "•", little(fit.laws)
+    if fit.load is not None and fit.load.value >= 1:
+        yield "•", "UNSTABLE: as much work comes as can be done, or more. The waits above are of a run of this length, and grow with it."
+    for finding in fit.findings:
+        yield "•", finding
+
+
+def little(laws: Sequence[Little | None]) -> str:
+    """Say how exactly Little's law holds over all runs, in its worst part."""
+    found = [(law.off, law.part) for one in laws if one is not None for law in one.laws]
+    off, part = max(found)
+    runs = sum(one is not None for one in laws)
+    if off < ENOUGH:
+        return (
+            f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N and λW differ by {off:.0e} of N at most."
+        )
+    return f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: times were recorded wrongly."
+
+
+def _shape(what: str, one: Shape | None) -> str:
+    if one is None:
+        return f"{what}: too few to test."
+    tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in one.tests)
+    return f"{what} {'REFUSED' if one.refused else 'not refused'} by {one.count} values: {tested} (Holm)."
+
+
+def _predicted(title: str, some: Sequence[Predicted], why: str, shares: Sequence[float]) -> Iterator[RenderableType]:
+    yield Text(one_line(title, 300), "bold")
+    if some:
+        scale, name = unit(value for one in some for value in (one.queue.wait_s, one.queue.response_s))
+        heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
+        heads += [f"wait p{100 * share:g}" for share in shares]
+        yield columns(heads, [_queue(one, scale, shares) for one in some])
+        if any(one.queue.loss for one in some):
+            lost = ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in some if one.queue.loss is not None)
+            yield hanging([("•", f"turned away: {lost}; waits are of those let in.")])
+        if any(not one.queue.exact for one in some):
+            yield hanging([("•", "~ an approximation; percentiles of what is no M/M/c are approximations too.")], "dim", "dim")
+    if why:
+        yield hanging([("•", why)], style="" if some else "bold yellow")
+    yield ""
+
+
+def _queue(one: Predicted, scale: float, shares: Sequence[float]) -> list[str]:
+    queue = one.queue
+    tails = [NONE if queue.loss is not None else number(wait_quantile(queue, share) * scale) for share in shares]
+    name = queue.model if queue.exact else f"~ {queue.model}"
+    waits = [figure(one.wait_s, scale), figure(one.response_s, scale).partition(" ")[0]]
+    return [name, number(queue.load), number(queue.p_wait), *waits, number(queue.waiting), number(queue.inside), *tails]
+
+
+def _validated(one: Validation) -> Iterator[RenderableType]:
+    yield from headline(one.fit)
+    scale, name = unit([one.wait_s.value] if one.wait_s is not None else [])
+    yield f"measured wait {figure(one.wait_s, scale)} {name}, {one.fit.units.why}"
+    if one.unstable:
+        yield hanging([("•", f"UNSTABLE: {one.unstable}")], style="bold yellow")
+        if one.growth_s is not None:
+            longer = number(one.growth_s * scale)
+            yield hanging([("•", f"each job waited {longer} {name} longer than the one before it, on average.")])
+    if one.held:
+        rows = [_held(held, scale) for held in one.held]
+        yield columns(("model", f"wait {name}", "measured/predicted [95 %]", "z", "verdict", ""), rows)
+        yield hanging([("•", f"margin ±{unsigned(one.margin)}. * {one.why}.")])
+    given = "planned rate and service time were given: they scatter by nothing." if one.planned else ""
+    lines = [given] * bool(given) + ([little(one.fit.laws)] if any(one.fit.laws) else []) + list(one.notes) + list(one.fit.findings)
+    yield hanging(("•", line) for line in lines)
+    yield ""
+
+
+def _held(one: Held, scale: float) -> list[str]:
+    name = one.model if one.exact else f"~ {one.model}"
+    name += "" if one.priority is None else f", priority {one.priority}"
+    z = NONE if one.z is None else f"{one.z:+.1f}"
+    return [name, number(one.predicted_s * scale), figure(one.ratio), z, one.verdict, "*" if one.chosen else ""]

@@ -1,0 +1,123 @@
+"""Streams of jobs made from a seed: a queue with so many slots, first come, first served, or the lower priority first, without any error.
+
+What is told is what `fixtures` tells: one row a job, and one of the stream.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.synthetic import AGAIN, STOCK, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.synthetic import JSON
+
+Row = dict[str, Any]
+
+
+def exponential(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.standard_exponential(count)
+
+
+def constant(_: np.random.Generator, count: int) -> np.ndarray:
+    return np.ones(count)
+
+
+def heavy(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Mean 1, squared coefficient of variation 4: exponentials of two means, drawn so that both give half of the work."""
+    share = (1 - np.sqrt(3 / 5)) / 2
+    return np.where(rng.random(count) < share, rng.exponential(0.5 / share, count), rng.exponential(0.5 / (1 - share), count))
+
+
+@dataclass(frozen=True)
+class MadeStream:
+    """How a stream is made: rate and mean service time, draws of mean 1 of gaps and of service times, priorities and their shares."""
+
+    rate_per_s: float = 6.0
+    service_s: float = 0.2
+    slots: int = 2
+    jobs: int = 600
+    gaps: Callable[[np.random.Generator, int], np.ndarray] = exponential
+    services: Callable[[np.random.Generator, int], np.ndarray] = exponential
+    priorities: Mapping[int, float] = field(default_factory=lambda: {0: 1.0})
+    policy: str = "fifo"
+    engine: str = "pool"
+
+
+def rows(made: MadeStream = MadeStream(), seed: int = 1) -> list[Row]:
+    """Make the rows of one run."""
+    rng = np.random.default_rng(seed)
+    submits = np.cumsum(made.gaps(rng, made.jobs)) / made.rate_per_s
+    services = made.services(rng, made.jobs) * made.service_s
+    priorities = rng.choice(list(made.priorities), made.jobs, p=list(made.priorities.values()))
+    starts = _starts(made, submits, services, priorities if made.policy == "priority" else np.zeros(made.jobs))
+    return [
+        {
+            "job": at,
+            "class": "small",
+            "priority": int(priorities[at]),
+            "replicas": 1,
+            "work": None,
+            "due_s": None,
+            "predicted_s": None,
+            "planned_submit_s": float(submits[at]),
+            "submit_s": float(submits[at]),
+            "admit_s": float(starts[at]),
+            "start_s": float(starts[at]),
+            "end_s": float(starts[at] + services[at]),
+            "outcome": "done",
+            "reason": None,
+            "attempts": 1,
+            "node": None,
+        }
+        for at in range(made.jobs)
+    ]
+
+
+def _starts(made: MadeStream, submits: np.ndarray, services: np.ndarray, priorities: np.ndarray) -> np.ndarray:
+    free = [0.0] * made.slots
+    waiting: list[tuple[float, int]] = []
+    starts = np.zeros(made.jobs)
+    came = 0
+    for _ in range(made.jobs):
+        now = free[0]
+        if not waiting:
+            now = max(now, submits[came])
+        while came < made.jobs and submits[came] <= now:
+            heapq.heappush(waiting, (float(priorities[came]), came))
+            came += 1
+        _, at = heapq.heappop(waiting)
+        starts[at] = now
+        heapq.heapreplace(free, now + services[at])
+    return starts
+
+
+def stream_row(made: MadeStream, seed: int) -> Row:
+    """Make the row of the stream."""
+    arrivals = {"kind": "poisson", "rate_per_s": made.rate_per_s, "seed": seed}
+    told = {"engine": made.engine, "slots": made.slots, "policy": made.policy}
+    return {"arrivals": arrivals, **told, "began_utc": "2026-01-01T00:00:00+00:00", "classes": []}
+
+
+def streamed_run(made: MadeStream = MadeStream(), runs: int = 4, seed: int = 1, *, again: bool = False) -> JSON:
+    """Make the JSON of one saved run: so many blocks of one stream."""
+    name = f"job_stream:arrivals=poisson:rate_per_s={made.rate_per_s:g}:slots={made.slots}"
+    stocks = (STOCK, AGAIN) if again else (STOCK,)
+    saved = saved_run(Made(arms=stocks, workloads=(name,), blocks=runs, seed=seed))
+    for part in (saved["deeptweak"], *(one["extra_info"] for one in saved["benchmarks"])):
+        part["schema_version"] = 5
+    for at, benchmark in enumerate(saved["benchmarks"]):
+        benchmark["extra_info"]["report"] = {"job": rows(made, 1000 * seed + at), "stream": [stream_row(made, at)]}
+    return saved
+
+
+def as_csv(told: list[Row], columns: tuple[str, ...] = ("job", "submit_s", "start_s", "end_s")) -> str:
+    """Write rows as a list of jobs."""
+    lines = [",".join("" if row[name] is None else str(row[name]) for name in columns) for row in told]
+    return "\n".join([",".join(columns), *lines]) + "\n"
