@@ -247,6 +247,13 @@ def test_repetitions_of_a_partition_are_one_point_their_mean() -> None:
     assert [point.power for point in twice.anchors] == [point.power for point in once.anchors]
 
 
+def test_clocks_above_the_anchors_alone_are_left_out_and_said() -> None:
+    rows = [replace(row, sm_mhz=2100.0, target_mhz=2100.0) if row.target_mhz else row for row in gpu_rows()]
+    material = gather(rows, "net", 5001.0, "3080Ti")
+    assert (len(material.others), material.left_out) == (0, {"at clocks above the anchors', none below": 27})
+    assert own.fit(material, utilisation=False).sm_range_mhz == (1950.0, 1950.0)
+
+
 def test_failed_rows_are_left_out_and_counted_by_why() -> None:
     rows = gpu_rows()
     rows[0] = replace(rows[0], outcome="oom", reason="out of memory", throughput_images_per_s=None, power_max_w=None)

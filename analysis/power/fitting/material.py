@@ -90,6 +90,10 @@ def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Mater
         why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
         raise Refused(f"{network} at memory clock {mem_mhz:g}: {len(anchors)} usable rows at one clock, {FEWEST} are needed ({why}).")
     others = tuple(point for (_, point), here in zip(points, at_anchor, strict=True) if not here)
+    if others and min(point.clock for point in others) > anchor:
+        # Nothing says then how far anything falls below the anchor's clock, which is what the curve is over.
+        left_out["at clocks above the anchors', none below"] += len(others)
+        others = ()
     return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(rows, mem_mhz, cap_unit), dict(left_out))
 
 

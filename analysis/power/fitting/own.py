@@ -83,7 +83,8 @@ def _response(material: Material, quantity: str, idle: Static) -> Response:
         if getattr(point, quantity) is not None:
             series[point.partition].append(point)
     usable = [_over_clock(points, quantity, idle) for points in series.values() if len({round(point.clock, 3) for point in points}) > 1]
-    return clocks.fit(usable, material.anchor) if usable else clocks.one_clock(material.anchor)
+    reaches_below = any(clock.min() < material.anchor for clock, _ in usable)
+    return clocks.fit(usable, material.anchor) if reaches_below else clocks.one_clock(material.anchor)
 
 
 def _over_clock(points: list[Point], quantity: str, idle: Static) -> tuple[Floats, Floats]:
