@@ -93,8 +93,6 @@ class Scheduler:
         job = self._waiting.pop(start.number)
         self._shares.started(job)
         self.state.free[start.kind] -= job.replicas
-        sent = self.state.sent.setdefault(job.class_, {})
-        sent[start.kind] = sent.get(start.kind, 0) + 1
         end_s = self.state.now_s + job.predicted_s.get(start.kind, inf)
         for _ in range(job.replicas):
             insort(self.state.ends_s[start.kind], end_s)

@@ -47,8 +47,8 @@ class State:
     """What is known of the slots, for a policy to read and never to change. All by kind of slot unless said otherwise.
 
     `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has had (see `shares`), both by tenant.
-    `ends_s` are the predicted ends of what runs, ascending, once a slot. By class of jobs and kind of slot: `demand_s` sums the predicted
-    slot-seconds of all jobs that came, were each run there; `sent` counts those that were started there.
+    `ends_s` are the predicted ends of what runs, ascending, once a slot. `demand_s`, by class of jobs and kind of slot, sums the predicted
+    slot-seconds of all jobs that came, were each run there.
     """
 
     slots: Mapping[str, int]
@@ -58,7 +58,6 @@ class State:
     served_s: dict[str, float] = field(default_factory=dict)
     ends_s: dict[str, list[float]] = field(default_factory=dict)
     demand_s: dict[str, dict[str, float]] = field(default_factory=dict)
-    sent: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def kinds(self, job: Job) -> Sequence[str]:
         """The kinds of slots that could run a job, if they were all free."""
