@@ -34,7 +34,7 @@ def _control(side: Side) -> list[str]:
     """Arms against their copies: the difference that nothing made."""
     known = [(one, one.again) for one in side.groups if one.again.value is not None]
     if not known:
-        return ["No A/A: no arm was measured beside a copy of itself."]
+        return ["No A/A: no arm was measured beside a copy of itself in two blocks or more."]
     if all(again.value == 0 and again.low is None for _, again in known):
         return ["A/A: arms and their copies are the same to the last digit, as a seeded simulation is. It says nothing of noise."]
     differing = [
