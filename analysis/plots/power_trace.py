@@ -61,7 +61,7 @@ def draw(scene: Scene) -> Figure:
     legend = [
         Entry("mean of an iteration", {"color": INK, "linewidth": 1.5}),
         Entry("largest reading", {"color": INK, "marker": ".", "markersize": 5, "linestyle": "none"}),
-        Entry("other blocks", {"color": FAINT}),
+        Entry("other blocks, and copies", {"color": FAINT}),
         Entry("cap", {"color": WRONG, "linestyle": "--"}),
         Entry("asked for and not had", {"color": QUIET, "linestyle": ":"}),
         Entry("steady", {"facecolor": BAND, "edgecolor": GRID}, patch=True),
