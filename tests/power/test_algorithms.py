@@ -352,3 +352,47 @@ def test_pctodl_takes_a_new_partition_for_a_new_cap_at_once(place: Path) -> None
     assert second.predicted is not None
     assert second.predicted.power_w <= 151
     assert controller.then(seen(second.settings, 149.0, cap=20.0)).why == "no partition within the new cap: held"
+
+
+def test_pctodl_steps_down_where_the_jump_leaves_the_clock_above_the_cap(place: Path) -> None:
+    """The first step goes to where the model has the cap. Where it is already there, and the device draws more, the guard takes a state."""
+    controller = algorithms.at_work(question("pctodl", place))
+    first = controller.first().settings
+    there = controller.then(seen(first, 150.0)).settings
+    again = algorithms.at_work(question("pctodl", place)).then(seen(there, 220.0)).settings
+    assert there.sm_mhz is not None
+    assert again.sm_mhz == there.sm_mhz - 15
+
+
+def test_directcap_searches_and_limits_anew_under_a_new_cap(place: Path) -> None:
+    controller = algorithms.at_work(question("directcap", place))
+    first = controller.first().settings
+    second = controller.then(seen(first, 199.0, cap=150.0))
+    assert second.settings.power_limit_w == 150.0
+    assert second.why == "greedy partition under the limit"
+    third = controller.then(seen(second.settings, 149.0, cap=20.0))
+    assert (third.settings.power_limit_w, third.why) == (100.0, "no partition within the new cap: limit alone")
+
+
+def test_steady_takes_smaller_batches_where_the_latency_bound_was_missed_twice(place: Path) -> None:
+    controller = algorithms.at_work(replace(question("steady", place), slo_ms=400.0))
+    first = controller.first().settings
+    late = (600.0,) * len(first.tenants)
+    once = controller.then(seen(first, 180.0, latency_ms=late, latency_p95_ms=late))
+    assert once.settings.tenants == first.tenants
+    second = controller.then(seen(once.settings, 180.0, latency_ms=late, latency_p95_ms=late))
+    assert second.why == "latency bound: smaller batches"
+    assert max(one.batch for one in second.settings.tenants) < max(one.batch for one in first.tenants)
+
+
+def test_steady_does_not_come_back_to_what_ran_out_of_memory(place: Path) -> None:
+    controller = algorithms.at_work(question("steady", place))
+    now = controller.first().settings
+    for _ in range(3):
+        now = controller.then(seen(now, 180.0)).settings
+    largest = max(one.batch for one in now.tenants)
+    which = tuple(at for at, one in enumerate(now.tenants) if one.batch == largest)
+    now = controller.then(seen(now, 180.0, oom=which)).settings
+    for at in range(20):  # fewer images than promised, so that anything that is remembered would look better
+        assert max(one.batch for one in now.tenants) < largest
+        now = controller.then(seen(now, 180.0 - at, throughput_images_per_s=100.0)).settings

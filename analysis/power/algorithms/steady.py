@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.power.control.bounded import waited_for
 from analysis.power.control.ladders import at_speed, nearest, speed_in, speeds_of
 from analysis.power.control.level import unknown
 from analysis.power.control.models import best_in_time, model_clock, settings_of, tables_of
@@ -35,6 +36,7 @@ WORTH = 0.005  # so much more throughput another partition must promise: all ten
 CAP_STEPS = 200  # searches are asked under caps so many steps of the cap apart, so that they can be remembered
 OF_SPREAD = 0.85  # of the largest reading's distance from the mean is kept below what is tolerated: one reading in thirty may be above
 DOUBT, DOUBT_KNOWN = 0.03, 0.01  # sd that another partition adds to the level, one that never ran and one that did
+MISSES = 2  # iterations in a row in which the latency bound was missed: one may be an accident
 HASTE = 0.97  # of the latency bound: what is searched for after it was missed
 BAND_OF_CAP = 0.001  # what a move upwards must leave free, beside the noise
 
@@ -55,7 +57,7 @@ class Steady:
         self.searched = question.cap, question.cap  # for this cap, which the model knew as that one
         self.tried, self.judged = Tried(), True
         self.refused: set[int] = set()
-        self.asked = 0
+        self.asked = self.missed = 0
 
     def first(self) -> Decision:
         """The best partition, at a state that is below the cap even if the device draws more than the model says."""
@@ -73,8 +75,10 @@ class Steady:
         self.level.learn(float(curve.power_w[now]), seen.power_mean, seen.power_max)
         images, said = seen.throughput_images_per_s, float(curve.throughput_images_per_s[now])
         self.tried.note(self.settings, self.level.ratio, None if images is None or said <= 0 else images / said)
-        if self._too_slow(seen):
-            return self._in_time(seen)
+        self.missed = self.missed + 1 if self._too_slow(seen) else 0
+        if self.missed == MISSES:
+            self.missed = 0
+            return self._in_time(seen, now)
         better = self._better() if self._is_time_to_search() else None
         if better is not None:
             self._go_on_with(better)
@@ -145,13 +149,15 @@ class Steady:
         said = seen.latency_p95_ms or seen.latency_ms
         return [at for at, one in enumerate(said) if self.slo_ms is not None and one is not None and one > self.slo_ms]
 
-    def _in_time(self, seen: Seen) -> Decision:
-        """Search under a bound that is tighter by as much as it was missed; where nothing meets it, halve the slow tenants' batches."""
+    def _in_time(self, seen: Seen, now: int) -> Decision:
+        """Search under a bound below the model's latency by as much as ours was missed; where nothing meets it, halve slow batches."""
         self.tried.forget(self.settings)
         slow = self._too_slow(seen)
         worst = max(one for one in seen.latency_p95_ms or seen.latency_ms if one is not None)
         if self.question.slo_ms is not None and self.slo_ms is not None:
-            self.question = replace(self.question, slo_ms=HASTE * self.question.slo_ms * self.slo_ms / worst)
+            images = max(float(self._curve(self.settings).throughput_images_per_s[now]), 1.0)
+            modelled_ms = 1000 * waited_for(partition_of(self.settings.tenants)) / images
+            self.question = replace(self.question, slo_ms=HASTE * min(self.question.slo_ms, modelled_ms) * self.slo_ms / worst)
         self._search_or_halve(slow)
         return self._decision("latency bound: smaller batches", self._fastest(self._curve(self.settings)))
 

@@ -25,8 +25,7 @@ def best_within(tables: Tables, partitions: Sequence[Partition], cap: float, slo
     A tenant is taken to get images in proportion to its share. Raises: Infeasible, with the smallest cap that has a setting in time.
     """
     clocks = np.array(tables.platform.sm_mhz)
-    # The tenant that waits longest for a batch: images of it, per image of all.
-    slowest = np.array([max(b * sum(one.shares) / p for p, b in zip(one.shares, one.batches, strict=True)) for one in partitions])[:, None]
+    slowest = np.array([waited_for(one) for one in partitions])[:, None]
     found: list[tuple[float, Setting]] = []
     least = np.inf
     for mem_mhz, model in tables.models.items():
@@ -42,6 +41,12 @@ def best_within(tables: Tables, partitions: Sequence[Partition], cap: float, slo
         within = "at any cap" if least == np.inf else f"within {cap:g}; the smallest cap for it is {least:.1f}"
         raise Infeasible(f"no measured partition has every batch done in {slo_ms:g} ms {within}.", least if least < np.inf else None)
     return max(found, key=lambda one: one[0])[1]
+
+
+def waited_for(partition: Partition) -> float:
+    """How many images all tenants together finish while the one that waits longest finishes a batch."""
+    whole = sum(partition.shares)
+    return max(batch * whole / share for share, batch in zip(partition.shares, partition.batches, strict=True))
 
 
 def _column(anchor: Anchor) -> Anchor:
