@@ -11,6 +11,9 @@ from analysis.gating.table import render
 from analysis.overhead.page import render_ending
 from analysis.overhead.records import is_monitored
 from analysis.overhead.study import overheads
+from analysis.power.reporting.page import render as render_capped
+from analysis.power.reporting.records import is_capped
+from analysis.power.reporting.study import sides
 
 from .arms import Arm, read_arm, same_runs
 from .compare import compare
@@ -77,4 +80,6 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 def _text(run: Run, *, color: bool) -> str:
     if is_monitored(run):
         return render_ending(run, overheads(run), color=color)
+    if is_capped(run):
+        return render_capped(run, sides(run, []), color=color)
     return render_conclusion(run, color=color) if takes_keys_apart(run) else render_table(compare(run), [run], color=color)

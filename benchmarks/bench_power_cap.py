@@ -35,6 +35,7 @@ STUDY = Study(
     blocks=5,
     margin=0.02,
     compares_workloads=True,
+    copies=False,  # of a plant that is drawn anew in each block a copy is the same to the last digit; devices have them
 )
 
 

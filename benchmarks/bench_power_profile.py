@@ -29,6 +29,7 @@ STUDY = Study(
     primary=Metric("throughput_samples_per_s", "higher"),
     blocks=1,
     compares_workloads=True,
+    copies=False,
 )
 
 
