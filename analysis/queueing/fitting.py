@@ -11,7 +11,7 @@ from analysis.plain import one_line
 from analysis.terms import Refused
 
 from . import shape
-from .little import little
+from .little import little, most_held
 from .sound import columns
 from .terms import Inputs
 from .units import estimate, units
@@ -104,7 +104,7 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         arrivals=shape.arrivals([one.submit for one in found]),
         services=shape.services([_known(one) for one in found]),
         laws=laws,
-        findings=(*_findings(streams, found, laws), *planned),
+        findings=(*_findings(streams, found, laws), *_too_many(streams, found, slots), *planned),
         priorities=tuple(sorted({job.priority for one in streams for job in one.jobs if job.priority is not None})),
     )
 
@@ -178,6 +178,16 @@ def _findings(streams: Sequence[Stream], found: Sequence[Columns], laws: Sequenc
             said.append(
                 f"{one_line(one.name)}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty."
             )
+    return said
+
+
+def _too_many(streams: Sequence[Stream], found: Sequence[Columns], slots: int | None) -> list[str]:
+    """Name runs in which more slots were held than there are."""
+    said = []
+    for one, part in zip(streams, found, strict=True):
+        most = most_held(part)
+        if slots is not None and most > slots:
+            said.append(f"{one_line(one.name)}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly.")
     return said
 
 

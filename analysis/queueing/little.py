@@ -57,6 +57,14 @@ def little(found: Columns) -> Little | None:
     return Little(begin, last, count, laws, laws[-1].number)
 
 
+def most_held(found: Columns) -> int:
+    """How many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
+    known = ~np.isnan(found.end)
+    times = np.concatenate([found.taken[known], found.end[known]])
+    jumps = np.concatenate([np.ones(known.sum()), -np.ones(known.sum())])
+    return int(np.cumsum(jumps[np.lexsort((jumps, times))]).max(initial=0))
+
+
 def cycles(found: Columns) -> np.ndarray:
     """Number the busy cycles: shape (jobs,), from 0. A cycle begins with a job that finds nobody there.
 

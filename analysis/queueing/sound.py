@@ -73,7 +73,7 @@ def _findings(  # noqa: PLR0913, PLR0917  # what is looked at
     if len(never_ended):
         yield f"{_jobs(never_ended)} never ended: how long they take is not known, and the mean service time is too short by that."
     if len(no_start):
-        yield f"{_jobs(no_start)} ended and were never told to start: their times are left out."
+        yield f"nobody told when {_jobs(no_start)} started, only the end: those times are left out."
     if backwards.any():
         yield (
             f"the clock went backwards in {_jobs(number[backwards])}: admitted, started or ended before what comes first. "
@@ -91,20 +91,20 @@ def _findings(  # noqa: PLR0913, PLR0917  # what is looked at
 def _of_arrivals(stream: Stream, by_number: list[Job]) -> Iterable[str]:
     lost = [job.number for job in stream.jobs if job.submit_s is None]
     if lost:
-        yield f"{_jobs(lost)} were never submitted, or nobody wrote when: left out."
+        yield f"nobody told when {_jobs(lost)} came: left out."
     counts: dict[int, int] = {}
     for job in stream.jobs:
         counts[job.number] = counts.get(job.number, 0) + 1
     twice = [number for number, count in counts.items() if count > 1]
     if twice:
-        yield f"{_jobs(twice)} stand there more than once: each row is taken for a job."
+        yield f"more than one row of {_jobs(twice)}: each is taken for a job."
     earlier = [
         later.number
         for job, later in pairwise(by_number)
         if job.submit_s is not None and later.submit_s is not None and later.submit_s < job.submit_s
     ]
     if earlier:
-        yield f"{_jobs(earlier)} were submitted before the job of the number before: the clock went backwards, or the numbers."
+        yield f"by the clock {_jobs(earlier)} came before the job of the number before: the clock went backwards, or the numbers."
 
 
 def _jobs(numbers: Iterable[int]) -> str:

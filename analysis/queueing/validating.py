@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from analysis.plain import one_line
+
 from .fitting import BLIND, inputs, mean
 from .open_queues import load_of
 from .predicting import chosen, models, value_of
@@ -175,7 +177,9 @@ def _notes(fit: Fit, asked: Inputs) -> list[str]:
     if fit.units.kind != "runs":
         notes.append(f"no verdict: {RUNS} runs or more carry one. What a run says of itself has an interval that is too narrow.")
     if fit.policy not in BLIND:
-        notes.append(f"the policy {fit.policy} looks at sizes or dates; these models are of queues that do not, and no verdict is given.")
+        notes.append(
+            f"the policy {one_line(fit.policy)} looks at sizes or dates; these models are of queues that do not, and no verdict is given."
+        )
     if fit.load is not None and fit.load.high is not None and fit.load.high >= 1 > load_of(asked):
         notes.append(
             f"the load may be 1 or more ({fit.load.value:.3f}, up to {fit.load.high:.3f}): whether there is a stationary wait is open."

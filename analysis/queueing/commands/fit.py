@@ -1,7 +1,7 @@
 """What streams of jobs say of themselves: rate, service times, variation, load, waits, with 95 % intervals.
 
-Reads saved runs that tell of jobs, and CSV (job,submit_s,start_s,end_s; one without starts and ends is a trace of arrivals). Says whether the
-data refuse Poisson arrivals and exponential service times, and holds Little's law against every run. Cells under equal conditions are
+Reads saved runs that tell of jobs, and CSV (job,submit_s,start_s,end_s; one without starts and ends is a trace of arrivals). Says whether
+the data refuse Poisson arrivals and exponential service times, and holds Little's law against every run. Cells under equal conditions are
 each other's replicates. What is wrong with a job's times is named.
 """
 

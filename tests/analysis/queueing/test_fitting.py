@@ -1,0 +1,221 @@
+"""What streams say of themselves is what they were made with; intervals hold the truth as often as they say; nothing odd is swallowed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.load import from_json
+from analysis.queueing import shape
+from analysis.queueing.fitting import Fit, fit, scv
+from analysis.queueing.job_csv import parse
+from analysis.queueing.predicting import chosen, predicted
+from analysis.queueing.records import streams
+from analysis.queueing.sound import columns
+from analysis.queueing.terms import Job, Stream, Unstable
+from analysis.queueing.units import estimate, units
+from analysis.terms import Refused
+from tests.analysis.queueing.made_streams import MadeStream, as_csv, constant, heavy, rows, streamed_run
+
+if TYPE_CHECKING:
+    from analysis.queueing.terms import Figure
+
+
+def stream(made: MadeStream, seed: int) -> Stream:
+    (found,) = parse(as_csv(rows(made, seed), ("job", "submit_s", "start_s", "end_s", "priority")), "made")
+    return replace(found, slots=made.slots, engine=made.engine, policy=made.policy)
+
+
+def of(made: MadeStream, runs: int = 4, seed: int = 1) -> Fit:
+    return fit([stream(made, 100 * seed + at) for at in range(runs)])
+
+
+def holds(one: Figure | None, truth: float) -> bool:
+    return one is not None and one.low is not None and one.high is not None and one.low <= truth <= one.high
+
+
+def test_a_queue_as_it_was_made() -> None:
+    """Six a second of 0.2 s in two slots: load .6, C = .45, W_q = .45 · .2/(2 · .4) = .1125 s."""
+    found = of(MadeStream(), 6)
+    assert holds(found.rate_per_s, 6)
+    assert holds(found.service_s, 0.2)
+    assert holds(found.scv_arrivals, 1)
+    assert holds(found.scv_service, 1)
+    assert holds(found.load, 0.6)
+    assert holds(found.p_wait, 0.45)
+    assert holds(found.wait_s, 0.1125)
+    assert holds(found.response_s, 0.3125)
+    assert found.utilisation == pytest.approx(0.6, abs=0.03)
+    assert (found.units.kind, found.units.count) == ("runs", 6)
+    assert found.findings == ()
+    assert all(law is not None and max(part.off for part in law.laws) < 1e-9 for law in found.laws)
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    """Five runs each: of 40 intervals of a mean wait 38 are to hold it; 33 would be one in two hundred."""
+    found = [of(MadeStream(jobs=300), 5, seed) for seed in range(40)]
+    assert sum(holds(one.wait_s, 0.1125) for one in found) >= 33
+    assert sum(holds(one.rate_per_s, 6) for one in found) >= 33
+
+
+def test_one_run_goes_by_busy_cycles_and_a_full_one_by_batches_of_jobs() -> None:
+    assert of(MadeStream(), 1).units.kind == "busy cycles"
+    full = of(MadeStream(rate_per_s=12), 1)
+    assert (full.units.kind, full.units.count) == ("batches of jobs", 20)
+    few = of(MadeStream(jobs=20), 1)
+    assert few.units.kind == "none"
+    assert few.rate_per_s is not None
+    assert (few.rate_per_s.low, few.rate_per_s.why) == (None, "too few units")
+
+
+def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
+    """Four runs of one job after 1, 2, 3, 4 s each: the jackknife of their mean is t·s/√n around 2.5, as it is without the logarithm."""
+    made = [Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1) for at in (1.0, 2.0, 3.0, 4.0)]
+    found = estimate(lambda sums: sums["wait_s"] / sums["wait_n"], units([columns(one) for one in made]), logs=False)
+    assert found is not None
+    assert found.low is not None
+    assert found.se is not None
+    assert (found.value, found.se) == pytest.approx((2.5, np.std([1, 2, 3, 4], ddof=1) / 2))
+    assert found.value - found.low == pytest.approx(3.182446305 * found.se)
+
+
+def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
+    """Sums are of what is known: an unfinished job counts among arrivals alone."""
+    made = Stream("made", "made", (Job(0, 0.0, None, 0.0, 1.0), Job(1, 1.0), Job(2, 2.0, None, 2.5, 4.5)), 1)
+    found = {name: float(values.sum()) for name, values in units([columns(made)]).sums.items()}
+    assert (found["gap_n"], found["gap_s"], found["wait_n"], found["wait_s"]) == (2, 2.0, 2, 0.5)
+    assert (found["service_n"], found["service_s"], found["service_s2"], found["waited_n"]) == (2, 3.0, 5.0, 1)
+
+
+def test_equal_times_do_not_vary() -> None:
+    assert scv({"gap_n": 3, "gap_s": 0.3, "gap_s2": 0.030000000000000002}, "gap") == 0.0
+    assert scv({"gap_n": 1, "gap_s": 0.3, "gap_s2": 0.09}, "gap") is None
+
+
+@pytest.mark.parametrize(
+    ("made", "arrivals", "services"),
+    [
+        (MadeStream(), False, False),
+        (MadeStream(gaps=constant), True, False),
+        (MadeStream(services=constant), False, True),
+        (MadeStream(services=heavy), False, True),
+    ],
+)
+def test_what_is_not_poisson_or_not_exponential_is_refused(made: MadeStream, *, arrivals: bool, services: bool) -> None:
+    found = of(made, 3)
+    assert found.arrivals is not None
+    assert found.services is not None
+    assert (bool(found.arrivals.refused), bool(found.services.refused)) == (arrivals, services)
+
+
+def test_exponential_values_are_refused_as_often_as_the_level_says() -> None:
+    """Of 400 samples each 20 are expected below 5 %, give or take 4.4."""
+    rng = np.random.default_rng(3)
+    for count in (10, 600):
+        ps = [shape._exponential(rng.standard_exponential(count))[1] for _ in range(400)]
+        assert 6 <= sum(p < 0.05 for p in ps) <= 34
+
+
+def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:
+    rng = np.random.default_rng(1)
+    doubled = np.cumsum(np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2]))
+    found = shape.arrivals([doubled])
+    assert found is not None
+    assert "the rate stays" in [test.asks for test in found.refused]
+    waves = np.cumsum(rng.standard_exponential(600) * np.repeat(rng.choice([0.3, 1.7], 30), 20))
+    together = shape.arrivals([waves])
+    assert together is not None
+    assert "gaps do not hang together" in [test.asks for test in together.refused]
+
+
+def test_too_few_values_are_not_tested() -> None:
+    assert shape.arrivals([np.arange(5.0)]) is None
+    assert shape.services([np.arange(5.0)]) is None
+    at_once = shape.arrivals([np.zeros(20)])
+    assert at_once is not None
+    assert at_once.refused
+
+
+def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:
+    (found,) = parse(as_csv(rows(MadeStream()), ("job", "submit_s")), "trace")
+    made = fit([found])
+    assert holds(made.rate_per_s, 6)
+    assert (made.service_s, made.load, made.wait_s, made.utilisation, made.services) == (None, None, None, None, None)
+    assert made.findings == ()
+    assert predicted(made, 2) == []
+
+
+def test_another_rate_than_was_planned_is_said() -> None:
+    late = [replace(stream(MadeStream(rate_per_s=4), at), arrivals={"rate_per_s": 6}) for at in range(3)]
+    assert fit(late).findings[-1].startswith("planned were 6 jobs/s; what came, ")
+    assert not fit([replace(one, arrivals={"rate_per_s": 4.0}) for one in late]).findings
+
+
+def test_more_slots_held_than_there_are_is_said() -> None:
+    (finding,) = fit([replace(stream(MadeStream(), 1), slots=1)]).findings
+    assert "2 jobs held a slot at once, and there are 1" in finding
+
+
+def test_a_job_that_never_ended_is_named_and_the_law_is_of_what_came_before() -> None:
+    one = stream(MadeStream(), 1)
+    jobs = tuple(replace(job, end_s=None, outcome="never ended") if job.number == 300 else job for job in one.jobs)
+    found = fit([replace(one, jobs=jobs)])
+    assert any("job 300 never ended" in finding for finding in found.findings)
+    (law,) = found.laws
+    assert law is not None
+    assert 250 < law.jobs <= 300
+    assert any(f"Little's law is of {law.jobs} of 600 jobs" in finding for finding in found.findings)
+
+
+def test_streams_that_differ_in_what_must_be_one_are_refused() -> None:
+    one = stream(MadeStream(), 1)
+    with pytest.raises(Refused, match="had 2, 3 slots"):
+        fit([one, replace(one, slots=3)])
+    with pytest.raises(Refused, match=r"differ in engine \(pool, simulated\)"):
+        fit([one, replace(one, engine="simulated")])
+    with pytest.raises(Refused, match="fewer than two jobs"):
+        fit([replace(one, jobs=one.jobs[:1])])
+
+
+def test_predictions_hold_the_truth_and_answer_what_if() -> None:
+    """On two slots .1125 s; on three W_q = C(3, 1.2)·.2/(3·.6), C = .141176."""
+    found = of(MadeStream(), 6)
+    two, three = predicted(found, 2), predicted(found, 3)
+    assert [one.queue.model for one in two] == ["M/M/2", "G/G/2 Allen-Cunneen", "G/G/2 Sakasegawa"]
+    assert holds(two[0].wait_s, 0.1125)
+    assert holds(three[0].wait_s, 0.141176 * 0.2 / 1.8)
+    with pytest.raises(Unstable):
+        predicted(found, 1)
+
+
+def test_near_a_full_load_there_is_no_interval() -> None:
+    """Without one of the runs there may be no stationary wait at all."""
+    found = of(MadeStream(rate_per_s=9.6, jobs=150), 4)
+    assert found.load is not None
+    if found.load.value < 1:
+        (wait, *_) = predicted(found, 2)
+        assert wait.wait_s.low is None or wait.wait_s.high is not None
+
+
+@pytest.mark.parametrize(
+    ("made", "servers", "pick"),
+    [
+        (MadeStream(), 2, 0),
+        (MadeStream(services=constant), 1, 1),
+        (MadeStream(services=constant), 2, 1),
+        (MadeStream(gaps=constant), 1, 2),
+    ],
+)
+def test_the_simplest_model_whose_assumptions_stand_is_chosen(made: MadeStream, servers: int, pick: int) -> None:
+    found, why = chosen(of(made, 3), servers)
+    assert found == pick
+    assert ("neither" in why) == (pick == 0)
+
+
+def test_it_is_the_same_through_a_saved_run() -> None:
+    found = fit(streams(from_json(streamed_run(runs=3), "made.json"), []))
+    assert (found.jobs, found.servers, found.engine, found.policy, found.simulated) == (1800, 2, "pool", "fifo", False)
+    assert holds(found.rate_per_s, 6)

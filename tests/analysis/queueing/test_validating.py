@@ -1,0 +1,118 @@
+"""Measured waits against predictions: what agrees is called so, what differs too, and what cannot be judged is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.queueing.fitting import fit
+from analysis.queueing.terms import Inputs
+from analysis.queueing.validating import Held, Validation, validate
+from tests.analysis.queueing.made_streams import MadeStream, constant, heavy
+from tests.analysis.queueing.test_fitting import stream
+
+LONG = MadeStream(jobs=4000)
+
+
+def of(made: MadeStream, runs: int = 8, margin: float = 0.1, planned: Inputs | None = None) -> Validation:
+    made_of = [stream(made, 7000 + at) for at in range(runs)]
+    return validate(fit(made_of), made_of, margin, planned)
+
+
+def model(found: Validation, name: str) -> Held:
+    return next(one for one in found.held if one.model == name)
+
+
+def test_an_m_m_2_agrees_with_erlang() -> None:
+    found = of(LONG, 12)
+    erlang = model(found, "M/M/2")
+    assert erlang.chosen
+    assert erlang.ratio is not None
+    assert erlang.ratio.value == pytest.approx(1, abs=0.06)
+    assert erlang.verdict == "agrees"
+    assert found.notes == ()
+
+
+def test_six_hundred_jobs_lie_within_three_standard_errors_of_what_was_planned() -> None:
+    """The demand on a run of this machine, here without any error of it."""
+    found = of(MadeStream(), 5, planned=Inputs(6, 0.2, 2))
+    erlang = model(found, "M/M/2")
+    assert erlang.predicted_s == pytest.approx(0.1125)
+    assert erlang.z is not None
+    assert abs(erlang.z) < 3
+
+
+def test_heavy_tails_differ_from_erlang_and_not_from_allen_and_cunneen() -> None:
+    """Squared coefficient of variation 4: waits are two and a half times those of an M/M/2."""
+    found = of(replace(LONG, services=heavy))
+    assert model(found, "M/M/2").verdict == "differs"
+    general = model(found, "G/G/2 Allen-Cunneen")
+    assert general.chosen
+    assert general.verdict in {"agrees", "open"}
+    assert not general.exact
+
+
+def test_one_server_with_equal_services_is_pollaczek_and_khinchine() -> None:
+    found = of(replace(LONG, rate_per_s=3.5, slots=1, services=constant), 10)
+    assert model(found, "M/G/1").chosen
+    assert model(found, "M/G/1").verdict == "agrees"
+    assert model(found, "M/M/1").verdict == "differs"
+
+
+def test_one_run_carries_no_verdict() -> None:
+    found = of(MadeStream(), 1)
+    assert {one.verdict for one in found.held} == {"not judged"}
+    assert any("3 runs or more" in note for note in found.notes)
+    assert found.held[0].ratio is not None
+    assert found.held[0].ratio.low is not None
+
+
+def test_priorities_are_held_against_cobham() -> None:
+    found = of(replace(LONG, priorities={1: 0.3, 2: 0.7}, policy="priority"))
+    first, second = (one for one in found.held if one.model == "Cobham")
+    assert (first.priority, second.priority) == (1, 2)
+    assert first.predicted_s < second.predicted_s
+    assert {first.verdict, second.verdict} <= {"agrees", "open"}
+
+
+def test_a_policy_that_looks_at_sizes_is_not_judged() -> None:
+    found = of(replace(MadeStream(), policy="sjf"))
+    assert {one.verdict for one in found.held} == {"not judged"}
+    assert any("policy sjf" in note for note in found.notes)
+
+
+def test_too_much_work_has_no_stationary_figure() -> None:
+    """Twelve a second where ten can be done: each job waits 1/10 - 1/12 s longer than the one before it."""
+    found = of(replace(LONG, rate_per_s=12), 3)
+    assert found.held == ()
+    assert "there is no stationary figure" in found.unstable
+    assert found.growth_s == pytest.approx(1 / 10 - 1 / 12, rel=0.1)
+
+
+def test_a_load_that_may_be_one_is_said() -> None:
+    found = of(MadeStream(rate_per_s=9.6, jobs=100), 3)
+    assert found.unstable or any("the load may be 1 or more" in note for note in found.notes)
+
+
+def test_waves_of_arrivals_are_said() -> None:
+    made = [stream(MadeStream(), 7000 + at) for at in range(3)]
+    found = fit(made)
+    assert found.arrivals is not None
+    refused = tuple(replace(test, p_adjusted=0.001) for test in found.arrivals.tests)
+    told = validate(replace(found, arrivals=replace(found.arrivals, tests=refused)), made, 0.1)
+    assert any("arrivals come in waves" in note for note in told.notes)
+
+
+def test_nobody_waits_and_nobody_was_to() -> None:
+    """Equal gaps, equal services, half the load: no ratio, no z, no verdict of a wait that is 0."""
+    found = of(MadeStream(rate_per_s=2.5, slots=1, gaps=constant, services=constant), 3)
+    general = model(found, "G/G/1 Kingman")
+    assert (general.predicted_s, general.ratio, general.verdict) == (0, None, "not judged")
+
+
+def test_without_slots_no_model_can_be_asked() -> None:
+    made = [replace(stream(MadeStream(), 1), slots=None)]
+    assert validate(fit(made), made, 0.1).notes == ("nothing tells how many slots there are (--servers): no model can be asked.",)
+    trace = [replace(stream(MadeStream(), 1), measured=False, jobs=tuple(replace(job, start_s=None, end_s=None) for job in made[0].jobs))]
+    assert "when jobs got a slot" in validate(fit(trace), trace, 0.1).notes[0]
