@@ -67,7 +67,7 @@ def reports(place: Place) -> dict[tuple[int, str], Json]:
 def test_a_plan_names_the_cells_and_touches_nothing(place: Place) -> None:
     done = called(place, "--algorithms=powercap,morak", "--task-id=7", "--plan")
     assert done.code == 0, done.out
-    assert len(done.lines("algorithm=morak")) == 2  # stock and its copy
+    assert len(done.lines("algorithm=morak")) == 1  # a copy of what is simulated would say nothing
     assert done.lines("Nothing was touched.")
     assert not place.files()
     assert not (place.folder / "fleet").exists() or not list((place.folder / "fleet").glob("*/pid"))
@@ -112,7 +112,7 @@ def test_a_run_that_was_killed_goes_on_with_what_it_had_finished(place: Place) -
     done = place.call(*asked, "--resume")
     assert done.code == 0, done.out
     records = [one["extra_info"] for one in place.saved()["benchmarks"]]
-    assert len(records) == 4
+    assert len(records) == 2
     assert {one["id"]: one["started_utc"] for one in records if one["id"] in before} == before
     assert all(len(one["report"]["iteration"]) == 6 for one in records)
 
