@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Sums = dict[str, float]
 SIMULATED = "simulated"
-BLIND = frozenset({"", "fifo", "priority", "fair_share"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ The interval is of the ratio measured ÷ predicted, over the units of the fit, i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -17,7 +18,7 @@ import numpy as np
 
 from analysis.plain import one_line
 
-from .fitting import BLIND, inputs, mean
+from .fitting import inputs, mean
 from .open_queues import load_of
 from .predicting import chosen, models, value_of
 from .priorities import Kind, non_preemptive
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .terms import Stream
 
 ROUNDING = 1e-9
+SETTLED = 20  # times over which a queue forgets that it began empty
 Word = Literal["agrees", "differs", "open", "not judged"]
 RULE = (
     "agrees: the interval of measured ÷ predicted lies within the margin around 1. differs: it lies beyond 1 and not within the margin. "
@@ -86,17 +88,17 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     except Unstable as error:
         return Validation(fit, margin, fit.wait_s, (), unstable=str(error), growth_s=_growth(streams), planned=planned)
     pick, why = chosen(fit, asked.servers)
-    blind, replicated = fit.policy in BLIND, fit.units.kind == "runs"
+    notes = _against(fit, streams)
     held = []
     for at, queue in enumerate(found):
         foretold = queue.wait_s if planned else None
         ratio = estimate(partial(_ratio, servers=asked.servers, at=at, foretold=foretold), fit.units)
         apart = estimate(partial(_apart, servers=asked.servers, at=at, foretold=foretold), fit.units, logs=False)
-        word = _word(ratio, margin) if blind and replicated else "not judged"
+        word = _word(ratio, margin) if not notes else "not judged"
         held.append(Held(queue.model, queue.exact, queue.wait_s, ratio, _z(apart, fit.wait_s.value - queue.wait_s), word, at == pick))
     if fit.policy == "priority" and planned is None and len(fit.priorities) > 1:
         held += _by_priority(fit, asked.servers, margin)
-    return Validation(fit, margin, fit.wait_s, tuple(held), why, notes=tuple(_notes(fit, asked)), planned=planned)
+    return Validation(fit, margin, fit.wait_s, tuple(held), why, notes=(*notes, *_notes(fit, asked)), planned=planned)
 
 
 def _ratio(sums: Sums, servers: int, at: int, foretold: float | None) -> float | None:
@@ -172,13 +174,28 @@ def _growth(streams: Sequence[Stream]) -> float | None:
     return sum(slopes) / len(slopes) if slopes else None
 
 
-def _notes(fit: Fit, asked: Inputs) -> list[str]:
+def _against(fit: Fit, streams: Sequence[Stream]) -> list[str]:
+    """Say why no verdict is given, if so."""
     notes = []
     if fit.units.kind != "runs":
         notes.append(f"no verdict: {RUNS} runs or more carry one. What a run says of itself has an interval that is too narrow.")
-    if fit.policy not in BLIND:
+    if fit.policy == "priority" and len(fit.priorities) > 1:
+        notes.append("no verdict on all jobs together: some go before others; each priority has its own.")
+    elif fit.policy not in {"", "fifo", "priority"}:
+        notes.append(f"no verdict: the policy {one_line(fit.policy)} is not first come, first served, which these models are of.")
+    if any(job.replicas > 1 for one in streams for job in one.jobs):
+        notes.append("no verdict: jobs took several slots at once, which no formula here has.")
+    return notes
+
+
+def _notes(fit: Fit, asked: Inputs) -> list[str]:
+    notes = []
+    settles = asked.service_s / asked.servers * (asked.scv_arrivals + asked.scv_service) / 2 / (1 - math.sqrt(load_of(asked))) ** 2
+    length = float(fit.units.sums["gap_s"].sum()) / len(fit.names)
+    if length < SETTLED * settles:
         notes.append(
-            f"the policy {one_line(fit.policy)} looks at sizes or dates; these models are of queues that do not, and no verdict is given."
+            f"runs are short: at this load a queue takes some {settles:.2g} s to forget that it began empty (Odoni & Roth 1983), "
+            f"and arrivals lasted {length:.2g} s. Measured waits are too short by that."
         )
     if fit.load is not None and fit.load.high is not None and fit.load.high >= 1 > load_of(asked):
         notes.append(

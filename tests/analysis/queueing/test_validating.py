@@ -74,12 +74,30 @@ def test_priorities_are_held_against_cobham() -> None:
     assert (first.priority, second.priority) == (1, 2)
     assert first.predicted_s < second.predicted_s
     assert {first.verdict, second.verdict} <= {"agrees", "open"}
+    assert model(found, "M/M/2").verdict == "not judged"
 
 
-def test_a_policy_that_looks_at_sizes_is_not_judged() -> None:
-    found = of(replace(MadeStream(), policy="sjf"))
+@pytest.mark.parametrize("policy", ["sjf", "fair_share"])
+def test_a_policy_that_is_not_first_come_first_served_is_not_judged(policy: str) -> None:
+    found = of(replace(MadeStream(), policy=policy), 3)
     assert {one.verdict for one in found.held} == {"not judged"}
-    assert any("policy sjf" in note for note in found.notes)
+    assert any(f"policy {policy}" in note for note in found.notes)
+
+
+def test_jobs_that_take_several_slots_are_not_judged() -> None:
+    made = [stream(MadeStream(), 7000 + at) for at in range(3)]
+    wide = [replace(one, jobs=(replace(one.jobs[0], replicas=2), *one.jobs[1:])) for one in made]
+    found = validate(fit(wide), wide, 0.1)
+    assert {one.verdict for one in found.held} == {"not judged"}
+    assert any("several slots at once" in note for note in found.notes)
+
+
+def test_runs_too_short_to_settle_are_said() -> None:
+    """Load .9 in two slots: .1/(1 - √.9)² = 38 s; 600 jobs come in 67 s. At .6 it is 2 s of 100."""
+    assert any(
+        "runs are short: at this load a queue takes some" in note for note in of(MadeStream(rate_per_s=9), planned=Inputs(9, 0.2, 2)).notes
+    )
+    assert not any("runs are short" in note for note in of(MadeStream()).notes)
 
 
 def test_too_much_work_has_no_stationary_figure() -> None:
