@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+_ALIKE = 1e-9  # below that a gamma cannot be told from one number, nor computed
 _LEAST = 2.0**-53  # a number from 0 to 1 that was rounded to an end would be an infinite time
 
 
@@ -32,7 +33,7 @@ class Law:
 
     def times_s(self, uniform: Floats) -> Floats:
         """Turn numbers from 0 to 1 into times, one each, in seconds."""
-        if self.cv2 == 0:
+        if self.cv2 < _ALIKE:
             return np.full(uniform.shape, self.mean_s)
         if self.cv2 < 1:
             shape = 1 / self.cv2

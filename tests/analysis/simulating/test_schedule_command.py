@@ -1,0 +1,194 @@
+"""`python -m analysis schedule`: policies compared on identical jobs, and one at work for a dispatcher."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.__main__ import main
+from analysis.scheduling.service import serve
+from analysis.simulating import study
+from analysis.simulating.figures import figures, jain
+from analysis.simulating.loop import play
+from analysis.simulating.stream import jobs
+from tests.analysis.simulating.made_jobs import ANY, coming, source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAST = ["--jobs", "400", "--seeds", "5"]
+CLASSES = """\
+classes:
+  - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, tenant: a, due_factor: 10, priority: 1}
+  - {name: serve, probability: 0.7, mean_s: {gpu: 3, cpu: 4}, tenant: b, due_factor: 4}
+"""
+
+
+def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
+    """Two slots, predictions right: the interval says so. With predictions off by half the gain is smaller, and still there."""
+    ratio = {}
+    for error in (0.0, 0.5):
+        asked = study.Asked(replace(source(2, 0.8), error=error), ("fifo", "sjf"), jobs=3000, seeds=8)
+        effect = study.arms(asked)[1].against["mean_wait_s"].effect
+        assert effect is not None
+        assert effect.low > 0
+        ratio[error] = 1 / (1 + effect.gain)
+    assert ratio[0.0] == pytest.approx(0.5, abs=0.06)
+    assert ratio[0.0] < ratio[0.5] < 1
+
+
+def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
+    found = study.arms(study.Asked(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), jobs=300, seeds=4))
+    fifo, sjf, priority, _ = found
+    against = sjf.against["mean_wait_s"]
+    assert against.effect is not None
+    assert against.effect.values_baseline == tuple(one.mean_wait_s for one in fifo.seeds)
+    assert against.p == against.effect.p  # the others are first come here: one p in the family
+    assert (priority.against["mean_wait_s"].effect, priority.against["mean_wait_s"].reason) == (None, "the same")
+    assert fifo.mean("mean_wait_s") == fmean(one.mean_wait_s for one in fifo.seeds)
+    assert fifo.mean("jain") is None
+
+
+def test_figures_by_hand() -> None:
+    """Ten jobs a second apart on one slot, each 2 s: waits 0, 1, … 9; the first does not count, so 1 … 9, of two tenants in turn."""
+    stream = [coming(at, float(at), 2.0, tenant="ab"[at % 2], due_s=at + 5.0) for at in range(10)]
+    found = figures(stream, play(stream, {ANY: 1}, "fifo"))
+    assert found.mean_wait_s == 5
+    assert found.mean_response_s == 7
+    assert found.p95_wait_s == pytest.approx(8.6)
+    assert found.slowdown == 3.5
+    assert found.busy == 1
+    assert found.late == pytest.approx(6 / 9)  # those that waited 4 s and more
+    assert (found.inside_half, found.inside_end) == (4, 6)
+    assert found.jain == pytest.approx((3.5 + 3.5) ** 2 / (2 * (3.5**2 + 3.5**2)))
+
+
+def test_jains_index_is_1_for_equals_and_1_over_n_for_one_that_has_all() -> None:
+    import numpy as np  # noqa: PLC0415  # here alone
+
+    assert jain(np.array([2.0, 2.0, 2.0])) == pytest.approx(1)
+    assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(0.25)
+
+
+def test_a_policy_under_which_the_queue_grows_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At 0.8 of what the slots can do, first come wastes them on jobs that are slow there; by plan they suffice."""
+    (tmp_path / "classes.yaml").write_text(CLASSES)
+    asked = ["schedule", "simulate", "--slots", "gpu=4,cpu=12", "--classes", str(tmp_path / "classes.yaml"), "--jobs", "1000"]
+    assert main([*asked, "--seeds", "5", "--policies", "fifo,heterogeneous", "--prediction-error", "0.3"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("SIMULATED: 4 gpu, 12 cpu slots at load 0.8")
+    assert "UNSTABLE under fifo: the queue grows" in page
+    assert "late" in page
+    assert max(map(len, page.splitlines())) <= 100
+    assert main([*asked, "--seeds", "5", "--policies", "fifo,heterogeneous", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [(one["policy"], one["grows"]) for one in said["policies"]] == [("fifo", True), ("heterogeneous", False)]
+    assert said["policies"][1]["against"]["mean_response_s"]["effect"]["low"] > 1
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["--load", "1"], "load 1: unstable"),
+        (["--slots", "0"], "--slots 0: write a number such as 4"),
+        (["--slots", "gpu=4,gpu=2"], "each once"),
+        (["--slots", "gpu:4"], "write a number such as 4"),
+        (["--policies", "fifo,lifo"], "No policy 'lifo'"),
+        (["--policies", "sjf"], "baseline 'fifo' is not among"),
+        (["--jobs", "3"], "--jobs is from 20"),
+        (["--prediction-error", "-1"], "--prediction-error from 0"),
+        (["--classes", "nothing.yaml"], "nothing.yaml"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(more: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "simulate", "--slots", "2", *FAST, *more]) == 2
+    assert why in capsys.readouterr().err
+
+
+HELLO = '{"hello": 1, "policy": "sjf", "slots": {"any": 1}}'
+
+
+def answers(*lines: str) -> list[dict[str, object]]:
+    said: list[dict[str, object]] = []
+    serve(lines, said.append)
+    return said
+
+
+def test_a_dispatcher_is_told_what_to_start() -> None:
+    assert answers(
+        HELLO,
+        '{"at_s": 0, "submitted": [{"job": 1, "predicted_s": 3}, {"job": 2, "predicted_s": 1}]}',
+        '{"at_s": 0.5, "submitted": [{"job": 3, "predicted_s": {"any": 2}, "class": "x", "due_s": 9, "tenant": "t"}]}',
+        '{"at_s": 1, "ended": [2]}',
+        '{"at_s": 3, "ended": [3], "submitted": [{"job": 3, "predicted_s": 0.1}]}',
+    ) == [
+        {"ready": True, "policy": "sjf", "slots": {"any": 1}},
+        {"start": [{"job": 2, "slots": "any"}]},
+        {"start": []},
+        {"start": [{"job": 3, "slots": "any"}]},
+        {"start": [{"job": 3, "slots": "any"}]},  # it failed and is tried again
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (['{"hello": 2}'], "version 2 is not spoken"),
+        (['{"hello": 1, "policy": "lifo", "slots": {"any": 1}}'], "No policy 'lifo'"),
+        (['{"hello": 1, "policy": "sjf", "slots": {"any": 0}}'], "slots of any: 0 is no whole number from 1"),
+        (['{"hello": 1, "policy": "sjf"}'], "slots: numbers by kind"),
+        ([HELLO, "no"], "Not a line of JSON"),
+        ([HELLO, "[]"], "A JSON object is expected"),
+        ([HELLO, "{}"], "at_s: None is no number"),
+        ([HELLO, '{"at_s": NaN}'], "at_s: nan is no number"),
+        ([HELLO, '{"at_s": 0, "submited": []}'], "No field 'submited'"),
+        ([HELLO, '{"at_s": 0, "submitted": [3]}'], "objects with job"),
+        ([HELLO, '{"at_s": 0, "submitted": [{"job": 1, "predicted": 3}]}'], "no field 'predicted'"),
+        ([HELLO, '{"at_s": 0, "submitted": [{"job": 1, "predicted_s": -3}]}'], "job 1: predicted_s: -3 is no number of 0 or more"),
+        ([HELLO, '{"at_s": 0, "submitted": [{"job": 1, "predicted_s": {"gpu": 3}}]}'], "there are any"),
+        ([HELLO, '{"at_s": 0, "submitted": [{"job": 1, "replicas": 2}]}'], "needs 2 slots at once; there are 1 of any"),
+        ([HELLO, '{"at_s": 0, "ended": [1]}'], "Job 1 does not run"),
+        ([HELLO, '{"at_s": 1}', '{"at_s": 0}'], "The clock went back"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_answered_with_the_reason_and_ends_it(lines: list[str], why: str) -> None:
+    said: list[dict[str, object]] = []
+    assert serve([*lines, HELLO], said.append) == 2
+    assert why in str(said[-1]["error"])
+
+
+words = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3), lambda one: st.lists(one, max_size=2))
+fields = st.dictionaries(st.sampled_from(["job", "predicted_s", "class", "priority", "replicas", "due_s", "tenant"]), words)
+lines_of = st.fixed_dictionaries({"at_s": words}, optional={"ended": words, "submitted": st.lists(fields, max_size=2) | words})
+
+
+@given(said=lines_of)
+def test_whatever_a_dispatcher_says_is_answered_in_a_line(said: dict[str, object]) -> None:
+    (_, answer) = answers(HELLO, json.dumps(said))
+    assert answer.keys() in ({"start"}, {"error"})
+
+
+def test_the_dispatcher_and_the_simulator_start_the_same_jobs() -> None:
+    """The one tells a scheduler over lines what the other tells it by itself."""
+    stream = jobs(source(2, 0.9), 60, 1)
+    played = play(stream, {ANY: 2}, "sjf")
+    moments = sorted({*played.submit_s.tolist(), *played.end_s.tolist()})
+    lines: list[dict[str, object]] = [{"hello": 1, "policy": "sjf", "slots": {ANY: 2}}]
+    for moment in moments:
+        came = [{"job": one.job.number, "predicted_s": one.job.predicted_s} for one in stream if one.job.submit_s == moment]
+        lines.append({"at_s": moment, "submitted": came, "ended": [at for at, end in enumerate(played.end_s.tolist()) if end == moment]})
+    told = answers(*map(json.dumps, lines))[1:]
+    started = {start["job"]: moment for moment, one in zip(moments, told, strict=True) for start in one["start"]}  # type: ignore[attr-defined]  # a list
+    assert [started[at] for at in range(60)] == played.start_s.tolist()
+
+
+def test_the_command_answers_line_by_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", [HELLO, '{"at_s": 0, "submitted": [{"job": 7}]}'])
+    assert main(["schedule", "decide"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()][1] == {"start": [{"job": 7, "slots": "any"}]}
