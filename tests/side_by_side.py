@@ -33,6 +33,7 @@ BESIDE = (
     "tests/gpu",
     "tests/io",
     "tests/monitors",
+    "tests/power",
     "tests/targets",
     "tests/tweaks",
     "tests/workloads",

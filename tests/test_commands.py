@@ -74,7 +74,7 @@ def test_a_journal_that_somebody_edited_is_not_guessed_at(tmp_path: Path) -> Non
 
 @pytest.mark.needs("cc", "root")
 def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(tmp_path: Path) -> None:
-    """On a stand-in for NVML; what it does to clocks, limit and MPS is in power_run/test_cap_gpu_full.py."""
+    """On a stand-in for NVML; what it does to clocks, limit and MPS is in power/test_cap_gpu_full.py."""
     uuid, gpu = "GPU-00000000-0000-0000-0000-000000000000", tmp_path / "gpu"
     gpu.write_text("150000 1200 0\n")
     driver = {"LD_LIBRARY_PATH": str(library(tmp_path)), "FAKE_NVML_STATE": str(gpu)}

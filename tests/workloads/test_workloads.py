@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.torch
 
 
-# Steps of these are so much time, and how much is done in it nobody knows before: tests/power_run.
+# Steps of these are so much time, and how much is done in it nobody knows before: tests/power.
 STRETCHES = ("capped_inference", "power_profile")
 # One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is tried in tests/gpu.
 ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data and name not in {"gpu_grid", *STRETCHES}]

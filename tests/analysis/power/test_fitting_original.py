@@ -14,8 +14,8 @@ from analysis.power.fitting.material import gather
 from analysis.power.fitting.original_rates import slopes_by_batch
 from analysis.power.priors import SmSingle, mem_prior_percent, padded, sm_prior_percent
 from analysis.terms import Refused
+from tests.analysis.power import made_traces
 from tests.conftest import REFERENCE
-from tests.power import made_traces
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from analysis.power.own_model import Estimated
 from analysis.power.terms import Anchor, Partition
 from analysis.power.traces import Row
 from analysis.terms import Refused
-from tests.power import made_traces
+from tests.analysis.power import made_traces
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from analysis.power.control import study, study_page
 from analysis.power.control.plant import Mismatch
 from analysis.power.terms import Task
 from analysis.stats.effect import paired_effect
+from tests.analysis.power import made_control
 from tests.conftest import REFERENCE
-from tests.power import made_control
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from analysis.power import algorithms
 from analysis.power.control import service
-from tests.power import made_control
+from tests.analysis.power import made_control
 
-HOUSE = Path(__file__).parents[2]
+HOUSE = Path(__file__).parents[3]
 KNOBS: dict[str, Any] = {
     "shares": True,
     "batches": [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256],

@@ -13,7 +13,7 @@ from analysis.load import from_json
 from analysis.power.reporting.page import render
 from analysis.power.reporting.said import of_run
 from analysis.power.reporting.study import sides
-from tests.power.made_capped import ALGORITHMS, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
+from tests.analysis.power.made_capped import ALGORITHMS, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
 from tests.synthetic import saved_file, saved_run
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.power import parameters
-from tests.power.made_reference import reference
+from tests.analysis.power.made_reference import reference
 
 if TYPE_CHECKING:
     from pathlib import Path

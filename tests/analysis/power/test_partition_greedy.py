@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from analysis.power.partitioning import Infeasible, greedy
 from analysis.power.partitioning.batches import LADDER, greedy_batches
 from analysis.power.partitioning.clocks import largest
-from tests.power.toy import GPU, Toy, by_memory, partition
+from tests.analysis.power.toy import GPU, Toy, by_memory, partition
 
 BOTH = by_memory(Toy(9501.0), Toy(5001.0))
 

@@ -11,7 +11,7 @@ from analysis.power.control.plant_service import batches
 from analysis.power.control.tables import Tables
 from analysis.power.control.terms import Knobs, Question, Seen, Settings, Tenant
 from analysis.power.platforms import platform
-from tests.power.made_reference import reference
+from tests.analysis.power.made_reference import reference
 
 if TYPE_CHECKING:
     from pathlib import Path

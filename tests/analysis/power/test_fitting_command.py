@@ -10,8 +10,8 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.power import parameters, traces
-from tests.power import made_traces
-from tests.power.test_fitting_own import gpu_rows
+from tests.analysis.power import made_traces
+from tests.analysis.power.test_fitting_own import gpu_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

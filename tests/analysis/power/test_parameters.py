@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from analysis.power import grid, parameters, predictor, reference_folder
 from analysis.power.terms import Partition
 from analysis.terms import Refused, Unreadable
+from tests.analysis.power.made_reference import reference
 from tests.conftest import REFERENCE
-from tests.power.made_reference import reference
 
 if TYPE_CHECKING:
     from pathlib import Path

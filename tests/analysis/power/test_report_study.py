@@ -14,7 +14,7 @@ from analysis.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
 from analysis.power.reporting.said import answer, of_group
 from analysis.power.reporting.study import sides
 from analysis.terms import Refused, TweakSet, UnknownName
-from tests.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
+from tests.analysis.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
 from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("reference")
 
-REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "pctodl"
+REFERENCE = Path(__file__).parents[4] / "shared" / "reference" / "pctodl"
 GPUS = {"3080ti": "3080Ti", "a100": "A100"}
 
 

@@ -16,7 +16,7 @@ from analysis.power import algorithms
 from analysis.power.traces import COLUMNS, OURS
 from fixtures.power import backends
 
-HOUSE = Path(__file__).parents[2]
+HOUSE = Path(__file__).parents[3]
 PAGE = (HOUSE / "docs" / "power_cap.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
 LINES = [line.partition("  #")[0].strip() for block in BLOCKS for line in block.splitlines()]

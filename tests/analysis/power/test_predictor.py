@@ -19,8 +19,8 @@ from analysis.power.predictor import Reference
 from analysis.power.terms import Anchor, Partition, Setting
 from analysis.power.trees import Ensemble
 from analysis.terms import Refused
+from tests.analysis.power.made_reference import ensemble, reference
 from tests.conftest import REFERENCE
-from tests.power.made_reference import ensemble, reference
 
 PCTODL = REFERENCE / "pctodl"
 reads_reference = pytest.mark.needs("reference")

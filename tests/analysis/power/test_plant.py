@@ -18,8 +18,8 @@ from analysis.power.control.plant import IDLE_PART, SMALLEST, Mismatch
 from analysis.power.control.study import counted, tables_for
 from analysis.power.control.tables import partition_of
 from analysis.power.control.terms import Decision, Settings
-from tests.power import made_control
-from tests.power.made_control import question, tenants
+from tests.analysis.power import made_control
+from tests.analysis.power.made_control import question, tenants
 
 if TYPE_CHECKING:
     from pathlib import Path

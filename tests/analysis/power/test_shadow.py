@@ -19,9 +19,9 @@ from analysis.power.control.study import tables_for
 from analysis.power.control.tables import partition_of
 from analysis.power.control.terms import Question, Settings
 from analysis.power.terms import Partition
+from tests.analysis.power import made_control
+from tests.analysis.power.made_control import KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
-from tests.power import made_control
-from tests.power.made_control import KNOBS, question, seen, tenants
 
 if TYPE_CHECKING:
     from pathlib import Path

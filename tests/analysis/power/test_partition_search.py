@@ -16,7 +16,7 @@ from analysis.power.partitioning import Answer, Infeasible, best, front
 from analysis.power.partitioning.neighbours import Space, partition_of
 from analysis.power.partitioning.search import WORTH
 from analysis.terms import Refused
-from tests.power.toy import GPU, Toy, UnsureToy, by_memory, partition
+from tests.analysis.power.toy import GPU, Toy, UnsureToy, by_memory, partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -24,9 +24,9 @@ from analysis.power.control.terms import Infeasible, Knobs, Question, Seen, Sett
 from analysis.power.control.thermo import Steps, Thermo, draw_of
 from analysis.power.terms import Partition
 from analysis.terms import UnknownName
+from tests.analysis.power import made_control
+from tests.analysis.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
-from tests.power import made_control
-from tests.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from analysis.plots import fitting, pictures, power_forest, power_pareto, power_
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import SMALL, svg
 from tests.analysis.plots.reading import faults, lines_of, points, said
-from tests.power.made_capped import ALGORITHMS, PCTODL, Algorithm, MadeCapped, capped_run
+from tests.analysis.power.made_capped import ALGORITHMS, PCTODL, Algorithm, MadeCapped, capped_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ from analysis.power.control.tried import Tried
 from analysis.power.grid import anchor as grid_points
 from analysis.power.platforms import platform
 from analysis.power.terms import Partition, Setting
+from tests.analysis.power import made_control
+from tests.analysis.power.made_control import CLOCKS, KNOBS, question, seen
+from tests.analysis.power.made_reference import reference
+from tests.analysis.power.toy import GPU, Toy
 from tests.conftest import REFERENCE
-from tests.power import made_control
-from tests.power.made_control import CLOCKS, KNOBS, question, seen
-from tests.power.made_reference import reference
-from tests.power.toy import GPU, Toy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

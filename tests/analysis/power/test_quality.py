@@ -11,8 +11,8 @@ import pytest
 from analysis.__main__ import main
 from analysis.power import parameters, quality, quality_of_models, traces
 from analysis.power.traces import Row
+from tests.analysis.power.made_reference import falling, reference
 from tests.conftest import REFERENCE
-from tests.power.made_reference import falling, reference
 
 if TYPE_CHECKING:
     from pathlib import Path
