@@ -109,13 +109,13 @@ def test_made_up_runs_obey_the_schema_that_real_ones_obey(made: Made) -> None:
 
 @pytest.mark.parametrize("run", sorted((DATA / "runs").glob("2*.json")), ids=lambda path: path.name)
 def test_committed_runs_obey_the_schema_and_have_their_telemetry(run: Path) -> None:
-    """The file beside is the very one that the run names; a run and its telemetry stay within 5 MB."""
+    """The file beside is the very one that the run names; a run and its telemetry stay within 6 MB."""
     saved = json.loads(run.read_text(encoding="utf-8"))
     VALIDATOR.validate(saved)
     named = saved["deeptweak"]["telemetry_file"]
     content = (run.parent / named["name"]).read_bytes()
     assert hashlib.sha256(content).hexdigest() == named["sha256"]
-    assert len(content) + run.stat().st_size <= 5_000_000
+    assert len(content) + run.stat().st_size <= 6_000_000
 
 
 def test_a_benchmark_of_no_study_may_stand_beside_the_cells() -> None:
