@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from analysis.__main__ import Command
 
-HELP = "policies for waiting jobs: simulate, decide"
+HELP = "policies for waiting jobs: simulate, report, decide"
 EXAMPLE = """\
 example:
   python -m analysis schedule simulate --slots 2 --load 0.8

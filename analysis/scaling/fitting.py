@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LAWS = {"amdahl": ("serial",), "usl": ("serial", "crosstalk")}
+SHAPE = {"serial", "crosstalk"}
 UPPER = {"cost_s": np.inf, "serial": 1.0, "crosstalk": 1.0, "startup_s": np.inf}
 _SMALL = 1e-12
 
@@ -37,8 +37,8 @@ def fits(points: Sequence[Point]) -> list[Fit]:
     found = []
     for name, shape in LAWS.items():
         names = ("cost_s", *shape, *(("startup_s",) if len({one.work for one in points}) > 1 else ()))
-        if len(points) > len(names) + 1 and (len(numbers) > len(shape) or name == "amdahl"):
-            found.append(_with_held_out(points, name, names))
+        if _enough(points, names):
+            found.append(_fitted(points, name, names))
     if not found:
         raise Refused(
             f"{len(points)} jobs are too few for a law of three parameters; 5 are needed, of two sizes and three numbers of replicas."
@@ -46,19 +46,26 @@ def fits(points: Sequence[Point]) -> list[Fit]:
     return sorted(found, key=lambda one: one.aicc)
 
 
-def _with_held_out(points: Sequence[Point], name: str, names: tuple[str, ...]) -> Fit:
-    fit = _fitted(points, name, names)
+def held_out(points: Sequence[Point], fit: Fit) -> float | None:
+    """The error where it counts: of jobs whose number of replicas and size were not in the fit; mean of |predicted/measured - 1|.
+
+    Each such configuration is left out in turn, all its jobs together; those without which the others could not tell are passed over.
+    """
+    names = tuple(fit.intervals)
     errors: list[float] = []
     for left_out in sorted({(one.replicas, one.work) for one in points}):
         rest = [one for one in points if (one.replicas, one.work) != left_out]
-        told = len({one.replicas for one in rest}) > len(LAWS[name]) and ("startup_s" not in names or len({one.work for one in rest}) > 1)
-        if not told or len(rest) <= len(names) + 1:
-            continue
-        law = _fitted(rest, name, names).law
-        errors += [
-            abs(float(time_s(law, one.work, one.replicas)) / one.time_s - 1) for one in points if (one.replicas, one.work) == left_out
-        ]
-    return replace(fit, held_out=float(np.mean(errors)) if errors else None)
+        if _enough(rest, names):
+            law = _fitted(rest, fit.name, names).law
+            mine = [one for one in points if (one.replicas, one.work) == left_out]
+            errors += [abs(float(time_s(law, one.work, one.replicas)) / one.time_s - 1) for one in mine]
+    return float(np.mean(errors)) if errors else None
+
+
+def _enough(points: Sequence[Point], names: tuple[str, ...]) -> bool:
+    """Whether points can tell of these parameters: more points than parameters and their spread, replicas and sizes that differ."""
+    numbers, sizes = len({one.replicas for one in points}), len({one.work for one in points})
+    return len(points) > len(names) + 1 and numbers > len(SHAPE & set(names)) and (sizes > 1 or "startup_s" not in names)
 
 
 def _fitted(points: Sequence[Point], name: str, names: tuple[str, ...]) -> Fit:

@@ -37,7 +37,7 @@ class Fit:
     """A law fitted to points. `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not there.
 
     `aicc` is Akaike's criterion for few points, on log times: the smaller law is better by. `held_out` is the mean absolute error, as a
-    fraction of the time, where all points of one number of replicas and size were left out in turn; None where that leaves too few.
+    fraction of the time, of points whose replicas and size were left out of the fit; None where that was not asked, or leaves too few.
     """
 
     name: str

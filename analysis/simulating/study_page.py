@@ -58,6 +58,13 @@ def _parts(asked: Asked, found: Sequence[Arm]) -> Iterator[RenderableType]:
     if source.error:
         yield Text(f"Predicted times are off by a factor of exp(±{source.error:g}) (sd).")
     yield Text("")
+    yield from tables(found, asked.baseline)
+    yield Text("")
+    yield hanging(LEGEND, "dim", "dim")
+
+
+def tables(found: Sequence[Arm], baseline: str) -> Iterator[RenderableType]:
+    """Lay out the figures of some policies, which of them the queue grows under, and what they are against the baseline's."""
     names = [name for name in FIGURES if any(arm.mean(name) is not None for arm in found)]
     yield columns(["policy", *(FIGURES[name] for name in names)], [[arm.policy, *(_figure(arm, name) for name in names)] for arm in found])
     grow = [arm.policy for arm in found if arm.grows]
@@ -67,10 +74,8 @@ def _parts(asked: Asked, found: Sequence[Arm]) -> Iterator[RenderableType]:
         )
     others = [arm for arm in found if arm.against]
     if others:
-        yield Text(f"\nof {asked.baseline}'s, a ratio: below 1 is better")
+        yield Text(f"\nof {baseline}'s, a ratio: below 1 is better")
         yield columns(["policy", "", "ratio", "95 %", "p"], [row for arm in others for row in _rows(arm)], left=2)
-    yield Text("")
-    yield hanging(LEGEND, "dim", "dim")
 
 
 def _figure(arm: Arm, name: str) -> str:

@@ -7,6 +7,7 @@ differ, work. The better law, by AICc, comes first. The error is that of jobs wh
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +35,6 @@ def run(asked: argparse.Namespace) -> int:
     points, left_out = reading.points(asked.runs)
     for line in left_out:
         print("left out:", line, file=sys.stderr)
-    found = fitting.fits(points)
+    found = [replace(one, held_out=fitting.held_out(points, one)) for one in fitting.fits(points)]
     print(page.fits_json(found) if asked.json else page.fits(found), end="")
     return 0

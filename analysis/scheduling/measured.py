@@ -1,0 +1,96 @@
+"""Policies compared on real streams with identical arrivals, and each real stream played again in simulation: does that wait as long?
+
+A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. The simulator gets the
+measured submissions and times in service and the policy by name; what it does not know is what the engine takes to start a job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis.simulating.figures import figures
+from analysis.simulating.loop import play
+from analysis.simulating.study import Arm, compared
+from analysis.stats.effect import moments, t_quantile
+from analysis.terms import Refused
+
+from . import policies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .recorded import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Mean waits of a policy's streams, measured and simulated, in seconds; `longer_s` is measured less simulated, with its 95 % interval.
+
+    The interval is None with one stream.
+    """
+
+    policy: str
+    streams: int
+    measured_s: float
+    simulated_s: float
+    longer_s: float
+    interval_s: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All of one engine with so many slots. `streams` are paired; `alone` those that not every policy had; `lost` jobs were not done."""
+
+    engine: str
+    slots: int
+    streams: int
+    alone: int
+    lost: int
+    baseline: str
+    arms: tuple[Arm, ...]
+    replays: tuple[Replay, ...]
+
+
+def places(streams: Sequence[Recorded], baseline: str) -> list[Place]:
+    """Compare, engine by engine. Raises: Refused, where no arrivals were those of all policies."""
+    found = []
+    for engine, slots in dict.fromkeys((one.engine, one.slots) for one in streams):
+        found.append(_place([one for one in streams if (one.engine, one.slots) == (engine, slots)], baseline))
+    return found
+
+
+def _place(streams: Sequence[Recorded], baseline: str) -> Place:
+    by_policy: dict[str, dict[str, Recorded]] = {}
+    for one in streams:
+        by_policy.setdefault(one.policy, {})[one.arrivals] = one
+    shared = [key for key in next(iter(by_policy.values())) if all(key in mine for mine in by_policy.values())]
+    where = f"{streams[0].engine} with {streams[0].slots} slots"
+    if baseline not in by_policy:
+        raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
+    if not shared:
+        raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
+    counted = {
+        policy: tuple(figures(mine[key].coming, mine[key].played) for key in shared)
+        for policy, mine in sorted(by_policy.items(), key=lambda both: (both[0] != baseline, both[0]))
+    }
+    return Place(
+        engine=streams[0].engine,
+        slots=streams[0].slots,
+        streams=len(shared),
+        alone=len(streams) - len(shared) * len(by_policy),
+        lost=sum(one.lost for one in streams),
+        baseline=baseline,
+        arms=tuple(compared(counted, baseline)),
+        replays=tuple(_replay(policy, list(by_policy[policy].values())) for policy in counted if policy in policies.names()),
+    )
+
+
+def _replay(policy: str, streams: Sequence[Recorded]) -> Replay:
+    measured_s = [figures(one.coming, one.played).mean_wait_s for one in streams]
+    simulated_s = [figures(one.coming, play(one.coming, one.played.slots, policy)).mean_wait_s for one in streams]
+    longer_s, spread = moments([real - made for real, made in zip(measured_s, simulated_s, strict=True)])
+    n = len(streams)
+    half = t_quantile(0.975, n - 1) * spread / n**0.5 if n > 1 else None
+    interval = None if half is None else (longer_s - half, longer_s + half)
+    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, longer_s, interval)
