@@ -87,7 +87,7 @@ def _complete(submit: np.ndarray, end: np.ndarray) -> int:
 def _law(part: str, begin: np.ndarray, end: np.ndarray, length_s: float) -> Law:
     times = np.concatenate([begin, end])
     jumps = np.concatenate([np.ones(len(begin)), -np.ones(len(end))])
-    order = np.lexsort((-jumps, times))
+    order = np.argsort(times)
     inside = np.cumsum(jumps[order])[:-1]
     number = math.fsum((inside * np.diff(times[order])).tolist()) / length_s
     product = len(begin) / length_s * (math.fsum((end - begin).tolist()) / len(begin))

@@ -10,7 +10,6 @@ from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page, tiny
 from analysis.wording import unsigned
 
-from .quantiles import wait_quantile
 from .validating import RULE
 from .words import NONE, figure, number, unit
 
@@ -34,9 +33,9 @@ def fits(found: Sequence[Fit], *, color: bool = False) -> str:
     return on_page((part for one in found for part in _fit(one)), color=color)
 
 
-def predictions(found: Sequence[tuple[str, Sequence[Predicted], str]], shares: Sequence[float], *, color: bool = False) -> str:
+def predictions(found: Sequence[tuple[str, Sequence[Predicted], str]], *, color: bool = False) -> str:
     """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
-    return on_page((part for title, some, why in found for part in _predicted(title, some, why, shares)), color=color)
+    return on_page((part for title, some, why in found for part in _predicted(title, some, why)), color=color)
 
 
 def validations(found: Sequence[Validation], *, color: bool = False) -> str:
@@ -107,13 +106,19 @@ def _shape(what: str, one: Shape | None) -> str:
     return f"{what} {'REFUSED' if one.refused else 'not refused'} by {one.count} values: {tested} (Holm)."
 
 
-def _predicted(title: str, some: Sequence[Predicted], why: str, shares: Sequence[float]) -> Iterator[RenderableType]:
+def _predicted(title: str, some: Sequence[Predicted], why: str) -> Iterator[RenderableType]:
     yield Text(one_line(title, 300), "bold")
     if some:
         scale, name = unit(value for one in some for value in (one.queue.wait_s, one.queue.response_s))
         heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
-        heads += [f"wait p{100 * share:g}" for share in shares]
-        yield columns(heads, [_queue(one, scale, shares) for one in some])
+        heads += [f"wait p{100 * share:g}" for share in some[0].wait_tails_s]
+        yield columns(heads, [_queue(one, scale) for one in some])
+        for one in some:
+            if one.response_tails_s:
+                within = ", ".join(
+                    f"{100 * share:g} % within {number(time * scale)} {name}" for share, time in one.response_tails_s.items()
+                )
+                yield hanging([("•", f"responses of {one.queue.model}: {within}.")])
         if any(one.queue.loss for one in some):
             lost = ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in some if one.queue.loss is not None)
             yield hanging([("•", f"turned away: {lost}; waits are of those let in.")])
@@ -124,9 +129,9 @@ def _predicted(title: str, some: Sequence[Predicted], why: str, shares: Sequence
     yield ""
 
 
-def _queue(one: Predicted, scale: float, shares: Sequence[float]) -> list[str]:
+def _queue(one: Predicted, scale: float) -> list[str]:
     queue = one.queue
-    tails = [NONE if queue.loss is not None else number(wait_quantile(queue, share) * scale) for share in shares]
+    tails = [number(time * scale) for time in one.wait_tails_s.values()]
     name = queue.model if queue.exact else f"~ {queue.model}"
     waits = [figure(one.wait_s, scale), figure(one.response_s, scale).partition(" ")[0]]
     return [name, number(queue.load), number(queue.p_wait), *waits, number(queue.waiting), number(queue.inside), *tails]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from .fitting import inputs
 from .open_queues import allen_cunneen, kingman, mg1, mmc, must_be_stable, sakasegawa
+from .quantiles import response_quantile, wait_quantile
 from .terms import Figure, Unstable
 from .units import estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from .fitting import Fit
     from .terms import Inputs, Queue
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A queue by a model, and its mean wait and response with the interval that the fit leaves them."""
+    """A queue by a model, and its mean wait and response with the interval that the fit leaves them.
+
+    `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of responses only M/M/c tells.
+    """
 
     queue: Queue
     wait_s: Figure
     response_s: Figure
+    wait_tails_s: Mapping[float, float] = field(default_factory=dict)
+    response_tails_s: Mapping[float, float] = field(default_factory=dict)
 
 
 def models(asked: Inputs) -> list[Queue]:
@@ -48,6 +54,16 @@ def predicted(fit: Fit, servers: int) -> list[Predicted]:
         waits, responses = (estimate(partial(value_of, servers=servers, at=at, name=name), fit.units) for name in ("wait_s", "response_s"))
         found.append(Predicted(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
     return found
+
+
+def tails(one: Predicted, shares: Sequence[float]) -> Predicted:
+    """Add percentiles to a prediction of a queue that turns nobody away. Raises: Refused, for shares that are none."""
+    responses = shares if one.queue.model.startswith("M/M/") else ()
+    return replace(
+        one,
+        wait_tails_s={share: wait_quantile(one.queue, share) for share in shares},
+        response_tails_s={share: response_quantile(one.queue, share) for share in responses},
+    )
 
 
 def value_of(sums: dict[str, float], servers: int, at: int, name: str) -> float | None:

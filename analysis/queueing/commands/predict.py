@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analysis.queueing.predicting import Predicted
+    from analysis.queueing.terms import Inputs
 
 HELP = "waits by M/M/c, M/G/1, M/M/c/K, G/G/c, and by priority"
 EXAMPLE = """\
@@ -51,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="jobs of a priority, the lower goes first",
     )
     parser.add_argument("--preemptive", action="store_true", help="who goes first pushes others aside, who resume later")
-    parser.add_argument("--percentiles", metavar="P,…", type=shares, default=(0.9, 0.99), help="of waits (90,99)")
+    parser.add_argument("--percentiles", metavar="P,…", type=shares, default=(0.9, 0.99), help="of waits and responses (90,99)")
 
 
 def wholes(text: str) -> tuple[int, ...]:
@@ -83,7 +84,7 @@ def run(asked: argparse.Namespace) -> int:
     from analysis.queueing import page  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415  # as above
 
-    print(page.predictions(found, asked.percentiles, color=wants_color(sys.stdout)), end="")
+    print(page.predictions(found, color=wants_color(sys.stdout)), end="")
     return 0
 
 
@@ -92,9 +93,7 @@ Answers = list[tuple[str, "Sequence[Predicted]", str]]
 
 def _typed(asked: argparse.Namespace) -> Answers:
     """Predict from what was typed."""
-    from analysis.queueing import finite  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.queueing.predicting import Predicted, models  # noqa: PLC0415  # as above
-    from analysis.queueing.terms import Figure, Inputs, Unstable  # noqa: PLC0415  # as above
+    from analysis.queueing.terms import Inputs, Unstable  # noqa: PLC0415  # --help need not wait for it
 
     missing = [name for name, value in (("--rate", asked.rate), ("--service", asked.service)) if value is None]
     if missing or asked.preemptive:
@@ -112,18 +111,29 @@ def _typed(asked: argparse.Namespace) -> Answers:
         varied = f", ca² {inputs.scv_arrivals:g}, cs² {inputs.scv_service:g}"
         title = f"{asked.rate:g} jobs/s of {asked.service:g} s on {servers} server{'s' if servers > 1 else ''}{varied}"
         try:
-            queues = models(inputs) if asked.room is None else [finite.mmck(inputs, asked.room)]
+            found.append((title, _of_inputs(inputs, asked), ""))
         except Unstable as error:
             found.append((title, [], f"UNSTABLE: {error}"))
-            continue
-        found.append((title, [Predicted(one, Figure(one.wait_s), Figure(one.response_s)) for one in queues], ""))
     return found
+
+
+def _of_inputs(inputs: Inputs, asked: argparse.Namespace) -> list[Predicted]:
+    """Predict by every model, or by the one that turns jobs away. Raises: Refused, Unstable."""
+    from analysis.queueing import finite  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.queueing.predicting import Predicted, models, tails  # noqa: PLC0415  # as above
+    from analysis.queueing.terms import Figure  # noqa: PLC0415  # as above
+
+    if asked.room is None:
+        return [tails(Predicted(one, Figure(one.wait_s), Figure(one.response_s)), asked.percentiles) for one in models(inputs)]
+    one = finite.mmck(inputs, asked.room)
+    waits = {share: finite.wait_quantile(inputs, asked.room, share) for share in asked.percentiles}
+    return [Predicted(one, Figure(one.wait_s), Figure(one.response_s), waits)]
 
 
 def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
     """Predict from what runs told of themselves."""
     from analysis.queueing.commands.fit import fits  # noqa: PLC0415  # which imports the rest when it is called
-    from analysis.queueing.predicting import chosen, predicted  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.queueing.predicting import chosen, predicted, tails  # noqa: PLC0415  # scipy takes a second to import
     from analysis.queueing.terms import Unstable  # noqa: PLC0415  # as above
 
     typed = {"--rate": asked.rate, "--service": asked.service, "--scv-arrivals": asked.scv_arrivals, "--scv-service": asked.scv_service}
@@ -138,7 +148,7 @@ def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
                 continue
             title = f"{fit.group} on {servers} server{'s' if servers > 1 else ''}" + (" (SIMULATED jobs)" if fit.simulated else "")
             try:
-                some = predicted(fit, servers)
+                some = [tails(one, asked.percentiles) for one in predicted(fit, servers)]
             except Unstable as error:
                 found.append((title, [], f"UNSTABLE: {error}"))
                 continue

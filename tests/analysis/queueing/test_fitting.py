@@ -90,6 +90,11 @@ def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
     assert (found["service_n"], found["service_s"], found["service_s2"], found["waited_n"]) == (2, 3.0, 5.0, 1)
 
 
+def test_squared_coefficient_of_variation_by_hand() -> None:
+    """1, 2, 3: variance 1 with n - 1, mean 2."""
+    assert scv({"gap_n": 3, "gap_s": 6.0, "gap_s2": 14.0}, "gap") == pytest.approx(1 / 4)
+
+
 def test_equal_times_do_not_vary() -> None:
     assert scv({"gap_n": 3, "gap_s": 0.3, "gap_s2": 0.030000000000000002}, "gap") == 0.0
     assert scv({"gap_n": 1, "gap_s": 0.3, "gap_s2": 0.09}, "gap") is None
@@ -117,6 +122,12 @@ def test_exponential_values_are_refused_as_often_as_the_level_says() -> None:
     for count in (10, 600):
         ps = [shape._exponential(rng.standard_exponential(count))[1] for _ in range(400)]
         assert 6 <= sum(p < 0.05 for p in ps) <= 34
+
+
+def test_distances_from_an_exponential_have_the_published_limits() -> None:
+    """Stephens 1974: 5 % lie above 1.094, 1 % above 1.308; Lilliefors 1969: of 20 values 5 % lie above a distance of .234."""
+    assert np.quantile(shape._null(), [0.95, 0.99]) == pytest.approx([1.094, 1.308], abs=0.025)
+    assert float(shape._of_stephens(0.234, 20)) == pytest.approx(1.094, abs=0.015)
 
 
 def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:

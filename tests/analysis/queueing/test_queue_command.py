@@ -108,6 +108,13 @@ def test_predictions_with_room_for_some(capsys: pytest.CaptureFixture[str]) -> N
     out = said(capsys, "predict", "--rate", "20", "--service", "0.2", "--servers", "2", "--room", "4")
     assert "M/M/2/4" in out
     assert "turned away" in out
+    (found,) = told(capsys, "predict", "--rate", "20", "--service", "0.2", "--servers", "2", "--room", "2")["predictions"]
+    assert found["models"][0]["wait_tails_s"] == {"0.9": 0, "0.99": 0}  # who is let in is served at once
+
+
+def test_percentiles_of_the_gateway(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "predict", "--rate", "125", "--service", "0.002", "--percentiles", "90")
+    assert "responses of M/M/1: 90 % within 6.14 ms." in out
 
 
 def test_predictions_of_a_run_with_intervals(run: str, capsys: pytest.CaptureFixture[str]) -> None:
