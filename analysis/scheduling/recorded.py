@@ -75,9 +75,8 @@ def _recorded(cell: Cell, origin: str) -> Recorded:
     if (taken_s < submit_s).any() or (end_s < taken_s).any():
         raise Unreadable(f"{origin}: {place}: the clock went back: a job started before it came, or ended before it started.")
     # To the microsecond: a plan that was written and read again is the same plan.
-    plan = {
-        row.whole("job"): (round(one.get("planned_submit_s", -1.0), 6), one.get("work")) for row, one in zip(rows, numbers, strict=True)
-    }
+    planned = zip(rows, numbers, strict=True)
+    plan = {row.whole("job"): (round(one.get("planned_submit_s", -1.0), 6), one.get("work")) for row, one in planned}
     return Recorded(
         cell=cell.id,
         engine=about.text("engine"),
