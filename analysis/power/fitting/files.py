@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,11 @@ from analysis.power.own_model import Own
 from analysis.power.traces import parse
 from analysis.terms import Refused
 
-from . import held_out, original, own
+from . import held_out, memory_stage, original, own
 from .material import gather, networks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from analysis.power.predictor import Reference
@@ -28,12 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A model, what it was fitted to, where it was written, and what the quality gate found in the traces."""
+    """A model, what it was fitted to, where it was written, and what the quality gate found in the traces.
+
+    `given_mem_util`: see `memory_stage.judge`; it belongs to the traces, and no prediction is made so.
+    """
 
     model: Own | Reference
     material: Material
     path: Path
     findings: tuple[str, ...] = ()
+    given_mem_util: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fit(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: str | None = None) -> list[Fitted]:
@@ -53,7 +57,8 @@ def fit(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: s
         model = _own(material, sources) if kind == "own" else original.fit(material)
         path = output / parameters.file_name(model)
         parameters.write(model, path, "own" if kind == "own" else "reference")
-        fitted.append(Fitted(model, material, path, findings))
+        stage = memory_stage.judge(material) if kind == "own" else {}
+        fitted.append(Fitted(model, material, path, findings, stage))
     return fitted
 
 
@@ -71,6 +76,7 @@ def document(one: Fitted) -> dict[str, Any]:
         "left_out": dict(material.left_out),
         "findings": list(one.findings),
         "held_out": dict(one.model.held_out) if isinstance(one.model, Own) else None,
+        "held_out_given_mem_util": dict(one.given_mem_util) or None,
     }
 
 

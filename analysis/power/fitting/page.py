@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 QUANTITIES = {"throughput_images_per_s": "throughput", "dynamic_power_w": "dynamic power", "power_w": "power"}
 HEADS = ("mean |error|", "inside", "median", "95 %", "bias", "in 90 %")
+GIVEN = "throughput, given the measured memory utilisation, as the original's stage has it: of partitions that ran, no prediction"
 WIDTHS = (14, 10, 10, 10, 10, 10)
 
 
@@ -31,6 +32,7 @@ def text(one: Fitted) -> str:
     lines += [f"  finding: {found}" for found in one.findings]
     if isinstance(one.model, Own):
         lines += _errors(one.model.held_out)
+        lines += [f"  {GIVEN}:", *_errors(one.given_mem_util)] if one.given_mem_util else []
     else:
         lines.append("  as the original: its scores are in-sample and are not repeated; nothing was held out")
     return "\n".join([*lines, f"  written: {one.path}"])

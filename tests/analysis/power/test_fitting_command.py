@@ -36,6 +36,7 @@ def test_a_folder_of_traces_becomes_parameters_and_a_page(folder: Path, tmp_path
     assert "12 anchors at sm_mhz 1950, 12 rows at other clocks, 4 without work" in said
     assert "left out: 1 oom" in said
     assert "partition    throughput" in said
+    assert said.index("throughput, given the measured memory utilisation") > said.index("clock        power")
     model = parameters.load(tmp_path / "out", "net", "3080Ti", 5001.0)
     assert model.sm_range_mhz == (300.0, 1950.0)
 
@@ -46,7 +47,11 @@ def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(
     assert main(["power", "fit", str(folder), "--gpu", "3080Ti", "-o", str(tmp_path), "--json"]) == 0
     (said,) = json.loads(capsys.readouterr().out)
     assert set(said["held_out"]) == {"partition", "share", "batch", "processes", "clock"}
+    given = said["held_out_given_mem_util"]
+    assert set(given) == {"partition", "share", "batch", "processes"}
+    assert set(given["batch"]) == {"throughput_images_per_s"}
     written = json.loads((tmp_path / "net_3080Ti_mem5001.json").read_text())
+    assert "held_out_given_mem_util" not in written
     assert [one["name"] for one in written["sources"]["files"]] == ["anchors.csv", "sweep.csv"]
     assert written["sources"]["left_out"] == {"oom": 1}
 
