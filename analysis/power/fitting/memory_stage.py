@@ -4,9 +4,9 @@ The original predicts U_mem of a partition, and throughput from U_mem, κ(b)·U_
 are of rows whose own U_mem was given. These are such errors, of rows held out. Nobody knows U_mem of a partition that never ran, so the
 own model predicts nothing this way: with U_mem predicted first, its throughput comes out no better.
 
-The law: T = k·U_mem^c · b^d · share^e · N^f, and what it leaves over as a Gaussian process over the same logarithms; the original's
-κ·U_mem is c = 1. The process has the scales that `surface_fit` and `likely` expect before any data, and the exponents have wide priors:
-nothing is tuned, and a row that is held out has no say in anything.
+The law: T = k·U_mem^c · b^d · share^e · N^f, and what it leaves over as a Gaussian process over the same logarithms. Before any data it is
+the original's κ·U_mem: c is 1, the other exponents are 0, k is anything. The process has the scales that `surface_fit` and `likely` expect
+before any data: nothing is tuned, and a row that is held out has no say in anything.
 Source: Rasmussen & Williams 2006, ch. 2 (2.7: explicit basis functions).
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 QUANTITY = "throughput_images_per_s"
 MEMORY_SCALE = 1.0  # expected, in ln of percent
-WIDE = 10.0  # sd of the exponents and of ln k
+LOOSE, ANYTHING = 0.5, 10.0  # sds of exponents about what is expected, and of ln k
 
 
 def judge(material: Material) -> dict[str, dict[str, dict[str, Any]]]:
@@ -60,10 +60,11 @@ def by_group(material: Material, key: Callable[[Partition], Key]) -> list[Held]:
     points = [material.anchors[row] for row in rows]
     groups = [key(point.partition) for point in points]
     columns = np.column_stack([see([point.partition for point in points]).columns, np.log(memory)])
-    logs = np.log([point.throughput_images_per_s for point in points])
+    logs = np.log(np.array([point.throughput_images_per_s for point in points]) / memory)  # images/s per percent
     # Matrices of a few hundred rows: further threads only wait for each other.
     with threadpool_limits(1, user_api="blas"):
-        covariance = WIDE**2 * (1.0 + columns @ columns.T) + AMPLITUDE**2 * matern(columns, columns, np.append(SCALES, MEMORY_SCALE))
+        covariance = ANYTHING**2 + LOOSE**2 * columns @ columns.T
+        covariance += AMPLITUDE**2 * matern(columns, columns, np.append(SCALES, MEMORY_SCALE))
         found = []
         for group in sorted(set(groups)) if len(set(groups)) > 1 else []:
             out = np.array([its == group for its in groups])
@@ -78,7 +79,7 @@ def predict(known: Floats, cross: Floats, own: Floats, logs: Floats) -> tuple[Fl
     """Logarithms of rows held out, and their sds. Shapes: (held,).
 
     `known` are covariances of the rows that were kept, (kept, kept), `cross` those of the rows held out with them, (held, kept), `own` the
-    variances of the former, (held,), and `logs` what was measured, (kept,).
+    variances of the rows held out, (held,), and `logs` what was measured, (kept,).
     """
     factor = cho_factor(known + NOISE**2 * np.eye(len(known)), lower=True)
     said: Floats = logs.mean() + cross @ cho_solve(factor, logs - logs.mean())

@@ -19,14 +19,14 @@ SETS = sorted((REFERENCE / "pctodl").glob("reconstructed_anchor_*.csv"))
 
 @pytest.fixture(scope="module")
 def material() -> Material:
-    """T = 30·U^.9·b^.1, and U drawn at random: who knows the partition alone knows nothing."""
+    """T = 30·U^.7·b^.3, and U drawn at random: who knows the partition alone knows nothing."""
     chance = np.random.default_rng(20261122)
     rows = []
     for share in (10.0, 20.0, 40.0):
         for count in (1, 2, 3):
             for batch in (4, 8, 16, 32):
                 memory = float(chance.uniform(5.0, 95.0))
-                throughput = 30.0 * memory**0.9 * batch**0.1
+                throughput = 30.0 * memory**0.7 * batch**0.3
                 rows.append(
                     Row(
                         "net",
