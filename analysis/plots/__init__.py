@@ -2,8 +2,9 @@
 
 A picture says what it is (`TITLE`), what a reader can see in it (`ANSWERS`), where it stands among the others (`ORDER`) and how it is
 drawn: `draw(scene)` answers a figure, or raises `NothingToDraw` with the reason. `DESIGNS`, where there is one, are the designs of which it
-is a picture, `REPORTS` what a workload must have reported. `MONITORED` says that it is of monitors, and other runs do without it; or, where
-it is False, that it is of tweak sets, and runs of monitors do without it. A file without `draw` helps the others.
+is a picture, `REPORTS` what a workload must have reported, `NOT_OF` what it must not: where steps are stretches of time they say nothing of
+speed. `MONITORED` says that it is of monitors, and other runs do without it; or, where it is False, that it is of tweak sets, and runs of
+monitors do without it. A file without `draw` helps the others.
 """
 
 from __future__ import annotations
@@ -58,4 +59,5 @@ def fitting(known: Mapping[str, Picture], runs: Iterable[Run]) -> dict[str, Pict
         if kinds & getattr(one, "DESIGNS", kinds)
         and getattr(one, "REPORTS", frozenset()) <= told
         and (not hasattr(one, "MONITORED") or one.MONITORED in monitored)
+        and not getattr(one, "NOT_OF", frozenset()) & told
     }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TITLE = "Distribution of step times"
 ANSWERS = "Where in the distribution the tweak sets differ: short steps, typical ones, or the tail."
 ORDER = 40
+NOT_OF = frozenset({"iteration", "point"})
 
 ROW = 0.29
 QUANTILES = (0.10, 0.50, 0.90)
