@@ -15,7 +15,7 @@ from .laws import time_s
 from .terms import Fit, Law
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,7 @@ LAWS = {"amdahl": ("serial",), "usl": ("serial", "crosstalk")}
 SHAPE = {"serial", "crosstalk"}
 UPPER = {"cost_s": np.inf, "serial": 1.0, "crosstalk": 1.0, "startup_s": np.inf}
 _SMALL = 1e-12
+_NEAR = 1e-6
 
 
 def fits(points: Sequence[Point]) -> list[Fit]:
@@ -92,7 +93,7 @@ def _fitted(points: Sequence[Point], name: str, names: tuple[str, ...]) -> Fit:
         _aicc(squares, n, k),
         _intervals(found.jac, law, names, spread, n - k),
         None,
-        _notes(found.active_mask.tolist(), names),
+        _notes(law, dict(zip(names, scale.tolist(), strict=True))),
     )
 
 
@@ -112,6 +113,12 @@ def _intervals(jacobian: Floats, law: Law, names: tuple[str, ...], spread: float
     }
 
 
-def _notes(active: Sequence[int], names: tuple[str, ...]) -> tuple[str, ...]:
-    said = [f"{one} is on its bound, {0 if side < 0 else UPPER[one]:g}" for one, side in zip(names, active, strict=True) if side]
-    return (*said, *(() if "startup_s" in names else ("startup_s is held at 0: all jobs had one size",)))
+def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
+    """What is on a bound, to a millionth of its scale (the search stays inside and only comes near), and what was held."""
+    said = [
+        f"{one} is on its bound, {bound:g}"
+        for one, unit in scale.items()
+        for bound in (0.0, UPPER[one])
+        if abs(getattr(law, one) - bound) <= _NEAR * unit
+    ]
+    return (*said, *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had one size",)))

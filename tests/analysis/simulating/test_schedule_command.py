@@ -34,7 +34,7 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
     """Two slots, predictions right: the interval says so. With predictions off by half the gain is smaller, and still there."""
     ratio = {}
     for error in (0.0, 0.5):
-        asked = study.Asked(replace(source(2, 0.8), error=error), ("fifo", "sjf"), jobs=3000, seeds=8)
+        asked = study.Asked(replace(source(2, 0.8), error=error), ("fifo", "sjf"), jobs=2000, seeds=6)
         effect = study.arms(asked)[1].against["mean_wait_s"].effect
         assert effect is not None
         assert effect.low > 0

@@ -1,0 +1,122 @@
+"""`python -m analysis schedule report`: real streams of jobs against each other and against the simulator. The runs here are made."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.simulating.loop import play
+from analysis.simulating.stream import jobs
+from tests.analysis.simulating.made_jobs import ANY, source
+from tests.synthetic import AGAIN, STOCK, Made, saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLOTS, JOBS, OVERHEAD_S = 2, 150, 0.05
+
+
+def stream(policy: str, seed: int) -> dict[str, list[dict[str, Any]]]:
+    """What a cell would tell whose engine takes 50 ms more to start a job than the simulator does."""
+    coming = jobs(source(SLOTS, 0.8), JOBS, seed)
+    played = play(coming, {ANY: SLOTS}, policy)
+    rows = [
+        {
+            "job": one.job.number,
+            "class": "job",
+            "priority": 0,
+            "replicas": 1,
+            "work": None,
+            "due_s": None,
+            "predicted_s": one.job.predicted_s[ANY],
+            "planned_submit_s": one.job.submit_s,
+            "submit_s": one.job.submit_s,
+            "admit_s": start_s + OVERHEAD_S,
+            "start_s": start_s + OVERHEAD_S,
+            "end_s": end_s + OVERHEAD_S,
+            "outcome": "done",
+            "attempts": 1,
+        }
+        for one, start_s, end_s in zip(coming, played.start_s.tolist(), played.end_s.tolist(), strict=True)
+    ]
+    about = {"arrivals": {"kind": "poisson", "rate_per_s": 1.6, "seed": seed}, "engine": "pool", "slots": SLOTS, "policy": policy}
+    return {"job": rows, "stream": [about]}
+
+
+def saved(folder: Path, *reports: dict[str, Any]) -> Path:
+    """A run whose first cells tell of these streams."""
+    run = saved_run(Made(arms=(STOCK, AGAIN), blocks=5))
+    for benchmark, report in zip(run["benchmarks"], reports, strict=False):
+        benchmark["extra_info"]["report"] = report
+    path = folder / "run.json"
+    path.write_text(json.dumps(run))
+    return path
+
+
+def test_policies_are_paired_by_their_arrivals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, *(stream(policy, seed) for seed in (1, 2, 3, 4) for policy in ("sjf", "fifo")), stream("sjf", 5))
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["places"]
+    assert (place["engine"], place["slots"], place["streams"], place["alone"], place["lost"]) == ("pool", SLOTS, 4, 1, 0)
+    fifo, sjf = place["arms"]
+    assert fifo["policy"] == "fifo"
+    effect = sjf["against"]["mean_wait_s"]["effect"]
+    assert effect["n_candidate"] == 4
+    assert effect["values_baseline"] == [one["mean_wait_s"] for one in fifo["seeds"]]
+    assert effect["low"] > 0
+
+
+def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Made with 50 ms a job, which the simulator knows nothing of."""
+    path = saved(tmp_path, *(stream("fifo", seed) for seed in (1, 2, 3)))
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    (replay,) = json.loads(capsys.readouterr().out)["places"][0]["replays"]
+    assert replay["streams"] == 3
+    assert replay["longer_s"] == pytest.approx(OVERHEAD_S)
+    assert replay["interval_s"] == pytest.approx([OVERHEAD_S, OVERHEAD_S])
+
+
+def test_the_page_says_what_was_measured_and_what_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = stream("fifo", 1)
+    lost["job"][7] |= {"outcome": "never ended", "end_s": None}
+    path = saved(tmp_path, lost, stream("sjf", 1), stream("sjf", 2))
+    assert main(["schedule", "report", str(path)]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("MEASURED: 2 slots of pool, 1 streams")
+    assert "1 streams, whose arrivals not every policy had" in page
+    assert "1 jobs were not done" in page
+    assert "played in simulation" in page
+    assert max(map(len, page.splitlines())) <= 100
+
+
+def broken(what: dict[str, Any], row: int = 3) -> dict[str, Any]:
+    made = stream("fifo", 1)
+    made["job"][row] |= what
+    return made
+
+
+@pytest.mark.parametrize(
+    ("reports", "why"),
+    [
+        ([], "no cell of it tells of a stream of jobs"),
+        ([stream("sjf", 1)], "no stream under fifo; there are sjf"),
+        ([stream("sjf", 1), stream("fifo", 2)], "no two policies met the same arrivals"),
+        ([broken({"end_s": -5.0})], "the clock went back"),
+        ([broken({"start_s": None, "admit_s": None})], "has no admit_s or start_s"),
+        ([broken({"submit_s": None})], "has no submit_s"),
+        ([broken({"job": 4})], "a number of a job stands twice"),
+        ([broken({"end_s": "late"})], "has end_s = 'late'"),
+        ([{**stream("fifo", 1), "stream": []}], "tells of 0 streams"),
+        ([{"job": stream("fifo", 1)["job"][:9], "stream": stream("fifo", 1)["stream"]}], "9 jobs on 2 slots were done; 20 and more"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, reports: list[dict[str, Any]], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["schedule", "report", str(saved(tmp_path, *reports))]) == 2
+    assert why in capsys.readouterr().err
