@@ -132,9 +132,10 @@ def _of_inputs(inputs: Inputs, asked: argparse.Namespace) -> list[Predicted]:
 
 def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
     """Predict from what runs told of themselves."""
-    from analysis.queueing.commands.fit import fits  # noqa: PLC0415  # which imports the rest when it is called
     from analysis.queueing.predicting import chosen, predicted, tails  # noqa: PLC0415  # scipy takes a second to import
     from analysis.queueing.terms import Unstable  # noqa: PLC0415  # as above
+
+    from .fit import fits  # noqa: PLC0415  # which imports the rest when it is called
 
     typed = {"--rate": asked.rate, "--service": asked.service, "--scv-arrivals": asked.scv_arrivals, "--scv-service": asked.scv_service}
     both = [name for name, value in (*typed.items(), ("--room", asked.room)) if value is not None]
