@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.commands import power
 from analysis.power import algorithms
 from analysis.power.traces import COLUMNS, OURS
+from analysis.steps import Steps
 from fixtures.power import backends
 
+STEPS = Steps("analysis.power.commands")
 HOUSE = Path(__file__).parents[3]
 PAGE = (HOUSE / "docs" / "power_cap.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -44,7 +45,7 @@ def test_every_column_of_a_trace_is_explained() -> None:
 
 
 def test_every_step_that_a_person_takes_is_named() -> None:
-    steps = {name.replace("_", "-") for name in power.COMMANDS} - BETWEEN
+    steps = {name.replace("_", "-") for name in STEPS.names} - BETWEEN
     assert {step for step in steps if f"power {step}" in PAGE} == steps
 
 
@@ -52,8 +53,8 @@ def test_every_step_that_a_person_takes_is_named() -> None:
 def test_a_step_of_the_page_can_be_asked_for(line: str) -> None:
     """Its options exist and their values are of the right kind; what they name need not be there."""
     parser = argparse.ArgumentParser()
-    power.arguments(parser)
-    assert parser.parse_args(shlex.split(line)[4:]).step in power.COMMANDS
+    STEPS.arguments(parser)
+    assert parser.parse_args(shlex.split(line)[4:]).step in STEPS.names
 
 
 def test_every_option_of_the_table_and_of_the_commands_is_one_of_the_harness() -> None:
