@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-from tests.power.made_reference import reference
 
 from analysis.load import load
 from analysis.power import parameters
 from fixtures import studies, workloads
 from fixtures.power import options
 from fixtures.terms import BadInput, Metric, Study
+from tests.analysis.power.made_reference import reference
 from tests.sessions import HOUSE, WITHOUT, Done, Place, until
 from tests.spread.fleet import FLEET
 from tests.test_session import SCHEMA
