@@ -141,7 +141,16 @@ def test_an_algorithm_that_cannot_work_here_ends_the_cell_with_its_word() -> Non
         {"settings": {"tenants": [{"share_percent": 50}]}},
         {"settings": {"tenants": [{"share_percent": 120, "batch": 1}]}},
         {"settings": {"tenants": [{"share_percent": 50, "batch": 0}]}},
+        {"settings": {"tenants": [{"share_percent": 50, "batch": float("inf")}]}},
+        {"settings": {"tenants": [{"share_percent": 50, "batch": 1.5}]}},
         {"settings": {**TENANTS, "sm_mhz": "fast"}},
+        *({"settings": {**TENANTS, knob: value}} for knob in ("sm_mhz", "mem_mhz", "power_limit_w") for value in (-5.0, 0, 2.0**32 + 1200)),
+        {"settings": {**TENANTS, "sm_mhz": float("nan")}},
+        {"settings": {**TENANTS, "throttle": 1.5}},
+        {"settings": TENANTS, "predicted": "abc"},
+        {"settings": TENANTS, "predicted": {"power_w": float("nan")}},
+        {"infeasible": "it idles at 60 W", "smallest_cap": "x"},
+        {"infeasible": "it idles at 60 W", "smallest_cap": float("inf")},
     ],
 )
 def test_settings_that_mean_nothing_are_not_set(answer: dict[str, Any]) -> None:

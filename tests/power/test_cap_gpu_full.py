@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.node import gpus
+from fixtures.power.backends.gpu_full import GpuFull
+from fixtures.power.terms import Knobs, Probe, Settings
 from fixtures.terms import Refused
 from tests.node.test_nvml import library
 
@@ -181,6 +183,97 @@ def test_a_limit_that_somebody_else_has_set_meanwhile_is_left_alone(machine: Mac
     lines = machine.tidy()["lines"]
     assert machine.gpu == "200000 0 0"
     assert f"{UUID} power_limit_mw: is 200000, we had left 150000: left alone" in lines
+
+
+class Bindings:
+    """NVML's calls on one GPU: its limit is a multiple of 5 W, at most 240 W, whatever is asked for."""
+
+    NVMLError = RuntimeError
+
+    def __init__(self) -> None:
+        self.limit_mw, self.sm_mhz = 250_000, 0
+        vars(self).update(
+            nvmlDeviceGetHandleByUUID=bytes,
+            nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0,
+            nvmlDeviceGetPowerManagementLimit=lambda _: self.limit_mw,
+            nvmlDeviceSetPowerManagementLimit=self._limit,
+            nvmlDeviceSetGpuLockedClocks=self._lock,
+            nvmlDeviceResetGpuLockedClocks=lambda _: self._lock(b"", 0, 0),
+        )
+
+    def _limit(self, _: bytes, value: int) -> None:
+        self.limit_mw = value if value == 250_000 else min(value - value % 5000, 240_000)
+
+    def _lock(self, _: bytes, least: int, most: int) -> None:
+        self.sm_mhz = max(least, most) % 2**32
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> tuple[gpus.Gpus, Bindings]:
+    """A GPU whose state is in a journal, and what the driver has of it."""
+    made, bindings = gpus.Gpus(tmp_path), Bindings()
+    vars(made)["_nvml"] = bindings
+    made.begin([UUID], None)
+    return made, bindings
+
+
+@pytest.mark.parametrize("asked_mw", [123_456, 999_000])
+def test_a_limit_that_the_driver_rounds_or_clamps_is_ours_and_put_back(changed: tuple[gpus.Gpus, Bindings], asked_mw: int) -> None:
+    made, driver = changed
+    in_force_mw = min(asked_mw // 5000 * 5000, 240_000)
+    assert made.set(UUID, "power_limit_mw", asked_mw) == f"set to {asked_mw}, and the driver answers {in_force_mw}"
+    assert made.limit_mw(UUID) == in_force_mw
+    assert made.restore().back == {f"{UUID} power_limit_mw": (f"{in_force_mw}", "250000")}
+    assert (driver.limit_mw, made.journal.path.exists()) == (250_000, False)
+
+
+def test_the_limit_in_force_is_what_is_told_and_none_is_the_one_that_was_found(changed: tuple[gpus.Gpus, Bindings]) -> None:
+    made, driver = changed
+    facts = {"uuid": UUID, "power_limit_w": 250.0}
+    gpu = GpuFull(Probe("gpu-full", Knobs(shares=False, batches=(1,), most_processes=1), {}, "nvml", "W", facts), None, None, made, {})  # type: ignore[arg-type]  # no tenant
+    gpu.settings, refused = gpu.before(Settings((), power_limit_w=123.456))
+    assert (gpu.settings.power_limit_w, refused) == (120.0, ("power_limit_w: set to 123456, and the driver answers 120000",))
+    gpu.settings, refused = gpu.before(Settings(()))
+    assert (gpu.settings.power_limit_w, refused, driver.limit_mw) == (None, (), 250_000)
+    made.restore()
+
+
+@pytest.mark.parametrize("value", [-5, 0, 2**32 + 1200, float("nan"), None])
+def test_what_no_driver_could_be_asked_for_is_refused_and_neither_written_down_nor_set(
+    changed: tuple[gpus.Gpus, Bindings], value: int | None
+) -> None:
+    """-5 would lock clocks at 4294967291 MHz."""
+    made, driver = changed
+    for knob in ("power_limit_mw", "sm_mhz"):
+        if value is not None or knob != "sm_mhz":
+            assert "none that a driver could be asked for" in str(made.set(UUID, knob, value))
+    assert (len(made.journal.read()), driver.limit_mw, driver.sm_mhz) == (1, 250_000, 0)
+    made.restore()
+
+
+def test_a_journal_with_such_a_number_is_put_back_all_the_same(changed: tuple[gpus.Gpus, Bindings]) -> None:
+    made, driver = changed
+    made.set(UUID, "power_limit_mw", 150_000)
+    made.journal.add({"record": "write", "gpu": UUID, "knob": "sm_mhz", "value": -5})
+    driver.sm_mhz = 2**32 - 5
+    assert not made.restore().stuck
+    assert (driver.limit_mw, driver.sm_mhz, made.journal.path.exists()) == (250_000, 0, False)
+
+
+def test_a_run_that_was_killed_and_is_not_waited_for_yet_is_at_work_no_more(tmp_path: Path) -> None:
+    """A zombie: the kernel has its number and its start still."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        began = gpus.started(process.pid)
+        begin = {"record": "begin", "version": 1, "pid": process.pid, "started": began, "begun_utc": "", "power_limit_mw": {}, "mps": None}
+        made = gpus.Gpus(tmp_path)
+        made.journal.begin(begin)
+        assert made.alive()
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert Path(f"/proc/{process.pid}/stat").exists()
+        assert (gpus.started(process.pid), made.alive()) == (None, False)
+        gpus.tidy(tmp_path)
+        assert not made.journal.path.exists()
 
 
 def test_what_cannot_be_put_back_keeps_the_journal_and_is_said(machine: Machine) -> None:

@@ -81,6 +81,18 @@ def test_only_groups_of_runs_that_are_no_more_are_tidied(tmp_path: Path) -> None
     assert {path.name for path in cpu.iterdir() if path.is_dir()} == {f"deeptweak-power-{pid}-{began}-0", "others"}
 
 
+def test_the_groups_of_a_run_that_was_killed_and_is_not_waited_for_yet_are_tidied(tmp_path: Path) -> None:
+    """A zombie is in /proc with its start, and uses nothing any more."""
+    root = fake(tmp_path, "1:cpu:/\n", "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", **{"cpu__cpu.cfs_quota_us": "-1"})
+    (root / "proc/77").mkdir()
+    group = root / "sys/fs/cgroup/cpu/deeptweak-power-77-1234-0"
+    group.mkdir()
+    for state, left in (("S", True), ("Z", False)):
+        (root / "proc/77/stat").write_text(f"77 (python (x) Z) {state} {' '.join('0' * 18)} 1234 0 0\n")
+        cgroups.tidy(root)
+        assert group.exists() == left
+
+
 @on_this_kernel
 def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
     """A quarter of a core, read back; the group goes when its process has ended."""
