@@ -57,6 +57,8 @@ def test_a_long_line_comes_whole() -> None:
     [
         ("print('hello')\ninput()", "answered garbage: b?'?hello"),
         ("print('[1]')\ninput()", "answered garbage"),
+        ("print('[' * 100_000)\ninput()", "answered garbage"),
+        ("print('{\"smallest_cap\": NaN}')\ninput()", "answered garbage"),
         ("raise SystemExit('no model of that name')", "ended without an answer: no model of that name"),
         ("pass", "ended without an answer: it said nothing"),
         ('print(\'{"error": "No algorithm such."}\')', "No algorithm such."),
@@ -65,6 +67,18 @@ def test_a_long_line_comes_whole() -> None:
 def test_what_is_no_answer_is_told_in_a_sentence(text: str, why: str) -> None:
     with program(text) as said, pytest.raises(Refused, match=why):
         said.ask({})
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_line_too_many_is_not_taken_for_the_next_answer(at_once: bool) -> None:  # noqa: FBT001 a parameter of the test
+    """In one piece with the answer, or later: every answer after it would be that of another question."""
+    one_more = "print('{}{end}{}', flush=True)" if at_once else "print('{}', flush=True); time.sleep(0.05); print('{}', flush=True)"
+    text = f"import sys, time\nfor line in sys.stdin: {one_more.replace('{end}', chr(92) + 'n')}"
+    with program(text) as said:
+        assert said.ask({}) == {}
+        time.sleep(0 if at_once else 0.5)
+        with pytest.raises(Refused, match=r"said more than it was asked, .*: '\{\}"):
+            said.ask({})
 
 
 def test_one_that_does_not_answer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
