@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -18,9 +20,6 @@ from tests.analysis.power.made_reference import reference
 from tests.sessions import HOUSE, WITHOUT, Done, Place, until
 from tests.spread.fleet import FLEET
 from tests.test_session import SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = ("capped_inference:task=6:algorithm=powercap", "capped_inference:task=6:algorithm=morak")
 STUDY = Study("power_cap", "Which?", NAMES, ("stock",), Metric("throughput_samples_per_s", "higher"))
@@ -257,3 +256,28 @@ def test_parameters_are_known_by_what_they_hold(tmp_path: Path) -> None:
     options.digest.cache_clear()
     with pytest.raises(BadInput, match="No such file"):
         options.digest(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["a.bin", "a", "a.JSON"])
+def test_parameters_of_any_name_are_known_by_their_bytes(tmp_path: Path, name: str) -> None:
+    """And a single file, even if it is called a picture; of a folder's pictures name and size are enough."""
+    seen = []
+    for text in ("{}", "[]"):
+        (tmp_path / name).write_text(text)
+        (tmp_path / "a.png").write_text(text)
+        options.digest.cache_clear()
+        seen += [options.digest(tmp_path), options.digest(tmp_path / "a.png")]
+    assert len(set(seen)) == 4
+    (tmp_path / "a.png").write_text("()")
+    options.digest.cache_clear()
+    assert options.digest(tmp_path) == seen[2]
+
+
+def test_what_is_no_file_and_no_folder_holds_no_parameters(tmp_path: Path) -> None:
+    """A device or a pipe would be read for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(BadInput, match="neither a file nor a folder"):
+            options.digest(path)
+    with pytest.raises(BadInput, match=r"a.x00b': no path \(embedded null byte\)"):
+        options.digest(Path("a\0b"))
