@@ -145,7 +145,8 @@ def _panel(sheet: Page, place: tuple[float, float], rows: Sequence[Row], margin:
         if one.above is not None and one.holds in HOLDS:
             _mark(above, at, (one.above.value, one.above.low, one.above.high), HOLDS[one.holds], most)
         elif one.above is None:
-            above.text(0.02 * most, at, "no sensor", va="center", fontsize=SMALL, color=QUIET)
+            why = "no sensor" if one.holds == "no sensor" else "readings are missing"
+            above.text(0.02 * most, at, why, va="center", fontsize=SMALL, color=QUIET)
 
 
 def _mark(axes: Axes, at: int, ends: tuple[float, float | None, float | None], style: dict[str, Any], reach: float) -> None:

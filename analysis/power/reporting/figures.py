@@ -112,9 +112,16 @@ def _weighted(rows: Sequence[Iteration], of: Callable[[Iteration], float | None]
 
 
 def _worst_process(rows: Sequence[Iteration], of: Callable[[Tenant], float | None]) -> float | None:
-    """Median over iterations; one in which nothing was done has no latency, and is out of it."""
-    worst = [max((value for one in row.tenants if (value := of(one)) is not None), default=None) for row in rows if row.images]
-    return _median(worst)
+    """Median over iterations; one in which nothing was done has no latency, and is out of it, and so is such a process.
+
+    Of a process that did something and told no latency it may be the worst that is missing.
+    """
+    return _median([_largest([of(one) for one in row.tenants if one.images]) for row in rows if row.images])
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return max(known) if known and len(known) == len(values) else None
 
 
 def _over_slo(rows: Sequence[Iteration]) -> float | None:

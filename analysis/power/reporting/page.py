@@ -75,7 +75,7 @@ def _together(side: Side) -> Table:
             str(one.tasks),
             "baseline" if mine else whole(one.throughput),
             "" if mine else _p(one.throughput),
-            share(one.above),
+            share(one.above) if one.above is None else _blocks(share(one.above), one.above.n, one.above.n + one.lacking),
             Text(one.holds, HELD[one.holds]),
             _of(one),
         )
@@ -100,7 +100,7 @@ def _group(group: Group, side: Side) -> Iterator[RenderableType]:
             value(one.means.get(THROUGHPUT)),
             "" if mine else whole(rate),
             "" if mine or rate is None else _p(rate),
-            share(one.means.get(ABOVE_102)),
+            _blocks(share(one.means.get(ABOVE_102)), one.n - one.unread.get(ABOVE_102, 0), one.n),
             Text(one.holds, HELD[one.holds]) if one.n else "",
             "baseline" if mine else Text(SAID[one.verdict], VERDICTS[one.verdict]),
         )
@@ -139,7 +139,14 @@ def _rest(arms: Sequence[Arm], side: Side) -> Table | None:
 
 
 def _most(one: Arm, name: str) -> str:
-    return digits(one.most[name], 3) if name in one.most else ""
+    """Write the largest of all iterations; what is missing in one may be larger."""
+    least = "≥" if name in one.unread else ""
+    return f"{least}{digits(one.most[name], 3)}" if name in one.most else ""
+
+
+def _blocks(text: str, n: int, every: int) -> str:
+    """Put beside a figure of how many blocks it is, where these are not all."""
+    return f"{text} n={n}" if text and n < every else text
 
 
 def _table(heads: Sequence[str]) -> Table:

@@ -9,7 +9,7 @@ from analysis.terms import Refused
 from analysis.wording import unsigned
 
 from .arms import LIMIT
-from .figures import ABOVE_102, THROUGHPUT
+from .figures import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, THROUGHPUT, WHOLE_102, WORST
 from .steady import RULE
 from .terms import Against
 from .words import caps, drawn_from, share, shown, source
@@ -20,9 +20,23 @@ if TYPE_CHECKING:
     from analysis.overhead.terms import Mean
     from analysis.terms import Run
 
-    from .terms import Arm, Foretold, Group, Side
+    from .terms import Arm, Foretold, Group, Side, Together
 
 HELD = f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end of the 95 % interval"
+# What a table calls its figures, for a line that says which of them blocks lack.
+FIGURES = {
+    THROUGHPUT: "images/s",
+    ABOVE_102: ">1.02 cap",
+    ABOVE: ">cap",
+    EXCESS: "above a minute",
+    WHOLE_102: "whole >1.02",
+    LONGEST: "longest",
+    WORST: "worst",
+    POWER: "power",
+    PER_IMAGE: "energy",
+    P95: "p95",
+    OVER_SLO: ">SLO",
+}
 
 
 def answer(side: Side) -> list[str]:
@@ -59,7 +73,7 @@ def _holding(side: Side) -> list[str]:
         return []
     lines = []
     for word, said in (("yes", "Holds the cap"), ("no", "Does not hold the cap"), ("not shown", "Not shown to hold the cap, nor not to")):
-        names = [f"{name} ({share(above)} %)" for name, above, holds, _ in _arms(side) if holds == word]
+        names = [f"{name} ({how})" for name, how, holds, _ in _arms(side) if holds == word]
         lines += [f"{said}: {', '.join(names)} of steady time above 1.02 times it."] if names else []
     return lines
 
@@ -87,16 +101,29 @@ def _differs(one: Against) -> bool:
     return one.p_adjusted is not None and one.p_adjusted < ALPHA
 
 
-def _arms(side: Side) -> list[tuple[str, Mean | None, str, Against]]:
-    """Name, share above 1.02 times the cap, whether it holds, and throughput against the baseline, over all tasks."""
+def _arms(side: Side) -> list[tuple[str, str, str, Against]]:
+    """Name, share above 1.02 times the cap in words, whether it holds, and throughput against the baseline, over all tasks."""
     if side.together:
-        return [(one.name, one.above, one.holds, one.throughput) for one in side.together]
+        return [(one.name, _of_all(one), one.holds, one.throughput) for one in side.together]
     return [
-        (one.name, one.means.get(ABOVE_102), one.holds, one.against.get(THROUGHPUT, Against()))
+        (one.name, _above(one.means.get(ABOVE_102), one.unread.get(ABOVE_102, 0)), one.holds, one.against.get(THROUGHPUT, Against()))
         for group in side.groups
         for one in group.arms
         if one.n
     ]
+
+
+def _of_all(one: Together) -> str:
+    """What an arm has above its cap over all its tasks, and in how many it holds by itself, where that is not all."""
+    held, tasks = one.held
+    return f"{_above(one.above, one.lacking, ' in a task')}{'' if held == tasks else f'; held in {held} of {tasks} tasks'}"
+
+
+def _above(one: Mean | None, lacking: int, where: str = "") -> str:
+    """Write a share of time with how many blocks it is not of: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`."""
+    known = 0 if one is None else one.n
+    figure = "no figure" if one is None else f"{share(one)} %"
+    return f"{figure}, of {known} blocks; {lacking} of {known + lacking} lack readings{where}" if lacking else figure
 
 
 def of_group(group: Group) -> list[tuple[str, str]]:
@@ -105,16 +132,33 @@ def of_group(group: Group) -> list[tuple[str, str]]:
     for one in group.arms:
         lines += [("predicted:", f"{one.name}: {_foretold(one.foretold)}")] if one.foretold else []
     for one in group.arms:
-        for head, counts in (("refused:", one.refused), ("process:", one.crashed), ("infeasible:", one.infeasible)):
-            lines += [(head, f"{one.name}: {count} iterations: {sentence.rstrip('.')}.") for sentence, count in counts.items()]
+        for head, counts, what in (
+            ("refused:", one.refused, "iteration"),
+            ("process:", one.crashed, "iteration"),
+            ("infeasible:", one.infeasible, "cell"),
+        ):
+            lines += [
+                (head, f"{one.name}: {count} {what}{'' if count == 1 else 's'}: {sentence.rstrip('.')}.")
+                for sentence, count in counts.items()
+            ]
         lines += [("clocks:", f"{one.name}: other than asked for in {one.astray} iterations, and not refused.")] if one.astray else []
         lines += [("left out:", f"{one.name}: {count} {reason}") for reason, count in one.lost.items()]
+        lines += [("missing:", f"{one.name}: {which}") for which in _unread(one)]
     notes: dict[tuple[str, str], list[str]] = {}
     for one in group.arms:
         why = [("no verdict:", one.reason)] if one.n and one.verdict == "not comparable" and one.reason else []
         for note in (*why, *(("note:", note) for note in one.notes)):
             notes.setdefault(note, []).append(one.name)
     return [*lines, *((head, f"{', '.join(names)}: {note}") for (head, note), names in notes.items())]
+
+
+def _unread(one: Arm) -> list[str]:
+    """Which figures some blocks lack, those with as many in one line."""
+    by_count: dict[int, list[str]] = {}
+    for name, said in FIGURES.items():
+        if name in one.unread:
+            by_count.setdefault(one.unread[name], []).append(said)
+    return [f"{count} of {one.n} blocks without {', '.join(names)}: a reading is missing, or 0." for count, names in by_count.items()]
 
 
 def _foretold(found: Sequence[Foretold]) -> str:
@@ -129,7 +173,12 @@ def legend(side: Side) -> list[tuple[str, str]]:
         ("n", "blocks; an arm and its copy in one block are one value. [ ] 95 %, by Student's t over blocks, which are the replicates."),
         ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” are of these."),
         ("+%", f"images/s more than {side.baseline}, block by block, on log ratios. p: Holm's, of {side.family}."),
-        ("held", f"{HELD}."),
+        ("held", f"{HELD}; not where a block lacks readings. n=: it is of so many blocks only. ≥: a reading is missing."),
+        *(
+            [("tasks", f"those that {side.baseline} has too, for +%; >1.02 cap and held are of all that an arm ran.")]
+            if side.together
+            else []
+        ),
         ("verdict", f"on images/s: more, less, alike (90 % interval within ±{unsigned(side.margin)}), not shown."),
         ("front", f"no other arm has as many images/s from as little {limited}. worst: the highest reading less the cap."),
         ("predicted", "÷ measured - 1: median of steady iterations that ran as asked, and of its size. Power is the largest reading."),
@@ -158,7 +207,7 @@ def _of_task(group: Group, side: Side) -> str:
     if best is None:
         return f"{group.title}, cap {caps(group.caps, side)}: no algorithm has figures."
     over = best.means.get(ABOVE_102)
-    held = "" if over is None else f", {share(over)} % of steady time above 1.02 times the cap"
+    held = "" if over is None else f", {_above(over, best.unread.get(ABOVE_102, 0))} of steady time above 1.02 times the cap"
     among = "of those that hold the cap " if best.holds == "yes" else ""
     return f"{group.title}, cap {caps(group.caps, side)}: the most images/s {among}has {best.name}: {_rate(best):.4g}{held}."
 

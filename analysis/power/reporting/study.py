@@ -10,7 +10,7 @@ from analysis.terms import Refused, UnknownName
 
 from . import contrasts, titles
 from .arms import COMPARED, against, arm_of_task, front, holds
-from .figures import ABOVE_102, THROUGHPUT
+from .figures import ABOVE_102, POWER, THROUGHPUT
 from .naming import Names
 from .records import capped, is_capped
 from .steady import steady
@@ -109,7 +109,8 @@ def _group(
         arm_of_task(table, task, name, [one for one in cells if one.arm == name], rows.get((task, name)), compared.get((task, name), {}))
         for name in names
     ]
-    best = front(arms)
+    # Whose mean is not of all blocks is not put on it; as far as it is known it may still beat others.
+    best = front(arms) - {one.name for one in arms if {THROUGHPUT, POWER} & one.unread.keys()}
     longest = max(cells, key=lambda one: len(one.iterations), default=None)
     return Group(
         name=task,
@@ -134,16 +135,23 @@ def _together(groups: Sequence[Group], table: Table, baseline: str) -> tuple[Tog
 def _all_tasks(name: str, groups: Sequence[Group], table: Table, baseline: str) -> Together:
     own, base = (_means(groups, table, arm, (name, baseline), THROUGHPUT, log=True) for arm in (name, baseline))
     own_above, base_above = (_means(groups, table, arm, (name, baseline), ABOVE_102, log=False) for arm in (name, baseline))
-    above = contrasts.mean(ABOVE_102, own_above.values())
     tasks = _common(groups, table, (name, baseline), THROUGHPUT)
-    held = [one.holds for group in groups for one in group.arms if one.name == name and one.n]
+    mine = {group.name: one.holds for group in groups for one in group.arms if one.name == name and one.n}
+    held = list(mine.values())
+    # Of all its tasks, the baseline's or not: what an arm does where the baseline has nothing is done under a cap too.
+    every = _blocks_of_all([contrasts.by_block(table, task, name, ABOVE_102) for task in mine], log=False)
+    above = contrasts.mean(ABOVE_102, every.values())
+    measured = {block for (task, arm, block), value in table.items() if arm == name and task in mine and isinstance(value, dict)}
+    lacking = len(measured) - len(every)
     return Together(
         name=name,
         tasks=len(tasks),
         throughput=contrasts.difference(base, own, log=True),
         above=above,
-        holds=holds(above),
+        # A block that lacks a task is in no mean of all; the means of each task have it.
+        holds=holds(above, sensed=set(held) != {"no sensor"}, whole=not lacking or set(held) == {"yes"}),
         held=(held.count("yes"), len(held)),
+        lacking=lacking,
         above_against=contrasts.difference(base_above, own_above),
     )
 
@@ -155,7 +163,11 @@ def _common(groups: Sequence[Group], table: Table, arms: tuple[str, str], name: 
 
 def _means(groups: Sequence[Group], table: Table, arm: str, both: tuple[str, str], name: str, *, log: bool) -> dict[int, float]:  # noqa: PLR0913  # what is averaged, over what
     """Mean of one figure over the tasks that both arms have, in each block that has all of them."""
-    columns = [contrasts.by_block(table, task, arm, name) for task in _common(groups, table, both, name)]
+    return _blocks_of_all([contrasts.by_block(table, task, arm, name) for task in _common(groups, table, both, name)], log=log)
+
+
+def _blocks_of_all(columns: Sequence[Mapping[int, float]], *, log: bool) -> dict[int, float]:
+    """Mean over tasks, whose figures by block these are, in each block that has all of them."""
     blocks = set.intersection(*(set(column) for column in columns)) if columns else set()
     values = {block: [column[block] for column in columns] for block in sorted(blocks)}
     return {

@@ -140,8 +140,10 @@ class Arm:
     """One algorithm on one task. `means` are over blocks, by response; `most` the largest of all iterations; `against` the baseline.
 
     `verdict` is the house's word on throughput. `front`: no other arm has more images/s from as little power. `lost` says which cells
-    have no figures and why: sentence → how many. `refused`, `crashed` and `infeasible` count iterations by what was said of them: settings
-    that could not be had, processes that ended, caps that no setting keeps; `astray` those whose clock was another and not refused.
+    have no figures and why: sentence → how many. `refused` and `crashed` count iterations by what was said of them: settings
+    that could not be had and processes that ended; `infeasible` counts cells, by the cap that no setting keeps; `astray` iterations whose
+    clock was another and not refused. `unread` is how many of the `n` blocks lack a figure that others have, or that a sensor was there to
+    give: response → blocks. Such a block is in no mean of it, and while one lacks the share above 1.02 times the cap none is said held.
     """
 
     name: str
@@ -161,6 +163,7 @@ class Arm:
     crashed: Mapping[str, int] = field(default_factory=dict)
     infeasible: Mapping[str, int] = field(default_factory=dict)
     astray: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -183,7 +186,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """One arm on all tasks of a back-end: means of log-ratios, and of shares, over tasks in a block, then over blocks."""
+    """One arm on all tasks of a back-end: means of log-ratios, and of shares, over tasks in a block, then over blocks.
+
+    What is against the baseline is of the `tasks` that both have, `above` and `holds` of all that the arm has; `lacking` of its blocks are
+    without one of them, or without a reading there, and are not in `above`.
+    """
 
     name: str
     tasks: int
@@ -192,6 +199,7 @@ class Together:
     holds: Holds
     held: tuple[int, int]
     above_against: Against
+    lacking: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,3 +114,11 @@ def test_shares_stay_shares(rows: list[tuple[float, float, float]]) -> None:
     found = figures_of(cell(*made))
     assert 0 <= found[ABOVE_102] <= found[ABOVE] + 1e-12 <= 1 + 1e-12
     assert math.isfinite(found[THROUGHPUT])
+
+
+def test_a_process_that_told_no_latency_may_be_the_slowest() -> None:
+    """It did a part of one batch that never ended: what the other told is not the worst. One that did nothing has none to tell."""
+    slow = Tenant(3.0, None, None, None, 0.0)
+    assert P95 not in figures_of(cell(*(iteration(at, tenants=(Tenant(300.0, 10.0, 12.0, 14.0, 0.0), slow)) for at in range(6))))
+    idle = replace(slow, images=0.0)
+    assert figures_of(cell(*(iteration(at, tenants=(Tenant(300.0, 10.0, 12.0, 14.0, 0.0), idle)) for at in range(6))))[P95] == 12.0

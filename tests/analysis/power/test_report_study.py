@@ -11,6 +11,8 @@ from analysis.load import from_json
 from analysis.overhead.terms import Mean
 from analysis.power.reporting.arms import holds
 from analysis.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
+from analysis.power.reporting.page import render
+from analysis.power.reporting.records import SENSED
 from analysis.power.reporting.said import answer, of_group
 from analysis.power.reporting.study import sides
 from analysis.terms import Refused, TweakSet, UnknownName
@@ -19,6 +21,7 @@ from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:
     from analysis.power.reporting.terms import Arm, Group, Side
+    from tests.synthetic import JSON
 
 SMALL = MadeCapped(tasks={6: ((0, 130.0),)}, blocks=5, iterations=12)
 
@@ -240,6 +243,8 @@ def test_processes_that_ended_and_caps_that_nothing_keeps_are_told() -> None:
     (group,) = only(replace(SMALL, algorithms=(POWERCAP, odd))).groups
     assert arm(group, "steady").crashed == {"oom: a batch of 64 does not fit": 120}
     assert arm(group, "steady").infeasible == {"Task 6, a cap of 60 W cannot be kept to.": 10}
+    assert ("infeasible:", "steady: 10 cells: Task 6, a cap of 60 W cannot be kept to.") in of_group(group)
+    assert ("process:", "steady: 120 iterations: oom: a batch of 64 does not fit.") in of_group(group)
 
 
 def test_the_front_has_who_is_not_beaten() -> None:
@@ -322,6 +327,103 @@ def test_what_cannot_be_compared_says_why() -> None:
     side = only(replace(SMALL, algorithms=(STEADY, odd)), "powercap")
     assert any(line.startswith("Not compared with powercap: steady: ") and "it is not there" in line for line in answer(side))
     assert not any("No difference" in line for line in answer(side))
+
+
+def without(saved: JSON, algorithm: str, blocks: set[int], names: tuple[str, ...], task: str = "task=") -> None:
+    """Take readings out of one steady iteration of an algorithm in some blocks."""
+    for benchmark in saved["benchmarks"]:
+        record = benchmark["extra_info"]
+        if f"algorithm={algorithm}" in record["workload"] and task in record["workload"] and record["block"] in blocks:
+            record["report"]["iteration"][-1] |= dict.fromkeys(names)
+
+
+def violates(saved: JSON, algorithm: str, blocks: set[int], task: str = "task=") -> None:
+    """Put all of an algorithm's time above 1.02 times the cap in some blocks."""
+    for benchmark in saved["benchmarks"]:
+        record = benchmark["extra_info"]
+        if f"algorithm={algorithm}" in record["workload"] and task in record["workload"] and record["block"] in blocks:
+            for row in record["report"]["iteration"]:
+                row |= {"above_cap_s": row["measured_s"], "above_102_s": row["measured_s"]}
+
+
+def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
+    """All the time above it in three blocks of five, and a reading of each of these is lost: the other two show nothing."""
+    saved = capped_run(SMALL)
+    violates(saved, "steady", {1, 2, 3})
+    without(saved, "steady", {1, 2, 3}, SENSED)
+    (side,) = sides(from_json(saved, "made.json"), [])
+    found = arm(side.groups[0], "steady")
+    assert found.holds == "not shown"
+    assert found.unread[ABOVE_102] == 3
+    lines = answer(side)
+    assert any(line.startswith("Not shown to hold") and "of 2 blocks; 3 of 5 lack readings" in line for line in lines)
+    assert not any(line.startswith("Holds the cap") and "steady (" in line for line in lines)
+    (told,) = [line for head, line in of_group(side.groups[0]) if head == "missing:"]
+    assert told.startswith("steady: 3 of 5 blocks without >1.02 cap, >cap, above a minute, whole >1.02, longest, worst, power, energy")
+    page = render(from_json(saved, "made.json"), [side])
+    assert "n=2" in page
+    assert "≥" in page
+    assert not found.front
+
+
+def test_blocks_that_lack_readings_can_still_show_that_the_cap_is_not_held() -> None:
+    saved = capped_run(SMALL)
+    violates(saved, "steady", {1, 2, 3, 4, 5})
+    without(saved, "steady", {1, 2}, SENSED)
+    (side,) = sides(from_json(saved, "made.json"), [])
+    assert arm(side.groups[0], "steady").holds == "no"
+
+
+def test_a_sensor_whose_readings_are_all_lost_is_no_missing_sensor() -> None:
+    saved = capped_run(SMALL)
+    without(saved, "steady", {1, 2, 3, 4, 5}, SENSED)
+    (side,) = sides(from_json(saved, "made.json"), [])
+    assert arm(side.groups[0], "steady").holds == "not shown"
+    assert any("steady (no figure, of 0 blocks; 5 of 5 lack readings)" in line for line in answer(side))
+
+
+def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counted() -> None:
+    saved = capped_run(SMALL)
+    for benchmark in saved["benchmarks"]:
+        record = benchmark["extra_info"]
+        if "algorithm=steady" in record["workload"] and record["block"] == 2:
+            for row in record["report"]["iteration"]:
+                row["throughput_images_per_s"] = 0.0
+    (side,) = sides(from_json(saved, "made.json"), [])
+    found = arm(side.groups[0], "steady")
+    assert (found.unread[THROUGHPUT], found.means[THROUGHPUT].n) == (1, 4)
+
+
+def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_baseline() -> None:
+    """Powercap was skipped in task 13, and there steady is above the cap all the time: half of all its time."""
+    saved = capped_run(replace(SMALL, tasks={6: ((0, 130.0),), 13: ((0, 170.0),)}))
+    violates(saved, "steady", {1, 2, 3, 4, 5}, "task=13")
+    skipped = {
+        one["extra_info"]["id"]
+        for one in saved["benchmarks"]
+        if "task=13" in one["extra_info"]["workload"] and "algorithm=powercap" in one["extra_info"]["workload"]
+    }
+    saved["benchmarks"] = [one for one in saved["benchmarks"] if one["extra_info"]["id"] not in skipped]
+    for cell in saved["deeptweak"]["cells"]:
+        if cell["id"] in skipped:
+            cell |= {"outcome": "skipped", "reason": "it needs a limit of power"}
+    (side,) = sides(from_json(saved, "made.json"), [])
+    found = next(one for one in side.together if one.name == "steady")
+    assert found.holds == "no"
+    assert found.above is not None
+    assert found.above.value == pytest.approx(0.5, abs=0.02)
+    assert (found.tasks, found.held) == (1, (1, 2))
+    assert any(line.startswith("Does not hold the cap") and "held in 1 of 2 tasks" in line for line in answer(side))
+
+
+def test_a_lost_reading_in_one_task_keeps_the_whole_from_being_held() -> None:
+    saved = capped_run(replace(SMALL, tasks={6: ((0, 130.0),), 13: ((0, 170.0),)}))
+    violates(saved, "steady", {1, 2}, "task=13")
+    without(saved, "steady", {1, 2}, SENSED, "task=13")
+    (side,) = sides(from_json(saved, "made.json"), [])
+    found = next(one for one in side.together if one.name == "steady")
+    assert (found.holds, found.lacking) == ("not shown", 2)
+    assert any("of 3 blocks; 2 of 5 lack readings in a task; held in 1 of 2 tasks" in line for line in answer(side))
 
 
 def test_another_run_is_refused_with_what_to_do() -> None:
