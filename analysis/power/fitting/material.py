@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.plain import one_line
 from analysis.power.terms import Partition
 from analysis.power.traces import STATIC
 from analysis.terms import Refused
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 QUANTITIES = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
 FEWEST = 5
 SAME_CLOCK = 0.02  # of the anchor clock
+ONE_OF = ("backend", "power_source", "image_size")  # columns of which a fit takes one value: no law holds across two
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,16 @@ def networks(rows: Iterable[Row]) -> list[tuple[str, float]]:
 
 
 def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Material:
-    """Sort the rows of one network at one memory clock. Raises: Refused, if fewer than five can be used."""
+    """Sort the rows of one network at one memory clock.
+
+    Raises: Refused, if fewer than five can be used, or they were measured on more than one back-end, by more than one source of power or
+    with images of more than one size.
+    """
     mine = [row for row in rows if row.network == network and (row.mem_mhz or 0.0) == mem_mhz]
     clock = "throttle" if any("throttle" in row.extra for row in mine) else "sm_mhz"
     cap_unit = _unit(mine)
+    static = [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}] if cap_unit == "W" else []
+    _must_be_of_one([*mine, *static], f"{network} at memory clock {mem_mhz:g}")
     left_out: Counter[str] = Counter()
     points = []
     for row in mine:
@@ -94,7 +102,7 @@ def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Mater
         # Nothing says then how far anything falls below the anchor's clock, which is what the curve is over.
         left_out["at clocks above the anchors', none below"] += len(others)
         others = ()
-    return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(rows, mem_mhz, cap_unit), dict(left_out))
+    return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(static), dict(left_out))
 
 
 def _merged(points: Sequence[Point]) -> tuple[Point, ...]:
@@ -155,10 +163,16 @@ def _point(row: Row, clock: str, cap_unit: str) -> Point:
     )
 
 
-def _static(rows: Sequence[Row], mem_mhz: float, cap_unit: str) -> tuple[tuple[float, float], ...]:
-    """Static rows of this memory clock; those that tell none are of all."""
-    if cap_unit != "W":
-        return ()
-    idle = [row for row in rows if row.network == STATIC and row.outcome == "measured" and row.mem_mhz in {None, mem_mhz}]
-    told = [(row.sm_mhz or row.target_mhz, _watts(row)) for row in idle]
+def _must_be_of_one(rows: Sequence[Row], what: str) -> None:
+    """A row that does not tell one of these counts as one of any."""
+    for name in ONE_OF:
+        said = sorted({str(row.extra[name]) for row in rows if row.outcome == "measured" and name in row.extra})
+        if len(said) > 1:
+            each = ", ".join(one_line(one, 40) for one in said)
+            raise Refused(f"{what}: rows of more than one {name}: {each}. No law holds across them; fit the rows of each alone.")
+
+
+def _static(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
+    """Clocks and watts of idle rows."""
+    told = [(row.sm_mhz or row.target_mhz, _watts(row)) for row in rows if row.outcome == "measured"]
     return tuple((clock, watts) for clock, watts in told if clock and watts)

@@ -11,6 +11,7 @@ import pytest
 from analysis.power import traces
 from analysis.power.fitting import held_out, own
 from analysis.power.fitting.material import gather, networks
+from analysis.terms import Refused
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -70,13 +71,25 @@ def test_uncertainty_is_widened_until_nine_of_ten_held_out_rows_are_inside() -> 
 
 def throughput_free() -> Material:
     """Twelve partitions of a made-up law, three batches of four each."""
-    rows = [
+    return gather(made(), "net", 0.0, "made")
+
+
+def made() -> list[traces.Row]:
+    return [
         traces.Row("net", (share,) * count, (batch,) * count, throughput_images_per_s=share * count * batch / (batch + 4.0), sm_mhz=1000.0)
         for batch in (4, 8, 32)
         for share in (10.0, 30.0)
         for count in (1, 2)
     ]
-    return gather(rows, "net", 0.0, "made")
+
+
+@pytest.mark.parametrize("name", ["backend", "power_source", "image_size"])
+def test_rows_of_two_back_ends_sources_of_power_or_image_sizes_are_not_fitted_together(name: str) -> None:
+    """A CPU's and a GPU's rows of one partition would be its repetitions, and their mean what neither gives."""
+    rows = [replace(row, extra={name: "one"}) for row in made()]
+    assert len(gather([*rows, replace(rows[0], extra={})], "net", 0.0, "made").anchors) == 12
+    with pytest.raises(Refused, match=f"net at memory clock 0: rows of more than one {name}: one, other"):
+        gather([*rows, replace(rows[0], extra={name: "other"})], "net", 0.0, "made")
 
 
 @pytest.mark.slow
