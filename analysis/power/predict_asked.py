@@ -11,10 +11,10 @@ from analysis.terms import Refused
 from . import parameters, traces
 from .predicting import predict
 from .quality import clock_of
-from .terms import Partition, Setting
+from .terms import CLOCK, NAMED, WATTS, Partition, Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from .predicting import Predicted
@@ -78,11 +78,23 @@ def only(path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
 
 
 def document(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> dict[str, Any]:
-    """Write predictions for programs; names and units are those of the terms."""
+    """Write predictions for programs; names and units are those of the terms, or of the model where it knows no watts or no clock."""
     return {
         "parameters": str(path),
-        "predictions": [{"network": one.network, "gpu": one.gpu, **asdict(said)} for one, said in zip(asked, found, strict=True)],
+        "predictions": [
+            {"network": one.network, "gpu": one.gpu, **in_units(asdict(said), said.cap_unit, said.clock)}
+            for one, said in zip(asked, found, strict=True)
+        ],
     }
+
+
+def in_units(said: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, Any]:
+    """Rename what is no W (`power_w`, `cap_w`) and no MHz (`sm_mhz`) in a document, at any depth: `cpu_s_per_s`, `throttle`."""
+    names = {} if clock == CLOCK else {"sm_mhz": clock}
+    if cap_unit != WATTS:
+        unit = NAMED.get(cap_unit, "unknown")
+        names |= {"power_w": unit, "cap_w": f"cap_{unit}"}
+    return {names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value for key, value in said.items()}
 
 
 def _models(path: Path, network: str, gpu: str) -> dict[float, Model]:

@@ -11,6 +11,7 @@ from analysis.terms import Refused
 
 from .platforms import platforms
 from .predictor import Reference
+from .terms import CLOCK, WATTS, pace_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,8 @@ MOST = 1000  # processes; a GPU under MPS takes 48
 class Predicted:
     """What a setting gives. `beyond` says, a sentence each, where it lies outside what the model was fitted on.
 
-    Utilisations are NVML's, percent of time, at the anchor clock; NaN where the model knows none.
+    Utilisations are NVML's, percent of time, at the anchor clock; NaN where the model knows none. `power_w` is in `cap_unit`, and
+    `setting.sm_mhz` is what `clock` names: those of the model.
     """
 
     setting: Setting
@@ -34,6 +36,8 @@ class Predicted:
     throughput_images_per_s: float
     power_w: float
     beyond: tuple[str, ...]
+    cap_unit: str = WATTS
+    clock: str = CLOCK
 
 
 def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[Predicted]:
@@ -53,7 +57,8 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
             rows = np.stack([anchor.sm_util_percent, anchor.mem_util_percent, throughput, power], axis=1).tolist()
             for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
                 setting = settings[number]
-                said[number] = Predicted(setting, sm_util, mem_util, images_per_s, watts, beyond(model, setting))
+                outside, words = beyond(model, setting), (unit_of(model), pace_of(model))
+                said[number] = Predicted(setting, sm_util, mem_util, images_per_s, watts, outside, *words)
     return [said[number] for number in range(len(settings))]
 
 
@@ -69,7 +74,8 @@ def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
     clock, partition = setting.sm_mhz, setting.partition
     found = []
     if not low <= clock <= high:
-        found.append(f"clock {clock:g} lies outside {low:g} to {high:g}, where the model was fitted")
+        name = "clock" if pace_of(model) == CLOCK else pace_of(model)
+        found.append(f"{name} {clock:g} lies outside {low:g} to {high:g}, where the model was fitted")
     known = platforms().get(model.gpu)
     if known is not None and clock not in known.sm_mhz:
         near = min(known.sm_mhz, key=lambda mhz: abs(mhz - clock))

@@ -11,7 +11,7 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 from .grid import DATA
-from .terms import Task
+from .terms import CPU_TIME, WATTS, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,8 @@ def _task(said: object, at: str) -> Task:
         if not isinstance(word, str) or not word:
             raise Unreadable(f"{at}: {key} is {one_line(word, 60)!r}; it is a name.")
         words[key] = word
-    return Task(id=number, **words, schedule=_schedule(said, at))
+    schedule = _schedule(said, at)
+    return Task(id=number, **words, schedule=schedule, cap_unit=CPU_TIME if any(key.endswith(CPU_TIME) for key in said) else WATTS)
 
 
 def _schedule(said: Mapping[str, Any], at: str) -> tuple[tuple[int, float], ...]:

@@ -9,13 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from analysis.plain import one_line
+from analysis.terms import Refused
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+WATTS, CPU_TIME = "W", "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
+SPOKEN = {CPU_TIME: "CPU s/s"}  # as pages write it, where that is not the unit's name
+NAMED = {WATTS: "w", CPU_TIME: "cpu_s_per_s"}  # the end of a field's name in documents and files of tasks: cap_w, cap_cpu_s_per_s
+CLOCK, THROTTLE = "sm_mhz", "throttle"  # what sets the pace: the clock, MHz, or the duty, 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class Platform:
 class Task:
     """What is to be run: a model under a cap. `schedule` has (from this iteration on, cap); a fixed cap is ((0, cap),).
 
-    Caps are in W, without watts in CPU seconds per second.
+    Caps are in `cap_unit`: W, without watts CPU seconds per second.
     """
 
     id: int
@@ -59,6 +67,7 @@ class Task:
     model: str
     dataset: str
     schedule: tuple[tuple[int, float], ...]
+    cap_unit: str = WATTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +110,24 @@ class Model(Protocol):
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """The board, static and dynamic, of the largest single reading. Shape as above."""
+
+
+def unit_of(*models: Model) -> str:
+    """Answer the unit of what the models call power: W, unless they were fitted on a machine without a sensor of it."""
+    return next((str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), WATTS)
+
+
+def pace_of(*models: Model) -> str:
+    """Answer what the models call the clock: `sm_mhz`, or `throttle` where there was no clock to set."""
+    return next((str(pace) for model in models if (pace := getattr(model, "clock", None))), CLOCK)
+
+
+def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
+    """Check that a cap and the models that are to keep it are in one unit; `whose` cap it is begins the sentence. Raises: Refused."""
+    for model in models:
+        unit = unit_of(model)
+        if unit != cap_unit:
+            known = f"is in {SPOKEN.get(unit, one_line(unit, 30))}" if unit in NAMED else "knows no power"
+            name = f"{one_line(model.network)} on {one_line(model.gpu)}"
+            mine = SPOKEN.get(cap_unit, one_line(cap_unit, 30))
+            raise Refused(f"{whose} has a cap in {mine}; the model of {name} {known}: it cannot tell what keeps it.")

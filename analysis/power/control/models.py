@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from analysis.power import grid, parameters, partitioning
 from analysis.power.platforms import platforms
-from analysis.power.terms import Partition, Platform
+from analysis.power.terms import Partition, Platform, must_be_in, unit_of
 
 from .bounded import best_within
 from .ladders import speeds_of
@@ -28,13 +28,18 @@ NO_CLOCK = 0.0  # the memory clock of a model on a device where it cannot be set
 
 
 def tables_of(question: Question) -> Tables:
-    """The question's models, those at a memory clock that can be set here. Raises: Unsupported, where none is given; Refused."""
+    """The question's models, those at a memory clock that can be set here.
+
+    Raises: Unsupported, where none is given; Refused, where there is none, or it is in another unit than the cap.
+    """
     if question.parameters is None:
         raise Unsupported(
             f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure it with bench_power_profile, "
             "fit it with `python -m analysis power fit`, and name the parameters."
         )
-    return _tables(question.parameters, question.model, question.gpu, question.knobs)
+    found = _tables(question.parameters, question.model, question.gpu, question.knobs)
+    must_be_in(question.cap_unit, found.models.values(), "the question")
+    return found
 
 
 def searched(question: Question, cap: float, *, compatible: bool = False) -> Answer:
@@ -115,6 +120,11 @@ class Offered:
     def mem_mhz(self) -> float:
         """As the model's."""
         return self.model.mem_mhz
+
+    @property
+    def cap_unit(self) -> str:
+        """As the model's."""
+        return unit_of(self.model)
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from analysis.power import algorithms, grid, parameters
 from analysis.power.platforms import platform
+from analysis.power.terms import WATTS, must_be_in
 from analysis.stats.effect import paired_effect
-from analysis.terms import Effect, Metric, NotComparable
+from analysis.terms import Effect, Metric, NotComparable, Refused
 
 from .loop import play
 from .plant import Mismatch, Plant
@@ -99,7 +100,11 @@ class Outcome:
 
 
 def outcomes(asked: Asked) -> list[Outcome]:
-    """Run all of it. Raises: Refused, where a task has no parameters."""
+    """Run all of it. Raises: Refused, where a task has no parameters, or its cap or its parameters are not in W, as plants are."""
+    for task in asked.tasks:
+        must_be_in(task.cap_unit, parameters.models_for(Path(asked.parameters), task.model, task.gpu).values(), f"task {task.id}")
+        if task.cap_unit != WATTS:
+            raise Refused(f"task {task.id} has a cap in {task.cap_unit}; simulated plants draw W.")
     return [_outcome(asked, task) for task in asked.tasks]
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.power import parameters, tasks
 from analysis.power.platforms import platform, platforms
-from analysis.power.predict_asked import only
-from analysis.power.terms import Platform
+from analysis.power.predict_asked import in_units, only
+from analysis.power.terms import NAMED, Platform, must_be_in, pace_of, unit_of
 from analysis.terms import Refused
 
 from .front import front
 from .greedy import greedy
-from .looking import unit_of
 from .search import best
 
 if TYPE_CHECKING:
@@ -40,6 +39,11 @@ class Asked:
         """The cap's: W, unless the models were fitted on a machine without a sensor of power."""
         return unit_of(*self.models.values())
 
+    @property
+    def clock(self) -> str:
+        """What sets the pace: `sm_mhz`, or `throttle` where the models were fitted on a machine without clocks to set."""
+        return pace_of(*self.models.values())
+
 
 def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None) -> Asked:
     """Read the models of a network on a GPU; where `path` has only one of either it need not be named.
@@ -48,6 +52,8 @@ def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | No
     """
     chosen = only(path, network, gpu)
     models = parameters.models_for(path, *chosen)
+    if unit_of(*models.values()) not in NAMED:
+        raise Refused(f"the model of {chosen[0]} on {chosen[1]} was fitted without power: it cannot say what keeps a cap.")
     return Asked(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,))
 
 
@@ -60,6 +66,7 @@ def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks
     if gpu is not None and task.gpu not in {gpu, tasks.ANY}:
         raise Refused(f"task {task_id} is one of {task.gpu}, not of {gpu}.")
     found = of_names(path, task.model, gpu if task.gpu == tasks.ANY else task.gpu, None, clocks)
+    must_be_in(task.cap_unit, found.models.values(), f"task {task_id}")
     return Asked(found.network, found.platform, found.models, tuple(dict.fromkeys(cap for _, cap in task.schedule)))
 
 
@@ -86,10 +93,10 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
 
 
 def document(asked: Asked, found: Sequence[Answer]) -> dict[str, Any]:
-    """Write answers for programs; names and units are those of the terms."""
+    """Write answers for programs; names and units are those of the terms, or of the models where these know no watts or no clock."""
     return {
         "network": asked.network,
         "gpu": asked.platform.name,
         "cap_unit": asked.unit,
-        "answers": [{"feasible": one.feasible, **asdict(one)} for one in found],
+        "answers": [{"feasible": one.feasible, **in_units(asdict(one), asked.unit, asked.clock)} for one in found],
     }

@@ -103,11 +103,6 @@ def supported(model: Model, platform: Platform) -> Floats:
     return np.array(clocks, dtype=np.float64)
 
 
-def unit_of(*models: Model) -> str:
-    """Answer the unit of what the models call power: W, unless they were fitted on a machine without a sensor of it."""
-    return next((str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), "W")
-
-
 def _unsure(model: Model) -> Unsure:
     if isinstance(model, Unsure):
         return model

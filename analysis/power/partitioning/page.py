@@ -6,7 +6,8 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
-from analysis.power.predict_page import processes
+from analysis.power.predict_page import pace, processes
+from analysis.power.terms import SPOKEN
 from analysis.printing import columns, hanging, on_page
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def render(asked: Asked, found: Sequence[Answer]) -> str:
         if one.best_profiled is not None and asked.caps_w:
             rows.append(_row(one.best_profiled, "as profiled", decimals))
     title = f"{one_line(asked.network)} on {one_line(asked.platform.name)}, predicted"
-    heads = (f"cap {asked.unit}", "partition", "SM", "mem", "images/s", asked.unit, "SM %", "mem %")
+    unit = SPOKEN.get(asked.unit, asked.unit)
+    heads = (f"cap {unit}", "partition", pace(asked.clock), "mem", "images/s", unit, "SM %", "mem %")
     notes = hanging(("•", line) for line in _notes(asked, found))
     return on_page([title, "", columns(heads, rows, left=2), "", notes])
 
@@ -38,9 +40,10 @@ def _row(one: Answer, head: str, decimals: int) -> list[str]:
 
 
 def _notes(asked: Asked, found: Sequence[Answer]) -> list[str]:
+    unit = SPOKEN.get(asked.unit, asked.unit)
     notes = [f"The model was asked for {sum(one.evaluations for one in found)} partitions, counted once a memory clock."]
     notes += [
-        f"{one.power_w - one.cap_w:.1f} {asked.unit} above the cap of {one.cap_w:g}: the original stops within 1 W of it, and keeps its "
+        f"{one.power_w - one.cap_w:.1f} {unit} above the cap of {one.cap_w:g}: the original stops within 1 W of it, and keeps its "
         "clock where handing out the share that is left leaves none under the cap."
         for one in found
         if not one.feasible

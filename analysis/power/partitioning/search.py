@@ -12,11 +12,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from analysis.power import grid
-from analysis.power.terms import Setting
+from analysis.power.terms import SPOKEN, Setting, unit_of
 from analysis.terms import Refused
 
 from .batches import fits
-from .looking import Cap, Looking, supported, unit_of
+from .looking import Cap, Looking, supported
 from .neighbours import Space, partition_of, tiles_of
 from .predicted import answer
 from .terms import Infeasible, rounded_up
@@ -127,6 +127,7 @@ def _infeasible(lookings: Iterable[Looking], platform: Platform, network: str) -
     some = list(lookings)
     smallest_w, cap = min(one.smallest_cap_w for one in some), some[0].cap
     unit = unit_of(some[0].model)
+    unit = SPOKEN.get(unit, unit)
     free = [f"{cap.margin_w:g} {unit}"] * bool(cap.margin_w) + [f"{cap.sds:g} standard deviations"] * bool(cap.sds)
     less = f" less {' and '.join(free)}" if free else ""
     return Infeasible(

@@ -28,9 +28,8 @@ from analysis.power.control.tried import Tried
 from analysis.power.grid import anchor as grid_points
 from analysis.power.platforms import platform
 from analysis.power.terms import Partition, Setting
-from tests.analysis.power import made_control
+from tests.analysis.power import made_control, made_cpu
 from tests.analysis.power.made_control import CLOCKS, KNOBS, question, seen
-from tests.analysis.power.made_reference import reference
 from tests.analysis.power.toy import GPU, Toy
 from tests.conftest import REFERENCE
 
@@ -343,17 +342,12 @@ def test_the_best_in_time_is_what_trying_everything_finds(cap: float, slo_ms: fl
 
 
 def test_a_device_without_clocks_is_controlled_by_its_throttle(tmp_path: Path) -> None:
-    """A model whose `MHz` are throttles and whose watts are CPU seconds per second, and a device that takes a twentieth more."""
-    made = reference(gpu="cpu", mem_mhz=0.0)
-    model = replace(
-        made,
-        throughput=replace(made.throughput, low_mhz=0.1, high_mhz=1.0),
-        power=replace(made.power, static_w=(0.0, 0.0, 0.0, 0.0), base_w=1.0, gamma=1.0, low_mhz=0.1, high_mhz=1.0),
-    )
-    parameters.write(model, tmp_path / parameters.file_name(model), "reference")
+    """A model of throttles and CPU seconds per second, and a device that takes a twentieth more."""
+    model = made_cpu.model()
+    made_cpu.folder(tmp_path)
     ladder = tuple(round(0.1 * step, 1) for step in range(1, 11))
-    knobs = Knobs(shares=True, batches=(4, 8, 16), most_processes=4, throttle=ladder)
-    asked = Question("steady", "cpu", "made_up", ((0, 60.0),), knobs, cap_unit="cpu_s_per_s", parameters=str(tmp_path))
+    knobs = Knobs(shares=True, batches=(1, 8), most_processes=4, throttle=ladder)
+    asked = Question("steady", "cpu", "resnet50", ((0, 1.3),), knobs, cap_unit="cpu_s_per_s", parameters=str(tmp_path))
     controller = algorithms.at_work(asked)
     decision, takes = controller.first(), 0.0
     for _ in range(20):
@@ -362,8 +356,8 @@ def test_a_device_without_clocks_is_controlled_by_its_throttle(tmp_path: Path) -
         assert now.throttle in ladder
         anchor = model.anchor([partition_of(now.tenants)])
         takes = 1.05 * float(model.power_w(anchor, np.array([now.throttle]))[0])
-        decision = controller.then(seen(now, takes, cap=60.0))
-    assert 50 <= takes <= 60
+        decision = controller.then(seen(now, takes, cap=1.3))
+    assert 1.0 <= takes <= 1.3
     with pytest.raises(Unsupported, match="over shares and clocks"):
         algorithms.at_work(replace(asked, algorithm="pctodl"))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.power import algorithms
 from analysis.power.control import service
-from tests.analysis.power import made_control
+from tests.analysis.power import made_control, made_cpu
 
 HOUSE = Path(__file__).parents[3]
 KNOBS: dict[str, Any] = {
@@ -85,6 +85,25 @@ def test_a_prediction_is_in_images_and_in_the_caps_unit(place: Path) -> None:
     (said,), _ = spoken(hello("steady", parameters=str(place)))
     assert set(said["predicted"]) == {"throughput_images_per_s", "power_w"}
     assert said["predicted"]["power_w"] <= 200
+
+
+@pytest.mark.parametrize("name", ["steady", "pctodl"])
+def test_a_model_in_another_unit_than_the_cap_is_refused(name: str, tmp_path: Path) -> None:
+    """A model of CPU seconds would take 60 W for 60 CPU seconds per second, and set everything."""
+    knobs = {**KNOBS, "sm_mhz": None, "mem_mhz": None, "power_limit_w": None, "throttle": [0.25, 0.5, 1]}
+    task = {**TASK, "gpu": "cpu", "model": "resnet50"}
+    asked = hello(name, parameters=str(made_cpu.folder(tmp_path)), task=task, knobs=knobs, caps=[[0, 60]])
+    (said,), code = spoken(asked)
+    assert code == 2
+    assert "the question has a cap in W; the model of resnet50 on cpu is in CPU s/s" in said["error"]
+
+
+def test_a_cap_in_cpu_time_is_said_so(tmp_path: Path) -> None:
+    knobs = {**KNOBS, "sm_mhz": None, "mem_mhz": None, "power_limit_w": None, "throttle": [0.25, 0.5, 1]}
+    task = {**TASK, "gpu": "cpu", "model": "resnet50"}
+    asked = hello("steady", parameters=str(made_cpu.folder(tmp_path)), task=task, knobs=knobs, cap_unit="cpu_s_per_s")
+    (said,), _ = spoken({**asked, "caps": [[0, 0.01]]})
+    assert "within 0.01 CPU s/s" in said["infeasible"]
 
 
 def test_without_a_reading_of_power_all_stays_as_it_is() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.power import parameters
+from tests.analysis.power import made_cpu
 from tests.analysis.power.made_reference import reference
 
 if TYPE_CHECKING:
@@ -97,6 +98,35 @@ def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(tm
     assert "not known" in refused(tmp_path, capsys, "--cap", "400")
     (one,) = said(tmp_path, capsys, "--cap", "400", "--clocks", "900,1500,300")["answers"]
     assert one["setting"]["sm_mhz"] in {300, 900, 1500}
+
+
+def test_a_model_without_watts_is_searched_under_a_cap_of_its_own_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place, ladder = made_cpu.folder(tmp_path), ["--clocks", "0.25,0.5,1"]
+    assert main(["power", "partition", str(place), "--cap", "1.2", *ladder]) == 0
+    assert capsys.readouterr().out.splitlines()[2].split()[:6] == ["cap", "CPU", "s/s", "partition", "throttle", "mem"]
+    found = said(place, capsys, "--cap", "1.2", *ladder)
+    (one,) = found["answers"]
+    assert found["cap_unit"] == "cpu_s_per_s"
+    assert one["cpu_s_per_s"] <= one["cap_cpu_s_per_s"] == 1.2
+    assert one["setting"]["throttle"] in {0.25, 0.5, 1}
+    assert not {"power_w", "cap_w"} & one.keys()
+    assert "within 0.01 CPU s/s; the smallest cap" in refused(place, capsys, "--cap", "0.01", *ladder)
+
+
+def test_a_tasks_cap_is_of_the_models_unit(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """1.2 W is no 1.2 CPU s/s, and neither is 130 CPU s/s a cap of 130 W."""
+    own, place = tmp_path / "own.yaml", tmp_path / "cpu"
+    place.mkdir()
+    ladder = ["--clocks", "0.25,0.5,1"]
+    own.write_text(
+        "tasks:\n- {id: 1, gpu: cpu, model: resnet50, dataset: d, cap_w: 1.2}\n"
+        "- {id: 2, gpu: any, model: resnet50, dataset: d, cap_cpu_s_per_s: 130}\n"
+    )
+    task = ["--tasks", str(own), "--task"]
+    assert "task 1 has a cap in W; the model of resnet50 on cpu is in CPU s/s" in refused(
+        made_cpu.folder(place), capsys, *task, "1", *ladder
+    )
+    assert "task 2 has a cap in CPU s/s; the model of resnet50 on A100 is in W" in refused(made, capsys, *task, "2", "--gpu", "A100")
 
 
 def test_a_cap_that_nothing_keeps_is_refused_with_the_smallest(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

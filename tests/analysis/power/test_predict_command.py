@@ -9,6 +9,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.power import parameters
+from tests.analysis.power import made_cpu
 from tests.analysis.power.made_reference import reference
 
 if TYPE_CHECKING:
@@ -44,6 +45,23 @@ def test_programs_get_every_number(made: Path, capsys: pytest.CaptureFixture[str
     assert said["predictions"][0]["network"] == "two"
     assert said["predictions"][1]["throughput_images_per_s"] == pytest.approx(900)
     assert said["predictions"][1]["beyond"] == ["clock 1950 is no state of A100; the nearest is 1410"]
+
+
+def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half the time of a whole core's share: 0.02·100·0.5 = 1 CPU second per second."""
+    asked = ["power", "predict", str(made_cpu.folder(tmp_path)), "--shares", "100", "--batches", "8", "--sm", "0.5,2"]
+    assert main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["processes", "throttle", "mem", "SM", "%", "mem", "%", "images/s", "CPU", "s/s"]
+    assert float(lines[2].split()[-1]) == pytest.approx(1.0, rel=0.05)
+    assert lines[-1] == "[1] throttle 2 lies outside 0.25 to 1, where the model was fitted."
+    assert main([*asked, "--json"]) == 0
+    one = json.loads(capsys.readouterr().out)["predictions"][0]
+    assert (one["cap_unit"], one["clock"]) == ("cpu_s_per_s", "throttle")
+    assert one["cpu_s_per_s"] == pytest.approx(1.0, rel=0.05)
+    assert one["setting"]["throttle"] == 0.5
+    assert "power_w" not in one
+    assert "sm_mhz" not in one["setting"]
 
 
 def test_rows_of_a_file_are_predicted_each_by_its_model(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from analysis.power.control import study, study_page
 from analysis.power.control.plant import Mismatch
 from analysis.power.terms import Task
 from analysis.stats.effect import paired_effect
+from analysis.terms import Refused
 from tests.analysis.power import made_control
 from tests.conftest import REFERENCE
 
@@ -111,6 +112,12 @@ def test_the_shadow_optimiser_is_an_arm_of_its_own() -> None:
     (found,) = study.outcomes(study.Asked(PCTODL, (task,), ("pctodl",), 1, QUIET, 20, shadow=True))
     assert [arm.name for arm in found.arms] == ["pctodl", "pctodl+shadow"]
     assert found.arms[0].values != found.arms[1].values
+
+
+def test_a_cap_in_another_unit_than_the_parameters_is_refused(place: Path) -> None:
+    asked = asked_of(place, "morak", tasks=(replace(MADE, cap_unit="cpu_s_per_s"),))
+    with pytest.raises(Refused, match="task 1 has a cap in CPU s/s; the model of made_up on 3080Ti is in W"):
+        study.outcomes(asked)
 
 
 def matrix(folder: Path) -> Path:

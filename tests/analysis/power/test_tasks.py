@@ -29,6 +29,12 @@ def test_a_fixed_cap_is_a_schedule_of_one() -> None:
     assert sixth == Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0),))
 
 
+def test_the_caps_unit_is_in_its_name(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("tasks: [{id: 7, gpu: cpu, model: m, dataset: d, cap_cpu_s_per_s: 1.5}]\n")
+    assert [task.cap_unit for task in tasks.read(tmp_path / "own.yaml")] == ["cpu_s_per_s"]
+    assert {task.cap_unit for task in tasks.read()} == {"W"}
+
+
 def test_the_last_two_run_on_any_gpu_under_a_cap_that_changes() -> None:
     *_, down, up = tasks.read()
     assert (down.gpu, down.schedule) == (tasks.ANY, ((0, 200.0), (50, 160.0), (100, 120.0)))
@@ -83,7 +89,7 @@ def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
     own = "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], iterations: 40, slo_ms: 30}"
     (tmp_path / "own.yaml").write_text(f"tasks: [{ONE}, {own}]\n")
     for path in (tasks.MATRIX, tmp_path / "own.yaml"):
-        theirs = [Task(one.id, one.gpu, one.model, one.dataset, one.caps) for one in run_side.read(path).values()]
+        theirs = [Task(one.id, one.gpu, one.model, one.dataset, one.caps, one.unit) for one in run_side.read(path).values()]
         assert tasks.read(path) == theirs
 
 
