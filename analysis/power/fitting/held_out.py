@@ -1,8 +1,8 @@
 """How wrong a fit is on rows it was not shown: whole groups are held out, never single rows, because neighbours tell on each other.
 
-`partition` holds out one list of shares with all its batches, `share` all partitions of one share, `batch` one batch, `processes` one
-number of processes, `mixed` all mixes (or all that are none), `clock` one clock. To the largest and the smallest of a kind a model can only
-extrapolate; `inside` is the mean error of the groups between.
+`partition` holds out one list of shares, in any order, with all its batches, `share` all partitions of one share, `batch` one batch,
+`processes` one number of processes, `mixed` all mixes (or all that are none), `clock` one clock that was asked for, whatever was read. To
+the largest and the smallest of a kind a model can only extrapolate; `inside` is the mean error of the groups between.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Key = float | tuple[float, ...]  # of a group; of one grouping all are of one kind
 GROUPINGS: dict[str, Callable[[Partition], Key]] = {
-    "partition": lambda one: one.shares,
+    "partition": lambda one: tuple(sorted(one.shares)),
     "share": lambda one: tuple(sorted(set(one.shares))),
     "batch": lambda one: tuple(sorted(set(one.batches))),
     "processes": lambda one: len(one.shares),
@@ -113,10 +113,11 @@ def _judge(found: dict[str, list[Held]], other: Own, held: list[Point], group: K
 def _by_clock(material: Material, model: Own) -> dict[str, list[Held]]:
     """Hold out all rows of each clock below the anchor's in turn; what the partition gives at the anchor clock is predicted too."""
     found: dict[str, list[Held]] = {"throughput_images_per_s": [], "power_w": []}
-    clocks = sorted({round(point.clock, 3) for point in material.others})
+    groups = [round(point.clock if point.asked is None else point.asked, 3) for point in material.others]
+    clocks = sorted(set(groups))
     for clock in clocks if len(clocks) > 1 else []:
-        kept = tuple(point for point in material.others if round(point.clock, 3) != clock)
-        held = [point for point in material.others if round(point.clock, 3) == clock]
+        kept = tuple(point for point, its in zip(material.others, groups, strict=True) if its != clock)
+        held = [point for point, its in zip(material.others, groups, strict=True) if its == clock]
         other = own.fit_responses(replace(material, others=kept), model)
         said = other.anchor([point.partition for point in held])
         at = np.array([point.clock for point in held])

@@ -29,7 +29,10 @@ ONE_OF = ("backend", "power_source", "image_size")  # columns of which a fit tak
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A measured partition at a clock; `power` is in the material's `cap_unit`, a value that was not measured is None."""
+    """A measured partition at a clock; `power` is in the material's `cap_unit`, a value that was not measured is None.
+
+    `asked` is the clock that was to be: what is read of it differs a little each time.
+    """
 
     partition: Partition
     clock: float
@@ -37,6 +40,7 @@ class Point:
     power: float | None = None
     sm_util_percent: float | None = None
     mem_util_percent: float | None = None
+    asked: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,7 @@ def _point(row: Row, clock: str, cap_unit: str) -> Point:
         None if power is None else float(power),
         row.sm_util_percent,
         row.mem_util_percent,
+        row.target_mhz if clock == "sm_mhz" else None,
     )
 
 

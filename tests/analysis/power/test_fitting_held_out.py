@@ -11,6 +11,7 @@ import pytest
 from analysis.power import traces
 from analysis.power.fitting import held_out, own
 from analysis.power.fitting.material import gather, networks
+from analysis.power.terms import Partition
 from analysis.terms import Refused
 from tests.conftest import REFERENCE
 
@@ -50,6 +51,24 @@ def test_a_group_that_is_held_out_is_not_seen(monkeypatch: pytest.MonkeyPatch) -
     rows = held_out.by_anchor(material, fit(material), held_out.GROUPINGS["batch"])["throughput_images_per_s"]
     assert shown == [{8, 32}, {4, 32}, {4, 8}]
     assert [row.group for row in rows] == [(4,)] * 4 + [(8,)] * 4 + [(32,)] * 4
+
+
+def test_partitions_that_differ_in_order_alone_are_one_group() -> None:
+    """They have the same features: shown one, the fit knows the other."""
+    key = held_out.GROUPINGS["partition"]
+    assert key(Partition((25.0, 50.0), (8, 16))) == key(Partition((50.0, 25.0), (16, 8)))
+
+
+def test_a_clock_is_one_group_however_it_was_read() -> None:
+    """Readings of three clocks, each twice and half a megahertz apart."""
+    rows = made()
+    for target in (300.0, 500.0, 700.0):
+        for read, row in ((target, rows[0]), (target + 0.6, rows[5])):
+            images_per_s = (row.throughput_images_per_s or 0.0) * read / 1000.0
+            rows.append(replace(row, target_mhz=target, sm_mhz=read, throughput_images_per_s=images_per_s))
+    material = gather(rows, "net", 0.0, "made")
+    judged = held_out.judge(material, own.fit(material)).held_out["clock"]["throughput_images_per_s"]
+    assert (judged["rows"], judged["groups"]) == (6, 3)
 
 
 def test_errors_are_those_of_the_predictions() -> None:
