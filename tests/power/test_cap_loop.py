@@ -32,6 +32,7 @@ class Device:
     probe: Probe = PROBE
     draw: tuple[tuple[float, float], ...] = ((0.5, 120.0), (1.0, 140.0))
     crashed: Mapping[int, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
     applied: list[Settings] = field(default_factory=list)
     ran: int = 0
 
@@ -49,7 +50,8 @@ class Device:
         images = tuple(0.0 if place in oom or place in self.crashed else 10.0 * one.batch for place, one in enumerate(tenants))
         latency_ms = tuple((1.0 * one.batch, 60.0) if count else () for one, count in zip(tenants, images, strict=True))
         start_s = 100.0 + self.ran * (warmup_s + measure_s)
-        return Observed(start_s, measure_s, self.draw, images, latency_ms, sm_mhz=1198.5, oom=oom, crashed=self.crashed)
+        seen = Observed(start_s, measure_s, self.draw, images, latency_ms, sm_mhz=1198.5, oom=oom, crashed=self.crashed)
+        return replace(seen, sensors_failed=self.failed)
 
 
 @dataclass
@@ -157,6 +159,13 @@ def test_without_a_sensor_nothing_is_said_of_the_cap() -> None:
     """None, which is not 0 s above it."""
     row = ran(Device(draw=()), Algorithm(decision()))["iteration"][0]
     assert [row[key] for key in ("power_mean", "power_max", "above_cap_s", "above_cap_unit_s", "above_102_s")] == [None] * 5
+
+
+def test_a_row_says_how_many_readings_it_is_made_of_and_why_there_are_no_more() -> None:
+    row = ran(Device(), Algorithm(decision()))["iteration"][0]
+    assert (row["readings"], row["sensors_failed"]) == (2, [])
+    row = ran(Device(draw=(), failed={"nvml": "GPU is lost"}), Algorithm(decision()))["iteration"][0]
+    assert (row["readings"], row["sensors_failed"]) == (0, ["nvml: GPU is lost"])
 
 
 def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smallest_that_can() -> None:

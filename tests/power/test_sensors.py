@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.node.sources import SourceMissing
-from fixtures.power.sensors import Activity, Rapl, Sample, Watch, reduced
+from fixtures.power.backends._tenanted import Tenanted
+from fixtures.power.sensors import Activity, Nvml, Rapl, Sample, Watch, reduced
+from fixtures.power.terms import Knobs, Probe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +97,40 @@ class Failing:
         if self.asked > 1:
             raise OSError("gone")
         return {"power_w": 5.0}
+
+
+class Silenced:
+    """NVML's bindings; every call of a GPU that is lost is answered with the same error."""
+
+    NVMLError = RuntimeError
+    NVML_CLOCK_SM = NVML_CLOCK_MEM = 0
+
+    def __init__(self) -> None:
+        self.lost = False
+
+    def nvmlDeviceGetPowerUsage(self, _: object) -> int:  # noqa: N802 NVML's name
+        if self.lost:
+            raise RuntimeError("GPU is lost")
+        return 100_000
+
+
+def test_a_gpu_that_is_lost_is_a_sensor_that_fails_with_nvmls_word() -> None:
+    """A call that it never had is none."""
+    bindings, gpu = Silenced(), Nvml.__new__(Nvml)
+    vars(gpu).update(nvml=bindings, handle=None, uuid="GPU-1", power_is="driver's mean", _answered=False)
+    assert gpu.read() == {"power_w": 100.0}
+    bindings.lost = True
+    with pytest.raises(OSError, match="GPU-1 answers nothing any more: GPU is lost"):
+        gpu.read()
+
+
+def test_what_failed_reaches_what_was_observed() -> None:
+    """With the sensor's reason."""
+    pool = SimpleNamespace(run=lambda warm_s, s: SimpleNamespace(start_s=warm_s, measured_s=s, ran=(), oom={}, crashed={}))
+    watch = Watch([], 1.0)
+    watch.failed["rapl"] = "Permission denied"
+    backend = Tenanted(Probe("cpu", Knobs(shares=False, batches=(1,), most_processes=1), {}, "rapl", "W"), pool, watch)  # type: ignore[arg-type]  # no tenant
+    assert backend.run(0.0, 1.0).sensors_failed == {"rapl": "Permission denied"}
 
 
 def test_a_sensor_that_fails_has_no_values_from_then_on_and_the_others_go_on() -> None:
