@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+LEAST = 1e-9  # of W, s and images: below it a quotient is no number
 COLUMNS = ("dataset", "network", "batch_size", "optimizer", "power_limit", "time_per_epoch", "average_power")
 
 
@@ -106,6 +107,10 @@ def _row(cells: Mapping[str, str | None], at: str) -> Trained:
             values[name] = math.nan
         if not 0 < values[name] < math.inf:
             raise Unreadable(f"{at}: {name} is {one_line(cells[name], 60)!r}; it is a number above 0.")
+        if values[name] < LEAST:
+            raise Unreadable(f"{at}: {name} is {one_line(cells[name], 60)!r}; nothing that was measured is below {LEAST:g}.")
+    if values["batch_size"] != int(values["batch_size"]):
+        raise Unreadable(f"{at}: batch_size is {one_line(cells['batch_size'], 60)!r}; it is a whole number.")
     return Trained(
         dataset=cells["dataset"] or "",
         network=cells["network"] or "",

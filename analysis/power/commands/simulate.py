@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from analysis.power.control.study import Asked
     from analysis.power.terms import Task
 
+MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
 HELP = "algorithms compared on a simulated GPU that differs from its model"
 EXAMPLE = """\
 examples:
@@ -81,8 +82,11 @@ def _wanted(asked: argparse.Namespace) -> Asked:
     names = tuple(asked.algorithms.split(",")) if asked.algorithms else algorithms.names()
     for name in names:
         algorithms.load(name)
-    if asked.seeds < 1 or asked.iterations < 2 or min(asked.noise_w, asked.lag_s) < 0:
-        raise Refused("--seeds is 1 or more, --iterations 2 or more, --noise-w and --lag-s 0 or more.")
+    if asked.seeds < 1 or asked.iterations < 2:
+        raise Refused("--seeds is 1 or more, --iterations 2 or more.")
+    for option, value in (("--noise-w", asked.noise_w), ("--lag-s", asked.lag_s)):
+        if not 0 <= value <= MOST:
+            raise Refused(f"{option} {value:g}: it is a number from 0 to {MOST:g}.")
     mismatch = Mismatch(
         gain_error=_part("--gain-error", asked.gain_error),
         partition_error=_part("--partition-error", asked.partition_error),

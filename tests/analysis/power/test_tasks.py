@@ -61,6 +61,12 @@ def test_it_is_the_originals_matrix() -> None:
     ("text", "says"),
     [
         ("[", "is no YAML"),
+        ("tasks: 2026-13-45", "is no YAML"),
+        ("a: &a [x, x]\nb: &b [*a, *a]\ntasks: [*b, *b]", "line 1: anchors and aliases"),
+        ("tasks: " + "[" * 500 + "]" * 500, "line 1: more than 5 levels deep"),
+        ("#" * (1 << 18) + "\ntasks: []", "larger than 256 KiB"),
+        (f"tasks: [{{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1{'0' * 400}}}]", "a cap above 0, up to 1e+09"),
+        (f"tasks: [{{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1{'0' * 5000}}}]", "is no YAML"),
         ("tasks: 3", "has no list `tasks`"),
         ("tasks: []\nmodels: {}", "'models' is not known there"),
         ("tasks: [3]", "task 1: is '3', no task"),

@@ -68,6 +68,8 @@ def test_limits_of_one_job_are_in_order_and_apart_from_other_jobs() -> None:
         (f"{HEAD}\nd,n,8,adam,100,inf,90\n", "line 2: time_per_epoch is 'inf'"),
         (f"{HEAD}\nd,n,8,adam,100\n", "line 2: time_per_epoch is 'None'"),
         (f"{HEAD}\nd,n,eight,adam,100,1,90\n", "batch_size is 'eight'"),
+        (f"{HEAD}\nd,n,0.5,adam,100,1,90\n", "line 2: batch_size is '0.5'; it is a whole number"),
+        (f"{HEAD}\nd,n,8,adam,100,1e-320,90\n", "line 2: time_per_epoch is '1e-320'; nothing that was measured is below"),
     ],
 )
 def test_a_wrong_table_is_refused(tmp_path: Path, text: str, says: str) -> None:
