@@ -132,7 +132,16 @@ def test_more_tenants_than_there_can_be_are_said(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [Settings((Tenant(0, 1),)), Settings((Tenant(101, 1),)), Settings((Tenant(5, 0),)), Settings((), throttle=0)]
+    "wrong",
+    [
+        Settings((Tenant(0, 1),)),
+        Settings((Tenant(101, 1),)),
+        Settings((Tenant(5, 0),)),
+        Settings((), throttle=0),
+        Settings((), sm_mhz=-5),
+        Settings((), mem_mhz=float("nan")),
+        Settings((), power_limit_w=-1),
+    ],
 )
 def test_settings_that_mean_nothing_are_refused(wrong: Settings) -> None:
     """They are a mistake of whoever asks, and not a lack of the machine."""

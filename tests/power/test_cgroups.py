@@ -111,6 +111,19 @@ def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
 
 
 @on_this_kernel
+def test_a_run_whose_keeper_is_killed_removes_its_groups_itself() -> None:
+    """At its end."""
+    assert not isinstance(REAL, str)
+    with cgroups.Groups(REAL) as groups, subprocess.Popen(["sleep", "600"]) as one:
+        groups.hold(0, one.pid, 0.25)
+        keeper = vars(groups)["_keeper"]
+        keeper.kill()
+        keeper.wait()
+        one.kill()
+    assert not list(REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*"))
+
+
+@on_this_kernel
 def test_a_run_that_is_killed_leaves_no_group() -> None:
     """Its keeper, which is in a session of its own, removes them."""
     assert not isinstance(REAL, str)
