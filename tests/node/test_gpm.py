@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.node.telemetry import Sampler
-from tests.node.test_nvml import library
+from tests.node.test_nvml import at_its_ticks, library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def sampled(driver: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tele
         with Sampler(hz=50) as sampler:
             sampler.begin(os.getpid())
             time.sleep(0.3)
-            return sampler.end()
+            return at_its_ticks(sampler.end())
 
     return sample
 
