@@ -1,4 +1,4 @@
-"""The gate before a fit and before a search: what traces and parameters show that no GPU does.
+"""The gate before a fit, and what `partition` says below its answers: what traces and parameters show that no GPU does.
 
 A finding either refuses (nothing should be built on it) or is a note (it was left out, or the answer must be read with it in mind).
 """

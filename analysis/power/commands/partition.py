@@ -1,7 +1,7 @@
 """The partition, batches and clocks that are predicted to give most images/s under a cap, out of a model's parameters.
 
 Our own search by default: everything that was profiled and mixes of it, at every supported clock, never above the cap in prediction. With
---greedy the original's search, defects included.
+--greedy the original's search, defects included. What the quality gate finds in the models is said below; ! marks what a fit would refuse.
 """
 
 from __future__ import annotations

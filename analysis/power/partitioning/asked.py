@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from analysis.power import parameters, tasks
+from analysis.power import parameters, quality_of_models, tasks
 from analysis.power.platforms import platform, platforms
 from analysis.power.predict_asked import in_units, only
 from analysis.power.terms import NAMED, Platform, must_be_in, pace_of, unit_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from analysis.power.quality import Finding
     from analysis.power.terms import Model
 
     from .terms import Answer
@@ -43,6 +44,10 @@ class Asked:
     def clock(self) -> str:
         """What sets the pace: `sm_mhz`, or `throttle` where the models were fitted on a machine without clocks to set."""
         return pace_of(*self.models.values())
+
+    def findings(self) -> list[Finding]:
+        """What the quality gate finds in these models, each by itself; answers must be read with it in mind."""
+        return quality_of_models.findings({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
 
 
 def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None) -> Asked:
@@ -99,4 +104,5 @@ def document(asked: Asked, found: Sequence[Answer]) -> dict[str, Any]:
         "gpu": asked.platform.name,
         "cap_unit": asked.unit,
         "answers": [{"feasible": one.feasible, **in_units(asdict(one), asked.unit, asked.clock)} for one in found],
+        "findings": [asdict(one) for one in asked.findings()],
     }

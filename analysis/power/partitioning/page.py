@@ -28,7 +28,10 @@ def render(asked: Asked, found: Sequence[Answer]) -> str:
     title = f"{one_line(asked.network)} on {one_line(asked.platform.name)}, predicted"
     unit = SPOKEN.get(asked.unit, asked.unit)
     heads = (f"cap {unit}", "partition", pace(asked.clock), "mem", "images/s", unit, "SM %", "mem %")
-    notes = hanging(("•", line) for line in _notes(asked, found))
+    said = [
+        ("!" if one.refuses else "·", f"quality of the model at {one.where.rpartition(' at ')[2]}: {one.what}") for one in asked.findings()
+    ]
+    notes = hanging([*(("•", line) for line in _notes(asked, found)), *said])
     return on_page([title, "", columns(heads, rows, left=2), "", notes])
 
 

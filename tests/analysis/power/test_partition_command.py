@@ -129,6 +129,17 @@ def test_a_tasks_cap_is_of_the_models_unit(made: Path, tmp_path: Path, capsys: p
     assert "task 2 has a cap in CPU s/s; the model of resnet50 on A100 is in W" in refused(made, capsys, *task, "2", "--gpu", "A100")
 
 
+def test_what_the_gate_finds_in_the_models_is_said_below(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An exponent on the bound of its fit: what it promises of other clocks is no measurement."""
+    model = reference("resnet50", gpu="A100", mem_mhz=1215.0)
+    parameters.write(replace(model, power=replace(model.power, gamma=1.0)), tmp_path / "one.json", "reference")
+    assert main(["power", "partition", str(tmp_path), "--cap", "130", "--profiled-only"]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "· quality of the model at 1215 MHz: gamma of power is 1, on the bound of its fit (1 to 5): it did not converge." in page
+    found = said(tmp_path, capsys, "--cap", "130", "--profiled-only")["findings"]
+    assert [one["kind"] for one in found] == ["bound"]
+
+
 def test_a_cap_that_nothing_keeps_is_refused_with_the_smallest(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "the smallest cap that one would keep is" in refused(made, capsys, "--gpu", "A100", "--cap", "30")
 
