@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from analysis.opening import read_whole, resolved
 from analysis.plain import one_line
+from analysis.saving import write_whole
 from analysis.terms import Refused, Unreadable
 
 from . import reference_folder
@@ -79,10 +80,13 @@ def available(path: Path) -> dict[Key, Callable[[], Model]]:
 
 
 def write(model: Model, path: Path, kind: str) -> None:
-    """Write a model; `load` gives the same back, to the last bit. `kind` is one of `KINDS`."""
+    """Write a model; `load` gives the same back, to the last bit. `kind` is one of `KINDS`.
+
+    What was there stays whole until the new file is. Raises: Refused, where it cannot be written.
+    """
     body = import_module(f"analysis.power.{KINDS[kind]}").as_json(model)
     head = {"format": FORMAT, "version": VERSION, "kind": kind, "network": model.network, "gpu": model.gpu, "mem_mhz": model.mem_mhz}
-    path.write_text(json.dumps({**head, **body}, allow_nan=False) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps({**head, **body}, allow_nan=False) + "\n").encode())
 
 
 def model_of(kind: str, key: Key, said: Mapping[str, Any], where: str) -> Model:
@@ -96,8 +100,8 @@ def model_of(kind: str, key: Key, said: Mapping[str, Any], where: str) -> Model:
 
 
 def file_name(model: Model) -> str:
-    """How the file of a model is called in a folder."""
-    return f"{model.network}_{model.gpu}_mem{model.mem_mhz:g}.json".replace("/", "-")
+    """How the file of a model is called in a folder; no two models' names differ in a / alone."""
+    return f"{model.network}_{model.gpu}_mem{model.mem_mhz:.12g}.json".replace("%", "%25").replace("/", "%2F")
 
 
 def _said(file: Path, *, must: bool) -> dict[str, Any] | None:

@@ -146,10 +146,24 @@ def _row(cells: Mapping[str, str], at: str, line: int) -> Row:
     if not outcome and _all_zero(values):
         outcome, reason = "failed", ZEROS
     measured = (outcome or "measured") == "measured"
-    extra = {name: _plain(cell) for name, cell in cells.items() if name not in {*COLUMNS, "outcome", "reason"} and cell.strip()}
+    extra = {name: _plain(cell) for name, cell in cells.items() if name not in {*COLUMNS, "outcome", "reason"} and _is_there(name, cell)}
+    _must_be_throttle(extra, at)
     keep = values if measured else {name: value if name in {"target_mhz", "mem_mhz"} else None for name, value in values.items()}
     whole = tuple(int(batch) for batch in batches)
     return Row(network, tuple(shares), whole, **keep, outcome=outcome or "measured", reason=reason, extra=extra, line=line)
+
+
+def _is_there(name: str, cell: str) -> bool:
+    return bool(cell.strip()) and not (name in {"throttle", "cpu_s_per_s"} and cell.strip().lower() in MISSING)
+
+
+def _must_be_throttle(extra: Mapping[str, float | str], at: str) -> None:
+    throttle = extra.get("throttle", 1.0)
+    if not (isinstance(throttle, float) and 0.0 < throttle <= 1.0):
+        raise Unreadable(f"{at}: throttle is {one_line(throttle, 60)!r}; it is a duty cycle, above 0 and at most 1.")
+    activity = extra.get("cpu_s_per_s", 0.0)
+    if not (isinstance(activity, float) and activity >= 0.0):
+        raise Unreadable(f"{at}: cpu_s_per_s is {one_line(activity, 60)!r}, no number of 0 or more.")
 
 
 def _must_match(network: str, shares: Sequence[float], batches: Sequence[float], at: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.power import parameters, quality
 from analysis.power.own_model import Own
@@ -43,8 +44,10 @@ class Fitted:
 def fit(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: str | None = None) -> list[Fitted]:
     """Fit every network and memory clock in the traces, and write each into the folder `output`.
 
-    Raises: Refused, if the traces have nothing that can be fitted, or not the network asked for.
+    Raises: Refused, if the traces have nothing that can be fitted, or not the network asked for, and for a GPU of no name.
     """
+    if not gpu.strip() or not gpu.isprintable():
+        raise Refused(f"--gpu {one_line(repr(gpu), 40)}: no name of a GPU.")
     rows, sources, findings = _read(traces)
     there = [key for key in networks(rows) if network in {None, key[0]}]
     if not there:
@@ -99,10 +102,7 @@ def _read(traces: Sequence[Path]) -> tuple[list[Row], list[dict[str, str]], tupl
     sources = []
     found: list[Finding] = []
     for file in dict.fromkeys(files):
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise Refused(f"{file}: {error.strerror}.") from None
+        content = read_whole(file)
         its = parse(_decoded(content, file), str(file))
         rows += its
         found += quality.findings(its, file.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -84,3 +85,18 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path, capsys: 
     (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00")
     assert main(["power", "fit", str(tmp_path / "bad.csv"), "--gpu", "3080Ti", "-o", str(tmp_path)]) == 2
     assert "no text in UTF-8" in capsys.readouterr().err
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert main(["power", "fit", str(tmp_path / "pipe.csv"), "--gpu", "3080Ti", "-o", str(tmp_path)]) == 2
+    assert "It is a pipe or a device; name a file." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("gpu", ["", " ", "a\0b"])
+def test_a_gpu_without_a_name_is_refused_before_anything_is_written(
+    folder: Path, tmp_path: Path, gpu: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["power", "fit", str(folder), "--gpu", gpu, "-o", str(tmp_path / "out")]) == 2
+    assert "no name of a GPU." in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -145,10 +147,28 @@ def test_an_empty_folder_says_what_fills_it(tmp_path: Path) -> None:
 
 
 def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
-    assert parameters.file_name(replace(reference(), network="../../etc/x")) == "..-..-etc-x_3080Ti_mem5001.json"
+    assert parameters.file_name(replace(reference(), network="../../etc/x")) == "..%2F..%2Fetc%2Fx_3080Ti_mem5001.json"
+    names = [parameters.file_name(replace(reference(), network=name)) for name in ("a/b", "a-b", "a%2Fb", "a_b")]
+    assert len(set(names)) == 4
     (tmp_path / reference_folder.FILE).write_text('{"../x|imagenet_mem5001": {}}')
     with pytest.raises(Unreadable, match="is no name of a network"):
         parameters.load(tmp_path)
+
+
+def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full is found out beside it."""
+    place = tmp_path / "one.json"
+    parameters.write(reference(), place, "reference")
+    before = place.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Refused, match=r"one\.json: cannot be written: No space left on device"):
+        parameters.write(reference("other"), place, "reference")
+    assert place.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [place]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,8 @@ def made(draw: st.DrawFn) -> Row:
     count = draw(st.integers(1, 12))
     shares = draw(st.lists(st.floats(0.5, 100), min_size=count, max_size=count))
     batches = draw(st.lists(st.integers(1, 4096), min_size=count, max_size=count))
-    extra = draw(st.dictionaries(st.sampled_from(traces.OURS[2:]), st.floats(0, 4) | NOTES))
+    extra = draw(st.dictionaries(st.sampled_from([*traces.OURS[2:4], "note"]), st.floats(0, 4) | NOTES))
+    extra |= draw(st.fixed_dictionaries({}, optional={"throttle": st.floats(0.001, 1.0), "cpu_s_per_s": st.floats(0, 64)}))
     outcome = draw(st.sampled_from(traces.OUTCOMES))
     numbers = {name: draw(VALUES) for name in traces.NUMBERS.values()}
     if outcome != "measured":
@@ -130,6 +131,10 @@ def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
         ("model_name,p_list,b_list,power_max\nm,[25],[8],lots\n", "line 2: power_max is 'lots', no number"),
         ("model_name,p_list,b_list,power_max\nm,[25],[8],1e999\n", "no number"),
         ("model_name,p_list,b_list,outcome\nm,[25],[8],maybe\n", "outcome 'maybe' is none of measured, oom, failed, refused"),
+        ("model_name,p_list,b_list,throttle\nm,[25],[8],fast\n", "line 2: throttle is 'fast'; it is a duty cycle"),
+        ("model_name,p_list,b_list,throttle\nm,[25],[8],-1\n", "line 2: throttle is '-1.0'"),
+        ("model_name,p_list,b_list,throttle\nm,[25],[8],0\n", "line 2: throttle is '0.0'"),
+        ("model_name,p_list,b_list,cpu_s_per_s\nm,[25],[8],much\n", "line 2: cpu_s_per_s is 'much', no number of 0 or more"),
         ('model_name,p_list,b_list\nm,"[25],[8]\n', "a file of traces is CSV"),
     ],
 )
