@@ -11,6 +11,7 @@ On back-ends without clocks the throttle (duty, 0 to 1) stands where `sm_mhz` is
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .fitting.clocks import Response
 from .fitting.features import see
 from .fitting.static import NONE, Static
 from .fitting.surface import Surface
+from .spans import Spans, spans_of
 from .terms import Anchor, Partition
 
 if TYPE_CHECKING:
@@ -60,6 +62,11 @@ class Own:
     static: Static
     held_out: Mapping[str, Any]
     sources: Mapping[str, Any]
+
+    @cached_property
+    def spans(self) -> Spans:
+        """From where to where the partitions go that it was fitted to."""
+        return spans_of(self.partitions)
 
     def anchor(self, partitions: Sequence[Partition]) -> Estimated:
         """What each partition gives at the anchor clock, and how sure that is."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.terms import Refused
 
+from . import grid
 from .platforms import platforms
 from .predictor import Reference
+from .spans import Spans, spans_of
 from .terms import CLOCK, WATTS, pace_of, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .terms import Anchor, Floats, Model, Partition, Setting
 
-WIDEST_PERCENT = 40.0  # the largest share of the original's grid
+LARGE = 1e15  # from here on numbers are said by their size
 MOST = 1000  # processes; a GPU under MPS takes 48
 
 
@@ -80,12 +83,35 @@ def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
     if known is not None and clock not in known.sm_mhz:
         near = min(known.sm_mhz, key=lambda mhz: abs(mhz - clock))
         found.append(f"clock {clock:g} is no state of {model.gpu}; the nearest is {near:g}")
-    if isinstance(model, Reference):
-        if max(partition.shares) > WIDEST_PERCENT:
-            found.append(f"a share of {max(partition.shares):g} %; the largest that was measured is {WIDEST_PERCENT:g} %")
-        if len(set(zip(partition.shares, partition.batches, strict=True))) > 1:
-            found.append("processes differ; only equal ones were measured")
+    spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
+    if spans is not None:
+        found += _outside(partition, spans)
+    if isinstance(model, Reference) and len(set(zip(partition.shares, partition.batches, strict=True))) > 1:
+        found.append("processes differ; only equal ones were measured")
     return tuple(found)
+
+
+@cache
+def _of_grid() -> Spans:
+    """Of the original's grid: what its models were fitted to, its files do not say."""
+    return spans_of([point.partition for point in grid.anchor()])
+
+
+def _outside(partition: Partition, spans: Spans) -> Iterator[str]:
+    for name, unit, values, (low, high) in (
+        ("share", " %", partition.shares, spans.shares),
+        ("batch", "", partition.batches, spans.batches),
+    ):
+        if max(values) > high:
+            yield f"a {name} of {_short(max(values))}{unit}; the largest that was measured is {high:g}{unit}"
+        if min(values) < low:
+            yield f"a {name} of {_short(min(values))}{unit}; the smallest that was measured is {low:g}{unit}"
+    if len(partition.shares) > spans.processes:
+        yield f"{len(partition.shares)} processes; the most that were measured are {spans.processes}"
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if abs(value) < LARGE else "10^" + str(len(str(int(value))) - 1) + " or more"
 
 
 def _must_be_setting(setting: Setting, models: Mapping[float, Model]) -> None:

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.power import curves, grid, parameters, priors
-from analysis.power.predicting import over_clocks, predict
+from analysis.power.predicting import beyond, over_clocks, predict
 from analysis.power.predictor import Reference
 from analysis.power.terms import Anchor, Partition, Setting
 from analysis.power.trees import Ensemble
 from analysis.terms import Refused
+from tests.analysis.power import made_cpu
 from tests.analysis.power.made_reference import ensemble, reference
 from tests.conftest import REFERENCE
 
@@ -162,6 +163,21 @@ def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
     quarter = np.array([645.0])
     assert curves.throughput_images_per_s(curve, np.array([3000.0]), quarter) == pytest.approx(3000 * 0.25**0.24)
     assert curves.throughput_images_per_s(curve, np.array([1000.0]), quarter) == pytest.approx(300 + 700 * 0.25**0.48)
+
+
+def test_shares_batches_and_processes_that_were_never_measured_are_said() -> None:
+    """By the original's grid, or what an own model was fitted to: batches of 1 and 8, shares from 25 %, two processes at most."""
+    one, other = reference(), made_cpu.model()
+    assert beyond(one, Setting(Partition((1e-300,), (10**30,)), 1950.0, 5001.0)) == (
+        "a share of 1e-300 %; the smallest that was measured is 5 %",
+        "a batch of 10^30 or more; the largest that was measured is 256",
+    )
+    assert beyond(other, Setting(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == ()
+    assert beyond(other, Setting(Partition((1.0, 25.0, 25.0), (100000,) * 3), 1.0, 0.0)) == (
+        "a share of 1 %; the smallest that was measured is 25 %",
+        "a batch of 100000; the largest that was measured is 8",
+        "3 processes; the most that were measured are 2",
+    )
 
 
 def test_clocks_beyond_the_fit_add_static_power_only() -> None:
