@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import grid, predictor
+from . import grid, own_model, predictor
+from .own_model import Own
 from .predicting import over_clocks
 from .predictor import Reference
 from .quality import Finding
@@ -46,16 +47,23 @@ def said(key: Key) -> str:
 
 def _copies(models: Mapping[Key, Model]) -> Iterator[Finding]:
     """Find models, and regressors or laws of theirs, that are another's to the last bit. Static power may be: it is the GPU's."""
-    parts = {key: _parts(model) for key, model in models.items() if isinstance(model, Reference)}
+    parts = {key: _parts(model) for key, model in models.items()}
     for one, other in itertools.combinations(parts, 2):
-        same = [name for name, part in parts[one].items() if parts[other][name] == part]
-        if len(same) == len(parts[one]):
+        same = [name for name, part in parts[one].items() if parts[other].get(name) == part]
+        if same and len(same) == len(parts[one]):
             yield Finding("copy", said(other), f"it is a copy of {said(one)}.", refuses=True)
         elif same:
             yield Finding("copy", said(other), f"{', '.join(same)}: a copy of what {said(one)} has.", refuses=True)
 
 
-def _parts(model: Reference) -> dict[str, str]:
+def _parts(model: Model) -> dict[str, str]:
+    """What is a model's own, by name; of an own model its surfaces, and how they fall with the clock where that was measured."""
+    if isinstance(model, Own):
+        said = own_model.as_json(model)
+        curves = {name: said[f"{name}_response"] for name in ("throughput", "power") if len(said[f"{name}_response"]["clocks"]) > 1}
+        return {name: json.dumps(part) for name, part in {**said["surfaces"], **curves}.items()}
+    if not isinstance(model, Reference):
+        return {}
     whole = predictor.as_json(model)
     power = {name: value for name, value in whole["power"].items() if name != "static_w"}
     laws = {name: whole[name] for name in predictor.LAWS}

@@ -11,6 +11,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.power import parameters, quality, quality_of_models, traces
 from analysis.power.traces import Row
+from tests.analysis.power import made_cpu
 from tests.analysis.power.made_reference import falling, reference
 from tests.conftest import REFERENCE
 
@@ -126,6 +127,18 @@ def test_so_is_a_part_of_one() -> None:
     assert quality_of_models.findings(of(one, other)) == []
     (found,) = quality_of_models.findings(of(one, replace(other, power_trees=one.power_trees)))
     assert (found.kind, found.what) == ("copy", "trees of power: a copy of what one on 3080Ti at 5001 MHz has.")
+
+
+def test_own_models_under_another_name_are_copies_and_in_part_too() -> None:
+    made = made_cpu.model()
+    other = replace(made, network="vgg19", mem_mhz=9501.0)
+    copies = [one for one in quality_of_models.findings(of(made, other)) if one.kind == "copy"]
+    assert [(one.what, one.refuses) for one in copies] == [("it is a copy of resnet50 on cpu at 0 MHz.", True)]
+    name, surface = next(iter(made.surfaces.items()))
+    changed = replace(other, surfaces={**other.surfaces, name: replace(surface, left=surface.left + 0.01)})
+    (found,) = [one for one in quality_of_models.findings(of(made, changed)) if one.kind == "copy"]
+    assert "a copy of what resnet50 on cpu at 0 MHz has." in found.what
+    assert name not in found.what.split(":")[0].split(", ")
 
 
 def test_a_parameter_on_the_bound_of_its_fit_is_said() -> None:
