@@ -2,7 +2,7 @@
 
 Two Gaussian processes learn the residuals of throughput and power over the settings that were seen; of the partitions around the present
 one that of the largest expected improvement times the probability of staying below the cap is taken. The threshold is the study's: for the
-first 500 updates it accepts what is predicted to be *worse*. Source: shared/specs/power_cap.md §2.
+first 500 updates it accepts what is predicted to be *worse*. Source: PctoDL's code, as its study describes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The study's clock controller: a jump to where the model has the cap, then Newton steps on the model's slope, then single states.
 
-It has no dead band: near the cap it goes up and down by a state for ever. Source: shared/specs/power_cap.md §2.
+It has no dead band: near the cap it goes up and down by a state for ever. Source: PctoDL's code, as its study describes it.
 """
 
 from __future__ import annotations

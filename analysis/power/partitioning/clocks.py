@@ -20,7 +20,7 @@ def largest(model: Model, anchor: Anchor, cap_w: float, between_mhz: tuple[float
 
     It stops within 1 W of the cap, on either side of it, and is not rounded to a supported clock. `narrow` is the original's slow way: the
     range is first cut down around a linear estimate, and a power of exactly the cap at the upper end does not yet do.
-    Source: shared/specs/power_cap.md §2.
+    Source: PctoDL's code, as its study describes it.
     """
     low, high = (np.full(anchor.throughput_images_per_s.shape, one) for one in between_mhz)
     at_low, at_high = model.power_w(anchor, low), model.power_w(anchor, high)

@@ -2,7 +2,7 @@
 
 Kept to compare with, defects included: the clock never falls below 500 MHz while it searches, a memory clock once lowered stays low, power
 may end up to 1 W above the cap, a process that makes things worse is admitted rather than none, and where handing out the leftover share
-leaves no clock under the cap the old one is kept. Source: shared/specs/power_cap.md §2.
+leaves no clock under the cap the old one is kept. Source: PctoDL's code, as its study describes it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .neighbours import Tiles
     from .terms import Answer
 
-WORTH = 1.01  # a gain below what the original's own fits are off by in sample (0.96 %, shared/specs/power_cap.md §4) is none
+WORTH = 1.01  # a gain below what the original's own fits are off by in sample (0.96 %, by its stored scores) is none
 BEAM = 6  # partitions whose surroundings are looked at together
 ROUNDS = 12
 GIVEN: Callable[[Found], float] = attrgetter("throughput_images_per_s")
