@@ -13,7 +13,7 @@ def fits(network: str, batch: int) -> bool:
 
 
 def greedy_batches(share_percent: int, network: str) -> list[int]:
-    """Answer the batches that the original tries for a share: from 0.8 to 6.4 images per percent. Source: PctoDL's code, as its study describes it."""
+    """Answer the batches that the original tries for a share: from 0.8 to 6.4 images per percent. Source: PctoDL."""
     low = max(LADDER[0], 4 * share_percent // 5)
     found = [batch for batch in LADDER if low <= batch <= 32 * share_percent // 5 and fits(network, batch)]
     return found or [min((batch for batch in LADDER if fits(network, batch)), key=lambda batch: abs(batch - low))]
