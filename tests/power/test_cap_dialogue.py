@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.power import dialogue
+from fixtures import dialogue
+from fixtures.dialogue import Dialogue
 from fixtures.power.decider import Asked, Decider, hello, settings
-from fixtures.power.dialogue import Dialogue
 from fixtures.power.tasks import shipped
 from fixtures.power.terms import Knobs, Settings, Tenant
 from fixtures.terms import Refused
@@ -26,7 +26,7 @@ TENANTS = {"tenants": [{"share_percent": 50, "batch": 8}]}
 
 
 def program(text: str) -> Dialogue:
-    return Dialogue("decide", (sys.executable, "-c", text))
+    return Dialogue("power decide", (sys.executable, "-c", text))
 
 
 class Said:
@@ -88,7 +88,7 @@ def test_one_that_does_not_answer_is_not_waited_for_for_ever(monkeypatch: pytest
 
 
 def test_one_that_cannot_be_started_is_told() -> None:
-    with pytest.raises(Refused, match="cannot be started: No such file"), Dialogue("plant", ("/nowhere/python",)):
+    with pytest.raises(Refused, match="cannot be started: No such file"), Dialogue("power plant", ("/nowhere/python",)):
         pass
 
 
@@ -103,9 +103,9 @@ def test_it_is_gone_afterwards() -> None:
 def test_it_dies_with_the_process_that_asks() -> None:
     """Even if that is killed."""
     asking = (
-        "import sys, os\nfrom fixtures.power.dialogue import Dialogue\n"
+        "import sys, os\nfrom fixtures.dialogue import Dialogue\n"
         'text = \'import os, time\\nprint("{\\\\"pid\\\\": %d}" % os.getpid(), flush=True)\\ntime.sleep(600)\'\n'
-        "with Dialogue('decide', (sys.executable, '-c', text)) as said:\n"
+        "with Dialogue('power decide', (sys.executable, '-c', text)) as said:\n"
         "    print(said.ask({})['pid'], flush=True)\n    os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
