@@ -1,0 +1,140 @@
+"""`train` and `infer`: kinds of jobs with a real framework, run here in this process, or in forked ones where they have replicas."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.jobs import kinds
+from fixtures.terms import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+pytestmark = pytest.mark.torch
+
+SMALL = {"net": "mlp", "width": 8, "batch": 64}
+
+
+def asked(folder: Path, kind: str, params: Mapping[str, object], work: float = 640, **more: Any) -> kinds.Asked:  # noqa: ANN401
+    told: list[Mapping[str, object]] = more.pop("told", [])
+    given = {"job": 1, "attempt": 1, "from_work": 0, "seed": 7, "replica": 0, "replicas": 1, "checkpoint_s": 0, **more}
+    return kinds.Asked(work=work, params=kinds.complete(kind, params), folder=folder, tell=told.append, **given)
+
+
+def ran(folder: Path, kind: str, params: Mapping[str, object], **more: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    result = kinds.load(kind).run(asked(folder, kind, params, **more))
+    assert all(isinstance(value, int | float) for value in result.values())
+    return dict(result)
+
+
+def learned(result: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in result.items() if not name.endswith("_s")}
+
+
+def test_a_seed_learns_the_same_twice_and_another_learns_something_else(tmp_path: Path) -> None:
+    first = ran(tmp_path, "train", SMALL)
+    assert learned(first) == learned(ran(tmp_path, "train", SMALL))
+    assert learned(first) != learned(ran(tmp_path, "train", SMALL, seed=8))
+
+
+def test_work_is_images_learned_from_and_the_last_batch_is_whole(tmp_path: Path) -> None:
+    assert ran(tmp_path, "train", SMALL, work=100)["images"] == 128
+    assert ran(tmp_path, "train", SMALL, work=1)["images"] == 64
+
+
+def test_each_epoch_is_told_and_so_is_the_end(tmp_path: Path) -> None:
+    """1437 images an epoch; a batch of 479 is a third of one."""
+    told: list[Mapping[str, Any]] = []
+    ran(tmp_path, "train", {**SMALL, "batch": 479}, work=1437 * 1.5, told=told)
+    assert [one["epoch"] for one in told] == pytest.approx([1, 5 / 3])
+    assert all(0 <= one["accuracy"] <= 1 for one in told)
+
+
+def test_a_job_ends_with_the_epoch_that_reaches_its_accuracy(tmp_path: Path) -> None:
+    params = {"net": "mlp", "optimiser": "adam", "lr": 0.003, "accuracy": 0.5}
+    found = ran(tmp_path, "train", params, work=1e6)
+    assert found["accuracy"] >= 0.5
+    assert found["epochs"] < 10
+    assert found["time_to_accuracy_s"] > found["startup_s"]
+
+
+def test_a_job_that_does_not_reach_its_accuracy_tells_no_time(tmp_path: Path) -> None:
+    found = ran(tmp_path, "train", {**SMALL, "lr": 1e-6, "accuracy": 1.0})
+    assert "time_to_accuracy_s" not in found
+    assert found["images"] == 640
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "momentum", "adam"])
+def test_what_goes_on_from_a_checkpoint_learns_what_it_would_have_learned(tmp_path: Path, optimiser: str) -> None:
+    params = {**SMALL, "optimiser": optimiser, "lr": 0.01}
+    whole = ran(tmp_path, "train", params)
+    told: list[Mapping[str, Any]] = []
+    ran(tmp_path, "train", params, checkpoint_s=1e-9, told=told)
+    saved = [one["checkpoint"] for one in told if "checkpoint" in one]
+    assert saved == [64 * step for step in range(1, 10)]
+    rest = ran(tmp_path, "train", params, attempt=2, from_work=saved[-1])
+    assert learned(rest) == learned(whole)
+
+
+def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
+    """They share each batch and average their gradients: the same sum, in another order of additions."""
+    alone = ran(tmp_path, "train", SMALL)
+    reader, writer = os.pipe()
+    other = os.fork()
+    if other == 0:
+        ok = 1
+        try:
+            ran(tmp_path, "train", SMALL, replica=1, replicas=2)
+            ok = 0
+        finally:
+            os.write(writer, b"%d" % ok)
+            os._exit(ok)
+    together = ran(tmp_path, "train", SMALL, replicas=2)
+    assert os.waitpid(other, 0)[1] == 0
+    assert os.read(reader, 1) == b"0"
+    assert together["loss"] == pytest.approx(alone["loss"], rel=1e-3)
+    assert together["images"] == alone["images"]
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"net": "transformer"}, "train: net 'transformer'; there are cnn, mlp."),
+        ({"optimiser": "lion"}, "there are sgd, momentum, adam"),
+        ({"batch": 1.5}, "train: batch 1.5; a whole number"),
+        ({"lr": "fast"}, "train: lr 'fast'; a number"),
+        ({"lr": float("nan")}, "train: lr nan; a number"),
+        ({"lr": 0}, "lr is above 0"),
+        ({"accuracy": 95}, "accuracy from 0"),
+    ],
+)
+def test_parameters_that_mean_nothing_are_refused(tmp_path: Path, params: Mapping[str, object], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        ran(tmp_path, "train", params)
+
+
+def test_a_batch_has_an_image_for_each_replica() -> None:
+    with pytest.raises(BadInput, match="train: batch 2; a number from 3 on"):
+        kinds.load("train").checked({**kinds.complete("train", {"batch": 2})}, replicas=3)
+
+
+def test_inference_puts_every_image_through_once(tmp_path: Path) -> None:
+    params = {"pixels": 8, "width": 4, "batch": 16}
+    found = ran(tmp_path, "infer", params, work=100)
+    assert found["images"] == 100
+    assert 0 < found["latency_p50_s"] <= found["latency_p99_s"]
+
+
+def test_replicas_of_inference_share_the_images(tmp_path: Path) -> None:
+    params = {"pixels": 8, "width": 4, "batch": 16}
+    parts = [ran(tmp_path, "infer", params, work=101, replica=one, replicas=2)["images"] for one in range(2)]
+    assert sum(parts) == 101
+
+
+def test_inference_refuses_half_an_image(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"infer: pixels 8\.5; a whole number"):
+        ran(tmp_path, "infer", {"pixels": 8.5})
