@@ -36,6 +36,7 @@ class Scheduler:
         self._heap: list[tuple[Any, int]] = []
         self._waiting: dict[int, Job] = {}
         self._running: dict[int, tuple[Job, str, float]] = {}
+        self._away = dict.fromkeys(slots, 0)
         ends_s: dict[str, list[float]] = {kind: [] for kind in slots}
         self.state = State(dict(slots), dict(slots), running=self._shares.running, served_s=self._shares.served_s, ends_s=ends_s)
 
@@ -66,6 +67,17 @@ class Scheduler:
         ends_s = self.state.ends_s[kind]
         at = bisect_left(ends_s, end_s)
         del ends_s[at : at + job.replicas]
+
+    def away(self, slots: Mapping[str, int]) -> None:
+        """Say how many slots of a kind cannot be had now, their node being lost; those of jobs that run there go when these end.
+
+        Raises: Refused, where there are not so many.
+        """
+        for kind, many in slots.items():
+            if not 0 <= many <= self.state.slots.get(kind, -1):
+                raise Refused(f"{many} slots of {kind} cannot be away; there are {_said(self.state.slots)}.")
+            self.state.free[kind] += self._away[kind] - many
+            self._away[kind] = many
 
     def starts(self, now_s: float) -> list[Start]:
         """What is to be started now, in this order; its slots are taken."""

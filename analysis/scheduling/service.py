@@ -4,6 +4,7 @@ First {"hello": 1, "policy": "sjf", "slots": {"any": 2}}, answered {"ready": tru
 {"at_s": 1.25, "submitted": [{"job": 3, "predicted_s": 0.4, …}], "ended": [1]}, answered {"start": [{"job": 3, "slots": "any"}]}: what is to
 be started now, in this order, its slots counted as taken. A job has `job`, its number, and may have `predicted_s` (seconds, or by kind of
 slot), `class`, `priority`, `replicas`, `due_s`, `tenant`. However a job ended, it is told as ended; tried again, it is submitted again.
+`"away": {"any": 1}` says how many slots are lost, all together, until it is said anew.
 What is wrong is answered {"error": sentence}, after which nothing more comes.
 """
 
@@ -27,7 +28,7 @@ VERSION = 1
 FIELDS = ("job", "predicted_s", "class", "priority", "replicas", "due_s", "tenant")
 MOST = 10**9
 MOST_S = 1e15
-TOLD = ("at_s", "submitted", "ended")
+TOLD = ("at_s", "submitted", "ended", "away")
 
 
 def serve(lines: Iterable[str], write: Write) -> int:
@@ -65,6 +66,9 @@ def _answered(scheduler: Scheduler, said: Mapping[str, Any]) -> list[dict[str, o
         scheduler.end(_whole(number, "ended"), at_s)
     for one in _list(said, "submitted"):
         scheduler.submit(_job(one, at_s, scheduler.state.slots), at_s)
+    if not isinstance(away := said.get("away") or {}, dict):
+        raise Refused(f"away: numbers by kind of slot are expected, not {away!r}.")
+    scheduler.away({kind: _whole(many, f"away of {kind}") for kind, many in away.items()})
     return [{"job": start.number, "slots": start.kind} for start in scheduler.starts(at_s)]
 
 

@@ -3,6 +3,7 @@
 First comes {"hello": 1, "policy": "sjf", "slots": {"any": 2}}, answered {"ready": true, …}; then, whenever jobs came or ended,
 {"at_s": 1.25, "submitted": [{"job": 3, "predicted_s": 0.4}], "ended": [1]}, answered {"start": [{"job": 3, "slots": "any"}]}. A job may
 also have `class`, `priority` (the lower first), `replicas` (started together), `due_s` and `tenant`; `predicted_s` may be by kind of slot.
+{"away": {"any": 1}} says how many slots are lost until it is said anew.
 """
 
 from __future__ import annotations

@@ -136,6 +136,26 @@ def test_a_dispatcher_is_told_what_to_start() -> None:
     ]
 
 
+def test_nothing_is_started_on_slots_that_are_lost() -> None:
+    """Two slots, one of them lost with job 1 on it: job 3 waits for job 2, and job 4 for what was lost to come back."""
+    came = '"submitted": [{"job": 1}, {"job": 2}, {"job": 3}, {"job": 4}]'
+    assert [
+        one["start"]
+        for one in answers(
+            '{"hello": 1, "policy": "fifo", "slots": {"any": 2}}',
+            f'{{"at_s": 0, {came}}}',
+            '{"at_s": 1, "ended": [1], "away": {"any": 1}}',
+            '{"at_s": 2, "ended": [2]}',
+            '{"at_s": 3, "away": {"any": 0}}',
+        )[1:]
+    ] == [
+        [{"job": 1, "slots": "any"}, {"job": 2, "slots": "any"}],
+        [],
+        [{"job": 3, "slots": "any"}],
+        [{"job": 4, "slots": "any"}],
+    ]
+
+
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
@@ -154,6 +174,9 @@ def test_a_dispatcher_is_told_what_to_start() -> None:
         ([HELLO, '{"at_s": 0, "submitted": [{"job": 1, "predicted_s": {"gpu": 3}}]}'], "there are any"),
         ([HELLO, '{"at_s": 0, "submitted": [{"job": 1, "replicas": 2}]}'], "needs 2 slots at once; there are 1 of any"),
         ([HELLO, '{"at_s": 0, "ended": [1]}'], "Job 1 does not run"),
+        ([HELLO, '{"at_s": 0, "away": {"any": 2}}'], "2 slots of any cannot be away; there are 1 of any"),
+        ([HELLO, '{"at_s": 0, "away": {"gpu": 1}}'], "1 slots of gpu cannot be away"),
+        ([HELLO, '{"at_s": 0, "away": 1}'], "away: numbers by kind of slot"),
         ([HELLO, '{"at_s": 1}', '{"at_s": 0}'], "The clock went back"),
     ],
 )
@@ -165,7 +188,9 @@ def test_a_line_that_cannot_be_used_is_answered_with_the_reason_and_ends_it(line
 
 words = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3), lambda one: st.lists(one, max_size=2))
 fields = st.dictionaries(st.sampled_from(["job", "predicted_s", "class", "priority", "replicas", "due_s", "tenant"]), words)
-lines_of = st.fixed_dictionaries({"at_s": words}, optional={"ended": words, "submitted": st.lists(fields, max_size=2) | words})
+lines_of = st.fixed_dictionaries(
+    {"at_s": words}, optional={"away": words, "ended": words, "submitted": st.lists(fields, max_size=2) | words}
+)
 
 
 @given(said=lines_of)
