@@ -1,0 +1,45 @@
+"""Figures over runs: the mean of what each run came to, with the 95 % interval that runs, and not jobs, give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.queueing.terms import Figure
+from analysis.stats.effect import moments, paired_effect, t_quantile
+from analysis.terms import Metric, NotComparable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from analysis.terms import Effect
+
+FEWEST = 3
+FEW = f"fewer than {FEWEST} runs: no interval"
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean of some values."""
+    return moments(values)[0]
+
+
+def over_runs(values: Sequence[float]) -> Figure | None:
+    """One value a run → their mean; None where there is none, without an interval where there are fewer than three."""
+    if not values:
+        return None
+    middle, spread = moments(values)
+    if len(values) < FEWEST:
+        return Figure(middle, why=FEW)
+    se = spread / len(values) ** 0.5
+    half = t_quantile(0.975, len(values) - 1) * se
+    return Figure(middle, middle - half, middle + half, se)
+
+
+def gain(metric: str, before: Mapping[tuple[str, int], float], after: Mapping[tuple[str, int], float]) -> Effect | None:
+    """How much lower is better in `after`, run by run of those that both have; None where fewer than three do, or nothing varies."""
+    shared = [unit for unit in before if unit in after]
+    if len(shared) < FEWEST:
+        return None
+    try:
+        return paired_effect(Metric(metric, "lower"), [before[unit] for unit in shared], [after[unit] for unit in shared], 0.0)
+    except NotComparable:
+        return None
