@@ -1,0 +1,40 @@
+"""How much longer is a step of data-parallel training over a line that loses packets, and is it as TCP's own law has it?
+
+Two ranks average their gradients over a line with a loss and a delay, made in network namespaces of their own (`netem`, or what stands in
+for it where the kernel has none; each cell says which). Without a delay that is `ddp_train`, 16 MB of gradients a step; over a round trip
+of 10 ms it is 2.2 MB. Hypotheses: 1 % of loss makes a step longer; with a round trip the time of communication goes as √p (Mathis et al., CCR
+1997), and without one, where a loss costs a timeout or nothing at all, it does not. `python -m analysis depend network RUN` fits the shape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+LOSS_PERCENT = ("0", "0.1", "0.3", "1", "3")
+# A round trip has two delays. Over such a line a step takes up to seconds: less is sent, less often.
+LINES = ("", ":delay_ms=5:hidden=384:steps=20")
+
+STUDY = Study(
+    name="cluster_network",
+    question="How much longer is a step of data-parallel training over a line that loses and delays packets, and as which law?",
+    workloads=tuple(f"ddp_network:loss_percent={loss}{line}" for line in LINES for loss in LOSS_PERCENT),
+    tweaks=("stock",),
+    primary=Metric("step_time_mean_s", "lower"),
+    blocks=5,
+    margin=0.05,
+    compares_workloads=True,
+    copies=False,  # a line without a loss and a delay is among them
+)
+
+
+def bench_ddp_network(measured: Callable[[], Measured]) -> None:
+    """Every step was done, over the line that was asked for."""
+    run = measured()
+    assert run.valid, run.reason
