@@ -69,7 +69,7 @@ class Best:
 
 
 def profile(streams: Sequence[Told]) -> tuple[list[Row], list[Best]]:
-    """Profile every class on every system, in the order they are met. Raises: Refused, where no job was done."""
+    """Profile every class on every system, the soonest first. Raises: Refused, where no job was done."""
     by_system: dict[str, list[Told]] = {}
     for one in streams:
         by_system.setdefault(system(one), []).append(one)
@@ -77,6 +77,7 @@ def profile(streams: Sequence[Told]) -> tuple[list[Row], list[Best]]:
     rows = [row for class_ in classes for name, mine in by_system.items() if (row := _row(class_, name, mine)) is not None]
     if not rows:
         raise Refused("No job was done in its first attempt and told all its times: nothing can be profiled.")
+    rows.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
     return rows, [_best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)]
 
 
@@ -118,13 +119,12 @@ def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
 
 
 def _best(rows: Sequence[Row]) -> Best:
-    """By the runs' mean; a job that was lost counts against nothing here and is said beside it."""
-    by_time = sorted(rows, key=lambda row: row.time_s.value)
+    """The first of the rows against the second; a job that was lost counts against nothing here and is said beside it."""
     costs = [row for row in rows if row.core_s is not None]
     cheapest = min(costs, key=lambda row: row.core_s.value if row.core_s else 0.0).system if costs else ""
-    if len(by_time) < 2:
+    if len(rows) < 2:
         return Best(rows[0].class_, rows[0].system, "", None, cheapest)
-    first, second = by_time[:2]
+    first, second = rows[:2]
     return Best(first.class_, first.system, second.system, gain(TIME, second.values, first.values), cheapest)
 
 

@@ -107,7 +107,7 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
 def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> None:  # noqa: ANN401
     told = {(ONE, name, at): report([job(runs=at * by)]) for at in (1, 2, 3) for name, by in (("stock", 1.0), ("fast", 0.5 + 0.01 * at))}
     found = profiled(told)
-    assert [row["system"] for row in found["profile"]] == [ONE, f"{ONE} under fast"]
+    assert [row["system"] for row in found["profile"]] == [f"{ONE} under fast", ONE]
     assert [row["runs"] for row in found["profile"]] == [3, 3]
     assert found["best"][0]["system"] == f"{ONE} under fast"
 
