@@ -1,0 +1,316 @@
+"""Faults of streams of jobs: when they strike, what they hit, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.jobs import faults
+from fixtures.jobs.faults import Faults, _hogs
+from fixtures.jobs.terms import Event, JobClass, Planned, Size
+from fixtures.terms import BadInput, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HOUSE = Path(__file__).parents[2]
+CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=1.0)
+
+
+class Engine:
+    """Two nodes with a job each, and what was asked of them."""
+
+    admits = False
+    facts: Mapping[str, object] = {}
+
+    def __init__(self, nodes: Sequence[str] = ("a", "b"), running: Mapping[int, str] | None = None) -> None:
+        self.nodes, self.asked = list(nodes), list[tuple[str, object]]()
+        self._running = {7: "a", 3: "b"} if running is None else dict(running)
+
+    def running(self) -> Mapping[int, str]:
+        return self._running
+
+    def kill(self, job: int) -> bool:
+        self.asked.append(("kill", job))
+        return self._running.pop(job, None) is not None
+
+    def lose(self, node: str) -> None:
+        self.asked.append(("lose", node))
+
+    def back(self, node: str) -> None:
+        self.asked.append(("back", node))
+
+    def submit(self, job: Planned) -> None:
+        raise NotImplementedError
+
+    def admit(self, job: Planned, attempt: int, done_work: float) -> None:
+        raise NotImplementedError
+
+    def events(self, until_s: float) -> list[Event]:
+        raise NotImplementedError
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+def planned(count: int = 10, **changes: Any) -> list[Planned]:  # noqa: ANN401 fields of a class
+    return [Planned(number, replace(CLASS, **changes), float(number), 1.0 + number, seed=number) for number in range(count)]
+
+
+def went(fault: Faults, until_s: float) -> list[dict[str, Any]]:
+    """Its rows, by a clock that stands where it is asked to."""
+    rows = []
+    while (due_s := fault.due_s()) is not None and due_s <= until_s:
+        rows += fault.act(due_s)
+    return rows
+
+
+@pytest.mark.parametrize("name", faults.names())
+def test_each_fault_says_what_it_is_and_what_it_takes(name: str) -> None:
+    """Contract of the plug-in point."""
+    module = faults.load(name)
+    assert module.DESCRIPTION
+    assert set(module.ENGINES) <= {"pool", "jobs", "kueue"}
+    assert set(module.TAKES) <= set(faults.PARAMS)
+    assert all(f"{key}" in module.DESCRIPTION for key in module.TAKES)
+
+
+@pytest.mark.parametrize("name", faults.names())
+def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -> None:
+    params = faults.checked({"fault": name, "fault_at_s": "2"})
+
+    def times(seed: int) -> list[faults.Strike]:
+        return list(islice(faults.load(name).plan(params, np.random.default_rng(seed)), 5))
+
+    assert times(1) == times(1)
+    assert [one.at_s for one in times(1)] == sorted(one.at_s for one in times(1))
+    assert times(1)[0].at_s == 2
+
+
+def test_no_fault_is_one_too() -> None:
+    fault = Faults({"fault": "none"}, 1, Engine())
+    assert (fault.due_s(), fault.act(99.0), fault.close(99.0)) == (None, [], [])
+    assert faults.changed({}, 1, planned()) == planned()
+    assert faults.cannot({}, "pool") is None
+
+
+@pytest.mark.parametrize(
+    ("given_params", "sentence"),
+    [
+        ({"fault": "kil"}, r"No fault 'kil'\. Did you mean 'kill'\? There are: cpu_hog, .*, none\."),
+        ({"fault": "kill"}, "fault=kill: when\\? It needs fault_at_s, or fault_rate_per_s"),
+        ({"fault": "kill", "fault_at_s": 1, "fault_size": 3}, "fault=kill takes fault_rate_per_s, fault_at_s; not fault_size"),
+        ({"fault_at_s": 1}, "fault=none takes no parameters; not fault_at_s"),
+        ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: a number above 0"),
+        ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: a number from 0 on"),
+        ({"fault": "node", "fault_at_s": "soon"}, "fault_at_s=soon: a number"),
+        ({"fault": "node", "fault_at_s": "nan"}, "fault_at_s=nan: a number"),
+        ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: a number above 0"),
+    ],
+)
+def test_what_is_written_wrongly_is_said(given_params: dict[str, object], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        faults.checked(given_params)
+
+
+def test_what_an_engine_or_a_stream_cannot_have_is_said() -> None:
+    assert "engine=jobs: pool can" in (faults.cannot({"fault": "cpu_hog"}, "jobs") or "")
+    assert "arrivals=closed nobody knows" in (faults.cannot({"fault": "flood", "arrivals": "closed"}, "pool") or "")
+    assert "half of that" in (faults.cannot({"fault": "memory_hog", "fault_size": 1e9}, "pool") or "")
+    assert "half of that" in (faults.cannot({"fault": "io_hog", "fault_size": 1e12}, "pool") or "")
+    assert faults.cannot({"fault": "kill", "fault_at_s": 1}, "kueue") is None
+
+
+def test_a_kill_hits_one_of_those_that_run() -> None:
+    engine = Engine()
+    rows = went(Faults({"fault": "kill", "fault_at_s": 2, "fault_rate_per_s": 1}, 5, engine), 60)
+    assert [row["at_s"] for row in rows][0] == 2
+    assert {row["job"] for row in rows[:2]} == {3, 7}
+    assert rows[0]["node"] == {3: "b", 7: "a"}[rows[0]["job"]]
+    assert all(row["job"] is None and row["detail"] == "nothing was running" for row in rows[2:])
+    assert engine.asked == [("kill", row["job"]) for row in rows[:2]]
+
+
+def test_kills_come_at_their_rate() -> None:
+    """A Poisson process: 10,000 gaps of mean 1/rate, whose variance is the square of that (5 standard errors: 5 % and 14 %)."""
+    times = [
+        0.0,
+        *(
+            one.at_s
+            for one in islice(
+                faults.load("kill").plan(faults.checked({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3)), 10_000
+            )
+        ),
+    ]
+    gaps = np.diff(times)
+    assert gaps.mean() == pytest.approx(1 / 4, rel=0.05)
+    assert gaps.var() == pytest.approx(1 / 16, rel=0.14)
+
+
+def test_a_node_is_lost_and_comes_back() -> None:
+    engine = Engine()
+    fault = Faults({"fault": "node", "fault_at_s": 3, "fault_for_s": 4}, 1, engine)
+    assert (fault.act(2.9), fault.due_s()) == ([], 3)
+    assert fault.act(3.2) == []
+    assert fault.due_s() == pytest.approx(7.2), "counted from when it was really lost"
+    (row,) = fault.act(7.3)
+    assert (row["at_s"], row["until_s"], row["detail"]) == (3.2, 7.3, "lost")
+    assert engine.asked == [("lose", row["node"]), ("back", row["node"])]
+    assert (row["fault"], row["fault_for_s"]) == ("node", 4)
+    assert fault.due_s() is None
+
+
+def test_a_node_that_is_away_is_not_lost_again() -> None:
+    engine = Engine()
+    fault = Faults({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 1000}, 1, engine)
+    went(fault, 20)
+    assert sorted(engine.asked) == [("lose", "a"), ("lose", "b")]
+    rows = fault.close(20)
+    assert {row["detail"] for row in rows} == {"lost", "lost, the only one that was left", "no node was left to lose"}
+    assert all(row["until_s"] is None for row in rows)
+    assert sorted(engine.asked[2:]) == [("back", "a"), ("back", "b")]
+
+
+def test_the_only_node_must_come_back() -> None:
+    """Without it nothing could end; with a time it may be lost, and that is said."""
+    with pytest.raises(Refused, match="a is the only node, and without fault_for_s it never comes back"):
+        Faults({"fault": "node", "fault_at_s": 1}, 1, Engine(["a"]))
+    (row,) = went(Faults({"fault": "node", "fault_at_s": 1, "fault_for_s": 2}, 1, Engine(["a"])), 9)
+    assert row["detail"] == "lost, the only one that was left"
+
+
+def test_an_engine_that_refuses_is_heard() -> None:
+    class Without(Engine):
+        def lose(self, node: str) -> None:
+            raise Refused(f"{node}: nobody may drain it")
+
+    with pytest.raises(Refused, match="nobody may drain it"):
+        Faults({"fault": "node", "fault_at_s": 1}, 1, Without()).act(1)
+
+
+def test_closing_twice_ends_nothing_twice() -> None:
+    engine = Engine()
+    fault = Faults({"fault": "node", "fault_at_s": 0, "fault_for_s": 100}, 1, engine)
+    fault.act(0)
+    assert len(fault.close(5)) == 1
+    assert fault.close(6) == []
+    assert fault.due_s() is None
+    assert len(engine.asked) == 2
+
+
+def test_a_flood_leaves_all_others_as_they_were() -> None:
+    own = planned()
+    found = faults.changed({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}, 1, own)
+    assert [one for one in found if one.class_.tenant != "flood"] == own
+    burst = [one for one in found if one.class_.tenant == "flood"]
+    assert [one.job for one in burst] == list(range(10, 40))
+    assert all(2.5 <= one.submit_s <= 4.5 for one in burst)
+    assert len({one.seed for one in burst}) == 30
+    assert {one.work for one in burst} <= {one.work for one in own}
+    assert [one.submit_s for one in found] == sorted(one.submit_s for one in found)
+    assert faults.changed({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}, 1, own) == found
+
+
+def test_a_job_of_a_flood_is_due_as_long_after_its_submission_as_its_model() -> None:
+    own = [replace(one, due_s=one.submit_s + 2 * one.work) for one in planned()]
+    for one in faults.changed({"fault": "flood", "fault_at_s": 50, "fault_size": 5}, 1, own)[10:]:
+        assert one.due_s == pytest.approx(one.submit_s + 2 * one.work)
+
+
+@given(own=st.none() | st.floats(0.01, 64), size=st.floats(0.01, 64), from_s=st.floats(0, 10), for_s=st.none() | st.floats(0, 10))
+def test_a_careless_limit_is_never_above_the_jobs_own(own: float | None, size: float, from_s: float, for_s: float | None) -> None:
+    params = {"fault": "few_cores", "fault_size": size, "fault_at_s": from_s, "fault_for_s": for_s}
+    for before, after in zip(planned(cores=own), faults.changed(params, 1, planned(cores=own)), strict=True):
+        hit = from_s <= before.submit_s < from_s + (math.inf if for_s is None else for_s)
+        assert after.class_.cores == (min(size, own or math.inf) if hit else own)
+        assert after == replace(before, class_=after.class_)
+
+
+def test_a_limit_of_memory_leaves_cores_alone() -> None:
+    (one, *_) = faults.changed({"fault": "little_memory", "fault_size": 8}, 1, planned())
+    assert (one.class_.memory_mib, one.class_.cores) == (8, 1.0)
+    (row,) = Faults({"fault": "little_memory", "fault_size": 8}, 1, Engine()).act(0) or Faults(
+        {"fault": "little_memory", "fault_size": 8, "fault_for_s": 0}, 1, Engine()
+    ).act(0)
+    assert row["detail"] == "jobs are limited to 8 MiB"
+
+
+@pytest.mark.parametrize(("name", "size"), [("cpu_hog", 2), ("memory_hog", 8), ("io_hog", 1)])
+def test_a_neighbour_is_gone_when_its_time_is_over(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[_hogs.Hogs] = []
+    monkeypatch.setattr(faults.load(name), "Hogs", lambda what: started.append(_hogs.Hogs(what)) or started[-1])
+    fault = Faults({"fault": name, "fault_at_s": 0, "fault_for_s": 1, "fault_size": size}, 1, Engine())
+    assert fault.act(0) == []
+    pids = started[0].pids
+    assert len(pids) == (size if name == "cpu_hog" else 1)
+    assert all(alive(pid) for pid in pids)
+    (row,) = fault.act(1)
+    assert "had ended before" not in row["detail"]
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_neighbour_that_ended_by_itself_is_told() -> None:
+    hogs = _hogs.Hogs([("cpu", 0), ("cpu", 0)])
+    os.kill(hogs.pids[0], signal.SIGKILL)
+    os.waitid(os.P_PID, hogs.pids[0], os.WEXITED | os.WNOWAIT)
+    assert hogs.end() == "1 of 2 had ended before, with -9"
+
+
+@pytest.mark.parametrize("kind", ["cpu", "memory", "io"])
+def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
+    """Even where that one had no time to say goodbye."""
+    program = f"from fixtures.jobs.faults._hogs import Hogs; print(*Hogs([({kind!r}, 4)]).pids, flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", program], cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        (pid,) = map(int, parent.stdout.readline().split())
+        assert working(pid)
+        parent.kill()
+    gone(pid)
+
+
+def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_hogs, "FOLDER", str(tmp_path))
+    hogs = _hogs.Hogs([("io", 1)])
+    assert working(hogs.pids[0])
+    assert list(tmp_path.iterdir()) == []
+    hogs.end()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def working(pid: int) -> bool:
+    """Has it come as far as to ask for its end with its parent? It has when it computes: half a tenth of a second of CPU time."""
+    deadline_s = time.monotonic() + 60
+    while time.monotonic() < deadline_s and alive(pid):
+        if time.clock_gettime((~pid << 3) | 2) > 0.1:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def gone(pid: int) -> None:
+    deadline_s = time.monotonic() + 60
+    while alive(pid):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
