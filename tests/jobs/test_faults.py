@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ class Engine:
     def events(self, until_s: float) -> list[Event]:
         raise NotImplementedError
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -140,7 +140,7 @@ def test_what_an_engine_or_a_stream_cannot_have_is_said() -> None:
 def test_a_kill_hits_one_of_those_that_run() -> None:
     engine = Engine()
     rows = went(Faults({"fault": "kill", "fault_at_s": 2, "fault_rate_per_s": 1}, 5, engine), 60)
-    assert [row["at_s"] for row in rows][0] == 2
+    assert rows[0]["at_s"] == 2
     assert {row["job"] for row in rows[:2]} == {3, 7}
     assert rows[0]["node"] == {3: "b", 7: "a"}[rows[0]["job"]]
     assert all(row["job"] is None and row["detail"] == "nothing was running" for row in rows[2:])
@@ -149,15 +149,8 @@ def test_a_kill_hits_one_of_those_that_run() -> None:
 
 def test_kills_come_at_their_rate() -> None:
     """A Poisson process: 10,000 gaps of mean 1/rate, whose variance is the square of that (5 standard errors: 5 % and 14 %)."""
-    times = [
-        0.0,
-        *(
-            one.at_s
-            for one in islice(
-                faults.load("kill").plan(faults.checked({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3)), 10_000
-            )
-        ),
-    ]
+    strikes = faults.load("kill").plan(faults.checked({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3))
+    times = [0.0, *(one.at_s for one in islice(strikes, 10_000))]
     gaps = np.diff(times)
     assert gaps.mean() == pytest.approx(1 / 4, rel=0.05)
     assert gaps.var() == pytest.approx(1 / 16, rel=0.14)
@@ -245,16 +238,19 @@ def test_a_careless_limit_is_never_above_the_jobs_own(own: float | None, size: f
 def test_a_limit_of_memory_leaves_cores_alone() -> None:
     (one, *_) = faults.changed({"fault": "little_memory", "fault_size": 8}, 1, planned())
     assert (one.class_.memory_mib, one.class_.cores) == (8, 1.0)
-    (row,) = Faults({"fault": "little_memory", "fault_size": 8}, 1, Engine()).act(0) or Faults(
-        {"fault": "little_memory", "fault_size": 8, "fault_for_s": 0}, 1, Engine()
-    ).act(0)
+    (row,) = Faults({"fault": "little_memory", "fault_size": 8, "fault_for_s": 0}, 1, Engine()).act(0)
     assert row["detail"] == "jobs are limited to 8 MiB"
 
 
 @pytest.mark.parametrize(("name", "size"), [("cpu_hog", 2), ("memory_hog", 8), ("io_hog", 1)])
 def test_a_neighbour_is_gone_when_its_time_is_over(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[_hogs.Hogs] = []
-    monkeypatch.setattr(faults.load(name), "Hogs", lambda what: started.append(_hogs.Hogs(what)) or started[-1])
+
+    def start(what: Sequence[tuple[str, int]]) -> _hogs.Hogs:
+        started.append(_hogs.Hogs(what))
+        return started[-1]
+
+    monkeypatch.setattr(faults.load(name), "Hogs", start)
     fault = Faults({"fault": name, "fault_at_s": 0, "fault_for_s": 1, "fault_size": size}, 1, Engine())
     assert fault.act(0) == []
     pids = started[0].pids
@@ -300,7 +296,7 @@ def alive(pid: int) -> bool:
 
 
 def working(pid: int) -> bool:
-    """Has it come as far as to ask for its end with its parent? It has when it computes: half a tenth of a second of CPU time."""
+    """Has it come as far as to ask for its end with its parent? It has when it works: a tenth of a second of CPU time."""
     deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s and alive(pid):
         if time.clock_gettime((~pid << 3) | 2) > 0.1:
