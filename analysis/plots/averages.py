@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TITLE = "Averages: throughput and step time"
 ANSWERS = "How fast each tweak set was in absolute numbers, and how far its blocks scatter around them."
 ORDER = 50
-NOT_OF = frozenset({"iteration", "point"})
+NOT_OF = frozenset({"iteration", "job", "point"})
 
 METRICS = {"throughput_samples_per_s": throughput_samples_per_s, "step_time_mean_s": step_time_mean_s}
 

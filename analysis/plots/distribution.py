@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TITLE = "Distribution of step times"
 ANSWERS = "Where in the distribution the tweak sets differ: short steps, typical ones, or the tail."
 ORDER = 40
-NOT_OF = frozenset({"iteration", "point"})
+NOT_OF = frozenset({"iteration", "job", "point"})
 
 ROW = 0.29
 QUANTILES = (0.10, 0.50, 0.90)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TITLE = "Every cell in the order it ran"
 ANSWERS = "Whether the machine stayed the same over the run: raw values by run order, blocks as bands."
 ORDER = 20
-NOT_OF = frozenset({"iteration", "point"})
+NOT_OF = frozenset({"iteration", "job", "point"})
 
 LEFT, TALL = 0.5, 1.15
 RING: dict[str, Any] = {"marker": "o", "markersize": 10, "markerfacecolor": "none", "markeredgecolor": WRONG, "markeredgewidth": 1.3}

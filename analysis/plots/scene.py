@@ -9,6 +9,7 @@ from analysis.compare import compare
 from analysis.effects.effects import effects_of
 from analysis.io.responses import judged_alike
 from analysis.io.saved import io_runs
+from analysis.job_streams.gathered import gather
 from analysis.overhead.records import is_monitored
 from analysis.overhead.study import overheads
 from analysis.telemetry import Missing, series_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from analysis.effects.terms import Effects
     from analysis.io.responses import Judged
+    from analysis.job_streams.gathered import Gathered
     from analysis.overhead.terms import Overhead
     from analysis.telemetry import Series
     from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
@@ -34,7 +36,7 @@ class Scene:
 
     `series` has the samples of a cell under `series_key`; `series_missing` says why some have none. `effects` has what is said of the keys
     that a run's design varied, by the run's origin. `io` is what workloads reported of their input, a run of theirs each. `overhead` has
-    what monitors cost, a workload each, by the run's origin.
+    what monitors cost, a workload each, by the run's origin. `streams` has the streams of jobs of runs that tell of some.
     """
 
     runs: tuple[Run, ...]
@@ -44,6 +46,7 @@ class Scene:
     effects: Mapping[str, tuple[Effects, ...]] = field(default_factory=dict)
     io: tuple[Judged, ...] = ()
     overhead: Mapping[str, tuple[Overhead, ...]] = field(default_factory=dict)
+    streams: tuple[Gathered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ def scene_of(runs: Sequence[Run]) -> Scene:
     effects = {run.origin: tuple(effects_of(run)) for run in runs if run.design.factors}
     read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
     watched = {run.origin: tuple(overheads(run)) for run in runs if is_monitored(run)}
-    return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read, watched)
+    streams = tuple(found for run in runs if (found := gather(run)) is not None)
+    return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read, watched, streams)
 
 
 def series_key(run: Run, cell_id: str) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TITLE = "Step times inside the cells"
 ANSWERS = "How each step of each cell went: warm-up, stalls, and drift inside a process."
 ORDER = 30
-NOT_OF = frozenset({"iteration", "point"})
+NOT_OF = frozenset({"iteration", "job", "point"})
 
 TICKS, STRIP, TALL_STRIP, GAP = 0.4, 0.33, 0.8, 0.05
 FEW = 8  # strips, which may be taller

@@ -1,0 +1,135 @@
+"""A saved run's streams of jobs, with all that is held against them: waits against models, policies against each other.
+
+A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they are no two replicates. Of each block
+the stock cell is taken, the copy only where stock was not measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from analysis.queueing.fitting import fit
+from analysis.queueing.records import AGAIN, ROWS, STOCK, streams, tells_of_jobs
+from analysis.queueing.validating import validate
+from analysis.scheduling.measured import places
+from analysis.scheduling.recorded import recorded
+from analysis.terms import Refused
+from analysis.variants import short_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from analysis.queueing.terms import Stream
+    from analysis.queueing.validating import Validation
+    from analysis.scheduling.measured import Place
+    from analysis.terms import Cell, Run
+
+MARGIN = 0.10  # how far off a model of waits may be
+BASELINE = "fifo"
+CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One cell's stream; `fault` is what its stream row says of a fault, None where it had none."""
+
+    cell: Cell
+    stream: Stream
+    title: str
+    fault: Mapping[str, object] | None
+
+    @property
+    def closed(self) -> bool:
+        """Whether a job comes when another ends, so that nothing is known of an open queue's waits."""
+        return self.stream.arrivals.get("kind") == CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Streams of equal conditions, and their waits held against the models; `title` is what sets them apart from the run's others."""
+
+    title: str
+    told: tuple[Told, ...]
+    validation: Validation
+
+    @property
+    def arrivals(self) -> str:
+        """How jobs came: `poisson`, `mmpp`, …; empty where it was not told."""
+        return str(self.told[0].stream.arrivals.get("kind", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All of one run: every stream, waits against models, policies on the same arrivals; what could not be used, a line each."""
+
+    run: Run
+    told: tuple[Told, ...]
+    waits: tuple[Waits, ...]
+    places: tuple[Place, ...]
+    refused: tuple[str, ...]
+
+
+def gather(run: Run) -> Gathered | None:
+    """Put a run's streams together; None for a run that tells of no jobs."""
+    if not tells_of_jobs(run):
+        return None
+    refused: list[str] = []
+    told = _told(run, refused)
+    return Gathered(run, told, _waits(told, refused), _places(run, told, refused), tuple(refused))
+
+
+def _told(run: Run, refused: list[str]) -> tuple[Told, ...]:
+    cells = {cell.id: cell for cell in run.cells}
+    names = short_names(run.workloads)
+    found = []
+    for stream in streams(run, refused):
+        cell = cells[stream.name]
+        fault = cell.report["stream"][0].get("fault")
+        title = names[cell.workload] + ("" if cell.tweakset in {STOCK, AGAIN} else f" · {cell.tweakset}")
+        found.append(Told(cell, stream, title, fault if isinstance(fault, dict) else None))
+    order = list(run.workloads)
+    found.sort(key=lambda one: (order.index(one.cell.workload), one.cell.block))
+    stock = {(one.stream.group, one.cell.block) for one in found if one.cell.tweakset != AGAIN}
+    return tuple(one for one in found if one.cell.tweakset != AGAIN or (one.stream.group, one.cell.block) not in stock)
+
+
+def _waits(told: Iterable[Told], refused: list[str]) -> tuple[Waits, ...]:
+    """Hold models against open streams without faults: no model here knows of these, or of customers who wait for their own jobs."""
+    groups: dict[str, list[Told]] = {}
+    for one in told:
+        if not one.closed and one.fault is None:
+            groups.setdefault(one.stream.group, []).append(one)
+    found = []
+    for group in groups.values():
+        some = [one.stream for one in group]
+        try:
+            found.append(Waits(group[0].title, tuple(group), validate(fit(some), some, MARGIN)))
+        except Refused as error:
+            refused.append(str(error))
+    return tuple(found)
+
+
+def _places(run: Run, told: Sequence[Told], refused: list[str]) -> tuple[Place, ...]:
+    """Hold policies against each other on the untouched machine, where an engine had several."""
+    kept = {
+        one.cell.id for one in told if one.cell.tweakset in {STOCK, AGAIN} and one.fault is None and not one.closed and one.stream.policy
+    }
+    cells = tuple(cell for cell in run.cells if cell.id in kept and ROWS in cell.report)
+    if not cells:
+        return ()
+    said: list[str] = []
+    every = recorded(replace(run, cells=cells), said)
+    refused += [line for line in said if line not in refused]
+    found: list[Place] = []
+    for engine, slots in dict.fromkeys((one.engine, one.slots) for one in every):
+        mine = [one for one in every if (one.engine, one.slots) == (engine, slots)]
+        names = sorted({one.policy for one in mine})
+        if len(names) < 2:
+            continue
+        baseline = BASELINE if BASELINE in names else names[0]
+        try:
+            found += places(mine, baseline)
+        except Refused as error:
+            refused.append(str(error))
+    return tuple(found)

@@ -1,0 +1,124 @@
+"""Pictures of streams of jobs: drawn from streams whose truth is known, and left out where nobody told of any."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.job_streams.held import attempts, lanes, last_moment, waiting
+from analysis.load import from_json
+from analysis.plots import fitting, jobs_over_time, jobs_policies, jobs_tail, pictures
+from analysis.plots.jobs_shared import waits_of
+from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.queueing.open_queues import mmc
+from analysis.queueing.terms import Inputs
+from tests.analysis.job_streams.made_runs import queueing_run, scheduling_run
+from tests.analysis.plots.reading import faults, lines_of, points, said
+from tests.synthetic import saved_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    """Seven settings of queues and four policies, five streams each."""
+    return scene_of([queueing_run(count=150), scheduling_run(count=120)])
+
+
+@pytest.fixture(scope="module")
+def drawings(scene: Scene) -> dict[str, Figure]:
+    """Every picture of streams that these runs allow."""
+    return {name: pictures()[name].draw(scene) for name in ("jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies")}
+
+
+@pytest.mark.parametrize("name", ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies"])
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
+    assert faults(drawings[name]) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_without_streams_has_none_of_them(name: str) -> None:
+    run = from_json(saved_run(), "plain.json")
+    assert name not in fitting(pictures(), [run])
+    with pytest.raises(NothingToDraw):
+        pictures()[name].draw(scene_of([run]))
+
+
+def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
+    assert not {"averages", "steps", "distribution", "run_order"} & fitting(pictures(), scene.runs).keys()
+
+
+def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:
+    """Two slots: three loads of Poisson arrivals, and the stream under fifo of the other run; and the curve is W_q/E[S] = C/(c(1 - U))."""
+    axes = drawings["jobs_waits"].axes[1]
+    marks = [point for line in lines_of(axes, "o") for point in points(line)]
+    assert [round(load, 1) for load, _ in sorted(marks)] == [0.3, 0.6, 0.8, 0.8]
+    curve = next(line for line in axes.lines if line.get_color() == "#1a1a1a" and len(points(line)) > 100)
+    load, wait = points(curve)[120]
+    assert wait == pytest.approx(mmc(Inputs(2 * load, 1.0, 2)).wait_s)
+
+
+def test_each_setting_has_its_row_with_the_verdict_of_the_command(drawings: dict[str, Figure], scene: Scene) -> None:
+    text = said(drawings["jobs_waits"])
+    words = [held.verdict for _, waits in waits_of(scene) for held in waits.validation.held if held.chosen]
+    assert sum(text.splitlines().count(word) for word in ("agrees", "differs", "open", "not judged")) >= len(words)
+    assert "equal gaps" in text
+
+
+def test_the_part_that_waits_longer_falls_from_the_part_that_waits_at_all() -> None:
+    steps, parts = jobs_tail.steps(np.array([0.0, 0.0, 1.0, 3.0]), 1.0)
+    assert list(zip(steps.tolist(), parts.tolist(), strict=True)) == [(0.0, 0.5), (0.0, 0.5), (0.0, 0.5), (1.0, 0.25), (3.0, 0.0)]
+
+
+def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
+    (_, place), *_ = jobs_policies.places_of(scene)
+    rows = jobs_policies.rows_of(place, "mean_wait_s")
+    effect = next(arm for arm in place.arms if arm.policy == rows[0].policy).against["mean_wait_s"].effect
+    assert effect is not None
+    assert (rows[0].ratio, rows[0].low) == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
+    assert [row.ratio for row in rows] == sorted(row.ratio or 0.0 for row in rows)
+    assert jobs_policies.words(rows[0]) in said(drawings["jobs_policies"])
+
+
+def test_one_policy_is_no_such_picture() -> None:
+    with pytest.raises(NothingToDraw, match="no two policies"):
+        jobs_policies.draw(scene_of([scheduling_run(("fifo",), count=60)]))
+
+
+def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene: Scene) -> None:
+    for one in scene.streams:
+        for told in one.told:
+            held = attempts(told)
+            placed = lanes(held, last_moment(told, held))
+            assert max(lane for _, lane in placed) + 1 <= (told.stream.slots or 0)
+            for lane in {lane for _, lane in placed}:
+                mine = [job for job, its in placed if its == lane]
+                assert all((job.end_s or 0.0) <= later.begin_s + 1e-9 for job, later in pairwise(mine))
+
+
+def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
+    """Its integral over time is the sum of all waits."""
+    told = scene.streams[0].told[0]
+    times, counts = waiting(told)
+    waits = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in told.stream.jobs)
+    assert float((counts[:-1] * np.diff(times)).sum()) == pytest.approx(waits)
+
+
+def test_a_job_that_never_got_a_slot_waits_to_the_end(scene: Scene) -> None:
+    told = scene.streams[0].told[0]
+    jobs = tuple(replace(job, admit_s=None, start_s=None, end_s=None, outcome="never started") for job in told.stream.jobs)
+    _, counts = waiting(replace(told, stream=replace(told.stream, jobs=jobs)))
+    assert counts[-1] == len(jobs)
+
+
+def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> None:
+    figure = jobs_over_time.draw(scene_of([scheduling_run(("fifo", "sjf"), blocks=2, count=80)]))
+    windows = {axes.get_xlim() for axes in figure.axes[1::3]}
+    assert len(windows) == 1
