@@ -41,7 +41,7 @@ def test_list_names_every_tweak_set_workload_design_and_monitor_with_what_it_is(
 def test_what_is_no_command_is_answered_with_those_there_are(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = command(tmp_path, *words)
     assert done.code == 2
-    assert "{restore,doctor,list,detect-gpu}" in done.out
+    assert "{restore,doctor,list,detect-gpu,arrivals}" in done.out
     assert "Traceback" not in done.out
 
 
