@@ -1,0 +1,1 @@
+"""The steps of `python -m analysis depend`, a file each."""
