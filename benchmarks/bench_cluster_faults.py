@@ -1,0 +1,62 @@
+"""What does a fault cost a stream of jobs, and what do checkpoints, a policy or a limit give back?
+
+Four questions, each with its own stream without the fault, on the same jobs: crashes at a mean of one a second under checkpoints at several
+intervals (hypothesis: the best is near Young's √(2·20 ms·1 s) = 0.2 s); a node that is lost for a while (the queue it leaves is gone a
+while after it is back); noisy neighbours and careless limits (a CPU that all share is no isolation, a quota that is too low makes jobs
+slower, and too little memory kills them); a flood of another tenant's jobs (first come, first served lets all wait, fair share does not).
+`python -m analysis depend report RUN` and `depend checkpoint RUN` judge; the sizes are for two cores and a quarter of an hour a block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+# One customer, so that the crashes of the stream are all of the job that runs: their rate is one job's.
+CHECKPOINTED = "job_stream:arrivals=closed:classes=checkpointed:jobs=20:slots=1"
+CRASHES = "retries=1000:fault=kill:fault_rate_per_s=1"
+INTERVALS_S = ("0", "0.05", "0.2", "0.8")
+NODES = "job_stream:arrivals=poisson:rate_per_s=10:jobs=250:slots=4:nodes=2:retries=3"
+NEIGHBOURS = "job_stream:arrivals=poisson:rate_per_s=2:classes=neighbours:jobs=40:slots=1"
+AROUND = (
+    "fault=cpu_hog:fault_size=2",
+    "fault=memory_hog:fault_size=512",
+    "fault=io_hog:fault_size=64",
+    "fault=few_cores:fault_size=0.5",
+    "fault=little_memory:fault_size=32",
+)
+FLOODED = "job_stream:arrivals=poisson:rate_per_s=6:jobs=200:slots=2"
+FLOOD = "fault=flood:fault_at_s=10:fault_for_s=2:fault_size=60"
+POLICIES = ("fifo", "fair_share")
+
+STUDY = Study(
+    name="cluster_faults",
+    question="What do crashes, lost nodes, noisy neighbours, careless limits and a flood cost a stream of jobs, and what helps?",
+    workloads=(
+        CHECKPOINTED,
+        *(f"{CHECKPOINTED}:checkpoint_s={interval}:{CRASHES}" for interval in INTERVALS_S),
+        NODES,
+        f"{NODES}:fault=node:fault_at_s=8:fault_for_s=6",
+        NEIGHBOURS,
+        *(f"{NEIGHBOURS}:{fault}" for fault in AROUND),
+        *(f"{FLOODED}:policy={policy}{fault}" for policy in POLICIES for fault in ("", f":{FLOOD}")),
+    ),
+    tweaks=("stock",),
+    primary=Metric("step_time_mean_s", "lower"),
+    blocks=5,
+    margin=0.05,
+    compares_workloads=True,
+    copies=False,  # each stream is there without a fault too
+)
+
+
+def bench_job_stream(measured: Callable[[], Measured]) -> None:
+    """Each job was submitted and came to an end that is told, be it a bad one."""
+    run = measured()
+    assert run.valid, run.reason
