@@ -1,0 +1,51 @@
+"""How long do jobs wait, and do the models of queueing say so beforehand?
+
+Jobs of exponential length come to one slot or two, at loads of 0.3, 0.6 and 0.8: at random (Poisson), and at 0.6 also like clockwork and in
+bursts. Hypotheses: at random arrivals the mean wait is Erlang's; clockwork waits less and bursts wait more than that, by the models of
+G/G/c; Little's law holds to the last digit in every run. A step is a job, and its time that from submission to end. What the models say
+beside what was measured is `python -m analysis queue validate RUN`.
+
+Arrivals, load and slots are chosen with `--arrivals`, `--rate`, `--slots`, `--jobs` and their like.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+WORK_S, JOBS = 0.2, 600
+SLOTS, LOADS, MIDDLE = (1, 2), (0.3, 0.6, 0.8), 0.6
+OTHERS = ("deterministic", "mmpp")
+
+
+def _stream(arrivals: str, slots: int, load: float) -> str:
+    return f"job_stream:arrivals={arrivals}:rate_per_s={load * slots / WORK_S:g}:jobs={JOBS}:work={WORK_S}:slots={slots}"
+
+
+STUDY = Study(
+    name="cluster_queueing",
+    question="How long do jobs wait for a slot, and do the models of queueing say so beforehand?",
+    workloads=(
+        *(_stream("poisson", slots, load) for slots, load in product(SLOTS, LOADS)),
+        *(_stream(arrivals, slots, MIDDLE) for arrivals, slots in product(OTHERS, SLOTS)),
+    ),
+    tweaks=("stock",),
+    primary=Metric("step_time_mean_s", "lower"),
+    blocks=5,
+    margin=0.05,
+    compares_workloads=True,
+    copies=False,  # each block draws its own stream: its replicates are what a copy would be
+)
+
+
+def bench_job_stream(measured: Callable[[], Measured]) -> None:
+    """Every job was submitted, and its end told."""
+    run = measured()
+    assert run.valid, run.reason

@@ -1,0 +1,43 @@
+"""Which order of waiting jobs serves them best, on the very same jobs?
+
+Jobs of several classes, with priorities, tenants, predicted times and dates by which they are due, come at a load of 0.8. In a block every
+policy meets the same arrivals. Hypotheses: the shortest job first waits less in the mean than the first come first, and its longest wait
+is longer; least slack keeps more promises; fair share is fairest by Jain's index. That is judged, pair by pair, by
+`python -m analysis schedule report RUN`; the same streams played again in simulation are there too.
+
+Policies are chosen with `--policies`, the jobs with `--classes` and `--job-classes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+POLICIES = ("fifo", "priority", "sjf", "least_slack", "fair_share")
+SLOTS, LOAD, MEAN_S, JOBS = 2, 0.8, 0.2, 300
+
+STUDY = Study(
+    name="cluster_scheduling",
+    question="Which order of waiting jobs serves them best, on identical arrivals?",
+    workloads=tuple(
+        f"job_stream:rate_per_s={LOAD * SLOTS / MEAN_S:g}:classes=tenants:jobs={JOBS}:slots={SLOTS}:policy={policy}" for policy in POLICIES
+    ),
+    tweaks=("stock",),
+    primary=Metric("step_time_mean_s", "lower"),
+    blocks=6,
+    margin=0.05,
+    compares_workloads=True,
+    copies=False,  # what a policy is compared with is another on the same jobs
+)
+
+
+def bench_job_stream(measured: Callable[[], Measured]) -> None:
+    """Every job was submitted, and its end told."""
+    run = measured()
+    assert run.valid, run.reason
