@@ -1,0 +1,1 @@
+"""One file per step of `python -m analysis predict`."""
