@@ -1,0 +1,241 @@
+"""When jobs come: each kind of arrivals has the law that it says, the same jobs by the same seed, and refuses what it cannot do."""
+
+from __future__ import annotations
+
+import csv
+from math import exp, factorial, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from fixtures import arrivals
+from fixtures.arrivals import fltk, mmpp, trace
+from fixtures.terms import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+MANY = 10_000
+OPEN = [name for name in arrivals.names() if not arrivals.is_closed(name)]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "trace.csv"
+    path.write_text("submit_s\n" + "".join(f"{number * 0.5}\n" for number in range(40)))
+    return path
+
+
+def times(kind: str, jobs: int = MANY, seed: int = 1, **given: object) -> Floats:
+    params = arrivals.complete(kind, {name: str(value) for name, value in given.items()})
+    return arrivals.load(kind).times(params, jobs, np.random.default_rng(seed))
+
+
+def gaps(submit_s: Floats) -> Floats:
+    return np.diff(submit_s, prepend=0.0)
+
+
+def cv2(values: Floats) -> float:
+    return float(values.var(ddof=1) / values.mean() ** 2)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_poisson_arrivals_are_a_poisson_process(seed: int) -> None:
+    """Exponential gaps that know nothing of each other, and counts in windows of a second that vary as much as their mean."""
+    submit_s = times("poisson", seed=seed, rate_per_s=1)
+    found = gaps(submit_s)
+    counts = np.bincount(submit_s.astype(int))[:-1]
+    assert stats.kstest(found, "expon").pvalue > 0.01
+    assert abs(cv2(found) - 1) < 0.09
+    assert abs(np.corrcoef(found[:-1], found[1:])[0, 1]) < 0.03
+    assert abs(counts.var(ddof=1) / counts.mean() - 1) < 0.06
+    assert found.mean() == pytest.approx(1, abs=0.03)
+
+
+def test_fltk_s_gaps_are_poisson_minutes_by_ticks_of_ten_seconds() -> None:
+    """At lambda 1.5: atom of one tick 0.2231, mean 92.231 s, CV² 0.58962; each within three standard errors."""
+    many = 100_000
+    found = gaps(times("fltk", many, lambda_min=1.5) + fltk.TICK_S)
+    # One tick where the number of minutes is 0, with probability e^-1.5; else that many minutes.
+    law = {60.0 * k: exp(-1.5) * 1.5**k / factorial(k) for k in range(1, 40)} | {10.0: exp(-1.5)}
+    mean = sum(gap * p for gap, p in law.items())
+    central = [sum((gap - mean) ** power * p for gap, p in law.items()) for power in (2, 3, 4)]
+    assert mean == pytest.approx(92.231, abs=5e-4)
+    assert fltk.mean_gap_s(1.5) == pytest.approx(mean, rel=1e-12)
+    assert central[0] / mean**2 == pytest.approx(0.58962, abs=5e-6)
+    assert law[10.0] == pytest.approx(0.22313, abs=5e-6)
+    # Of CV² = m2/mean², by its derivatives: 1/mean² of m2, -2 m2/mean³ of the mean; Cov(m2, mean) = m3/n.
+    ratio = central[0] / mean**2
+    spread = (central[2] - central[0] ** 2) / mean**4 + 4 * ratio**2 * central[0] / mean**2 - 4 * ratio * central[1] / mean**3
+    assert abs(found.mean() - mean) < 3 * sqrt(central[0] / many)
+    assert abs(cv2(found) - ratio) < 3 * sqrt(spread / many)
+    assert abs((found == 10).mean() - law[10.0]) < 3 * sqrt(law[10.0] * (1 - law[10.0]) / many)
+
+
+def test_fltk_s_first_tick_has_gone_by_when_it_begins() -> None:
+    """Its loop counts down before it waits: a first gap of 60 s is over 50 s after the start, one of 0 at once."""
+    first = [times("fltk", 1, seed=seed)[0] for seed in range(200)]
+    assert {*first} <= {0.0, *(60.0 * k - 10 for k in range(1, 12))}
+    assert {0.0, 50.0, 110.0} <= {*first}
+
+
+def test_fltk_s_minute_is_as_long_as_makes_its_nominal_rate() -> None:
+    """At 4 jobs a second and lambda 1.5 a minute is 1/6 s: the same arrivals, 360 times as fast."""
+    assert times("fltk", rate_per_s=4) * 360 == pytest.approx(times("fltk"), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(seed: int) -> None:
+    """Var N(t) / E N(t) = 1 + 2v/rate · (b/2 − (1 − e^(−2t/b)) b²/(4t)), v the variance of the rate, b the mean stay.
+
+    Source: Fischer, Meier-Hellstern, 1993, of two states with equal stays.
+    """
+    rate, burst, stay, window = 5.0, 9.0, 2.0, 4.0
+    submit_s = times("mmpp", 200_000, seed, rate_per_s=rate, burst=burst, burst_s=stay)
+    low, high = mmpp.rates({"rate_per_s": rate, "burst": burst})
+    assert (low, high) == (1.0, 9.0)
+    counts = np.bincount((submit_s / window).astype(int))[:-1]
+    variance = ((high - low) / 2) ** 2
+    dispersion = 1 + 2 * variance / rate * (stay / 2 - (1 - exp(-2 * window / stay)) * stay**2 / (4 * window))
+    assert dispersion == pytest.approx(5.82931, abs=1e-5)
+    assert counts.var(ddof=1) / counts.mean() == pytest.approx(dispersion, rel=0.08)
+    assert len(submit_s) / submit_s[-1] == pytest.approx(rate, rel=0.04)
+
+
+def test_mmpp_without_a_burst_is_the_poisson_process() -> None:
+    assert stats.kstest(gaps(times("mmpp", burst=1, rate_per_s=1)), "expon").pvalue > 0.01
+    assert stats.kstest(gaps(times("mmpp", burst=30, rate_per_s=1)), "expon").pvalue < 1e-6
+
+
+def test_deterministic_arrivals_come_by_the_clock() -> None:
+    assert times("deterministic", 3, rate_per_s=4).tolist() == [0.25, 0.5, 0.75]
+
+
+def test_closed_arrivals_have_no_times_of_their_own() -> None:
+    assert arrivals.is_closed("closed")
+    assert times("closed", 3).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_more_jobs_of_one_seed_begin_with_the_same_ones_and_never_go_back(kind: str, written: Path) -> None:
+    given: dict[str, Any] = {"trace": written} if kind == "trace" else {}
+    short, long = times(kind, 20, **given), times(kind, 40, **given)
+    assert long[:20].tolist() == short.tolist()
+    assert (np.diff(long) >= 0).all()
+    assert long[0] >= 0
+
+
+@pytest.mark.parametrize("kind", ["poisson", "deterministic", "fltk", "trace"])
+def test_twice_the_rate_is_the_same_arrivals_in_half_the_time(kind: str, written: Path) -> None:
+    given: dict[str, Any] = {"trace": written} if kind == "trace" else {}
+    assert times(kind, 40, rate_per_s=8, **given) * 2 == pytest.approx(times(kind, 40, rate_per_s=4, **given), rel=1e-12)
+
+
+def test_a_trace_can_be_given_another_rate(written: Path) -> None:
+    """40 jobs in 19.5 s are 2.05 a second; at 4 a second the last comes after 10 s."""
+    assert times("trace", 40, trace=written)[-1] == 19.5
+    assert times("trace", 40, trace=written, rate_per_s=4)[-1] == pytest.approx(10)
+    assert times("trace", 10, trace=written, rate_per_s=4)[-1] == pytest.approx(10 * 4.5 / 19.5)
+
+
+@given(st.lists(st.floats(0, 1e8), min_size=1, max_size=30).map(sorted))
+@settings(max_examples=60, deadline=None)
+def test_a_trace_gives_back_the_very_times_that_were_written(tmp_path_factory: pytest.TempPathFactory, submit_s: list[float]) -> None:
+    path = tmp_path_factory.mktemp("traces") / "trace.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["job", "submit_s"], *enumerate(submit_s)])
+    assert times("trace", len(submit_s), trace=path).tolist() == submit_s
+
+
+def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
+    """Columns of other programs are passed over, a byte-order mark and blank lines too."""
+    path = tmp_path / "trace.csv"
+    path.write_text("\ufeffuser,submit_s,class,priority,replicas,work\nann,0,train,-2,4,1.5\n\nbob, 1.25 ,,,,\n")
+    assert trace.read(path) == (trace.Row(0.0, "train", -2, 4, 1.5), trace.Row(1.25))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("submit_s\n0\n3\n2.5\n", "line 4: submit_s 2.5 is a gap of -0.5 s after line 3"),
+        ("submit_s\n0\nnan\n", "line 3: submit_s 'nan' is no time"),
+        ("submit_s\n0\ninf\n", "line 3: submit_s 'inf' is no time"),
+        ("submit_s\n-1\n", "line 2: submit_s '-1' is no time from 0"),
+        ("submit_s\n1e9\n", "line 2: submit_s '1e9' is no time from 0 to 1e\\+08 s since the stream's start"),
+        ("job,submit_s\n0,\n", "line 2: submit_s '' is no time"),
+        ("job,submit_s\n0,1,2\n", "line 2: 3 cells, where 2 columns have a name"),
+        ("job,start_s\n0,1\n", "no column submit_s; it has job, start_s"),
+        ("submit_s,submit_s\n0,1\n", "a column is there twice"),
+        ("submit_s,work\n0,0\n", "line 2: work '0' is no number above 0"),
+        ("submit_s,work\n0,nan\n", "line 2: work 'nan' is no number above 0"),
+        ("submit_s,replicas\n0,0\n", "line 2: replicas 0: a job has at least one"),
+        ("submit_s,priority\n0,1.5\n", "line 2: priority '1.5' is no whole number"),
+        ('submit_s,class\n0,"a\n', "line 2: unexpected end of data; a trace is CSV"),
+        ("submit_s\n", "it has no job"),
+        ("", "no column submit_s; it has nothing"),
+    ],
+)
+def test_a_trace_that_cannot_be_replayed_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=f"^{path}: {said}"):
+        trace.read(path)
+
+
+def test_what_is_no_file_of_text_is_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"submit_s\n\xff\xfe\n")
+    for path, said in ((tmp_path, "no file"), (tmp_path / "none", "cannot be read: No such file"), (tmp_path / "binary", "cannot be read")):
+        with pytest.raises(BadInput, match=said):
+            trace.read(path)
+
+
+def test_a_trace_is_not_replayed_beyond_its_end(written: Path) -> None:
+    with pytest.raises(BadInput, match="it has 40 jobs, and 41 are asked for: jobs=40 takes them all"):
+        times("trace", 41, trace=written)
+
+
+def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("submit_s\n0\n0\n")
+    assert times("trace", 2, trace=path).tolist() == [0, 0]
+    with pytest.raises(BadInput, match="all its jobs come at once"):
+        times("trace", 2, trace=path, rate_per_s=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        ("poison", {}, "No arrivals 'poison'. Did you mean 'poisson'\\? There are: closed, deterministic, fltk, mmpp, poisson, trace"),
+        ("poisson", {"burst": "3"}, "burst=3: arrivals=poisson takes rate_per_s. Leave it out"),
+        ("closed", {"rate_per_s": "3"}, "rate_per_s=3: arrivals=closed takes nothing"),
+        ("poisson", {"rate_per_s": "0"}, "rate_per_s=0: a number from 1e-09"),
+        ("poisson", {"rate_per_s": "nan"}, "rate_per_s=nan: a number"),
+        ("poisson", {"rate_per_s": "inf"}, "rate_per_s=inf: a number"),
+        ("poisson", {"rate_per_s": "fast"}, "rate_per_s=fast: a number"),
+        ("mmpp", {"burst": "0.5"}, "burst=0.5: a number from 1 "),
+        ("trace", {}, "arrivals=trace: it needs trace"),
+    ],
+)
+def test_what_a_kind_does_not_take_is_refused_with_what_it_does(kind: str, given: dict[str, str], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        arrivals.complete(kind, given)
+
+
+def test_stays_too_short_to_be_drawn_are_refused_at_once() -> None:
+    with pytest.raises(BadInput, match="stays without number between two jobs; take arrivals=poisson"):
+        times("mmpp", 100, rate_per_s=1e-9, burst_s=1e-6)
+
+
+@pytest.mark.parametrize("kind", arrivals.names())
+def test_a_kind_says_what_it_is_and_takes_only_what_there_is(kind: str) -> None:
+    module = arrivals.load(kind)
+    assert module.DESCRIPTION
+    assert module.TAKES.keys() <= arrivals.PARAMETERS.keys()
