@@ -21,7 +21,8 @@ POISONED, ACCURACY, FEDERATED = "poisoned", "accuracy", "federated"
 class Poisoning:
     """One setting with so many poisoned clients.
 
-    `drop` is the accuracy that was lost, a fraction; None where no block has a clean one.
+    `drop` is the accuracy that was lost against the same setting without poisoned clients, or where there is none, against `clean`, another
+    setting without; a fraction, None where no block has either.
     """
 
     condition: str
@@ -30,6 +31,7 @@ class Poisoning:
     jobs: int
     accuracy: Figure | None
     drop: Figure | None
+    clean: str = ""
 
 
 def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
@@ -46,14 +48,31 @@ def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
             setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
             units = found.setdefault((condition, setting), {}).setdefault(level, {})
             units.setdefault(stream.unit, []).append(job.result[ACCURACY])
-    made = []
-    for (condition, setting), levels in found.items():
-        clean = levels.get(0.0, {})
-        for level, units in sorted(levels.items()):
-            drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean}
-            drop = mean(drops) if level else None
-            made.append(Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), drop))
-    return made
+    return [
+        _poisoning(condition, setting, level, units, _clean(found, condition, setting))
+        for (condition, setting), levels in found.items()
+        for level, units in sorted(levels.items())
+    ]
+
+
+def _clean(
+    found: Mapping[tuple[str, str], Mapping[float, Mapping[Unit, list[float]]]], condition: str, setting: str
+) -> tuple[str, Mapping[Unit, list[float]]]:
+    """What a setting is held against: its own jobs without poisoned clients, or those of the first setting that has some."""
+    there = {other: levels[0.0] for (where, other), levels in found.items() if where == condition and 0.0 in levels}
+    if not there:
+        return "", {}
+    name = setting if setting in there else next(iter(there))
+    return name, there[name]
+
+
+def _poisoning(
+    condition: str, setting: str, level: float, units: Mapping[Unit, list[float]], against: tuple[str, Mapping[Unit, list[float]]]
+) -> Poisoning:
+    name, clean = against
+    drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean}
+    drop = mean(drops) if level else None
+    return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), drop, name)
 
 
 def _apart(condition: str) -> tuple[str, str | None]:

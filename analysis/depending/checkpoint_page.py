@@ -72,7 +72,7 @@ def _over(share: float) -> str:
 def _trial(one: Trial, advice: Advice | None) -> Iterator[RenderableType]:
     yield Text(in_lines(one_line(one.condition)), "bold")
     yield f"under {one_line(one.fault)}, {one.blocks} block{'s' if one.blocks > 1 else ''}"
-    heads = ("checkpoint every s", "streams", "time/useful [95 %]", "by Daly's formula", "more than the best", "p")
+    heads = ("checkpoint every s", "streams", "time/work [95 %]", "by Daly's formula", "more than the best", "p")
     rows = []
     for each in one.tried:
         more = "best" if each.more is None else percent(each.more)

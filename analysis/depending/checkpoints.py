@@ -1,8 +1,8 @@
 """Checkpoint intervals that were tried on real jobs: which took least time, and where the least lies, against Young's and Daly's.
 
-Time per useful second is held time over what was useful of it. Over interval τ it is a + b·τ + c/τ to first order (lost work grows with τ,
-checkpoints cost 1/τ), which is least at √(c/b). Each block has a b and a c; their ratio has Fieller's interval over blocks, open at an end
-where the blocks cannot tell it.
+Time per work is the time that attempts held slots, over that of the same jobs without faults. Over interval τ it is a + b·τ + c/τ to
+first order (lost work grows with τ, checkpoints cost 1/τ), which is least at √(c/b). Each block has a b and a c; their ratio has Fieller's
+interval over blocks, open at an end where the blocks cannot tell it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from analysis.stats.adjust import holm
 from analysis.stats.effect import ALPHA, t_quantile
 
 from .blocks import FEW, FEWEST, average, mean, ratio
-from .figures import totals
+from .figures import held, shared, totals
 from .intervals import time_per_work
+from .study import twin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ NO_LEAST = "no least between the intervals that were tried: longer ones cost not
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One interval; 0 is no checkpoint at all. `time` is held time over useful time, `foretold` the same by Daly's formula.
+    """One interval; 0 is no checkpoint at all. `time` is time per work, `foretold` the same by Daly's formula, with the time to restart.
 
     `against` is how much more time than the best it takes, `p` that of the difference after Holm; both None for the best itself.
     """
@@ -77,25 +78,38 @@ def trials(streams: Sequence[Stream]) -> list[Trial]:
             words = " ".join([one.fault, *(f"{name.removeprefix('fault_')}={value}" for name, value in one.asked.items())])
             found.setdefault((one.condition, words), []).append(one)
     several = {key: own for key, own in found.items() if len({one.checkpoint_s for one in own}) > 1}
-    return [_trial(condition, words, own) for (condition, words), own in several.items()]
+    return [_trial(condition, words, own, streams) for (condition, words), own in several.items()]
 
 
-def _trial(condition: str, fault: str, streams: Sequence[Stream]) -> Trial:
+def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequence[Stream]) -> Trial:
     times: dict[float, dict[Unit, list[float]]] = {}
     for one in streams:
-        useful = totals(one).useful
-        if useful:
-            times.setdefault(one.checkpoint_s, {}).setdefault(one.unit, []).append(1 / useful)
+        spent = _time_per_work(one, twin_of(one, every))
+        if spent is not None:
+            times.setdefault(one.checkpoint_s, {}).setdefault(one.unit, []).append(spent)
     checkpoints, cost_s = _cost(streams)
     killed, ran_s = _failures(streams)
     mtbf, restart_s = _mtbf(killed, ran_s), _restart_s(streams)
     least, why = _least({level: own for level, own in times.items() if level > 0})
     tried = []
     for level, own in sorted(times.items()):
-        told = time_per_work(level, cost_s, mtbf.value) if level and cost_s and mtbf else None
+        told = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
         tried.append(Tried(level, sum(map(len, own.values())), mean(own), told))
     blocks = len({one.unit for one in streams})
     return Trial(condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why)
+
+
+def _time_per_work(stream: Stream, twin: Stream | None) -> float | None:
+    """Over the jobs that were done in both; where there is no twin, over what was useful of the stream's own time."""
+    if twin is None:
+        useful = totals(stream).useful
+        return 1 / useful if useful else None
+    mine, others = held(stream), held(twin)
+    if mine is None or others is None:
+        return None
+    both = [one.number for one, other in shared(stream, twin) if one.outcome == other.outcome == "done"]
+    work_s = math.fsum(others.get(number, 0.0) for number in both)
+    return math.fsum(mine.get(number, 0.0) for number in both) / work_s if work_s > 0 else None
 
 
 def _cost(streams: Sequence[Stream]) -> tuple[int, float | None]:

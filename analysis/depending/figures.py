@@ -25,7 +25,7 @@ class Totals:
     outcomes: Mapping[str, int]
     held_s: float | None
     lost_s: float | None
-    checkpoint_s: float | None
+    checkpoint_s: float
     useful: float | None
     available: float
     alone_down_s: float
@@ -33,11 +33,10 @@ class Totals:
 
 def totals(stream: Stream) -> Totals:
     """Count one stream."""
-    held = _held(stream)
+    times = held(stream)
     done = {job.number for job in stream.jobs if job.outcome == "done"}
-    held_s = None if held is None else math.fsum(held.values())
-    lost_s = None if held is None else _lost_s(stream, held, done)
-    cost_s = math.fsum(one.cost_s or 0.0 for one in stream.attempts) if stream.attempts else None
+    held_s = None if times is None else math.fsum(times.values())
+    lost_s = None if times is None else _lost_s(stream, times, done)
     kept_s = math.fsum(one.cost_s or 0.0 for one in stream.attempts if one.job in done)
     useful = None if held_s is None or lost_s is None or held_s <= 0 else max(0.0, held_s - lost_s - kept_s) / held_s
     begin_s, end_s = _span(stream.jobs)
@@ -48,15 +47,15 @@ def totals(stream: Stream) -> Totals:
         outcomes=Counter(job.outcome for job in stream.jobs),
         held_s=held_s,
         lost_s=lost_s,
-        checkpoint_s=cost_s,
+        checkpoint_s=math.fsum(one.cost_s or 0.0 for one in stream.attempts),
         useful=useful,
         available=1 - down_s / stream.nodes / length_s if length_s > 0 else 1.0,
         alone_down_s=_all_down_s(away, stream.nodes),
     )
 
 
-def _held(stream: Stream) -> dict[int, float] | None:
-    """Time in attempts, by job; None where one of them tells no times."""
+def held(stream: Stream) -> dict[int, float] | None:
+    """Time in attempts, by job; None where one that ended does not tell when, or the clock went back."""
     found: dict[int, float] = {}
     if not stream.attempts:
         return None
@@ -71,9 +70,9 @@ def _held(stream: Stream) -> dict[int, float] | None:
     return found
 
 
-def _lost_s(stream: Stream, held: Mapping[int, float], done: set[int]) -> float | None:
+def _lost_s(stream: Stream, times: Mapping[int, float], done: set[int]) -> float | None:
     """Time that came to nothing: of jobs that were done what they tell, or their attempts that failed without a checkpoint."""
-    lost = [seconds for job, seconds in held.items() if job not in done]
+    lost = [seconds for job, seconds in times.items() if job not in done]
     for job in stream.jobs:
         if job.number not in done:
             continue

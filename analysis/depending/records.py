@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell, Run
 
-STOCK, NONE = "stock", "none"
-FAULT, AGAINST = "fault", ("checkpoint_s", "retries")
+STOCK, FAULT, ASKED = "stock", "fault", "fault_"
+AGAINST = ("checkpoint_s=", "retries=", "patience_s=")
 TIMES = ("submit_s", "admit_s", "start_s", "end_s", "planned_submit_s", "at_s", "until_s")
 NUMBERS = ("work", "lost_s", "lost_work", "checkpoints", "checkpoint_cost_s")
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
@@ -55,10 +55,9 @@ def _stream(run: Run, cell: Cell) -> Stream:
         raise Unreadable(f"{run.origin}: {place}: one row of the stream and some of jobs belong there.")
     about = Fields(cell.report[STREAM][0], run.origin, f"{place}.{STREAM}")
     base, *parts = cell.workload.split(":")
-    params = {name: str(value) for name, value in run.workloads[cell.workload].params.items()} if cell.workload in run.workloads else {}
-    params |= dict(part.split("=", 1) for part in parts if "=" in part)
-    fault = params.get(FAULT) or NONE
-    kept = [part for part in parts if not part.startswith(("fault=", "fault_", "patience_s=", *(f"{name}=" for name in AGAINST)))]
+    told = about.optional_fields(FAULT)
+    fault = told.text(FAULT) if told.value else None
+    kept = [part for part in parts if not part.startswith((f"{FAULT}=", ASKED, *AGAINST))]
     slots, nodes = about.whole("slots"), about.whole("nodes") if about.has("nodes") else 1
     if not 1 <= nodes <= slots:
         about.refuse(f"has {nodes} nodes for {slots} slots; each has one or more")
@@ -68,8 +67,8 @@ def _stream(run: Run, cell: Cell) -> Stream:
         unit=(run.run_id, cell.block),
         tweakset=cell.tweakset,
         condition=":".join([base, *kept]) + ("" if cell.tweakset in {STOCK, AGAIN} else f" under {cell.tweakset}"),
-        fault=None if fault == NONE else fault,
-        asked={} if fault == NONE else {name: params[name] for name in sorted(params) if _given(name, params[name], parts)},
+        fault=fault,
+        asked=dict(part.split("=", 1) for part in parts if part.startswith(ASKED)),
         checkpoint_s=about.up_to("checkpoint_s", LONGEST) or 0.0,
         retries=about.whole("retries") if about.has("retries") else 0,
         slots=slots,
@@ -80,11 +79,6 @@ def _stream(run: Run, cell: Cell) -> Stream:
         outages=_outages([(one, times) for one, times, _ in rows["node"]]),
         classes=tuple(one.value for one in about.each("classes")) if about.has("classes") else (),
     )
-
-
-def _given(name: str, value: str, parts: Sequence[str]) -> bool:
-    """Whether a parameter of the fault sets this variant apart: it is in its name, or has a value."""
-    return name.startswith("fault_") and (any(part.startswith(f"{name}=") for part in parts) or value not in {"", "None"})
 
 
 def _rows(cell: Cell, origin: str, name: str) -> list[tuple[Fields, dict[str, float], dict[str, float]]]:

@@ -63,7 +63,7 @@ def _condition(arms: Sequence[Arm], margin: float) -> Iterator[RenderableType]:
     faulty = [arm for arm in arms if arm.strikes]
     if faulty:
         yield ""
-        times = ("restart s [95 %]", "recovered s [95 %]", "of")
+        times = ("restart s", "lost s a hit", "recovered s [95 %]", "of")
         yield columns(("", "faults", "hit", *times, "available"), map(_recovery, faulty))
     for arm in arms:
         if arm.isolation:
@@ -72,7 +72,7 @@ def _condition(arms: Sequence[Arm], margin: float) -> Iterator[RenderableType]:
             if arm.slowdown and arm.slowdown.low90 is not None:
                 word.append(f" (margin {unsigned(margin)}; 90 % {number(arm.slowdown.low90)} to {number(arm.slowdown.high90)})")
             yield word
-    yield hanging(("•", line) for arm in arms for line in _notes(arm))
+    yield hanging(("•", line) for line in _notes(arms))
     if any(arm.isolation for arm in arms):
         yield hanging([("•", RULE)], "dim", "dim")
 
@@ -89,23 +89,30 @@ def _arm(arm: Arm) -> list[str]:
 def _recovery(arm: Arm) -> list[str]:
     available = NONE if arm.available is None else f"{100 * arm.available.value:.2f} %"
     of = f"{arm.recovered}/{arm.strikes}"
-    return [one_line(arm.label), f"{arm.strikes}", f"{arm.hit}", figure(arm.restart_s), figure(arm.recovery_s), of, available]
+    restart_s, lost_s = (NONE if one is None else number(one.value) for one in (arm.restart_s, arm.lost_s_per_hit))
+    return [one_line(arm.label), f"{arm.strikes}", f"{arm.hit}", restart_s, lost_s, figure(arm.recovery_s), of, available]
 
 
-def _notes(arm: Arm) -> Iterator[str]:
-    label = one_line(arm.label)
-    if arm.whys:
-        whys = ", ".join(f"{count} because {why}" for why, count in sorted(arm.whys.items()))
-        yield f"{label}: no recovery time of {whys}."
+def _notes(arms: Sequence[Arm]) -> Iterator[str]:
+    """Every note once, with the arms it is of."""
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        for note in _of(arm):
+            found.setdefault(one_line(note), []).append(one_line(arm.label))
+    for note, labels in found.items():
+        yield f"{', '.join(labels)}: {note}"
+
+
+def _of(arm: Arm) -> Iterator[str]:
+    for why, count in sorted((arm.whys or {}).items()):
+        yield f"no recovery time of {count} of {arm.strikes} faults: {why}."
     if arm.given_up:
-        yield f"{label}: {arm.given_up} of {arm.hit} jobs that it hit never ran again (retries={arm.label.partition('retries=')[2] or 0})."
+        yield f"{arm.given_up} of {arm.hit} jobs that it hit never ran again."
     if arm.lost_jobs:
-        yield f"{label}: {arm.lost_jobs} jobs were done without the fault, and not with it; slowdowns are of the others."
-    if arm.lost_s_per_hit is not None and arm.hit:
-        yield f"{label}: {figure(arm.lost_s_per_hit)} s of work lost for each attempt that it ended."
+        yield f"{arm.lost_jobs} jobs were done without the fault, and not with it; slowdowns are of the others."
     if arm.fault and arm.slowdown is not None and arm.slowdown.why:
-        yield f"{label}: {arm.slowdown.why}."
-    yield from (f"{label}: {one_line(note)}" for note in arm.notes)
+        yield f"{arm.slowdown.why}."
+    yield from arm.notes
 
 
 def _poisonings(found: Sequence[Poisoning]) -> Iterator[RenderableType]:
@@ -123,6 +130,8 @@ def _poisonings(found: Sequence[Poisoning]) -> Iterator[RenderableType]:
     yield columns(("", "poisoned", "jobs", "accuracy % [95 %]", "lost, points [95 %]"), rows)
     if any(one.poisoned and one.drop is None for one in found):
         yield hanging([("•", "no loss of accuracy where no block has the same without poisoned clients.")])
+    for clean in dict.fromkeys(one.clean for one in found if one.clean not in {"", one.setting}):
+        yield hanging([("•", f"what has no clean run of its own is held against {one_line(clean)}.")])
     yield ""
 
 

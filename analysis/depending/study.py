@@ -33,6 +33,7 @@ RULE = (
     "isolated: the 90 % interval of the slowdown lies within the margin around 1. not isolated: slower (Holm p < .05), and not within it. "
     "open: neither is shown."
 )
+MOST = 0.9  # of the faults must have a recovery time for a mean of them
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
 
 
@@ -40,9 +41,10 @@ NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
 class Arm:
     """All streams of one condition under one fault, or under none.
 
-    `streams` are of so many `blocks`; `paired` of them have a twin. Recovery is of faults, `recovered` of `strikes` that did anything have
-    one; `whys` counts why the others have none. `slowdown` and `goodput` are ratios to the twin's, `p` that of the slowdown after Holm.
-    `lost_jobs` were done in the twin and not here. `lost_s_per_hit` is lost time for each attempt that was ended.
+    `streams` are of so many `blocks`; `paired` of them have a twin. Recovery is of faults: `recovered` of `strikes` that did anything have
+    one, `whys` counts why the others have none, and with more than a tenth of these there is no mean, which would be of the quick ones.
+    `slowdown` and `goodput` are ratios to the twin's, `p` that of the slowdown after Holm. `lost_jobs` were done in the twin and not here.
+    `lost_s_per_hit` is lost time for each attempt that was ended.
     """
 
     condition: str
@@ -82,13 +84,17 @@ class _One:
 
 def arms(streams: Sequence[Stream], margin: float) -> list[Arm]:
     """Judge every arm, those without a fault first in their condition; `margin` is how much slower is no matter, a fraction."""
-    found: dict[tuple[str, str], list[_One]] = {}
-    for stream in sorted(streams, key=lambda one: (one.condition, one.fault is not None)):
+    found: dict[tuple[str, str, int], list[_One]] = {}
+    for stream in sorted(streams, key=lambda one: (one.condition, one.fault or "", *one.asked.values(), f"{one.checkpoint_s:020.6f}")):
         twin = twin_of(stream, streams) if stream.fault else None
-        found.setdefault((stream.condition, stream.label), []).append(
+        found.setdefault((stream.condition, stream.label, stream.retries), []).append(
             _One(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
         )
-    made = [_arm(condition, label, ones) for (condition, label), ones in found.items()]
+    alike = Counter((condition, label) for condition, label, _ in found)
+    made = [
+        _arm(condition, label if alike[condition, label] == 1 else f"{label} retries={retries}", ones)
+        for (condition, label, retries), ones in found.items()
+    ]
     at = [number for number, arm in enumerate(made) if arm.slowdown is not None and arm.slowdown.p is not None]
     adjusted = dict(zip(at, holm([_p(made[number]) for number in at]), strict=True))
     return [_judged(arm, adjusted.get(number), margin) for number, arm in enumerate(made)]
@@ -122,6 +128,7 @@ def _arm(condition: str, label: str, ones: Sequence[_One]) -> Arm:
         _add(slower, one.stream.unit, responses(pairs))
         rates = [goodput_per_s([pair[at] for pair in pairs]) for at in (1, 0)]
         _add(work, one.stream.unit, None if rates[0] is None or rates[1] is None else (rates[0], rates[1]))
+    recovered = sum(found.recovery_s is not None for _, found in struck)
     hits = {id(one): sum(found.hit for found in one.after) for one in ones}
     first = ones[0].stream
     return Arm(
@@ -138,10 +145,10 @@ def _arm(condition: str, label: str, ones: Sequence[_One]) -> Arm:
         strikes=len(struck),
         hit=sum(found.hit for _, found in struck),
         given_up=sum(found.given_up for _, found in struck),
-        recovered=sum(found.recovery_s is not None for _, found in struck),
+        recovered=recovered,
         whys=Counter(found.why for _, found in struck if found.why),
         restart_s=mean(grouped([(unit, found.restart_s) for unit, found in struck])),
-        recovery_s=mean(grouped([(unit, found.recovery_s) for unit, found in struck])),
+        recovery_s=mean(grouped([(unit, found.recovery_s) for unit, found in struck])) if recovered >= MOST * len(struck) else None,
         lost_s=mean(grouped([(one.stream.unit, one.totals.lost_s) for one in ones])),
         lost_s_per_hit=mean(grouped([(one.stream.unit, _each(one.totals.lost_s, hits[id(one)])) for one in ones])),
         lost_jobs=lost,

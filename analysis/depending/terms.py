@@ -78,8 +78,8 @@ class Stream:
 
     `condition` is all that was asked for but faults and what is done against them, stock's copy being stock.
 
-    `asked` are the parameters of the fault (`fault_rate_per_s`), `checkpoint_s` and `retries` what is done against it. `classes` are those
-    of its jobs, as told.
+    `asked` are the parameters that were given of the fault (`fault_rate_per_s`), `checkpoint_s` and `retries` what is done against it.
+    `classes` are those of its jobs, as told.
     """
 
     cell: str
@@ -100,7 +100,6 @@ class Stream:
 
     @property
     def label(self) -> str:
-        """What is done to it and against it, shortly."""
+        """What is done to it and against it, shortly; retries are left out."""
         words = [self.fault or "no fault", *(f"{name.removeprefix('fault_')}={value}" for name, value in self.asked.items())]
-        words += [f"checkpoint_s={self.checkpoint_s:g}"] * bool(self.checkpoint_s) + [f"retries={self.retries}"] * bool(self.retries)
-        return " ".join(words)
+        return " ".join(words + [f"checkpoint_s={self.checkpoint_s:g}"] * bool(self.checkpoint_s))
