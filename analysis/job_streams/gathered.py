@@ -1,4 +1,4 @@
-"""A saved run's streams of jobs, with all that is held against them: waits against models, policies against each other.
+"""A saved run's streams of jobs and all that is held against them: waits, policies, faults; and lines that lose packets.
 
 A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they are no two replicates. Of each block
 the stock cell is taken, the copy only where stock was not measured.
@@ -9,6 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from analysis.depending import records as struck
+from analysis.depending.accuracy import poisonings
+from analysis.depending.checkpoints import trials
+from analysis.depending.lines import _of_run as trained
+from analysis.depending.network import lines
+from analysis.depending.study import arms
 from analysis.queueing.fitting import fit
 from analysis.queueing.records import AGAIN, ROWS, STOCK, streams, tells_of_jobs
 from analysis.queueing.validating import validate
@@ -20,6 +26,10 @@ from analysis.variants import short_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from analysis.depending.accuracy import Poisoning
+    from analysis.depending.checkpoints import Trial
+    from analysis.depending.network import Line
+    from analysis.depending.study import Arm
     from analysis.queueing.terms import Stream
     from analysis.queueing.validating import Validation
     from analysis.scheduling.measured import Place
@@ -61,22 +71,37 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All of one run: every stream, waits against models, policies on the same arrivals; what could not be used, a line each."""
+    """All of one run; what could not be used, a line each.
+
+    `arms` are streams under faults and their like without, `trials` intervals between checkpoints, `lines` what lost packets.
+    """
 
     run: Run
-    told: tuple[Told, ...]
-    waits: tuple[Waits, ...]
-    places: tuple[Place, ...]
-    refused: tuple[str, ...]
+    told: tuple[Told, ...] = ()
+    waits: tuple[Waits, ...] = ()
+    places: tuple[Place, ...] = ()
+    arms: tuple[Arm, ...] = ()
+    poisonings: tuple[Poisoning, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    lines: tuple[Line, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 def gather(run: Run) -> Gathered | None:
-    """Put a run's streams together; None for a run that tells of no jobs."""
-    if not tells_of_jobs(run):
-        return None
+    """Put a run's streams together; None for a run that tells neither of jobs nor of lines that lose packets."""
     refused: list[str] = []
+    over = tuple(lines(trained(run, refused)))
+    if not tells_of_jobs(run):
+        return Gathered(run, lines=over, refused=tuple(refused)) if over else None
     told = _told(run, refused)
-    return Gathered(run, told, _waits(told, refused), _places(run, told, refused), tuple(refused))
+    waits, between = _waits(told, refused), _places(run, told, refused)
+    kept = {one.cell.id for one in told}
+    # What it refuses was refused above.
+    hit = [one for one in struck.of_run(run, []) if one.cell in kept]
+    held = arms(hit, MARGIN)
+    faulty = tuple(held) if any(one.fault for one in held) else ()
+    poisoned = [one for one in poisonings(hit) if one.drop is not None or one.poisoned]
+    return Gathered(run, told, waits, between, faulty, tuple(poisoned), tuple(trials(hit)), over, tuple(refused))
 
 
 def _told(run: Run, refused: list[str]) -> tuple[Told, ...]:

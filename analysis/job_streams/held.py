@@ -83,7 +83,9 @@ def waiting(told: Told) -> tuple[np.ndarray, np.ndarray]:
     times = np.concatenate([begin, end])
     order = np.argsort(times, kind="stable")
     counts = np.cumsum(np.concatenate([np.ones(len(begin)), -np.ones(len(end))])[order])
-    return times[order], counts
+    times = times[order]
+    last = np.flatnonzero(np.diff(times, append=np.inf) > 0)  # who comes and is let in at one moment has not waited
+    return times[last], counts[last]
 
 
 def last_moment(told: Told, found: Iterable[Held]) -> float:

@@ -10,9 +10,10 @@ from analysis.formats.fields import Fields
 from analysis.job_streams.held import attempts, busiest, lanes, last_moment, waiting
 from analysis.terms import Unreadable
 
+from .jobs_shared import called
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
-from .style import BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, drawn
+from .style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ REPORTS = frozenset({"job"})
 LEFT, STRIP, QUEUE, LANE, SPACE, BELOW = 0.62, 0.42, 0.5, 0.17, 0.3, 0.5
 SHOWN = 50  # jobs that one can tell apart beside each other
 MOST, MOST_LANES = 4, 24
-REST = "#9a9a9a"
+REST, STRUCK = "#9a9a9a", "#f6d5d9"
 
 
 class Strip(NamedTuple):
@@ -59,20 +60,16 @@ def draw(scene: Scene) -> Figure:
     kinds = list(dict.fromkeys(one.kind for strip in found for one in strip.held))
     colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
     lead = (
-        "The thin strip is the number of jobs that wait, over the whole stream. Below it the shaded time, which has its longest queue: who "
-        "waits, and who holds which slot. A bar is an attempt of a job, from when it is let in until it ends."
+        "The thin strip is the number of jobs that wait, over the whole stream. Below it the shaded time, of a fault or of the "
+        "longest queue: who waits, and who holds which slot. A bar is an attempt of a job, from when it is let in until it ends."
     )
     legend = [Entry(kind or "jobs", {"facecolor": colours[kind]}, patch=True) for kind in kinds[: len(COLOURS)]]
     legend += [Entry("other classes", {"facecolor": REST}, patch=True)] if len(kinds) > len(COLOURS) else []
     broken = any(one.outcome in {"failed", "killed"} for strip in found for one in strip.held)
-    legend += (
-        [Entry("ended by a kill or a failure", {"color": WRONG, "marker": "x", "linestyle": "none", "markersize": 5})] if broken else []
-    )
-    struck = any(_faults(strip.told) for strip in found)
     if broken:
         legend.append(Entry("ended by a kill or a failure", {"color": WRONG, "marker": "x", "linestyle": "none", "markersize": 5}))
     struck = any(_faults(strip.told) for strip in found)
-    legend += [Entry("a fault at work", {"facecolor": "#f6d5d9", "edgecolor": GRID}, patch=True)] if struck else []
+    legend += [Entry("a fault at work", {"facecolor": STRUCK, "edgecolor": WRONG}, patch=True)] if struck else []
     tall = [PANEL_HEAD + STRIP + SPACE + QUEUE + 0.06 + LANE * strip.lanes + BELOW for strip in found]
     sheet = page(scene, TITLE, lead, sum(tall), legend, _notes(scene, found))
     top = 0.0
@@ -98,7 +95,7 @@ def _strips(scene: Scene) -> list[Strip]:
                 why = str(error)
                 continue
             if held:
-                title = told.title + (f" · run {one.run.run_id}" if len(scene.runs) > 1 else "")
+                title = _title(told) + (f" · run {one.run.run_id}" if len(scene.runs) > 1 else "")
                 found[one.run.origin, told.stream.group] = _strip(title, told, held)
     if not found:
         raise NothingToDraw(why.rstrip(".") or "no job of any stream ever held a slot")
@@ -120,12 +117,21 @@ def _jobs(strip: Strip) -> str:
     return f"{sorted(stream.arrivals.items())} {len(stream.jobs)} {stream.slots}"
 
 
+def _title(told: Told) -> str:
+    """What was asked for, in words: `Poisson arrivals, fifo, kill, checkpoints every 0.2 s`."""
+    about = told.cell.report["stream"][0]
+    every = about.get("checkpoint_s")
+    fault = "" if told.fault is None else str(told.fault.get("fault", "a fault"))
+    checkpoints = f"checkpoints every {every:g} s" if isinstance(every, int | float) and every else ""
+    return ", ".join(part for part in (called(str(told.stream.arrivals.get("kind", ""))), told.stream.policy, fault, checkpoints) if part)
+
+
 def _strip(title: str, told: Told, held: Sequence[Held]) -> Strip:
     until_s = last_moment(told, held)
     length_s = min(until_s, until_s * SHOWN / len(held)) if until_s > 0 else 1.0
-    faults = _faults(told)
-    if faults:
-        begin_s = min(max(0.0, faults[0][0] - length_s / 4), max(0.0, until_s - length_s))
+    lasting = [begin_s for begin_s, end_s in _faults(told) if end_s > begin_s]
+    if lasting:
+        begin_s = min(max(0.0, lasting[0] - length_s / 4), max(0.0, until_s - length_s))
         return Strip(title, told, held, until_s, (begin_s, begin_s + length_s))
     return Strip(title, told, held, until_s, busiest(told, length_s, until_s))
 
@@ -162,7 +168,7 @@ def _panel(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) ->
     _bars(slots, strip, colours)
     for axes in (whole, queue, slots):
         for begin_s, end_s in _faults(strip.told):
-            axes.axvspan(begin_s, end_s, facecolor="#f6d5d9", edgecolor=WRONG, linewidth=0.6, zorder=0.5)
+            axes.axvspan(begin_s, end_s, facecolor=STRUCK, edgecolor=WRONG, linewidth=0.6, alpha=0.7, zorder=0.5)
     _nodes(sheet, below, strip)
 
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from analysis.depending.intervals import daly_s, young_s
 from analysis.job_streams.held import attempts, lanes, last_moment, waiting
 from analysis.load import from_json
-from analysis.plots import fitting, jobs_over_time, jobs_policies, jobs_tail, pictures
+from analysis.plots import fitting, jobs_checkpoints, jobs_faults, jobs_over_time, jobs_policies, jobs_tail, pictures
 from analysis.plots.jobs_shared import waits_of
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.queueing.open_queues import mmc
 from analysis.queueing.terms import Inputs
-from tests.analysis.job_streams.made_runs import queueing_run, scheduling_run
+from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, scheduling_run
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.synthetic import saved_run
 
@@ -25,20 +26,22 @@ if TYPE_CHECKING:
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
 
+DRAWN = ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies", "jobs_faults", "jobs_checkpoints"]
+
 
 @pytest.fixture(scope="module")
 def scene() -> Scene:
-    """Seven settings of queues and four policies, five streams each."""
-    return scene_of([queueing_run(count=150), scheduling_run(count=120)])
+    """Seven settings of queues, four policies, kills at four intervals between checkpoints: five streams each."""
+    return scene_of([queueing_run(count=150), scheduling_run(count=120), faulty_run()])
 
 
 @pytest.fixture(scope="module")
 def drawings(scene: Scene) -> dict[str, Figure]:
     """Every picture of streams that these runs allow."""
-    return {name: pictures()[name].draw(scene) for name in ("jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies")}
+    return {name: pictures()[name].draw(scene) for name in DRAWN}
 
 
-@pytest.mark.parametrize("name", ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies"])
+@pytest.mark.parametrize("name", DRAWN)
 def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
     assert faults(drawings[name]) == []
 
@@ -56,10 +59,10 @@ def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
 
 
 def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:
-    """Two slots: three loads of Poisson arrivals, and the stream under fifo of the other run; and the curve is W_q/E[S] = C/(c(1 - U))."""
+    """Two slots: three loads of Poisson arrivals, and what the other runs have without faults; the curve is W_q/E[S] = C/(c(1 - U))."""
     axes = drawings["jobs_waits"].axes[1]
     marks = [point for line in lines_of(axes, "o") for point in points(line)]
-    assert [round(load, 1) for load, _ in sorted(marks)] == [0.3, 0.6, 0.8, 0.8]
+    assert [round(load, 1) for load, _ in sorted(marks)] == [0.3, 0.4, 0.6, 0.8, 0.8]
     curve = next(line for line in axes.lines if line.get_color() == "#1a1a1a" and len(points(line)) > 100)
     load, wait = points(curve)[120]
     assert wait == pytest.approx(mmc(Inputs(2 * load, 1.0, 2)).wait_s)
@@ -122,3 +125,39 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
     figure = jobs_over_time.draw(scene_of([scheduling_run(("fifo", "sjf"), blocks=2, count=80)]))
     windows = {axes.get_xlim() for axes in figure.axes[1::3]}
     assert len(windows) == 1
+
+
+def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
+    """What all had is left out of the names: the rate, and the retries."""
+    arms = [arm for _, arm in jobs_faults.arms_of(scene)]
+    names = jobs_faults.names(arms)
+    assert set(names.values()) == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
+    text = said(drawings["jobs_faults"])
+    assert all(jobs_faults.words(arm) in text for arm in arms)
+    assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
+
+
+def test_faults_are_sorted_by_what_is_done_against_them(scene: Scene) -> None:
+    arms = jobs_faults.in_order([arm for _, arm in jobs_faults.arms_of(scene)][::-1])
+    assert ["checkpoint_s" in arm.label for arm in arms] == [False, True, True, True]
+    assert [arm.label.partition("checkpoint_s=")[2].partition(" ")[0] for arm in arms[1:]] == ["0.2", "0.6", "2"]
+
+
+def test_a_fault_without_a_stream_that_had_none_has_nothing_to_be_held_against() -> None:
+    run = faulty_run((0.0, 0.5), blocks=2, count=30)
+    alone = replace(run, cells=tuple(cell for cell in run.cells if "fault=" in cell.workload))
+    with pytest.raises(NothingToDraw, match="nothing to hold the faults against"):
+        jobs_faults.draw(scene_of([alone]))
+
+
+def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(drawings: dict[str, Figure], scene: Scene) -> None:
+    """No checkpoint at all is the last mark, beyond every interval."""
+    axes = drawings["jobs_checkpoints"].axes[0]
+    marks = sorted(points(line)[0][0] for line in lines_of(axes, "o"))
+    assert marks[:3] == [0.2, 0.6, 2.0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.2", "0.6", "2", "none"]
+    (_, trial), *_ = jobs_checkpoints.trials_of(scene)
+    assert trial.cost_s is not None
+    assert trial.mtbf_s is not None
+    upright = {round(points(line)[0][0], 6) for line in axes.lines if len(points(line)) == 2 and points(line)[0][0] == points(line)[1][0]}
+    assert {round(one(trial.cost_s, trial.mtbf_s.value), 6) for one in (young_s, daly_s)} <= upright
