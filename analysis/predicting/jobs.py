@@ -70,7 +70,8 @@ def _row(
     taken = value(row, response)
     if taken is None:
         return None
-    own = {**stream, **classes.get(str(row.get("class")), {}), **factors.plain({name: row.get(name) for name in OWN})}
+    own = {**factors.plain({name: row.get(name) for name in OWN}), **classes.get(str(row.get("class")), {})}
+    own |= {name: one for name, one in stream.items() if name not in own}  # a job's own work stands, not the mean that was asked for
     configuration = factors.named(stream) if response in OF_STREAM else factors.named(own, DRAWN)
     return Row(configuration, run, own, taken)
 

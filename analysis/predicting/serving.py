@@ -91,11 +91,8 @@ def _ordered(said: Floats, measured: Floats, own: Flags, known: Flags) -> float:
     return float((pairs > 0).mean()) if len(pairs) else math.nan
 
 
-def written(path: Path, found: Sequence[Served]) -> str:
-    """Write a file of classes anew with the predicted times in it; how wrong they are is no longer drawn (`prediction_scv`).
-
-    Raises: Unreadable, for a file that is none; Refused, for a class that was not measured.
-    """
+def classes_of(path: Path) -> dict[str, Any]:
+    """Read a file of classes of jobs. Raises: Unreadable, for a file that is none."""
     try:
         document: Any = yaml.safe_load(read_whole(path).decode())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -103,8 +100,16 @@ def written(path: Path, found: Sequence[Served]) -> str:
     classes = document.get("classes") if isinstance(document, dict) else None
     if not isinstance(classes, list) or not all(isinstance(one, dict) and "name" in one for one in classes):
         raise Unreadable(f"{path}: has no list of classes with names; a file of data/jobs belongs here.")
+    return dict(document)
+
+
+def written(path: Path, document: dict[str, Any], found: Sequence[Served]) -> str:
+    """Write a file of classes anew with the predicted times in it; how wrong they are is no longer drawn (`prediction_scv`).
+
+    Raises: Refused, for a class that was not measured.
+    """
     told = {one.name: one for one in found}
-    for one in classes:
+    for one in document["classes"]:
         if str(one["name"]) not in told:
             raise Refused(f"{path}: class {one_line(one['name'])} was not measured; these runs have {', '.join(map(one_line, told))}.")
         one[PER_WORK] = float(f"{told[str(one['name'])].predicted_s_per_work:.6g}")

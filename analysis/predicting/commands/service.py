@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HELP = "predicted times by class, for the scheduler"
 EXAMPLE = """\
 examples:
-  python -m analysis predict service .benchmarks/*/0001_cluster_scheduling.json --model ridge
+  python -m analysis predict service .benchmarks/*/0001_cluster_scheduling.json --model gp
   python -m analysis predict service runs/*.json --model trees --classes data/jobs/mixed.yaml -o predicted.yaml
 
 Exit code 0: predicted. 2: bad usage, too few groups, or no jobs with class and work.
@@ -28,7 +28,7 @@ Exit code 0: predicted. 2: bad usage, too few groups, or no jobs with class and 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|CSV", nargs="+", help="saved runs of streams of jobs; lists of jobs with class and work")
-    parser.add_argument("--model", metavar="NAME", default="ridge", help="ridge (default), trees, gp, or a white box by name")
+    parser.add_argument("--model", metavar="NAME", default="gp", help="gp (default), ridge, trees, or a white box by name")
     parser.add_argument("--classes", metavar="FILE", type=Path, help="a file of classes, to be written with the predicted times")
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="where to write it, a new file (default: printed instead of the page)"
@@ -39,7 +39,7 @@ def run(asked: argparse.Namespace) -> int:
     """Print the predicted times, or write them. Raises: Refused."""
     from analysis.predicting import as_json, page  # noqa: PLC0415  # scikit-learn takes seconds to import
     from analysis.predicting.reading import rows_of  # noqa: PLC0415  # as above
-    from analysis.predicting.serving import served, written  # noqa: PLC0415  # as above
+    from analysis.predicting.serving import classes_of, served, written  # noqa: PLC0415  # as above
     from analysis.saving import must_be_new, write_whole  # noqa: PLC0415  # as above
     from analysis.table import wants_color  # noqa: PLC0415  # as above
 
@@ -47,9 +47,10 @@ def run(asked: argparse.Namespace) -> int:
         raise Refused("-o writes a file of classes anew; --classes says which.")
     if asked.output:
         must_be_new(asked.output, force=False, sources=[asked.classes])
+    document = classes_of(asked.classes) if asked.classes else None  # before the models, which take a while
     rows, notes = rows_of(asked.runs, "service_s")
     found, validation = served(rows, asked.model)
-    text = written(asked.classes, found) if asked.classes else ""
+    text = written(asked.classes, document, found) if document else ""
     if asked.output:
         write_whole(asked.output, text.encode())
     if asked.json:

@@ -22,7 +22,7 @@ COLD = 3.0
 
 def law(batch: float, cache: str) -> float:
     """Seconds: 0.01·√batch, three times that from a cold cache."""
-    return 0.01 * batch**0.5 * (COLD if cache == "cold" else 1.0)
+    return 0.01 * float(np.sqrt(batch)) * (COLD if cache == "cold" else 1.0)
 
 
 def rows(runs: int = 6, noise: float = 0.02, seed: int = 1) -> list[Row]:
@@ -52,7 +52,7 @@ def streams(folder: Path, runs: int = 6, jobs: int = 30) -> str:
     rng = np.random.default_rng(1)
     for benchmark in saved["benchmarks"]:
         report = benchmark["extra_info"]["report"]
-        report["stream"][0]["classes"] = [{"name": "short", "kind": "sleep"}, {"name": "long", "kind": "spin", "params": {"batch": 8}}]
+        report["stream"][0]["classes"] = [{"name": "short", "kind": "sleep"}, {"name": "long", "kind": "spin", "params": {"lr": 0.1}}]
         for row in report["job"]:
             name = "long" if row["job"] % 3 == 0 else "short"
             work = float(rng.exponential(0.2)) + 0.01
