@@ -1,0 +1,96 @@
+"""The kind of job that learns by federated averaging: what poisoned clients take, what a robust server keeps, and the arithmetic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.jobs import classes, kinds
+from fixtures.jobs.kinds import federated
+from fixtures.terms import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def asked(folder: Path, params: Mapping[str, object], **more: Any) -> kinds.Asked:  # noqa: ANN401 fields of Asked
+    given_ = {"work": 10, "from_work": 0, "seed": 3, "attempt": 1, "checkpoint_s": 0, "tell": lambda _: None, **more}
+    return kinds.Asked(job=1, params=kinds.complete("federated", params), replica=0, replicas=1, folder=folder, **given_)
+
+
+def accuracy(folder: Path, seed: int = 3, **params: object) -> float:
+    return float(str(federated.run(asked(folder, params, seed=seed))["accuracy"]))
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_poisoned_clients_cost_accuracy_of_which_a_robust_server_keeps_some(seed: int, tmp_path: Path) -> None:
+    """Four of ten flip their labels; a model that guesses has 0.1."""
+    clean = accuracy(tmp_path, seed)
+    mean, median, trimmed = (accuracy(tmp_path, seed, poisoned=4, aggregation=how) for how in federated.AGGREGATIONS)
+    assert clean > 0.88
+    assert mean < clean - 0.05
+    assert median > mean + 0.02
+    assert trimmed > mean + 0.02
+
+
+def test_without_poison_a_robust_server_costs_little(tmp_path: Path) -> None:
+    assert accuracy(tmp_path, aggregation="median") > accuracy(tmp_path) - 0.02
+
+
+def test_a_seed_learns_the_same_twice_and_another_something_else(tmp_path: Path) -> None:
+    assert federated.run(asked(tmp_path, {})) == federated.run(asked(tmp_path, {}))
+    assert federated.run(asked(tmp_path, {})) != federated.run(asked(tmp_path, {}, seed=4))
+
+
+def test_a_job_goes_on_from_its_checkpoint_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    """The checkpoint after each round; the second attempt begins with the fifth."""
+    whole = federated.run(asked(tmp_path, {}))
+    told: list[Mapping[str, object]] = []
+    federated.run(asked(tmp_path, {}, work=5, checkpoint_s=1e-9, tell=told.append))
+    assert [one["checkpoint"] for one in told if "checkpoint" in one] == [1, 2, 3, 4]
+    again = federated.run(asked(tmp_path, {}, attempt=2, from_work=4, tell=told.append))
+    assert again["accuracy"] == whole["accuracy"]
+    assert told[-1] == {"round": 10, "accuracy": whole["accuracy"]}
+
+
+def test_a_mean_weighs_clients_by_their_samples() -> None:
+    """(3·1 + 1·5)/4 = 2."""
+    assert federated.aggregate(np.array([[1.0], [5.0]]), np.array([3, 1]), "fedavg", 0.3) == [[2.0]]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=10), st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3))
+def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_are(honest: list[float], wild: list[float]) -> None:
+    """Whatever they send: the median of ten, and their mean without three at each end, stay among the other seven."""
+    sent = np.array([*honest[:7], *wild])[:, None]
+    for how in ("median", "trimmed"):
+        (found,) = federated.aggregate(sent, np.ones(10), how, 0.3)
+        assert min(honest[:7]) - 1e-6 <= found <= max(honest[:7]) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"aggregation": "krum"}, "there are fedavg, median, trimmed"),
+        ({"poisoned": 11}, "11 of 10 clients poisoned"),
+        ({"clients": 2.5}, "clients 2.5; a whole number"),
+        ({"clients": 1438, "poisoned": 0}, "1437 clients"),
+        ({"trim": 0.5}, "trim below 0.5"),
+        ({"lr": 0}, "lr is above 0"),
+    ],
+)
+def test_what_cannot_be_is_said(params: dict[str, object], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        federated.run(asked(tmp_path, params))
+
+
+@pytest.mark.parametrize("name", [name for name in classes.names() if name.startswith("federated")])
+def test_the_classes_of_the_study_differ_in_one_thing_each(name: str) -> None:
+    (one,) = classes.shipped(name)
+    assert one.kind == "federated"
+    assert federated.checked(kinds.complete(one.kind, one.params))["poisoned"] == (0 if name == "federated" else 4)
+    assert name.removeprefix("federated").strip("_") in ("", "poisoned", one.params["aggregation"])

@@ -1,0 +1,228 @@
+"""Lines with a loss and a delay: what is asked for, what the kernel makes of it, and training over them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import network, workloads
+from fixtures.network import Line, counting, namespace, shaping
+from fixtures.network.relay import Passing
+from fixtures.targets._process import run
+from fixtures.terms import BadInput, Order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUSE = Path(__file__).parents[2]
+REAL = [pytest.mark.kernel, pytest.mark.needs("root")]
+
+
+def test_a_packet_goes_on_after_the_delay_and_in_order() -> None:
+    passing = Passing(0.25, 0.0, 1)
+    for number in range(3):
+        passing.take(0, bytes([number]), number / 10)
+    passing.take(1, b"back", 0.0)
+    assert passing.next_s() == 0.25
+    assert passing.due(0, 0.2) is None
+    assert [passing.due(0, 0.36), passing.due(0, 0.36), passing.due(0, 0.36)] == [b"\0", b"\1", None]
+    assert passing.next_s() == 0.25, "the other direction waits for itself"
+    assert passing.due(1, 0.26) == b"back"
+    assert (passing.packets, passing.dropped) == (4, 0)
+
+
+def test_a_relay_says_how_late_it_is_itself() -> None:
+    """99 packets at their time, and one 10 ms late: 99 of 100 within a microsecond, all within 2¹⁴ µs."""
+    passing = Passing(0.0, 0.0, 1)
+    assert passing.late_s() is None
+    for number in range(100):
+        passing.take(0, b"", 0.0)
+        passing.due(0, 0.010 if number == 50 else 0.0)
+    assert passing.late_s(0.99) == 1e-6
+    assert passing.late_s(1.0) == pytest.approx(2**14 * 1e-6)
+
+
+@given(loss=st.floats(0.001, 0.3), seed=st.integers(0, 1000))
+def test_a_relay_loses_packets_at_its_rate_each_by_itself(loss: float, seed: int) -> None:
+    """Within 6 standard errors of 4,000 packets; the same seed loses the same ones."""
+    lost = []
+    for _ in range(2):
+        passing = Passing(0.0, loss, seed)
+        for number in range(4000):
+            passing.take(0, number.to_bytes(2), 0.0)
+        passed = []
+        while (packet := passing.due(0, 0.0)) is not None:
+            passed.append(packet)
+        assert passing.dropped == 4000 - len(passed)
+        assert abs(passing.dropped - 4000 * loss) <= 6 * (4000 * loss * (1 - loss)) ** 0.5
+        lost.append(passed)
+    assert lost[0] == lost[1]
+
+
+@pytest.mark.parametrize(
+    ("given_params", "sentence"),
+    [
+        ({"loss_percent": "31"}, "loss_percent=31: from 0 to 30 can be had"),
+        ({"loss_percent": "-1"}, "loss_percent=-1: from 0"),
+        ({"delay_ms": "nan"}, "delay_ms=nan: from 0 to 1000"),
+        ({"delay_ms": "soon"}, "delay_ms=soon: a number is needed"),
+        ({"mtu": "100"}, "mtu=100: from 576"),
+        ({"mtu": "1500.5"}, "mtu=1500.5: a whole number"),
+        ({"steps": "0"}, "steps=0: a whole number from 1"),
+        ({"hidden": "wide"}, "hidden=wide: a whole number"),
+    ],
+)
+def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        workloads.varied("ddp_network", given_params)
+
+
+def test_a_line_without_loss_and_delay_is_the_default() -> None:
+    assert workloads.varied("ddp_network", {"loss_percent": "0.0", "delay_ms": "0", "mtu": "1500"}) == "ddp_network"
+    assert workloads.varied("ddp_network", {"loss_percent": "1.50"}) == "ddp_network:loss_percent=1.5"
+
+
+def test_netem_is_asked_for_what_is_wanted() -> None:
+    """tc-netem(8): a limit that does not drop, loss in percent, delay of what leaves, which on loopback is every packet once."""
+    words = " ".join(shaping.netem(0.3, 5))
+    assert words.startswith("tc qdisc add dev lo root netem limit ")
+    assert words.endswith(" loss 0.3% delay 5ms")
+    assert "loss" not in shaping.netem(0, 5)
+    assert "delay" not in shaping.netem(1, 0)
+
+
+def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
+    """Tables as in Linux 6.18: a line of names, a line of numbers, for each protocol."""
+    for pid, out in ((7, 100), (8, 20)):
+        folder = tmp_path / f"proc/{pid}/net"
+        folder.mkdir(parents=True)
+        (folder / "snmp").write_text(f"Ip: Forwarding\nIp: 1\nTcp: InSegs OutSegs RetransSegs\nTcp: 9 {out} 3\n")
+        (folder / "netstat").write_text("TcpExt: TCPTimeouts TCPLossProbes\nTcpExt: 2 1\n")
+    found = counting.of([7, 8], tmp_path)
+    assert found == counting.Counts(segments_out=120, segments_retransmitted=6, timeouts=4, loss_probes=2)
+    assert found.since(counting.of([7], tmp_path)) == counting.Counts(20, 3, 2, 1)
+
+
+def test_it_is_told_how_much_was_sent_again() -> None:
+    rows = [
+        {"segments_out": 150, "segments_retransmitted": 2, "timeouts": 1},
+        {"segments_out": 50, "segments_retransmitted": 0, "timeouts": 0},
+    ]
+    assert workloads.told("ddp_network", {"network": rows}) == "1 % of the segments sent again, 1 timeouts"
+    assert not workloads.told("ddp_network", {"network": []})
+
+
+@pytest.mark.needs("root")
+def test_without_rights_it_is_said_what_is_missing() -> None:
+    """As somebody who is not root, in this very checkout or not: what it says is all that is read."""
+    program = "from fixtures.network import namespace; import os; os.setuid(65534); namespace.unshare()"
+    done = subprocess.run([sys.executable, "-B", "-c", program], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert "A network namespace of its own cannot be had: Operation not permitted. Run as root" in done.stderr
+
+
+class TestReal:
+    """In namespaces of this kernel."""
+
+    pytestmark = REAL
+
+    @pytest.fixture(autouse=True)
+    def the_hosts_network_is_as_it_was(self) -> Iterator[None]:
+        before = [Path(path).read_text() for path in SYSCTLS]
+        yield
+        assert [Path(path).read_text() for path in SYSCTLS] == before
+        assert f"{namespace.TUN}:" not in Path("/proc/net/dev").read_text()
+
+    @pytest.mark.parametrize(
+        ("line", "means", "mss"),
+        [
+            (Line(), {"namespace"}, 1448),
+            (Line(loss_percent=2, congestion="cubic", mtu=9000), {"netem", "iptables"}, 8948),
+            (Line(delay_ms=5), {"netem", "tun relay"}, 1448),
+        ],
+    )
+    def test_a_line_is_what_was_asked_for(self, line: Line, means: set[str], mss: int) -> None:
+        """The largest segment is the MTU without 40 bytes of headers and 12 of timestamps; a round trip has two delays."""
+        assert network.cannot(line) is None
+        found = tried(line)
+        assert found["means"] in means
+        assert (found["congestion"], found["mss_bytes"]) == (line.congestion, mss)
+        assert found["rtt_s"] >= 2 * line.delay_ms / 1e3
+        assert (found["stand_in"] is None) == (found["means"] in {"namespace", "netem"})
+        assert found["segments_out"] > 0
+
+    def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_it_has(self) -> None:
+        assert "No congestion control 'rino' in this kernel. Did you mean 'reno'?" in (network.cannot(Line(congestion="rino")) or "")
+
+    @pytest.mark.torch
+    def test_training_over_a_line_that_loses_packets_sends_some_again(self) -> None:
+        """As many as are lost: 3 % of thousands of segments, drawn by the kernel. Gradients of 256-wide layers, 4 bytes each."""
+        lossy = trained("3", "0")
+        (line,) = lossy.report["line"]
+        assert 1.5 <= line["loss_percent_measured"] <= 4.5
+        again, out = (sum(row[name] for row in lossy.report["network"]) for name in ("segments_retransmitted", "segments_out"))
+        assert 0.01 < again / out < 0.1
+        assert [row["step"] for row in lossy.report["network"]] == [0, 1, 2]
+        assert lossy.facts["compute_s"] > 0
+        assert lossy.facts["gradient_bytes"] == 4 * (1024 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10)
+
+    @pytest.mark.torch
+    def test_training_over_a_line_with_a_delay_takes_round_trips_and_learns_the_same(self) -> None:
+        """A step's all-reduce has two phases, so it cannot be shorter than two delays of 5 ms each."""
+        slow = trained("0", "5")
+        assert all(step.wall_s > 0.010 for step in slow.steps)
+        (line,) = slow.report["line"]
+        assert line["packets"] is None or (line["packets"] > 1000 and line["dropped"] == 0)
+        assert [step.loss for step in slow.steps] == [step.loss for step in trained("3", "0").steps]
+
+    @pytest.mark.torch
+    @pytest.mark.parametrize("delay", ["0", "5"])
+    def test_nothing_outlives_a_run_that_is_killed(self, delay: str, tmp_path: Path) -> None:
+        """Neither rank, nor the process between them."""
+        options = ("--steps=1000", "--warmup=1", "--seed=1", f"--scratch={tmp_path}", "--set=hidden=64", f"--set=delay_ms={delay}")
+        with subprocess.Popen(
+            (sys.executable, "-m", "fixtures.workloads.ddp_network", *options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HOUSE
+        ) as process:
+            assert process.stdout is not None
+            assert b"ready" in process.stdout.readline()
+            children = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+            os.kill(process.pid, signal.SIGKILL)
+        assert len(children) == (2 if delay != "0" and not has_netem() else 1)
+        deadline_s = time.monotonic() + 60
+        while any(Path(f"/proc/{pid}/stat").exists() for pid in children):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+
+
+SYSCTLS = ("/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/ipv6/conf/all/disable_ipv6")
+
+
+def tried(line: Line) -> dict[str, Any]:
+    words = (f"--loss={line.loss_percent:g}", f"--delay={line.delay_ms:g}", f"--mtu={line.mtu}", f"--congestion={line.congestion}")
+    done = subprocess.run([sys.executable, "-m", "fixtures.network", *words], cwd=HOUSE, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@cache
+def trained(loss: str, delay: str) -> Any:  # noqa: ANN401 a run, whose facts are of many kinds
+    name = workloads.varied("ddp_network", {"hidden": "256", "loss_percent": loss, "delay_ms": delay})
+    with tempfile.TemporaryDirectory() as scratch:
+        result = run(Order(name, steps=3, warmup_steps=1, seed=5, scratch=Path(scratch)))
+    assert result.error is None, result.last_lines
+    return result
+
+
+def has_netem() -> bool:
+    return str(tried(Line(delay_ms=1))["means"]) == "netem"
