@@ -1,0 +1,181 @@
+"""Classes of jobs as data: what a file says is what is meant, and what it cannot mean is refused with its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.jobs import checked, classes, stream
+from fixtures.jobs.terms import JobClass, Size
+from fixtures.terms import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE = {"name": "one", "kind": "sleep", "size": {"law": "constant", "mean": 1}}
+SHARES = st.lists(st.integers(1, 9), min_size=1, max_size=5)
+
+
+def parse(*listed: Any) -> tuple[JobClass, ...]:  # noqa: ANN401 whatever a file may have there
+    return classes.parse({"classes": list(listed)}, "file")
+
+
+@pytest.mark.parametrize("name", classes.names())
+def test_every_file_of_the_catalogue_can_be_planned_and_says_what_it_is(name: str) -> None:
+    jobs = stream.plan(checked.complete({"classes": name, "jobs": "50"}), 1)
+    assert {job.class_.name for job in jobs} <= {one.name for one in classes.shipped(name)}
+    assert yaml.safe_load((classes.SHIPPED / f"{name}.yaml").read_text())["description"]
+
+
+@pytest.mark.parametrize("name", ["sleep", "spin", "mixed", "tenants"])
+def test_jobs_of_these_last_a_fifth_of_a_second_on_average(name: str) -> None:
+    """So that one rate is one load with any of them: 6 a second on two slots are 0.6."""
+    assert sum(one.probability * one.size.mean for one in classes.shipped(name)) == pytest.approx(0.2)
+
+
+def test_mixed_jobs_vary_as_its_file_says() -> None:
+    """Σ p·(1 + cs²)·m² over (Σ p·m)², less 1: (0.8·2·0.0625² + 0.2·2.5·0.75²)/0.04 − 1 = 6.1875."""
+    found = classes.shipped("mixed")
+    second = sum(one.probability * (1 + one.size.scv) * one.size.mean**2 for one in found)
+    assert second / 0.2**2 - 1 == pytest.approx(6.1875)
+    assert "6.2" in (classes.SHIPPED / "mixed.yaml").read_text()
+
+
+def test_what_is_left_out_is_what_nobody_wants() -> None:
+    assert parse(ONE) == (JobClass("one", "sleep", Size("constant", 1.0, 0.0)),)
+
+
+def test_all_that_can_be_said_is_meant(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        """\
+description: all of it
+classes:
+  - name: one
+    kind: train
+    probability: 1
+    size: {law: hyperexponential, mean: 2, scv: 4}
+    priorities: [{priority: 5, probability: 0.25}, {priority: -1, probability: 0.75}]
+    params: {batch: 8, net: mlp, deep: true}
+    cores: 0.5
+    memory_mib: 64
+    replicas: 2
+    tenant: north
+    predicted_s_per_work: 0.1
+    prediction_scv: 0.2
+    due_factor: 3
+"""
+    )
+    assert classes.read(path) == (
+        JobClass(
+            "one",
+            "train",
+            Size("hyperexponential", 2.0, 4.0),
+            1.0,
+            ((-1, 0.75), (5, 0.25)),
+            {"batch": 8, "net": "mlp", "deep": True},
+            0.5,
+            64.0,
+            2,
+            "north",
+            0.1,
+            0.2,
+            3.0,
+        ),
+    )
+
+
+@given(SHARES, SHARES, st.floats(1e-6, 1e6), st.floats(1, 50))
+@settings(max_examples=60, deadline=None)
+def test_whatever_shares_sum_to_one_are_taken_as_they_are(of_classes: list[int], of_priorities: list[int], mean: float, scv: float) -> None:
+    priorities = [{"priority": at, "probability": part / sum(of_priorities)} for at, part in enumerate(of_priorities)]
+    found = parse(
+        *(
+            {
+                **ONE,
+                "name": f"{at}",
+                "probability": part / sum(of_classes),
+                "priorities": priorities,
+                "size": {"law": "lognormal", "mean": mean, "scv": scv},
+            }
+            for at, part in enumerate(of_classes)
+        )
+    )
+    assert [one.probability for one in found] == [part / sum(of_classes) for part in of_classes]
+    assert all(one.size == Size("lognormal", mean, scv) for one in found)
+    assert all(one.priorities == tuple((at, part / sum(of_priorities)) for at, part in enumerate(of_priorities)) for one in found)
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({**ONE, "nam": 1}, r"file, class 1: no key 'nam'. Did you mean 'name'"),
+    ("one", "file, class 1: a mapping is needed, here is 'one'"),
+    ({**ONE, "name": ""}, "class 1: `name` is '': a name is needed"),
+    ({**ONE, "name": "a\nb"}, "`name` is 'a\\\\nb': a name is needed"),
+    ({"name": "one", "size": ONE["size"]}, "`kind` is None: a name is needed"),
+    ({**ONE, "probability": 0.5}, "the classes: their `probability` sums to 0.5, not to 1"),
+    ({**ONE, "probability": True}, "`probability` is True: a number above 0"),
+    ({**ONE, "probability": float("nan")}, "`probability` is nan: a number above 0"),
+    ({**ONE, "size": {"law": "gamma", "mean": 1}}, r"\(one\), size: `law` is 'gamma'. There are: constant, exponential"),
+    ({**ONE, "size": {"law": "lognormall", "mean": 1}}, "Did you mean 'lognormal'"),
+    ({**ONE, "size": {"law": "constant"}}, "size: it needs `mean`"),
+    ({**ONE, "size": {"law": "constant", "mean": 0}}, "`mean` is 0: a number above 0"),
+    ({**ONE, "size": {"law": "constant", "mean": float("inf")}}, "`mean` is inf: a number above 0"),
+    (
+        {**ONE, "size": {"law": "exponential", "mean": 1, "scv": 2}},
+        "`scv` of exponential is 1 by itself; leave it out, or take one of hyperexp",
+    ),
+    ({**ONE, "size": {"law": "hyperexponential", "mean": 1, "scv": 0.5}}, "hyperexponential needs `scv`, from 1 on"),
+    ({**ONE, "size": {"law": "lognormal", "mean": 1}}, "lognormal needs `scv`, above 0"),
+    ({**ONE, "size": {"law": "lognormal", "mean": 1, "scv": 0}}, "lognormal needs `scv`, above 0"),
+    ({**ONE, "size": None}, "size: a mapping is needed"),
+    ({**ONE, "priorities": []}, "priorities: a list of `priority` and `probability`"),
+    ({**ONE, "priorities": [{"priority": 0.5, "probability": 1}]}, "each has a `priority`, a whole number"),
+    ({**ONE, "priorities": [{"priority": 0}]}, "each has a `priority`"),
+    ({**ONE, "priorities": [{"priority": 0, "probability": 0.4}]}, "priorities: their `probability` sums to 0.4"),
+    ({**ONE, "priorities": [{"priority": 0, "probability": 0.5}] * 2}, "priorities: a priority is there twice"),
+    ({**ONE, "params": {"batch": [1]}}, r"params: batch: \[1\]: a name and a number or a word"),
+    ({**ONE, "params": [1]}, "params: a mapping is needed"),
+    ({**ONE, "cores": -1}, "`cores` is -1: a number above 0"),
+    ({**ONE, "memory_mib": "1Gi"}, "`memory_mib` is '1Gi': a number above 0"),
+    ({**ONE, "replicas": 0}, "`replicas` is 0: a whole number from 1 on"),
+    ({**ONE, "replicas": True}, "`replicas` is True: a whole number"),
+    ({**ONE, "due_factor": 2}, "`due_factor` is times the predicted time, and there is no `predicted_s_per_work`"),
+    ({**ONE, "prediction_scv": 2}, "`prediction_scv` is how wrong a prediction is, and there is no"),
+    ({**ONE, "predicted_s_per_work": 1, "prediction_scv": -1}, "`prediction_scv` is -1: a number from 0 on"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_what_a_class_cannot_be_is_refused_with_its_place(wrong: object, said: str) -> None:
+    with pytest.raises(BadInput, match=said) as refused:
+        parse(wrong)
+    assert str(refused.value).startswith("file")
+
+
+def test_classes_have_names_of_their_own_and_shares() -> None:
+    with pytest.raises(BadInput, match="class one is there 2 times"):
+        parse({**ONE, "probability": 0.5}, {**ONE, "probability": 0.5})
+    with pytest.raises(BadInput, match=r"class 2 \(two\): it needs `probability`"):
+        parse({**ONE, "probability": 0.5}, {**ONE, "name": "two"})
+
+
+@pytest.mark.parametrize("document", [{}, {"classes": []}, {"classes": {}}, {"classes": None}])
+def test_a_file_without_classes_is_none(document: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="file: `classes` is no list of classes"):
+        classes.parse(document, "file")
+
+
+def test_a_file_that_is_no_yaml_of_classes_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("classes:\n  - {name: a, name: b}\n")
+    with pytest.raises(BadInput, match=f"{path}:2:.*'name' is given twice"):
+        classes.read(path)
+
+
+def test_an_unknown_file_is_answered_with_those_there_are() -> None:
+    with pytest.raises(BadInput, match=r"classes=tenant: no such file of data/jobs. Did you mean 'tenants'\? There are: "):
+        classes.shipped("tenant")
