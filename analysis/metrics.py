@@ -30,19 +30,19 @@ def quantile(values: Sequence[float], q: float) -> float:
 
 
 def metrics_of(steps: Steps) -> dict[str, float]:
-    """Summarise the measured steps of one cell. A metric whose column is missing is left out, not 0.
+    """Summarise the measured steps of one cell. A metric whose column is missing is left out, not 0, and throughput where steps overlap.
 
     Raises: ArithmeticError, where the steps are too large or too small for their metrics to be numbers.
     """
     wall_s = steps.wall_s[steps.warmup :]
     total_s = math.fsum(wall_s)
-    metrics = {
-        "throughput_samples_per_s": sum(steps.samples[steps.warmup :]) / total_s,
+    metrics = {} if steps.overlap else {"throughput_samples_per_s": sum(steps.samples[steps.warmup :]) / total_s}
+    metrics |= {
         "step_time_p10_s": quantile(wall_s, 0.10),
         "step_time_median_s": statistics.median(wall_s),
         "step_time_mean_s": total_s / len(wall_s),
     }
-    if steps.tokens is not None and any(steps.tokens[steps.warmup :]):
+    if steps.tokens is not None and any(steps.tokens[steps.warmup :]) and not steps.overlap:
         metrics["throughput_tokens_per_s"] = sum(steps.tokens[steps.warmup :]) / total_s
     if steps.cpu_s is not None:
         metrics["cpu_s_per_step"] = math.fsum(steps.cpu_s[steps.warmup :]) / len(wall_s)

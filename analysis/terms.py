@@ -86,21 +86,21 @@ class TweakSet:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A cell's steps in time order, equally long columns; the first `warmup` of them are not measured."""
+    """A cell's steps in the order of their ends, equally long columns; the first `warmup` are not measured. Jobs that wait `overlap`."""
 
     wall_s: tuple[float, ...]
     samples: tuple[int, ...]
     tokens: tuple[int, ...] | None
     cpu_s: tuple[float, ...] | None
     warmup: int
+    overlap: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What the kernel answered for one cell, by key: what was asked, found before, found in force, and found afterwards.
 
-    `side_effects`: tunables that changed without being asked for by name (what scripts did), by path. `left_alone`: values that
-    somebody else changed meanwhile and that were not put back, by path.
+    `side_effects`: tunables that changed unasked (by scripts), by path. `left_alone`: values of somebody else's, not put back, by path.
     """
 
     requested: Mapping[str, object]

@@ -106,6 +106,7 @@ def _steps(part: Fields) -> Steps:
         tokens=part.counts("tokens") if part.has("tokens") else None,
         cpu_s=part.times("cpu_s", zero=True) if part.has("cpu_s") else None,
         warmup=warmup,
+        overlap=part.has("overlap") and part.flag("overlap"),
     )
     for column, values in (("samples", steps.samples), ("tokens", steps.tokens), ("cpu_s", steps.cpu_s)):
         if values is not None and len(values) != len(wall_s):
@@ -120,6 +121,10 @@ def _steps(part: Fields) -> Steps:
 def _window_s(part: Fields, steps: Steps) -> tuple[float, float] | None:
     if not part.has("start_monotonic_s"):
         return None
+    if steps.overlap:
+        every = range(steps.warmup, len(steps.wall_s))
+        began = part.numbers_at("start_monotonic_s", len(steps.wall_s), tuple(every))
+        return min(began), max(at + steps.wall_s[index] for at, index in zip(began, every, strict=True))
     first, last = part.numbers_at("start_monotonic_s", len(steps.wall_s), (steps.warmup, -1))
     return first, last + steps.wall_s[-1]
 

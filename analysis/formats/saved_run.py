@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 OURS = "deeptweak"
 
 CellKey = tuple[str, str, str, int]

@@ -31,6 +31,7 @@ def test_every_workload_says_what_it_is(name: str) -> None:
     assert (workload.primary.name, workload.primary.better) in {
         ("step_time_p10_s", "lower"),
         ("step_time_median_s", "lower"),
+        ("step_time_mean_s", "lower"),
         ("throughput_samples_per_s", "higher"),
     }
     steps, warmup_steps = workload.params["steps"], workload.params["warmup_steps"]
@@ -38,14 +39,14 @@ def test_every_workload_says_what_it_is(name: str) -> None:
     assert steps > 0
     assert isinstance(warmup_steps, int)
     assert warmup_steps >= 0
-    assert 0 < workload.typical_cell_s < 10
+    assert 0 < workload.typical_cell_s < 20
 
 
 def test_reading_the_facts_imports_no_framework() -> None:
     """`--plan` and `--help` work, and quickly, where torch is not installed."""
     code = (
         "import sys; from fixtures import workloads; [workloads.load(name) for name in workloads.names()]; "
-        "sys.exit(str(sorted({'torch', 'transformers', 'peft', 'numpy'} & set(sys.modules))))"
+        "sys.exit(str(sorted({'torch', 'transformers', 'peft', 'sklearn', 'scipy'} & set(sys.modules))))"
     )
     process = subprocess.run((sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=False)
     assert process.stderr.strip() == "[]"
