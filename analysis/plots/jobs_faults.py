@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analysis.job_streams.words import in_order, names
 from analysis.queueing.words import figure, number, unit
 from analysis.wording import digits, probability, unsigned
 
@@ -80,33 +81,6 @@ def arms_of(scene: Scene) -> list[tuple[Run, Arm]]:
     if all(arm.slowdown is None for _, arm in found):
         raise NothingToDraw("no stream without a fault met the same jobs: nothing to hold the faults against")
     return found
-
-
-def names(arms: Sequence[Arm]) -> dict[str, str]:
-    """Label → what a fault is called where only these are shown: what all of them had is left out."""
-    words = {arm.label: arm.label.split(" ") for arm in arms}
-    common = {word for word in next(iter(words.values()), []) if "=" in word and all(word in own for own in words.values())}
-    return {label: ", ".join(map(_word, (word for word in own if word not in common))) for label, own in words.items()}
-
-
-def _word(word: str) -> str:
-    key, _, value = word.partition("=")
-    if key == "checkpoint_s":
-        return f"checkpoints every {value} s"
-    try:
-        return f"{key} {digits(float(value), 3)}" if value else key
-    except ValueError:
-        return f"{key} {value}"
-
-
-def in_order(arms: Sequence[Arm]) -> list[Arm]:
-    """Put arms of one fault together, by what is done against it: numbers as numbers."""
-
-    def key(arm: Arm) -> list[tuple[str, float]]:
-        parts = (word.partition("=") for word in arm.label.split(" "))
-        return [(name, float(value) if value.replace(".", "", 1).isdecimal() else 0.0) for name, _, value in sorted(parts)]
-
-    return sorted(arms, key=lambda arm: (arm.fault or "", arm.label.count("checkpoint_s"), key(arm)))
 
 
 def verdict(arm: Arm) -> str:

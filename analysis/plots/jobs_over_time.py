@@ -8,9 +8,9 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis.formats.fields import Fields
 from analysis.job_streams.held import attempts, busiest, lanes, last_moment, waiting
+from analysis.job_streams.words import called
 from analysis.terms import Unreadable
 
-from .jobs_shared import called
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, drawn

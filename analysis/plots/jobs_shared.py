@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analysis.wording import digits
-
 from .scene import NothingToDraw
 from .style import COLOURS, INK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Literal
 
     from matplotlib.axes import Axes
@@ -31,13 +28,6 @@ ARRIVALS: dict[str, dict[str, Any]] = {
     "fltk": {"color": COLOURS[3], "marker": "v"},
 }
 OTHER: dict[str, Any] = {"color": COLOURS[5], "marker": "<"}
-CALLED = {
-    "poisson": "Poisson arrivals",
-    "deterministic": "equal gaps",
-    "mmpp": "arrivals in bursts (MMPP)",
-    "trace": "arrivals of a trace",
-    "fltk": "arrivals as FLTK's",
-}
 
 
 def waits_of(scene: Scene) -> list[tuple[Gathered, Waits]]:
@@ -55,26 +45,6 @@ def waits_of(scene: Scene) -> list[tuple[Gathered, Waits]]:
 def look(kind: str) -> dict[str, Any]:
     """Answer colour and mark of one kind of arrivals."""
     return ARRIVALS.get(kind, OTHER)
-
-
-def called(kind: str) -> str:
-    """Say how jobs came."""
-    return CALLED.get(kind, f"{kind} arrivals" if kind else "arrivals unknown")
-
-
-def setting(waits: Waits) -> str:
-    """What sets a group of streams apart, in words: `2 slots, load 0.61, Poisson arrivals`; what tells it from its like behind it."""
-    fit = waits.validation.fit
-    slots = "" if fit.servers is None else f"{fit.servers} slot{'s' if fit.servers > 1 else ''}, "
-    load = "" if fit.load is None else f"load {digits(fit.load.value, 2)}, "
-    return f"{slots}{load}{called(waits.arrivals)}"
-
-
-def settings(found: Iterable[tuple[Gathered, Waits]]) -> list[str]:
-    """Name groups by their settings; where two read the same, by what the run calls them."""
-    found = list(found)
-    names = [setting(waits) for _, waits in found]
-    return [name if names.count(name) == 1 else f"{name} ({waits.title})" for name, (_, waits) in zip(names, found, strict=True)]
 
 
 def interval(axes: Axes, at: float, one: Figure, style: dict[str, Any], along: Literal["x", "y"]) -> None:

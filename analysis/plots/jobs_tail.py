@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from analysis.job_streams.words import settings
 from analysis.queueing.predicting import predicted
 from analysis.queueing.sound import columns
 from analysis.queueing.terms import Unstable
 from analysis.queueing.words import unit
 
-from .jobs_shared import JOBS, settings, waits_of
+from .jobs_shared import JOBS, waits_of
 from .jobs_waits import chosen
 from .lettering import fitted
 from .page import INSIDE, PANEL_HEAD, Entry, page

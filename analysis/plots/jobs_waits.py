@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
+from analysis.job_streams.words import called, settings
 from analysis.queueing.open_queues import mmc
 from analysis.queueing.terms import Figure, Inputs
 from analysis.queueing.validating import RULE
 from analysis.queueing.words import figure, unit
 from analysis.wording import unsigned
 
-from .jobs_shared import JOBS, called, interval, look, settings, waits_of
+from .jobs_shared import JOBS, interval, look, waits_of
 from .lettering import fitted, room_for
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw

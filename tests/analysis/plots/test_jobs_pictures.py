@@ -11,8 +11,9 @@ import pytest
 
 from analysis.depending.intervals import daly_s, young_s
 from analysis.job_streams.held import attempts, lanes, last_moment, waiting
+from analysis.job_streams.words import in_order, names
 from analysis.load import from_json
-from analysis.plots import fitting, jobs_checkpoints, jobs_faults, jobs_over_time, jobs_policies, jobs_tail, pictures
+from analysis.plots import fitting, jobs_checkpoints, jobs_faults, jobs_over_time, jobs_overview, jobs_policies, jobs_tail, pictures
 from analysis.plots.jobs_shared import waits_of
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.queueing.open_queues import mmc
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
 
-DRAWN = ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies", "jobs_faults", "jobs_checkpoints"]
+DRAWN = ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies", "jobs_faults", "jobs_checkpoints", "jobs_overview"]
 
 
 @pytest.fixture(scope="module")
@@ -130,15 +131,14 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
 def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
     """What all had is left out of the names: the rate, and the retries."""
     arms = [arm for _, arm in jobs_faults.arms_of(scene)]
-    names = jobs_faults.names(arms)
-    assert set(names.values()) == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
+    assert set(names(arms).values()) == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
     text = said(drawings["jobs_faults"])
     assert all(jobs_faults.words(arm) in text for arm in arms)
     assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
 
 
 def test_faults_are_sorted_by_what_is_done_against_them(scene: Scene) -> None:
-    arms = jobs_faults.in_order([arm for _, arm in jobs_faults.arms_of(scene)][::-1])
+    arms = in_order([arm for _, arm in jobs_faults.arms_of(scene)][::-1])
     assert ["checkpoint_s" in arm.label for arm in arms] == [False, True, True, True]
     assert [arm.label.partition("checkpoint_s=")[2].partition(" ")[0] for arm in arms[1:]] == ["0.2", "0.6", "2"]
 
@@ -161,3 +161,18 @@ def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(draw
     assert trial.mtbf_s is not None
     upright = {round(points(line)[0][0], 6) for line in axes.lines if len(points(line)) == 2 and points(line)[0][0] == points(line)[1][0]}
     assert {round(one(trial.cost_s, trial.mtbf_s.value), 6) for one in (young_s, daly_s)} <= upright
+
+
+def test_the_overview_says_of_each_part_what_was_found(drawings: dict[str, Figure]) -> None:
+    text = said(drawings["jobs_overview"]).replace("\n", " ")
+    assert "4 of 4 are shown to be slower" in text
+    assert "Jobs wait least under sjf" in text
+    assert len(drawings["jobs_overview"].axes) == 4
+
+
+def test_the_overview_names_what_was_not_measured() -> None:
+    """Of queues alone: no policies, no faults, and two panels left."""
+    figure = jobs_overview.draw(scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))]))
+    assert len(figure.axes) == 2
+    assert said(figure).count("Not in these runs") == 2
+    assert faults(figure) == []
