@@ -74,9 +74,9 @@ def test_its_own_example_is_read() -> None:
 def test_what_its_example_says_without_effect_is_said() -> None:
     """Its own cluster file has parallel_execution where FLTK does not look for it, and preemption never was."""
     found = fltk_config.read(RECORDED / "cluster.json", RECORDED / "distributed.json")
+    home = "FLTK reads it in cluster.orchestrator alone, where it is true if nothing is said"
     assert found.notes == (
-        f"{RECORDED}/cluster.json: execution_config.reproducibility.parallel_execution is true, without effect: "
-        + "FLTK reads it in cluster.orchestrator alone, where it is true if nothing is said.",
+        f"{RECORDED}/cluster.json: execution_config.reproducibility.parallel_execution is true, without effect: {home}.",
         f"{RECORDED}/distributed.json: trainTasks[0].preemptJobs is false, without effect: FLTK reads it and never preempts a job.",
         f"{RECORDED}/distributed.json: trainTasks[0]: classProbability sums to 0.1: they are weights.",
     )

@@ -1,0 +1,113 @@
+"""`python -m fixtures arrivals`: a stream as CSV, which a trace gives back and the read side fits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.__main__ import main
+from fixtures.arrivals import trace
+from fixtures.jobs import checked, classes, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HOUSE = Path(__file__).parents[2]
+RECORDED = HOUSE / "tests" / "recordings" / "fltk"
+FLTK = ("--fltk", str(RECORDED / "cluster.json"), str(RECORDED / "distributed.json"))
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Said:
+    return Said(capsys, monkeypatch)
+
+
+class Said:
+    """What the command answers."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.capsys, self.monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *words: str) -> tuple[int, list[str], str]:
+        """Exit code, lines of stdout, stderr."""
+        self.monkeypatch.setattr(sys, "argv", ["fixtures", "arrivals", *words])
+        code = main()
+        out, err = self.capsys.readouterr()
+        return code, out.splitlines(), err
+
+
+def test_it_prints_the_stream_that_a_workload_would_run(said: Said) -> None:
+    code, lines, err = said("--kind=mmpp", "--rate=8", "--burst=4", "--jobs=30", "--classes=mixed", "--seed=7")
+    given = {"arrivals": "mmpp", "rate_per_s": "8", "burst": "4", "jobs": "30", "classes": "mixed"}
+    planned = stream.plan(checked.complete(given), 7)
+    assert (code, err, lines[0]) == (0, "", "job,submit_s,class,priority,replicas,work")
+    assert lines[1:] == [f"{one.job},{one.submit_s},{one.class_.name},{one.priority},{one.replicas},{one.work}" for one in planned]
+
+
+def test_what_it_wrote_is_replayed_to_the_last_bit(said: Said, tmp_path: Path) -> None:
+    first, again = tmp_path / "first.csv", tmp_path / "again.csv"
+    said("--classes=tenants", "--jobs=200", "-o", str(first))
+    said(f"--trace={first}", "--classes=tenants", "--seed=99", "-o", str(again))
+    assert first.read_text() == again.read_text()
+    assert len(trace.read(first)) == 200
+
+
+def test_the_read_side_finds_the_rate_that_was_asked_for(said: Said, tmp_path: Path) -> None:
+    """Across the wall: by its command, as a user would."""
+    said("--rate=5", "--jobs=2000", "-o", str(tmp_path / "trace.csv"))
+    command = [sys.executable, "-m", "analysis", "queue", "fit", str(tmp_path / "trace.csv"), "--json"]
+    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=True)
+    (fit,) = json.loads(done.stdout)["fits"]
+    assert fit["rate_per_s"]["low"] < 5 < fit["rate_per_s"]["high"]
+    assert all(test["p_adjusted"] > 0.01 for test in fit["arrivals"]["tests"])
+
+
+def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(said: Said, tmp_path: Path) -> None:
+    own = tmp_path / "classes.yaml"
+    code, lines, err = said(*FLTK, "--jobs=5", "--classes-output", str(own))
+    assert (code, len(lines)) == (0, 6)
+    assert "trainTasks[0].preemptJobs is false, without effect" in err
+    assert "train and federated stand in for them" in err
+    (tmp_path / "trace.csv").write_text("\n".join(lines))
+    replayed = said(f"--trace={tmp_path / 'trace.csv'}", f"--classes={own}")[1]
+    assert replayed == lines
+    assert [one.name for one in classes.read(own)] == ["FashionMNISTCNN-mnist"]
+
+
+def test_fltk_s_first_seed_is_its_own(said: Said) -> None:
+    by_file, by_hand, other = (said(*FLTK, "--jobs=9", *words)[1] for words in ((), ("--seed=42",), ("--seed=43",)))
+    assert by_file == by_hand != other
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("--rate=0",), "error: rate_per_s=0: a number from"),
+        (("--jobs=none",), "error: jobs=none: a whole number"),
+        (("--seed=-1",), "error: --seed=-1: a whole number from 0 on"),
+        (("--classes=slep",), "error: classes=slep: no such file of data/jobs. Did you mean 'sleep'"),
+        (("--classes=./none.yaml",), "error: none.yaml: cannot be read: No such file"),
+        (("--trace=/none.csv",), "error: /none.csv: cannot be read: No such file"),
+        (("--classes-output=x.yaml",), "error: --classes-output: of --fltk"),
+        (("-o", "/none/x.csv"), "error: /none/x.csv: cannot be written: No such file"),
+        (("-o", "/dev/full"), "error: /dev/full: cannot be written: No space left"),
+        ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: FLTK's files say that"),
+        ((*FLTK, "--jobs=some"), "error: --jobs=some: a number from 1"),
+        (("--fltk", "/none.json", "/none.json"), "error: /none.json: cannot be read: No such file"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line_and_exit_code_2(said: Said, words: Sequence[str], answer: str) -> None:
+    code, lines, err = said(*words)
+    assert (code, lines, err.count("\n")) == (2, [], 1)
+    assert err.startswith(answer)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m fixtures arrivals --jobs=50000 | head -n 2"
+    done = subprocess.run(["sh", "-c", command], cwd=HOUSE, capture_output=True, text=True, check=True)
+    assert (done.stdout.count("\n"), done.stderr) == (2, "")
