@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
 TIME = "job_time_s"
-FULL_MEMORY = 0.95  # of the limit: the kernel reclaims from there on, and kills beyond
-HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +34,8 @@ class Row:
 
     `time_s` is how long a job held its slots, `response_s` from submission on; `core_s` is time times the CPUs it was given (its limits, or
     the slots' share of the machine where it has none). `parts` are shares of the response time and sum to 1 where all are known. `cpu` is
-    CPU time over that of its limit, or of the machine; `memory` the largest resident set over the limit, the worst job of a run.
-    `limit_s` is throttled time a second of a replica. `bottleneck` is the largest part. `values` are `time_s` by run.
+    CPU time over that of its limit, or of the machine; `memory` the largest resident set over the limit, the worst job of a run (with the
+    pages that it shares with others, which do not count against the limit). `bottleneck` is the largest part. `values` are `time_s` by run.
     """
 
     class_: str

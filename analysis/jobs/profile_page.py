@@ -13,7 +13,7 @@ from analysis.queueing.words import NONE, figure, number
 from analysis.wording import probability
 
 from .names import short
-from .profile import FULL_MEMORY, PARTS
+from .profile import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 LEGEND = (
     ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
     ("%", "of the response time: waiting for a slot, start-up, computing, held back by the CPU limit, neither."),
-    ("CPU", "CPU time over what the limit gives, or the machine has where there is none. memory: largest resident set over its limit."),
+    ("CPU", "CPU time over what the limit gives, or the machine has where there is none. memory: the largest resident set over the limit;"),
+    ("", "pages that it shares with the process it was forked from are in the first, and do not count against the second."),
     ("core s", "a job: its time times the CPUs it was given, used or not."),
 )
 
@@ -76,8 +77,6 @@ def _lines(one: Best, rows: Sequence[Row], called: Mapping[str, str]) -> Iterato
     for row in rows:
         if row.lost:
             yield f"{called[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}."
-        if row.memory is not None and row.memory.value >= FULL_MEMORY:
-            yield f"{called[row.system]}: {row.memory.value:.0%} of the memory limit is used; beyond, the kernel kills."
 
 
 def _than(one: Best) -> str:
@@ -87,6 +86,10 @@ def _than(one: Best) -> str:
     low, high = (f"{100 * side:+.1f}" for side in (effect.low, effect.high))
     shown = f"{100 * effect.gain:+.1f} % faster [{low}, {high}], p {probability(effect.p)}"
     return f"{shown}, than" if effect.low > 0 else f"not shown to be faster ({shown}) than"
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count > 1 else ''}"
 
 
 def _percent(one: Figure | None) -> str:

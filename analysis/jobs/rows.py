@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Run
 
 TIMES = ("submit_s", "admit_s", "start_s", "end_s")
-NUMBERS = (*TIMES, "work", "cores", "memory_mib", "cpu_s", "max_rss_mib", "throttled_s")
+NUMBERS = (*TIMES, "planned_submit_s", "work", "cores", "memory_mib", "cpu_s", "max_rss_mib", "throttled_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _ran(row: Fields) -> Ran:
     inner = Fields({"row": row.value, "result": row.value.get("result")}, row.origin, row.place)
     took = inner.known_numbers("row", NUMBERS)
     for name, value in took.items():
-        if abs(value) > LONGEST or (name not in TIMES and value < 0):
+        if abs(value) > LONGEST or (not name.endswith("submit_s") and name not in TIMES and value < 0):
             row.refuse(f"has {name} = {value:g}, which cannot be")
     times = [took[name] for name in TIMES if name in took]
     if times != sorted(times):

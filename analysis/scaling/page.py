@@ -87,11 +87,16 @@ def _study(asked: Asked, found: Evaluated) -> Iterator[RenderableType]:
     yield Text(
         f"Every job is to run {asked.target_s:g} s ±10 %; for {found.reachable:.1%} of them there is a number of replicas that does.\n"
     )
+    yield from tables(found.arms)
+
+
+def tables(arms: Sequence[Arm]) -> Iterator[RenderableType]:
+    """Lay out the figures of each way of scaling, and what the first of them is against the others."""
     heads = ["replicas", "mean", *FIGURES.values()]
-    yield columns(heads, [[one.name, f"{one.replicas:.1f}", *(_figure(one, name) for name in FIGURES)] for one in found.arms])
-    others = [one for one in found.arms if one.more_within is not None]
+    yield columns(heads, [[one.name, f"{one.replicas:.1f}", *(_figure(one, name) for name in FIGURES)] for one in arms])
+    others = [one for one in arms if one.more_within is not None]
     if others:
-        yield Text(f"\n{found.arms[0].name} against")
+        yield Text(f"\n{arms[0].name} against")
         yield columns(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], [_row(one) for one in others])
 
 

@@ -124,7 +124,7 @@ def evaluate(asked: Asked) -> Evaluated:
             replicas[name].append(float(chosen.mean()))
     arms = [Arm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in found.items()]
     mean_law = {name: float(np.mean([getattr(one, name) for one in laws])) for name in ("cost_s", "serial", "crosstalk", "startup_s")}
-    return Evaluated((arms[0], *(_against(arms[0], one) for one in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
+    return Evaluated((arms[0], *(against(arms[0], one) for one in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
 
 
 def _must_be_possible(asked: Asked) -> None:
@@ -178,19 +178,20 @@ def _scaled(asked: Asked, submit_s: Floats, replicas: Floats, takes_s: Floats) -
     counted = slice(int(len(stream) * WARM_UP), None)
     ran_s, response_s = (played.end_s - played.start_s)[counted], (played.end_s - played.submit_s)[counted]
     return Scaled(
-        within=_within(ran_s, asked.target_s),
-        within_waited=_within(response_s, asked.target_s),
+        within=within(ran_s, asked.target_s),
+        within_waited=within(response_s, asked.target_s),
         node_s_per_job=float((ran_s * played.replicas[counted]).mean()),
         mean_wait_s=float(played.wait_s[counted].mean()),
         p95_response_s=float(np.quantile(response_s, 0.95)),
     )
 
 
-def _within(times_s: Floats, target_s: float) -> float:
+def within(times_s: Floats, target_s: float) -> float:
+    """The part of jobs that took the target, give or take the tolerance."""
     return float((np.abs(times_s / target_s - 1) <= TOLERANCE).mean())
 
 
-def _against(chosen: Arm, other: Arm) -> Arm:
+def against(chosen: Arm, other: Arm) -> Arm:
     """The choice against another way, seed by seed; none where there is one seed."""
     if len(chosen.seeds) < 2:
         return other

@@ -1,0 +1,46 @@
+"""Where does the time of a job go on this system, and which system runs which kind of job soonest?
+
+Training, inference and sleep (the control) on systems that differ by CPU limit (half, one and two), memory limit and replicas: one job
+after the other, so that none waits for another but where two replicas are two slots. Hypotheses: below the number of its threads a job is
+held back by its CPU limit, and more threads than CPUs cost more than they give; memory of this size limits nothing; two replicas of a small
+net spend what they gain on their gradients. `--tweaks=NAME` puts a kernel's settings beside. `python -m analysis jobs profile RUN` judges.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+JOBS = "job_stream:arrivals=closed:classes=profile:jobs=12"
+SYSTEMS = (
+    "cores=0.5:slots=1",
+    "cores=1:slots=1",
+    "cores=2:slots=1",
+    "cores=2:memory_mib=512:slots=1",
+    "cores=1:replicas=2:slots=2",
+)
+
+STUDY = Study(
+    name="cluster_profile",
+    question="Where does the time of training and inference jobs go under limits of CPU and memory and with replicas, and what is best?",
+    workloads=tuple(f"{JOBS}:{system}" for system in SYSTEMS),
+    tweaks=("stock",),
+    primary=Metric("step_time_mean_s", "lower"),
+    blocks=5,
+    margin=0.05,
+    compares_workloads=True,
+    copies=False,  # a copy has the same jobs, and systems are what is compared
+)
+
+
+def bench_job_stream(measured: Callable[[], Measured]) -> None:
+    """Every job ended, and told what it used."""
+    run = measured()
+    assert run.valid, run.reason
+    assert all(job["cpu_s"] is not None for job in run.record["report"]["job"] if job["outcome"] == "done")
