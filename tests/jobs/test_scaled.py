@@ -1,0 +1,138 @@
+"""Replicas chosen for each job: a few are measured on the engine, and the read side, asked in a process of its own, fits and chooses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from fixtures import workloads
+from fixtures.jobs import scaled
+from fixtures.jobs.terms import Event, JobClass, Planned, Size
+from fixtures.terms import BadInput, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SLEEPS = JobClass("sleep", "sleep", Size("exponential", 1.0), params={"serial": 0.1})
+JOBS = [Planned(at, SLEEPS, float(at), work, seed=at) for at, work in enumerate((0.5, 1.0, 2.0, 4.0))]
+
+
+class Made:
+    """An engine whose jobs take what Amdahl says, by a clock of its own."""
+
+    def __init__(self, *, admits: bool = False, outcome: str = "done") -> None:
+        self.admits, self._outcome = admits, outcome
+        self.facts: Mapping[str, object] = {}
+        self.nodes = ("node-1",)
+        self.submitted: list[Planned] = []
+        self.admitted: list[tuple[int, int, float]] = []
+        self._now_s = 100.0
+        self._waiting: list[Event] = []
+
+    def submit(self, job: Planned) -> None:
+        self.submitted.append(job)
+        if self.admits:
+            self._run(job)
+
+    def admit(self, job: Planned, attempt: int, done_work: float) -> None:
+        assert not self.admits
+        self.admitted.append((job.job, attempt, done_work))
+        self._run(job)
+
+    def _run(self, job: Planned) -> None:
+        took_s = 0.3 + job.work * (0.1 + 0.9 / job.replicas)
+        self._waiting += [
+            Event("started", self._now_s + 7, job.job),
+            Event("ended", self._now_s + 7 + took_s, job.job, outcome=self._outcome, reason="it was told to"),  # type: ignore[arg-type]
+        ]
+        self._now_s += 10
+
+    def running(self) -> Mapping[int, str]:
+        return {}
+
+    def kill(self, job: int) -> bool:
+        raise AssertionError(job)
+
+    def lose(self, node: str) -> None:
+        raise AssertionError(node)
+
+    def back(self, node: str) -> None:
+        raise AssertionError(node)
+
+    def events(self, until_s: float) -> list[Event]:
+        del until_s
+        found, self._waiting = self._waiting[:1], self._waiting[1:]
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def chosen(engine: Made, target_s: float = 1.0) -> tuple[list[Planned], dict[str, Any]]:
+    told: dict[str, Any] = {}
+    return scaled.chosen(JOBS, engine, target_s, 4, told.__setitem__), told["scale"]
+
+
+def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> None:
+    """0.3 + w·(0.1 + 0.9/n): 0.5 takes 0.8 on one, 1.0 takes 0.85 on two, 2.0 takes 0.95 and 4.0 1.6 on all four."""
+    found, told = chosen(Made())
+    assert [one.replicas for one in found] == [1, 2, 4, 4]
+    assert [replace(one, replicas=1) for one in found] == JOBS
+    assert told["laws"]["sleep"]["law"]["startup_s"] == pytest.approx(0.3, rel=0.01)
+    assert told["reachable"] == pytest.approx(0.25)
+
+
+def test_one_two_and_all_replicas_are_measured_with_two_sizes_each_twice_and_nothing_else_runs() -> None:
+    engine = Made()
+    _, told = chosen(engine)
+    assert sorted((one.replicas, one.work) for one in engine.submitted) == sorted(
+        (many, size * 1.875) for many in (1, 2, 4) for size in (0.5, 1.5) for _ in range(2)
+    )
+    assert {one.job for one in engine.submitted}.isdisjoint(one.job for one in JOBS)
+    assert [attempt for _, attempt, _ in engine.admitted] == [1] * 12
+    assert len(told["profile"]["sleep"]) == 12
+    assert told["profile_node_s"] == pytest.approx(sum(row["replicas"] * row["time_s"] for row in told["profile"]["sleep"]))
+
+
+def test_time_is_from_start_to_end_and_not_from_submission() -> None:
+    _, told = chosen(Made())
+    first = told["profile"]["sleep"][0]
+    assert first["time_s"] == pytest.approx(0.3 + first["work"])
+
+
+def test_an_engine_that_admits_itself_is_only_submitted_to() -> None:
+    engine = Made(admits=True)
+    assert [one.replicas for one in chosen(engine)[0]] == [1, 2, 4, 4]
+    assert engine.admitted == []
+
+
+def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
+    with pytest.raises(Refused, match="A job of class sleep that was to be measured failed: it was told to"):
+        chosen(Made(outcome="failed"))
+
+
+def test_a_target_without_a_law_is_refused_by_the_read_side() -> None:
+    """One slot: all jobs had one replica."""
+    with pytest.raises(Refused, match="how time falls with them cannot be told"):
+        scaled.chosen(JOBS, Made(), 1.0, 1, lambda *_: None)
+
+
+def test_a_measured_job_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaled, "PATIENCE_S", 0.0)
+    with pytest.raises(Refused, match="did not end within 0 s"):
+        chosen(Made())
+
+
+def test_a_target_and_a_number_of_replicas_contradict_each_other() -> None:
+    with pytest.raises(BadInput, match="Leave one out"):
+        workloads.load("job_stream:replicas=2:target_s=1")
+
+
+def test_a_target_is_part_of_the_name() -> None:
+    assert workloads.load("job_stream:target_s=1.5").params["target_s"] == 1.5
+    assert workloads.load("job_stream").params["target_s"] is None
