@@ -1,0 +1,345 @@
+"""Streams of jobs as Kubernetes Jobs on a real kubelet: what happens is told once, faults are what they are called, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import api as apis
+from fixtures.cluster import job_streams
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.targets import _process
+from fixtures.terms import BadInput, Order, Refused
+from tests.cluster import kubelet, kueue
+from tests.cluster.line import to_cluster
+from tests.cluster.rig import clients
+from tests.cluster.streams import LONG_S, Streams, job, of_kind
+from tests.sessions import HOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cluster.runs import Here
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
+
+
+def left(cluster: Cluster) -> dict[str, list[str]]:
+    kinds = {"jobs": apis.JOBS, "pods": apis.PODS, "leases": apis.LEASES}
+    found = {what: [one["metadata"]["name"] for one in apis.list_(cluster, kind)[0]] for what, kind in kinds.items()}
+    nodes = apis.list_(cluster, apis.NODES)[0]
+    return {**found, "away": [one["metadata"]["name"] for one in nodes if one["spec"].get("unschedulable") or job_streams.taken_by(one)]}
+
+
+NOTHING: dict[str, list[str]] = {"jobs": [], "pods": [], "leases": [], "away": []}
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    return connect(Where(str(kubeconfig), None, namespace))
+
+
+@pytest.fixture
+def streams(here: Here, namespace: str, cluster: Cluster, tmp_path: Path) -> Iterator[Streams]:
+    """A test's own; after it nothing of a stream may be there."""
+    yield Streams(here, namespace, tmp_path)
+    assert left(cluster) == NOTHING
+
+
+def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams, cluster: Cluster) -> None:
+    """A job waits suspended until it is admitted; its limits are its requests; a failing one says why; its end tells what it took."""
+    with streams.play() as play:
+        class_ = of_kind(fails_at=0.5)
+        jobs = [job(0, 0.3), job(1, 0.3, class_=class_), job(2, 0.2, replicas=2)]
+        for one in jobs:
+            play.engine.submit(one)
+        assert [one["spec"]["suspend"] for one in apis.list_(cluster, apis.JOBS)[0]] == [True] * 3
+        play.engine.admit(jobs[0], 1, 0.0)
+        play.engine.admit(jobs[1], 1, 0.0)
+        assert play.engine.running().keys() == {0, 1}
+        with pytest.raises(Refused, match="takes 2 slots at once, and 0 of 2 are free"):
+            play.engine.admit(jobs[2], 1, 0.0)
+        done, failed = play.end_of(0), play.end_of(1)
+        play.engine.admit(jobs[2], 1, 0.0)
+        both = play.end_of(2)
+        assert play.engine.running() == {}
+        assert play.once()
+    assert (done.outcome, done.reason, done.done_work) == ("done", "", 0.3)
+    assert (failed.outcome, failed.reason) == ("failed", "it fails at 0.15 of 0.3, as its class has it")
+    assert both.outcome == "done"
+    assert done.used is not None
+    assert done.used.cpu_s is not None
+    assert done.used.cpu_s > 0
+    assert done.result is not None
+    assert done.result["pod_ran_s"] >= 0.3
+    assert done.result["server_ended_unix_s"] >= done.result["server_started_unix_s"] > 0
+    starts = {one.job: one.at_s for one in play.happened("started")}
+    assert all(starts[one.job] <= one.at_s for one in play.happened("ended") if one.job is not None)
+
+
+def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: Streams) -> None:
+    """The whole way: planned arrivals, our decider, a node drained in the middle and back, never more than the slots at once."""
+    name = "job_stream:engine=jobs:rate_per_s=1:jobs=6:work=1:retries=3:fault=node:fault_at_s=3:fault_for_s=2"
+    result = _process.run(Order(name, 6, 0, 7, scratch=streams.folder, files={"job_cluster": streams.settings()}))
+    assert result.error is None
+    told: Any = result.report
+    jobs, attempts = told["job"], told["attempt"]
+    assert [row["outcome"] for row in jobs] == ["done"] * 6
+    assert [row["what"] for row in told["node"]] == ["lost", "back"]
+    assert all(row["submit_s"] <= row["admit_s"] <= row["start_s"] <= row["end_s"] for row in jobs)
+    away = [row["at_s"] for row in told["node"]]
+    assert not [row for row in attempts if away[0] < row["admit_s"] < away[1]]
+    assert {row["outcome"] for row in attempts} <= {"done", "killed"}
+    assert sum(row["attempts"] for row in jobs) == len(attempts)
+    running = sorted((at_s, step) for row in attempts for at_s, step in ((row["admit_s"], 1), (row["end_s"], -1)))
+    assert max(sum(step for _, step in running[:many]) for many in range(len(running) + 1)) <= 2
+    assert told["stream"][0]["engine_facts"]["kubernetes"].startswith("v")
+
+
+def test_a_job_over_its_memory_is_killed_by_its_limit(streams: Streams) -> None:
+    """Said with the cluster's word for it."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    class_ = replace(of_kind(memory_mib=400), kind="spin", cores=0.5, memory_mib=60.0)
+    with streams.play(classes=(class_,)) as play:
+        one = job(0, 1.0, class_=class_)
+        play.engine.submit(one)
+        play.engine.admit(one, 1, 0.0)
+        end = play.end_of(0)
+    assert end.outcome == "killed"
+    assert "used more memory than its limit allows (OOMKilled" in end.reason
+
+
+def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(streams: Streams, tmp_path: Path) -> None:
+    """Checkpoints are told as they are written; what the last one has is not done again."""
+    with streams.play(checkpoint_s=0.3, volume=str(tmp_path / "volume")) as play:
+        one = job(0, LONG_S)
+        play.start(one)
+        play.until(lambda: len(play.happened("checkpoint")) >= 2)
+        assert play.engine.kill(0)
+        end = play.end_of(0)
+        assert not play.engine.kill(0)
+        assert (end.outcome, end.reason) == ("killed", "its pod was deleted")
+        assert end.done_work is not None
+        assert end.done_work >= 0.6
+        told = [event.done_work for event in play.happened("checkpoint")]
+        assert told == sorted(set(told), key=lambda work: work or 0.0)
+        again = job(0, end.done_work + 0.2)
+        play.events.clear()
+        play.engine.admit(again, 2, end.done_work)
+        assert play.end_of(0).outcome == "done"
+        assert not play.happened("checkpoint")  # of the first attempt's work nothing was repeated
+
+
+def test_without_a_volume_there_are_no_checkpoints(streams: Streams) -> None:
+    with pytest.raises(Refused, match=r"what a pod writes is gone with it. Name a volume"), streams.play(checkpoint_s=1.0):
+        pass
+
+
+def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
+    """Only the stream's own pods are evicted; nothing begins there until it is back."""
+    with streams.play() as play:
+        [node] = play.engine.nodes
+        play.start(job(0, LONG_S))
+        play.engine.lose(node)
+        with pytest.raises(Refused, match="is lost already"):
+            play.engine.lose(node)
+        with pytest.raises(BadInput, match="No node 'nosuch'"):
+            play.engine.lose("nosuch")
+        end = play.end_of(0)
+        assert end.outcome == "killed"
+        assert "evicted through the API" in end.reason
+        other = job(1, 0.1)
+        play.engine.submit(other)
+        with pytest.raises(Refused, match="and 0 of 2 are free"):
+            play.engine.admit(other, 1, 0.0)
+        play.engine.back(node)
+        play.until(lambda: play.happened("node back"))
+        play.engine.admit(other, 1, 0.0)
+        assert play.end_of(1).outcome == "done"
+        assert [one.what for one in play.events if one.job is None] == ["node lost", "node back"]
+
+
+def test_a_stream_that_ends_while_a_node_is_away_brings_it_back(streams: Streams, cluster: Cluster) -> None:
+    with streams.play() as play:
+        play.engine.lose(play.engine.nodes[0])
+        assert left(cluster)["away"] == list(play.engine.nodes)
+    assert left(cluster)["away"] == []
+
+
+def test_a_node_that_somebody_else_cordons_is_lost_too(streams: Streams, cluster: Cluster) -> None:
+    with streams.play() as play:
+        [node] = play.engine.nodes
+        apis.patch(cluster, apis.NODES, node, {"spec": {"unschedulable": True}})
+        try:
+            play.until(lambda: play.happened("node lost"))
+            with pytest.raises(Refused, match="was not taken away by this stream"):
+                play.engine.back(node)
+        finally:
+            apis.patch(cluster, apis.NODES, node, {"spec": {"unschedulable": None}})
+        play.until(lambda: play.happened("node back"))
+
+
+@pytest.mark.slow
+def test_the_only_node_whose_kubelet_stops_takes_its_job_with_it(streams: Streams) -> None:
+    """By the user's own command. The cluster notices some 50 s later: so long the job counts as running, as it does there."""
+    if kubelet.found(streams.here.node) is None:
+        pytest.skip("the node's kubelet is not a process of this machine")
+    command = f"{sys.executable} -m tests.cluster.kubelet"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(HOUSE)
+        with streams.play(stop=f"{command} stop {{node}}", start=f"{command} start {{node}}") as play:
+            [node] = play.engine.nodes
+            play.start(job(0, LONG_S))
+            play.engine.lose(node)
+            end = play.end_of(0)
+            assert end.outcome == "killed"
+            assert f"node {node} is not ready" in end.reason
+            play.engine.back(node)
+            play.until(lambda: play.happened("node back"))
+            play.start(job(1, 0.1))
+            assert play.end_of(1).outcome == "done"
+
+
+def test_a_command_that_cannot_stop_a_node_is_refused_and_the_node_is_not_lost(streams: Streams) -> None:
+    with streams.play(stop="false {node}", start="true {node}") as play:
+        with pytest.raises(Refused, match=r"false .* ended with exit code 1: nothing on stderr. Correct `stop`"):
+            play.engine.lose(play.engine.nodes[0])
+        play.start(job(0, 0.1))
+        assert play.end_of(0).outcome == "done"
+
+
+def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(streams: Streams, tmp_path: Path) -> None:
+    """The line is cut at each stage of a job's life, and once for as long as it ends meanwhile."""
+    with to_cluster(streams.here.kubeconfig, tmp_path) as (line, over), streams.play(kubeconfig=str(over)) as play:
+        jobs = [job(0, 1.0), job(1, 3.0)]
+        for one in jobs:
+            play.engine.submit(one)
+            line.cut()
+            play.engine.admit(one, 1, 0.0)
+            line.cut()
+        play.until(lambda: play.happened("started", 0))
+        line.cut()
+        assert play.end_of(0).outcome == "done"
+        line.close()  # the server is away while the other one ends
+        until = _ended_by(streams, 1)
+        line.open()
+        assert until
+        assert play.end_of(1).outcome == "done"
+        assert play.once()
+
+
+def _ended_by(streams: Streams, number: int) -> bool:
+    """See a job's pod over with eyes other than the engine's."""
+    api = clients.client(streams.here.kubeconfig)
+    from kubernetes.watch import Watch  # noqa: PLC0415
+
+    watch, core = Watch(), clients.of(api)
+    chosen = f"deeptweak/job={number}"
+    for event in watch.stream(core.list_namespaced_pod, streams.namespace, label_selector=chosen, timeout_seconds=60):
+        if event["object"].status.phase == "Succeeded":
+            watch.stop()
+            api.close()
+            return True
+    return False
+
+
+def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster) -> None:
+    """One that runs is killed by it; one that waits can never be admitted, and the stream ends with that."""
+    with streams.play() as play:
+        play.start(job(0, LONG_S))
+        [running] = apis.list_(cluster, apis.JOBS)[0]
+        apis.delete(cluster, apis.JOBS, running["metadata"]["name"])
+        end = play.end_of(0)
+        assert (end.outcome, end.reason) == ("killed", f"somebody deleted its Job {running['metadata']['name']}")
+        play.engine.submit(job(1, 1.0))
+        play.until(lambda: any(apis.list_(cluster, apis.JOBS)[0]))
+        [waiting] = (one for one in apis.list_(cluster, apis.JOBS)[0] if one["spec"]["suspend"])
+        apis.delete(cluster, apis.JOBS, waiting["metadata"]["name"])
+        with pytest.raises(Refused, match="Job 1 was waiting for its slot, and somebody deleted its Job"):
+            play.until(lambda: False)
+
+
+def test_what_a_killed_stream_has_left_restore_takes_away(streams: Streams, cluster: Cluster) -> None:
+    """A running and a waiting Job, a cordoned node, the lease; a second `restore` finds nothing, and so does one beside a living stream."""
+    script = (
+        "import os, signal, sys, time; from tests.cluster.streams import job; from fixtures.jobs.engines import load, Wanted\n"
+        "from pathlib import Path; from tests.cluster.streams import CLASS, Play\n"
+        "wanted = Wanted(2, 1, (CLASS,), Path(), files={'job_cluster': Path(sys.argv[1])})\n"
+        "with load('jobs').opened(wanted) as engine:\n"
+        "    play = Play(engine); play.start(job(0, 1000.0)); engine.submit(job(1, 1.0)); engine.lose(engine.nodes[0])\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(streams.settings())], cwd=HOUSE, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    found = left(cluster)
+    assert len(found["jobs"]) == 2
+    assert found["away"] == [streams.here.node]
+    restored = _restore(streams)
+    assert restored.returncode == 0, restored.stdout
+    assert f"node {streams.here.node}: cordoned by the run, schedulable again" in restored.stdout
+    assert "2 Jobs taken away" in restored.stdout
+    assert left(cluster) == NOTHING
+    assert _restore(streams).stdout.startswith("Nothing to restore")
+
+
+def test_restore_leaves_a_living_stream_alone(streams: Streams) -> None:
+    with streams.play() as play:
+        play.start(job(0, LONG_S))
+        restored = _restore(streams)
+        assert restored.returncode == 2
+        assert f"process {os.getpid()}" in restored.stdout
+        assert "takes its Jobs away itself" in restored.stdout
+        assert play.engine.running().keys() == {0}
+
+
+def _restore(streams: Streams) -> subprocess.CompletedProcess[str]:
+    where = [f"--kubeconfig={streams.here.kubeconfig}", f"--namespace={streams.namespace}"]
+    command = [sys.executable, "-m", "fixtures", "restore", "--target=kubernetes", *where]
+    return subprocess.run(command, cwd=HOUSE, check=False, capture_output=True, text=True)
+
+
+def test_a_cluster_without_kueue_is_told_what_to_install(streams: Streams) -> None:
+    with (
+        pytest.raises(Refused, match=r"serves no kueue\.x-k8s.io. Install Kueue with its CustomResourceDefinitions"),
+        streams.play("kueue"),
+    ):
+        pass
+
+
+def test_kueue_admits_by_its_quota_and_its_admissions_are_told(streams: Streams, kubeconfig: Path) -> None:
+    """One at a time: the second is admitted when the first has ended. A job that is killed and submitted again is its next attempt."""
+    with kueue.installed(kubeconfig) as api:
+        with pytest.raises(Refused, match=r"has no LocalQueue. Make one"), streams.play("kueue"):
+            pass
+        kueue.local_queue(api, streams.namespace, "team")
+        with pytest.raises(BadInput, match=r"No LocalQueue 'tame' .* Did you mean 'team'"), streams.play("kueue", queue="tame"):
+            pass
+        controller = kueue.Controller(api, streams.namespace, quota=1)
+        try:
+            with streams.play("kueue", queue="team") as play:
+                assert play.engine.admits
+                assert play.engine.facts["cluster_queue"] == "all"
+                first, second = job(0, 0.5), job(1, LONG_S)
+                play.engine.submit(first)
+                play.engine.submit(second)
+                play.until(lambda: play.happened("started", 1))
+                order = [(one.what, one.job) for one in play.events]
+                assert order.index(("ended", 0)) < order.index(("admitted", 1))
+                assert play.engine.kill(1)
+                assert play.end_of(1).outcome == "killed"
+                assert play.once()
+                play.events.clear()
+                play.engine.submit(job(1, 0.1))
+                assert play.end_of(1).outcome == "done"
+                assert play.happened("admitted", 1)
+        finally:
+            controller.stop()
+        workloads: Any = api.list(kueue.path(streams.namespace, "workloads"))
+        assert workloads == [] or all("job-deeptweak" in one["metadata"]["name"] for one in workloads)
