@@ -98,7 +98,8 @@ def _lines(one: Trial, advice: Advice | None) -> Iterator[str]:
     if one.least_s is None:
         yield f"{one.why}."
     else:
-        yield f"least time by a + bτ + c/τ at {_open(one.least_s)} s{f' ({one.least_s.why})' if one.least_s.why else ''}."
+        whys = "; ".join(why for why in (one.least_s.why, one.why) if why)
+        yield f"least time by a + bτ + c/τ at {_open(one.least_s)} s{f' ({whys})' if whys else ''}."
     if advice is not None:
         yield f"Young says {number(advice.young_s)} s, Daly {number(advice.daly_s)} s: {_held(one, advice)}"
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 LEVELS = 3  # intervals above 0 that a curve with three numbers needs
 TOO_FEW_LEVELS = "fewer than 3 intervals above 0 in every block: no curve"
-NO_LEAST = "no least between the intervals that were tried: longer ones cost nothing more, or shorter ones nothing"
+NO_LEAST = "no least: longer intervals cost nothing more, or shorter ones nothing"
+OUTSIDE = "outside the intervals that were tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Trial:
     """All intervals under one fault. `cost_s`, `mtbf_s` and `restart_s` are measured; None where nothing of the kind was.
 
     `killed` attempts in `ran_s` of attempts make the MTBF of one running job; its interval is exact for a Poisson count. `least_s` is where
-    the curve is least, infinite or 0 as an end of its interval where the blocks cannot tell it.
+    the curve is least, infinite or 0 as an end of its interval where the blocks cannot tell it; `why` there is none, or none to rely on.
     """
 
     condition: str
@@ -178,10 +179,11 @@ def _least(times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Figur
     if grows <= 0 or cost <= 0:
         return None, NO_LEAST
     least = math.sqrt(cost / grows)
+    why = "" if levels[0] <= least <= levels[-1] else OUTSIDE
     if len(units) < FEWEST:
-        return Figure(least, why=FEW), ""
+        return Figure(least, why=FEW), why
     low, high = fieller(slopes[:, 1], slopes[:, 0])
-    return Figure(least, math.sqrt(low), math.sqrt(high)), ""
+    return Figure(least, math.sqrt(low), math.sqrt(high)), why
 
 
 def fieller(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 Each loss is held against no loss on the same line, block by block. The exponent β of communication time ∝ lossᵝ is fitted in each block
 over the losses that at least double it: below that the line itself, or the arithmetic, takes the time. Mathis has β = ½; where
-each lost packet costs a timeout, it is 1.
+each lost packet costs a timeout, it is 1. A shape is told if the interval of β comes near to it, and not near to the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .lines import Trained
     from .terms import Unit
 
-ROOT, LINEAR = 0.5, 1.0
+ROOT, LINEAR, ABOUT = 0.5, 1.0, 0.1  # exponents, and how far off one still is of that shape
 DOUBLED = 2.0
 NEAR = 2.0  # a factor: a law of one long transfer, by constants, is no nearer than that
 Bound = Literal["compute", "line", "timeouts", "Mathis", "other", "not told"]
@@ -193,7 +193,7 @@ def _exponent(spent: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Fi
     found = mean(slopes)
     if found is None or found.low is None or found.high is None:
         return found, "open", found.why if found else ""
-    root, linear = (found.low <= one <= found.high for one in (ROOT, LINEAR))
+    root, linear = (found.low <= one + ABOUT and found.high >= one - ABOUT for one in (ROOT, LINEAR))
     shape: Shape = "open" if root and linear else "√p" if root else "linear" if linear else "neither"
     return found, shape, ""
 

@@ -1,0 +1,107 @@
+"""Streams with faults out of saved runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.depending import records
+from analysis.depending.terms import Outage
+from analysis.load import from_json
+from analysis.terms import Refused
+from tests.analysis.depending.made_faults import Faulty, faulty_run, report, told_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from analysis.depending.terms import Stream
+
+KILLS = Faulty(":retries=3:fault=kill:fault_rate_per_s=1", "kill", mtbf_s=1.0, retries=3, jobs=20)
+
+
+def read(made: Any) -> tuple[list[Stream], list[str]]:  # noqa: ANN401  # JSON
+    refused: list[str] = []
+    return records.of_run(from_json(made, "run.json"), refused), refused
+
+
+def changed(change: Callable[[dict[str, list[dict[str, Any]]]], None]) -> tuple[list[Stream], list[str]]:
+    """What is read of a run whose only cell tells something else."""
+    told = report(KILLS)
+    change(told)
+    return read(told_run({(KILLS.workload, 1): told}))
+
+
+def test_a_stream_is_read_whole() -> None:
+    (plain, faulty), refused = read(faulty_run([Faulty(jobs=20), KILLS], blocks=1))
+    assert refused == []
+    assert plain.condition == faulty.condition == "job_stream:arrivals=poisson:rate_per_s=4:slots=2"
+    assert (plain.fault, faulty.fault, dict(faulty.asked)) == (None, "kill", {"fault_rate_per_s": "1"})
+    assert (faulty.unit[1], faulty.retries, faulty.slots, faulty.nodes) == (1, 3, 2, 1)
+    assert (faulty.label, plain.label) == ("kill rate_per_s=1", "no fault")
+    assert len(faulty.jobs) == 20
+    assert len(faulty.faults) == sum(one.outcome == "killed" for one in faulty.attempts) > 0
+    assert [(one.number, one.work, one.planned_s) for one in plain.jobs] == [(one.number, one.work, one.planned_s) for one in faulty.jobs]
+
+
+def test_nodes_that_are_lost_are_paired_with_their_return() -> None:
+    """Told in any order; a return of what was there, and the loss of what is lost, are nothing new."""
+    told = [("b", 5, "lost"), ("a", 1, "back"), ("a", 2, "lost"), ("a", 3, "lost"), ("a", 4, "back"), ("a", 6, "lost")]
+    rows = [{"node": node, "at_s": at, "what": what} for node, at, what in told]
+    (found,), _ = changed(lambda report: report.update(node=rows))
+    assert sorted(found.outages, key=lambda one: one.at_s) == [Outage("a", 2, 4), Outage("b", 5), Outage("a", 6)]
+
+
+def test_times_that_were_not_told_are_missing() -> None:
+    def forget(told: dict[str, list[dict[str, Any]]]) -> None:
+        told["job"][0] |= {"end_s": None, "outcome": "never ended", "lost_s": None}
+        told["attempt"][0] |= {"admit_s": None, "start_s": None, "end_s": None, "node": None}
+
+    (found,), _ = changed(forget)
+    assert (found.jobs[0].end_s, found.jobs[0].lost_s, found.jobs[0].response_s) == (None, None, None)
+    assert (found.attempts[0].begin_s, found.attempts[0].node) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda told: told["stream"].clear(), "one row of the stream"),
+        (lambda told: told["job"].clear(), "one row of the stream"),
+        (lambda told: told["stream"][0].update(slots=0), "has 1 nodes for 0 slots"),
+        (lambda told: told["stream"][0].update(nodes=0), "has 0 nodes"),
+        (lambda told: told["stream"][0].update(fault={"name": "kill"}), "has no 'fault'"),
+        (lambda told: told["job"][2].update(outcome="lost"), "report.job[2] has outcome = 'lost'"),
+        (lambda told: told["job"][2].update(end_s=1e12), "has end_s = 1e+12"),
+        (lambda told: told["job"][2].update(lost_s=-1), "has lost_s = -1"),
+        (lambda told: told["job"][2].update(result={"accuracy": float("nan")}), "accuracy"),
+        (lambda told: told["attempt"][1].update(end_s="late"), "report.attempt[1].row has end_s"),
+        (lambda told: told["fault"][0].pop("at_s"), "report.fault[0] has no at_s"),
+        (lambda told: told.update(node=[{"node": "a", "at_s": 1, "what": "gone"}]), "has what = 'gone'"),
+        (lambda told: told.update(node=[{"node": "a", "what": "lost"}]), "report.node[0] has no at_s"),
+    ],
+)
+def test_what_is_not_as_it_must_be_refuses_its_cell_by_name(change: Callable[[dict[str, list[dict[str, Any]]]], None], words: str) -> None:
+    found, (line,) = changed(change)
+    assert found == []
+    assert words in line
+    assert "run.json: cell" in line
+
+
+def test_a_cell_that_failed_is_said_and_others_are_read() -> None:
+    made = faulty_run([Faulty(jobs=20), KILLS], blocks=1)
+    gone = made["benchmarks"].pop()["extra_info"]["id"]
+    for cell in made["deeptweak"]["cells"]:
+        if cell["id"] == gone:
+            cell |= {"outcome": "failed", "reason": "the engine died."}
+    found, (line,) = read(made)
+    assert len(found) == 1
+    assert f"{gone} failed: the engine died." in line
+
+
+def test_a_run_without_streams_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(told_run({("cnn_train", 1): {}})))
+    with pytest.raises(Refused, match="no cell tells of a stream of jobs"):
+        records.streams([str(path)], [])

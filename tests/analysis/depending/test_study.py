@@ -1,0 +1,134 @@
+"""Faults against the same jobs without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.depending.study import arms, twin_of
+from analysis.depending.terms import Fault, Outage, Stream
+from tests.analysis.depending.made_streams import attempt, job, stream
+
+MARGIN = 0.1
+
+
+def clean(block: int) -> Stream:
+    return stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)], block=block)
+
+
+def slowed(block: int, factor: float, fault: str = "cpu_hog") -> Stream:
+    jobs = [job(at, at, at + 2 * factor) for at in range(3)]
+    return stream(jobs, faults=[Fault(fault, 0, 2)], fault=fault, block=block)
+
+
+@pytest.mark.parametrize(
+    ("factors", "word"),
+    [
+        ((1.01, 1.02, 1.03), "isolated"),
+        ((1.5, 1.6, 1.55), "not isolated"),
+        ((0.9, 1.3, 1.1), "open"),
+        ((1.05, 1.06, 1.055), "isolated"),  # slower for certain, and by less than matters
+        ((1.5, 1.6), "not judged"),
+    ],
+)
+def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(factors: tuple[float, ...], word: str) -> None:
+    streams = [one for block, factor in enumerate(factors) for one in (slowed(block, factor), clean(block))]
+    _, hog = arms(streams, MARGIN)
+    assert hog.isolation == word
+    assert hog.slowdown is not None
+    assert hog.slowdown.value == pytest.approx(_geometric(factors))
+
+
+def _geometric(values: tuple[float, ...]) -> float:
+    product = 1.0
+    for value in values:
+        product *= value
+    return float(product ** (1 / len(values)))
+
+
+def test_only_neighbours_are_asked_for_isolation() -> None:
+    streams = [one for block in (1, 2, 3) for one in (slowed(block, 1 + block / 10, "few_cores"), clean(block))]
+    plain, limited = arms(streams, MARGIN)
+    assert (plain.fault, plain.isolation, plain.slowdown, plain.p) == (None, None, None, None)
+    assert (limited.fault, limited.isolation) == ("few_cores", None)
+    assert limited.p is not None
+
+
+def test_p_is_holms_over_all_faults() -> None:
+    factors = {"cpu_hog": (1.5, 1.6, 1.55), "io_hog": (1.1, 1.3, 1.2)}
+    streams = [slowed(at, factor, fault) for fault, some in factors.items() for at, factor in enumerate(some)]
+    _, one, other = arms([*streams, *(clean(block) for block in range(3))], MARGIN)
+    assert one.slowdown is not None
+    assert other.slowdown is not None
+    assert one.slowdown.p is not None
+    assert one.p == pytest.approx(2 * one.slowdown.p)
+    assert other.p == other.slowdown.p
+
+
+def test_the_twin_has_the_same_checkpoints_and_retries_if_there_is_one() -> None:
+    faulty = replace(slowed(1, 2), checkpoint_s=5.0, retries=3)
+    bare, same, other = clean(1), replace(clean(1), checkpoint_s=5.0, retries=3), replace(clean(1), checkpoint_s=1.0)
+    assert twin_of(faulty, [other, bare, same]) is same
+    assert twin_of(faulty, [other, bare]) is bare
+    for stranger in (clean(2), replace(clean(1), condition="another"), replace(clean(1), tweakset="hugepages"), slowed(1, 1)):
+        assert twin_of(faulty, [stranger]) is None
+
+
+def test_a_twin_with_other_checkpoints_is_said() -> None:
+    streams = [one for block in (1, 2, 3) for one in (replace(slowed(block, 1.1 + block / 10), retries=3), clean(block))]
+    assert "twins had other checkpoints or retries" in " ".join(arms(streams, MARGIN)[1].notes)
+
+
+def test_without_any_twin_nothing_is_compared_and_it_is_said() -> None:
+    (arm,) = arms([slowed(block, 1.5) for block in (1, 2, 3)], MARGIN)
+    assert (arm.slowdown, arm.paired, arm.isolation) == (None, 0, "not judged")
+    assert "3 of 3 streams have no twin" in arm.notes[0]
+
+
+def test_arms_that_differ_in_retries_alone_are_two() -> None:
+    streams = [slowed(1, 1.5), replace(slowed(1, 1.2), retries=3), clean(1)]
+    assert [arm.label for arm in arms(streams, MARGIN)] == ["no fault", "cpu_hog retries=0", "cpu_hog retries=3"]
+
+
+def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
+    streams = []
+    for block in (1, 2, 3):
+        tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 1.5 + block / 10, "killed"), attempt(2, 1, 2, 4.5 + block / 10)]
+        jobs = [job(0, 0, 2), job(1, 1, 1.5 + block / 10, "killed"), job(2, 2, 4.5 + block / 10)]
+        streams += [clean(block), stream(jobs, tried, [Fault("kill", 1.5, 1.5, "a", 1)], fault="kill", block=block)]
+    _, arm = arms(streams, MARGIN)
+    assert (arm.lost_jobs, arm.given_up, arm.hit, arm.recovered) == (3, 3, 3, 0)
+    assert arm.whys == {"a job that it hit was given up": 3}
+    assert arm.recovery_s is None
+    # Of jobs 0 and 2: 2 s each without, and (2 + 2.5 + block/10)/2 with it.
+    assert arm.slowdown is not None
+    assert arm.slowdown.value == pytest.approx((2.3 * 2.35 * 2.4) ** (1 / 3) / 2)
+    # Killed attempts lasted 0.6, 0.7 and 0.8 s.
+    assert arm.lost_s_per_hit is not None
+    assert arm.lost_s_per_hit.value == pytest.approx(0.7)
+
+
+def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
+    """Of ten faults in one stream each but the last is followed by the next before its job is done."""
+    tried = [attempt(0, at + 1, at / 10, (at + 1) / 10, "killed") for at in range(10)]
+    faults = [Fault("kill", one.end_s or 0, one.end_s, "a", 0) for one in tried]
+    made = stream([job(0, 0, 3), job(1, 1, 3), job(2, 2, 4)], [*tried, attempt(0, 11, 1, 3)], faults, fault="kill")
+    _, arm = arms([made, clean(1)], MARGIN)
+    assert (arm.strikes, arm.recovered, arm.recovery_s) == (10, 1, None)
+
+
+def test_the_only_node_lost_and_jobs_without_an_end_are_said() -> None:
+    jobs = [job(0, 0, 6), job(1, 1, None, "never ended"), job(2, 2, None, "never started")]
+    tried = [attempt(0, 1, 0, 1, "killed"), attempt(0, 2, 4, 6), attempt(1, 1, 4, None, "never ended")]
+    made = stream(jobs, tried, [Fault("node", 1, 4, "a")], [Outage("a", 1, 4)], fault="node")
+    notes = " ".join(arms([made, clean(1)], MARGIN)[1].notes)
+    for words in ("the only node was lost; nothing could run for 3 s", "1 jobs never ended", "1 jobs never started"):
+        assert words in notes
+    never = replace(made, outages=(Outage("a", 1),))
+    assert "a node never came back" in " ".join(arms([never, clean(1)], MARGIN)[1].notes)
+
+
+def test_a_fault_that_never_struck_is_said() -> None:
+    streams = [replace(clean(1), fault="kill"), clean(1)]
+    assert "no fault ever struck." in arms(streams, MARGIN)[1].notes
