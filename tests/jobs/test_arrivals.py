@@ -110,6 +110,14 @@ def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(see
     assert len(submit_s) / submit_s[-1] == pytest.approx(rate, rel=0.04)
 
 
+def test_mmpp_begins_in_either_rate() -> None:
+    """Of 200 seeds about half have 36 jobs in the first 4 s, at 9 a second, and the others 4; all stay for days."""
+    many = np.array([(times("mmpp", 100, seed, rate_per_s=5, burst=9, burst_s=1e6) < 4).sum() for seed in range(200)])
+    assert abs((many > 16).mean() - 0.5) < 4 * sqrt(0.25 / 200)
+    assert many[many > 16].mean() == pytest.approx(36, rel=0.1)
+    assert many[many <= 16].mean() == pytest.approx(4, rel=0.2)
+
+
 def test_mmpp_without_a_burst_is_the_poisson_process() -> None:
     assert stats.kstest(gaps(times("mmpp", burst=1, rate_per_s=1)), "expon").pvalue > 0.01
     assert stats.kstest(gaps(times("mmpp", burst=30, rate_per_s=1)), "expon").pvalue < 1e-6
