@@ -41,6 +41,8 @@ from fixtures.cluster.transport import Request, send
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.cluster.runs import Here
+
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
 Object = dict[str, Any]
@@ -48,6 +50,9 @@ RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
 RUN_ID = "0123456789ab"
 TWEAK = names.tweak_name(RUN_ID, 1)
 GROUP = "rbac.authorization.k8s.io/v1"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta1"
+LOCALQUEUES = Kind(KUEUE, "localqueues", namespaced=True, kind="LocalQueue", api_version=KUEUE.removeprefix("/apis/"))
+WORKLOADS = Kind(KUEUE, "workloads", namespaced=True, kind="Workload", api_version=KUEUE.removeprefix("/apis/"))
 KINDS = {
     kind.kind: kind
     for kind in (
@@ -84,13 +89,19 @@ PARTS: dict[str, list[tuple[Kind, str, frozenset[str], bool]]] = {
         (NODES, "status", frozenset({"patch"}), False),
     ],
     "kaito": [(WORKSPACES, "", FULL - {"list"}, True), (JOBS, "", frozenset({"watch"}), True)],
+    "job streams": [
+        (JOBS, "", frozenset({"watch"}), True),
+        (PODS, "eviction", frozenset({"create"}), True),
+        (LOCALQUEUES, "", frozenset({"list"}), True),
+        (WORKLOADS, "", frozenset({"list", "watch"}), True),
+    ],
 }
 
 
 def documents(*parts: str) -> list[Object]:
     """The file's objects without its Namespace: those of every run, and those of the parts that are named."""
     found = [one for one in yaml.safe_load_all(RBAC.read_text()) if one["kind"] != "Namespace"]
-    optional = {"deeptweak-skyhook": "skyhook", "deeptweak-kaito": "kaito"}
+    optional = {"deeptweak-skyhook": "skyhook", "deeptweak-kaito": "kaito", "deeptweak-job-streams": "job streams"}
     return [one for one in found if optional.get(one["metadata"]["name"], "") in {"", *parts}]
 
 
@@ -155,7 +166,7 @@ def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where:
     return bool(answer["status"]["allowed"])
 
 
-@pytest.mark.parametrize("part", [None, "skyhook", "kaito"])
+@pytest.mark.parametrize("part", [None, "skyhook", "kaito", "job streams"])
 def test_each_part_allows_what_it_says_and_no_more(allowed: Callable[[list[Object]], Cluster], part: str | None) -> None:
     """Every verb on every resource that the run side speaks of, in its own namespace and in another; and what it never needs."""
     cluster = allowed(documents(*([part] if part else [])))
@@ -214,6 +225,24 @@ def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[li
         journal.clean()
         journal.close()
     assert list_(cluster, LEASES)[0] == []
+
+
+def test_a_stream_of_jobs_needs_no_more(
+    allowed: Callable[[list[Object]], Cluster], here: Here, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Carried out with the file's rights: a Job with a checkpoint, its node drained and back, all taken away."""
+    from fixtures.jobs.engines import _k8s  # noqa: PLC0415 as streams, for this test alone
+    from tests.cluster.streams import LONG_S, Streams, job  # noqa: PLC0415
+
+    cluster = allowed(documents("job streams"))
+    monkeypatch.setattr(_k8s, "connect", lambda _: cluster)
+    with Streams(here, namespace, tmp_path).play(checkpoint_s=0.2, volume=str(tmp_path / "volume")) as play:
+        play.start(job(0, LONG_S))
+        play.until(lambda: play.happened("checkpoint"))
+        play.engine.lose(here.node)
+        assert play.end_of(0).outcome == "killed"
+        play.engine.back(here.node)
+        play.until(lambda: play.happened("node back"))
 
 
 def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(allowed: Callable[[list[Object]], Cluster], node: str) -> None:
