@@ -50,11 +50,12 @@ def _parts(arms: Sequence[Arm], poisonings: Sequence[Poisoning], margin: float) 
             yield Text(in_lines(one_line(condition)), "bold")
             yield from _condition([arm for arm in arms if arm.condition == condition], margin)
             yield ""
-    if not faulty:
+    if not faulty and not poisonings:
         yield Text("No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream.")
     if poisonings:
         yield from _poisonings(poisonings)
-    yield hanging((("•", line) for line in LEGEND), "dim", "dim")
+    if faulty:
+        yield hanging((("•", line) for line in LEGEND), "dim", "dim")
 
 
 def _condition(arms: Sequence[Arm], margin: float) -> Iterator[RenderableType]:
@@ -104,7 +105,7 @@ def _notes(arms: Sequence[Arm]) -> Iterator[str]:
 
 
 def _of(arm: Arm) -> Iterator[str]:
-    for why, count in sorted((arm.whys or {}).items()):
+    for why, count in sorted(arm.whys.items()):
         yield f"no recovery time of {count} of {arm.strikes} faults: {why}."
     if arm.given_up:
         yield f"{arm.given_up} of {arm.hit} jobs that it hit never ran again."

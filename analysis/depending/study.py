@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from analysis.stats.adjust import holm
@@ -61,7 +61,7 @@ class Arm:
     hit: int = 0
     given_up: int = 0
     recovered: int = 0
-    whys: Mapping[str, int] | None = None
+    whys: Mapping[str, int] = field(default_factory=dict)
     restart_s: Figure | None = None
     recovery_s: Figure | None = None
     lost_s: Figure | None = None
@@ -138,7 +138,7 @@ def _arm(condition: str, label: str, ones: Sequence[_One]) -> Arm:
         streams=len(ones),
         blocks=len({one.stream.unit for one in ones}),
         paired=sum(one.twin is not None for one in ones),
-        outcomes=sum((Counter(one.totals.outcomes) for one in ones), Counter[str]()),
+        outcomes=dict(sum((Counter(one.totals.outcomes) for one in ones), Counter[str]())),
         useful=mean(grouped([(one.stream.unit, one.totals.useful) for one in ones])),
         available=mean(grouped([(one.stream.unit, one.totals.available) for one in ones])),
         alone_down_s=math.fsum(one.totals.alone_down_s for one in ones),
@@ -146,7 +146,7 @@ def _arm(condition: str, label: str, ones: Sequence[_One]) -> Arm:
         hit=sum(found.hit for _, found in struck),
         given_up=sum(found.given_up for _, found in struck),
         recovered=recovered,
-        whys=Counter(found.why for _, found in struck if found.why),
+        whys=dict(Counter(found.why for _, found in struck if found.why)),
         restart_s=mean(grouped([(unit, found.restart_s) for unit, found in struck])),
         recovery_s=mean(grouped([(unit, found.recovery_s) for unit, found in struck])) if recovered >= MOST * len(struck) else None,
         lost_s=mean(grouped([(one.stream.unit, one.totals.lost_s) for one in ones])),
