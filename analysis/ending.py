@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from analysis.gating import limits as limits_file
 from analysis.gating.judge import EXIT, judge
 from analysis.gating.table import render
+from analysis.job_streams.gathered import gather
+from analysis.job_streams.page import render as render_streams
 from analysis.overhead.page import render_ending
 from analysis.overhead.records import is_monitored
 from analysis.overhead.study import overheads
@@ -82,4 +84,7 @@ def _text(run: Run, *, color: bool) -> str:
         return render_ending(run, overheads(run), color=color)
     if is_capped(run):
         return render_capped(run, sides(run, []), color=color)
+    streams = None if takes_keys_apart(run) else gather(run)
+    if streams is not None:
+        return render_streams(run, streams, color=color)
     return render_conclusion(run, color=color) if takes_keys_apart(run) else render_table(compare(run), [run], color=color)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analysis.job_streams.said import FIRST_COME
+
 from .scene import NothingToDraw
 from .style import COLOURS, INK
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from .scene import Scene
 
 JOBS = frozenset({"job"})
-FIRST_COME = frozenset({"", "fifo"})
 # Shape says the same as colour, for print and for the colour-blind.
 ARRIVALS: dict[str, dict[str, Any]] = {
     "poisson": {"color": INK, "marker": "o"},

@@ -14,6 +14,7 @@ from analysis import provenance
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.io.said import of_run
+from analysis.job_streams.said import of_run as of_streams
 from analysis.overhead.said import sentences
 from analysis.plots.scene import scene_of
 from analysis.power.reporting.said import of_run as of_capped
@@ -42,6 +43,7 @@ SECTIONS = (
     ("input", "Input"),
     ("watched", "Monitors"),
     ("capped", "Power cap"),
+    ("streams", "Streams of jobs"),
     ("keys", "Which key"),
     ("verdicts", "Verdicts"),
     ("pictures", "Pictures"),
@@ -102,6 +104,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             read=of_run(scene, run.origin),
             watched=sentences(scene.overhead.get(run.origin, ())),
             capped=of_capped(run),
+            streams=of_streams(run, next((one for one in scene.streams if one.run is run), None)),
         )
         for place, run in enumerate(runs, 1)
     )
@@ -119,7 +122,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             sections=[
                 one
                 for one in SECTIONS
-                if one[0] not in {"keys", "input", "watched", "capped"} or any(getattr(view, one[0]) for view in views)
+                if one[0] not in {"keys", "input", "watched", "capped", "streams"} or any(getattr(view, one[0]) for view in views)
             ],
             views=views,
             between=between,

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Comparison, Design, Run
 
 
+HELD = "No tweak set was compared: streams of jobs are held against models and each other, above."
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """Cells that were not measured for one and the same reason."""
@@ -65,6 +68,7 @@ class View:
     input: Sequence[str]
     watched: Sequence[tuple[str, Sequence[str]]]
     capped: Sequence[tuple[str, Sequence[str]]]
+    streams: Sequence[tuple[str, Sequence[str]]]
     nothing: str
     control: str | None
     warnings: Sequence[str]
@@ -95,11 +99,12 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     read: tuple[Sequence[str], Sequence[str]] = ((), ()),
     watched: Sequence[tuple[str, Sequence[str]]] = (),
     capped: Sequence[tuple[str, Sequence[str]]] = (),
+    streams: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> View:
     """Tell one run; `pictures` says which were drawn (None) and why others were not.
 
     `read` is what its input did: the answer, and the rest. `watched` is what monitors cost: workload and sentences.
-    `capped` is what algorithms made of a cap: back-end and sentences.
+    `capped` is what algorithms made of a cap: back-end and sentences. `streams` is what streams of jobs came to: part and sentences.
     """
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [one for one in comparisons if is_control(run, one)]
@@ -121,7 +126,8 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         input=read[1],
         watched=watched,
         capped=capped,
-        nothing=nothing_compared(run, comparisons),
+        streams=streams,
+        nothing=HELD if streams and not comparisons else nothing_compared(run, comparisons),
         control=control(run, comparisons, doubted),
         warnings=list(dict.fromkeys(warnings_of(run, comparisons))),
         tables=tables(comparisons, run),
