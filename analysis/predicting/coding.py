@@ -84,8 +84,8 @@ def _number(column: Floats) -> Number:
 def beyond(training: Points, points: Points) -> list[tuple[str, ...]]:
     """Say of each point how it lies outside what was measured; nothing where it is interpolated.
 
-    Outside a number's range, a name that was never met, a factor missing that never was; or within all of these, but further from every
-    training point than the loneliest of those is from its next.
+    Outside a number's range, a name that was never met, a factor missing that never was; or within all of these, but by its numbers further
+    from every training point than the loneliest of those is from its next.
     """
     coding = learn(training)
     said: list[list[str]] = [[] for _ in range(points.count)]
@@ -101,9 +101,10 @@ def beyond(training: Points, points: Points) -> list[tuple[str, ...]]:
             if level not in levels:
                 met = ", ".join(one_line(one or "none", 30) for one in levels[:8]) + (" …" if len(levels) > 8 else "")
                 said[at].append(f"{name}={one_line(level, 40)} was never measured ({met} were)" if level else f"{name} is not said")
-    lonely = _lonely(coding.coded(training), coding.coded(points))
+    numbers = Coding(coding.numbers, {})  # of names each was met, and which go together nobody can be near or far from
+    lonely = _lonely(numbers.coded(training), numbers.coded(points))
     return [
-        tuple(one) or (("this combination is far from all that were measured",) if far else ())
+        tuple(one) or (("these numbers together are far from all that were measured",) if far else ())
         for one, far in zip(said, lonely, strict=True)
     ]
 

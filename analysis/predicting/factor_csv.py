@@ -57,7 +57,7 @@ def rows(path: Path, response: str, left_out: list[str]) -> list[Row]:
         if value is None:
             continue
         own = {name: one for name, one in line.items() if name not in PASSED_OVER | {response, CONFIGURATION, RUN}}
-        configuration = line.get(CONFIGURATION, factors.named(own, jobs.DRAWN))
+        configuration = line.get(CONFIGURATION, factors.named(own, jobs.NO_CONFIGURATION))
         found.append(Row(str(configuration), f"{path} {line.get(RUN, f'row {at}')}", own, value))
     if len(found) < len(lines):
         left_out.append(f"{path}: {len(lines) - len(found)} of {len(lines)} rows tell no {response}.")

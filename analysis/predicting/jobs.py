@@ -19,7 +19,10 @@ TIMES = {SERVICE: ("start_s", "end_s"), "response_s": ("submit_s", "end_s"), "wa
 USED = ("cpu_s", "max_rss_mib", "throttled_s")
 OF_STREAM = frozenset({"response_s", "wait_s"})  # made by the whole stream: its conditions are the configuration, not the job's class
 OWN = ("class", "priority", "tenant", "replicas", "cores", "memory_mib", "work")
-DRAWN = frozenset({"work"})  # each job has its own
+# Not what a job is, but how large it was drawn, when it came and who went first: jobs that differ in these alone are of one configuration.
+NO_CONFIGURATION = frozenset(
+    {"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s", "jobs", "trace", "retries", "patience_s"}
+)
 
 
 def tells_of_jobs(run: Run) -> bool:
@@ -72,7 +75,7 @@ def _row(
         return None
     own = {**factors.plain({name: row.get(name) for name in OWN}), **classes.get(str(row.get("class")), {})}
     own |= {name: one for name, one in stream.items() if name not in own}  # a job's own work stands, not the mean that was asked for
-    configuration = factors.named(stream) if response in OF_STREAM else factors.named(own, DRAWN)
+    configuration = factors.named(stream) if response in OF_STREAM else factors.named(own, NO_CONFIGURATION)
     return Row(configuration, run, own, taken)
 
 

@@ -13,6 +13,7 @@ from analysis.wording import digits, unsigned
 
 from .models import BASELINE
 from .validating import SAME
+from .white import WORK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,9 +103,13 @@ def _row(one: Scored, of: Validation) -> list[str]:
 
 
 def _notes(of: Validation) -> Iterator[tuple[str, str]]:
+    reasons: dict[str, list[str]] = {}
     for one in of.scored:
         if one.why:
-            yield "•", f"{one.model}: {one_line(one.why).rstrip('.')}."
+            reasons.setdefault(one_line(one.why).rstrip("."), []).append(one.model)
+    for why, names in reasons.items():
+        yield "•", f"{', '.join(names)}: {why}."
+    for one in of.scored:
         if 0 < one.rows < of.rows:
             told = f"it predicts {one.rows} of {of.rows} rows, in {one.groups} of {of.groups} groups; on these the mean is"
             yield "•", f"{one.model}: {told} typically {_error(one.baseline_typical, of)} off."
@@ -127,7 +132,9 @@ def _legend(found: Sequence[Validation]) -> Iterator[str]:
     )
     yield "A run is a block of cells, or one stream of jobs. A group is what is left out whole."
     if any(row.model == SAME for one in found for row in one.scored):
-        yield f"{SAME}: of what was measured under the same factors before; a model that is not below it knows no more than that."
+        yield f"{SAME}: the mean of what was measured under the same factors before; a model that is not below it knows no more."
+    if any(row.model == WORK for one in found for row in one.scored):
+        yield f"{WORK}: time = start + cost·work, of each class its own."
     yield METHOD
 
 

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from .models import Learner
     from .terms import By, Floats, Scored, Table, Whole
 
-SAME = "its own mean"
+SAME = "same"
 
 
 def learners(table: Table, by: By) -> dict[str, Learner]:
-    """All models that can be asked: the black boxes, the white ones the table has the factors of, and, by run, the configuration's mean."""
-    return {**models.BLACK, **({SAME: models.same} if by == "run" else {}), **white.learners(table)}
+    """All models that can be asked: the black boxes, the white ones that have their factors here, and by run the mean of the same factors.
+
+    Jobs have sizes of their own: there the last would have nothing to go by.
+    """
+    again = by == "run" and white.WORK not in table.points.numbers
+    return {**models.BLACK, **({SAME: models.same} if again else {}), **white.learners(table)}
 
 
 def validate(table: Table, by: By, asked: Sequence[str] = (), level: float = conformal.LEVEL) -> Validation:

@@ -36,11 +36,11 @@ def learners(table: Table) -> dict[str, Learner]:
         return made
     if REPLICAS in there:
         made |= {
-            "Amdahl": partial(_by_class, law=partial(scaling, name="amdahl")),
-            "USL": partial(_by_class, law=partial(scaling, name="usl")),
+            "amdahl": partial(_by_class, law=partial(scaling, name="amdahl")),
+            "usl": partial(_by_class, law=partial(scaling, name="usl")),
         }
     if WORK in there:
-        made["start + cost·work"] = partial(_by_class, law=of_work)
+        made[WORK] = partial(_by_class, law=of_work)
     if {FLOP, BYTES} <= there:
         made["roofline"] = partial(_by_class, law=roofline)
     return made

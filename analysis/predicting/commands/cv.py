@@ -1,9 +1,9 @@
 """Held-out errors of models that predict times from factors, beside the mean of the training set; and what their intervals cover.
 
-Ridge regression, boosted trees and a Gaussian process on coded factors (parameters of variants, tweak sets, monitors, levels of designs,
-classes, sizes and resources of jobs); Amdahl's and Gunther's laws, start + cost·work and the roofline where rows have replicas, work, flop
-and bytes. Groups are left out whole: configurations (what does it say of one nobody measured?) and runs (blocks, streams: what of another
-day?). In CSV the columns `configuration` and `run` name them. Fewer than five groups are refused.
+`ridge` regression, boosted `trees` and a Gaussian process (`gp`) see coded factors: parameters of variants, tweak sets, monitors, levels
+of designs; classes, sizes and resources of jobs. White boxes stand beside where rows have replicas (`amdahl`, `usl`), `work`, or flop and
+bytes (`roofline`). Groups are left out whole: configurations (what does it say of one that nobody measured?) and runs (blocks, streams:
+what does it say of another day?). In CSV the columns `configuration` and `run` name them. Fewer than five groups are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HELP = "cross-validate by configuration and by run"
 EXAMPLE = """\
 examples:
   python -m analysis predict cv data/runs/io_patterns_*.json
-  python -m analysis predict cv profile.csv --response cpu_s --by run --models ridge USL
+  python -m analysis predict cv profile.csv --response cpu_s --by run --models ridge usl
 
 Exit code 0: validated. 2: bad usage, too few groups, or nothing that varied.
 """

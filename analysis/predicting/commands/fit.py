@@ -26,7 +26,9 @@ Exit code 0: fitted. 2: bad usage, too few groups, or nothing that varied.
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Say what can be asked."""
     common.files(parser)
-    parser.add_argument("--model", metavar="NAME", default="ridge", help="ridge (default), trees, gp, or a white box by name")
+    parser.add_argument(
+        "--model", metavar="NAME", default="ridge", help="ridge (default), trees, gp, or a white box: amdahl, usl, work, roofline"
+    )
 
 
 def run(asked: argparse.Namespace) -> int:

@@ -28,7 +28,9 @@ Exit code 0: predicted. 2: bad usage, too few groups, or no jobs with class and 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN|CSV", nargs="+", help="saved runs of streams of jobs; lists of jobs with class and work")
-    parser.add_argument("--model", metavar="NAME", default="gp", help="gp (default), ridge, trees, or a white box by name")
+    parser.add_argument(
+        "--model", metavar="NAME", default="gp", help="gp (default), ridge, trees, or a white box: amdahl, usl, work, roofline"
+    )
     parser.add_argument("--classes", metavar="FILE", type=Path, help="a file of classes, to be written with the predicted times")
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="where to write it, a new file (default: printed instead of the page)"

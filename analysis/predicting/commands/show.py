@@ -29,7 +29,9 @@ Exit code 0: predicted. 2: bad usage, or nothing that varied.
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Say what can be asked."""
     common.files(parser)
-    parser.add_argument("--model", metavar="NAME", default="ridge", help="ridge (default), trees, gp, or a white box by name")
+    parser.add_argument(
+        "--model", metavar="NAME", default="ridge", help="ridge (default), trees, gp, or a white box: amdahl, usl, work, roofline"
+    )
     parser.add_argument(
         "--at", metavar="FACTOR=VALUE", nargs="+", action="append", default=[], help="one point; may be given several times"
     )

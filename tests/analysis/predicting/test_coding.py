@@ -73,7 +73,12 @@ def test_a_combination_far_from_all_that_were_measured_is_named() -> None:
     training = Points(10, {"a": line, "b": line}, {})
     near, corner = beyond(training, Points(2, {"a": np.array([4.5, 0.0]), "b": np.array([4.5, 9.0])}, {}))
     assert near == ()
-    assert corner == ("this combination is far from all that were measured",)
+    assert corner == ("these numbers together are far from all that were measured",)
+
+
+def test_names_that_never_went_together_are_no_extrapolation_by_themselves() -> None:
+    training = Points(4, {"n": np.arange(4.0)}, {"a": np.array([*"xxyy"]), "b": np.array([*"uvuu"])})
+    assert beyond(training, Points(1, {"n": np.array([1.5])}, {"a": np.array(["y"]), "b": np.array(["v"])})) == [()]
 
 
 def test_factors_that_part_the_rows_alike_are_one() -> None:

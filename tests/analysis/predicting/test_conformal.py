@@ -7,7 +7,7 @@ import pytest
 
 from analysis.predicting import conformal, folds
 from analysis.predicting.conformal import Calibrated, calibrated, enough, intervals
-from analysis.predicting.models import ridge
+from analysis.predicting.models import ridge, same
 from analysis.predicting.tables import table
 from analysis.predicting.terms import Points, Row
 from analysis.predicting.validating import validate
@@ -58,16 +58,11 @@ def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
 
 
 def test_errors_are_those_of_groups_left_out() -> None:
-    """A model that knows the training rows by heart has errors all the same."""
-    made = made_table()
-
-    def by_heart(training, _):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202  # a model of three lines
-        known = dict(zip(training.configurations.tolist(), training.seen().tolist(), strict=True))
-        return lambda points: np.full(points.count, sum(known.values()) / len(known))
-
-    found = calibrated(made, "configuration", by_heart)
-    assert found.off.min() > 0
-    assert found.groups == 12
+    """What knows nothing but the rows it was given cannot tell of any configuration left out; by run it knows each from other runs."""
+    assert len(calibrated(made_table(), "configuration", same).off) == 0
+    by_run = calibrated(made_table(), "run", same)
+    assert (len(by_run.off), by_run.groups) == (72, 6)
+    assert by_run.off.min() > 0
 
 
 def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:

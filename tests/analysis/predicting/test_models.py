@@ -62,15 +62,15 @@ def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Row]:
 
 def test_amdahls_law_is_found_for_each_class() -> None:
     made = table(jobs({"a": (0.5, 2.0, 0.1), "b": (0.1, 7.0, 0.4)}), "service_s")
-    said = np.exp(learners(made)["Amdahl"](made, made.runs)(made.points))
+    said = np.exp(learners(made)["amdahl"](made, made.runs)(made.points))
     assert said == pytest.approx(made.values, rel=1e-3)
 
 
 def test_the_law_of_work_is_found_exactly() -> None:
     made = table([one for one in jobs({"a": (0.5, 2.0, 0.0), "b": (0.0, 7.0, 0.0)}) if one.factors["replicas"] == 1], "service_s")
-    assert list(learners(made)) == ["start + cost·work"]
+    assert list(learners(made)) == ["work"]
     asked = points([{"class": "a", "work": 10.0}, {"class": "b", "work": 10.0}, {"class": "c", "work": 1.0}], made)
-    *told, unknown = np.exp(learners(made)["start + cost·work"](made, made.runs)(asked))
+    *told, unknown = np.exp(learners(made)["work"](made, made.runs)(asked))
     assert told == pytest.approx([20.5, 70.0])
     assert np.isnan(unknown)
 
@@ -95,4 +95,4 @@ def test_white_boxes_are_of_times_and_of_rows_that_tell_what_they_need() -> None
 def test_jobs_of_one_size_tell_no_law_of_work() -> None:
     made = table([Row(name, "r", {"class": name, "work": work}, work) for name, work in (("a", 1.0), ("b", 2.0), ("c", 1.0))], "service_s")
     with pytest.raises(Refused, match="all jobs had one size"):
-        learners(made)["start + cost·work"](made, made.runs)
+        learners(made)["work"](made, made.runs)

@@ -150,7 +150,7 @@ def test_predicted_times_go_back_to_the_scheduler(tmp_path: Path, classes: Path,
 
 
 def test_predicted_times_for_programs_say_how_far_off_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, "service", streams(tmp_path), "--model", "start + cost·work")
+    found = told(capsys, "service", streams(tmp_path), "--model", "work")
     short, long = sorted(found["classes"], key=lambda one: -one["jobs"])
     assert (short["name"], long["name"]) == ("short", "long")
     assert short["off"] < 0.05

@@ -97,6 +97,16 @@ def test_a_jobs_own_size_stands_and_not_what_was_asked_of_the_stream(tmp_path: P
     assert max(float(row.factors["work"]) for row in found) < 99
 
 
+def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_job(tmp_path: Path) -> None:
+    path = Path(streams(tmp_path))
+    told = json.loads(path.read_text())
+    for at, benchmark in enumerate(told["benchmarks"]):
+        for row in benchmark["extra_info"]["report"]["job"]:
+            row |= {"priority": at, "tenant": f"tenant {at}"}
+    path.write_text(json.dumps(told), encoding="utf-8")
+    assert len({row.configuration for row in rows_of([str(path)], "service_s")[0]}) == 2
+
+
 def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
     assert len(set(read([streams(tmp_path)], "response_s").configurations)) == 1
 

@@ -10,7 +10,7 @@ import pytest
 from analysis.predicting.scoring import Truth, adjusted, scored, wilson
 from analysis.predicting.tables import table
 from analysis.predicting.terms import HeldOut, Row, TooFew
-from analysis.predicting.validating import SAME, validate
+from analysis.predicting.validating import SAME, learners, validate
 from analysis.stats.effect import t_quantile
 from analysis.terms import Refused
 from tests.analysis.predicting.made import made_table, rows
@@ -110,6 +110,9 @@ def test_of_noise_nothing_is_shown() -> None:
 def test_by_run_the_configurations_own_mean_stands_beside() -> None:
     names = [one.model for one in validate(made_table(), "run").scored]
     assert names == ["mean", "ridge", "trees", "gp", SAME]
+    assert SAME not in learners(made_table(), "configuration")
+    sized = table([Row(str(at), str(at), {"work": float(at)}, 1.0 + at) for at in range(3)], "service_s")
+    assert SAME not in learners(sized, "run")
 
 
 def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> None:
