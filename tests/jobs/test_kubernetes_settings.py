@@ -1,0 +1,196 @@
+"""Where jobs run on a cluster: a file that is read strictly, its option, slots of nodes, and the Job that is made of a job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures import studies
+from fixtures.jobs.engines import Wanted, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
+from fixtures.jobs.engines._k8s_settings import Settings
+from fixtures.jobs.terms import JobClass, Planned, Size
+from fixtures.studies import cluster_kubernetes
+from fixtures.terms import BadInput, Metric, Refused, Study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=0.5, memory_mib=100.0, params={"serial": 0.5})
+LEASE = {"metadata": {"name": "deeptweak-0123456789ab-jobs", "uid": "u"}}
+JOB = Planned(7, CLASS, 0.0, 2.5, seed=11, replicas=2)
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_says_where_and_paths_in_it_are_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "overlay.yaml").write_text("spec: {priorityClassName: low}\n")
+    text = "kubeconfig: c.kubeconfig\nnamespace: team\noverlay: overlay.yaml\nvolume: claim\nstop: ssh {node} halt\nstart: wake {node}\n"
+    found = _k8s_settings.read(written(tmp_path, text))
+    assert found.kubeconfig == str(tmp_path / "c.kubeconfig")
+    assert (found.namespace, found.volume, found.context) == ("team", "claim", None)
+    assert found.overlay.spec == {"priorityClassName": "low"}
+    assert found.stop == ("ssh", "{node}", "halt")
+
+
+def test_without_a_file_the_cluster_is_kubectl_s() -> None:
+    assert _k8s_settings.read(None) == Settings()
+    assert Settings().image == "deeptweak:latest"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("namespce: a\n", "no field 'namespce'. Did you mean 'namespace'"),
+        ("namespace: 7\n", "namespace must be text"),
+        ("namespace:\n", "namespace must be text"),
+        ("stop: halt {node}\n", "`stop` and `start` go together"),
+        ("stop: halt\nstart: wake {node}\n", "stop must say where the node's name goes"),
+        ('stop: "halt \'{node}"\nstart: wake {node}\n', "stop cannot be read as a command"),
+        ("patience_s: -1\n", "patience_s must be a number above 0"),
+        ("patience_s: .nan\n", "patience_s must be a number above 0"),
+        ("patience_s: yes\n", "patience_s must be a number above 0"),
+        ("- a\n", "a YAML file"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(BadInput) as error:
+        _k8s_settings.read(written(tmp_path, text))
+    assert words in str(error.value)
+    assert "--job-cluster=" in str(error.value)
+
+
+def test_checkpoints_need_a_place_that_outlives_a_pod(tmp_path: Path) -> None:
+    path = written(tmp_path, "namespace: team\n")
+    wanted = Wanted(1, 1, (CLASS,), tmp_path, 1.0, files={_k8s_settings.FILE: path})
+    with pytest.raises(Refused, match="Name a volume"):
+        _k8s_settings.of(wanted)
+    assert _k8s_settings.of(replace(wanted, checkpoint_s=0.0)).namespace == "team"
+
+
+def test_an_engine_without_its_client_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert jobs.cannot({}, ()) is kueue.cannot({}, ()) is None
+    monkeypatch.setattr(_k8s_settings, "find_spec", lambda _: None)
+    assert "pip install kubernetes" in str(jobs.cannot({}, ()))
+
+
+def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path: Path) -> None:
+    path = written(tmp_path, "namespace: team\n")
+    study = Study("cluster_queueing", "Why?", ("job_stream",), ("stock",), Metric("step_time_mean_s", "lower"))
+    given: dict[str, object] = {"job_cluster": path}
+    with pytest.raises(BadInput, match=r"nothing here runs on a cluster. Say --engine=jobs"):
+        cluster_kubernetes.under(given, study)
+    on_cluster = replace(study, workloads=("job_stream:engine=jobs",))
+    assert cluster_kubernetes.under(given, on_cluster) == on_cluster
+    assert cluster_kubernetes.files(given) == {"job_cluster": path}
+    assert cluster_kubernetes.files({}) == {}
+    path.write_text("nosuch: 1\n")
+    with pytest.raises(BadInput, match="no field 'nosuch'"):
+        cluster_kubernetes.under(given, on_cluster)
+    assert "cluster_kubernetes" in studies.names()
+
+
+def stream(**settings: Any) -> _k8s_manifest.Stream:  # noqa: ANN401
+    return _k8s_manifest.Stream("0123456789ab", Settings(**settings), 0.5, LEASE, "team")
+
+
+def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_requests() -> None:
+    """What the API server thinks of it is said by the cluster's tests."""
+    made = _k8s_manifest.job(stream(), JOB, 3, 0.25, ("node-a",), suspend=False)
+    assert made["metadata"]["name"] == "deeptweak-0123456789ab-7-3"
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "u"
+    assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
+    assert (made["spec"]["suspend"], made["spec"]["backoffLimit"]) == (False, 0)
+    spec = made["spec"]["template"]["spec"]
+    assert [one["name"] for one in spec["containers"]] == ["replica-0", "replica-1"]
+    for number, one in enumerate(spec["containers"]):
+        assert one["resources"] == {"limits": {"cpu": "500m", "memory": "100Mi"}, "requests": {"cpu": "500m", "memory": "100Mi"}}
+        assert {"--work=2.5", "--from-work=0.25", "--seed=11", "--attempt=3", "--replicas=2", f"--replica={number}"} <= set(one["args"])
+        assert '--params={"serial": 0.5}' in one["args"]
+    [term] = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchFields"][0]["values"] == ["node-a"]
+
+
+def test_a_job_without_limits_asks_for_nothing_and_one_without_a_node_goes_anywhere() -> None:
+    free = replace(JOB, class_=replace(CLASS, cores=None, memory_mib=None))
+    spec = _k8s_manifest.job(stream(), free, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
+    assert "resources" not in spec["containers"][0]
+    assert "affinity" not in spec
+
+
+@pytest.mark.parametrize(
+    ("volume", "means"),
+    [
+        ("", {"emptyDir": {}}),
+        ("/data", {"hostPath": {"path": "/data", "type": "DirectoryOrCreate"}}),
+        ("claim", {"persistentVolumeClaim": {"claimName": "claim"}}),
+    ],
+)
+def test_checkpoints_lie_on_the_volume_that_is_named(volume: str, means: dict[str, object]) -> None:
+    spec = _k8s_manifest.job(stream(volume=volume), JOB, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
+    assert spec["volumes"] == [{"name": "jobs", **means}]
+
+
+def node(name: str, *, ready: bool = True, cordoned: bool = False) -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": "True" if ready else "Unknown"}]
+    return {"metadata": {"name": name}, "spec": {"unschedulable": cordoned}, "status": {"conditions": conditions}}
+
+
+def nodes(slots: int, *names: str) -> _k8s_nodes.Nodes:
+    return _k8s_nodes.Nodes(None, "0123456789ab", Settings(), slots, names)  # type: ignore[arg-type]  # no cluster is asked
+
+
+def test_a_job_runs_where_most_slots_are_free() -> None:
+    """3 slots on two nodes: 2 and 1. Of what is lost nothing is given."""
+    made = nodes(3, "a", "b")
+    assert [made.take(1, 1), made.take(2, 1), made.take(3, 1)] == ["a", "a", "b"]
+    with pytest.raises(Refused, match="Job 4 takes 1 slots at once, and 0 of 3 are free"):
+        made.take(4, 1)
+    made.leave(1)
+    assert made.holds(2)
+    assert not made.holds(1)
+    assert made.take(4, 1) == "a"
+    made.leave(2)
+    assert made.seen("MODIFIED", node("a", ready=False)) is False
+    with pytest.raises(Refused, match="0 of 3 are free"):
+        made.take(5, 1)
+
+
+def test_replicas_of_a_job_take_slots_of_as_few_nodes_as_can_be() -> None:
+    made = nodes(4, "a", "b")
+    assert made.take(1, 3) == "a"
+    assert made.take(2, 1) == "b"
+    with pytest.raises(Refused, match="0 of 4"):
+        made.take(3, 1)
+
+
+def test_a_node_that_is_lost_or_back_is_told_once() -> None:
+    made = nodes(2, "a")
+    stages = [node("a"), node("a", cordoned=True), node("a", ready=False), node("a", cordoned=True), node("a"), node("a"), node("other")]
+    assert [made.seen("MODIFIED", one) for one in stages] == [None, False, None, None, True, None, None]
+    assert made.seen("DELETED", node("a")) is False
+
+
+def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> None:
+    made = nodes(2, "a")
+    made.lost.add("a")
+    made.away.add("a")
+    assert made.seen("MODIFIED", node("a")) is None
+    made.away.remove("a")
+    assert made.seen("MODIFIED", node("a")) is True
+
+
+@pytest.mark.parametrize("command", [("false", "{node}"), ("sh", "-c", "echo no such host >&2; exit 3", "{node}")])
+def test_a_command_that_fails_is_told_with_what_it_said(command: tuple[str, ...]) -> None:
+    with pytest.raises(Refused, match=r"(exit code 1: nothing on stderr|exit code 3: no such host). Correct `stop` and `start`"):
+        _k8s_nodes._command(command, "a")
+
+
+def test_a_command_that_is_not_there_is_told() -> None:
+    with pytest.raises(Refused, match=r"nosuchprogram a: .*No such file"):
+        _k8s_nodes._command(("nosuchprogram", "{node}"), "a")
