@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from analysis.job_streams.said import FIRST_COME
@@ -46,6 +47,12 @@ def waits_of(scene: Scene) -> list[tuple[Gathered, Waits]]:
 def look(kind: str) -> dict[str, Any]:
     """Answer colour and mark of one kind of arrivals."""
     return ARRIVALS.get(kind, OTHER)
+
+
+def scaled(one: Figure, by: float) -> Figure:
+    """Answer a figure in another unit."""
+    low, high = (None if end is None else end * by for end in (one.low, one.high))
+    return replace(one, value=one.value * by, low=low, high=high)
 
 
 def interval(axes: Axes, at: float, one: Figure, style: dict[str, Any], along: Literal["x", "y"]) -> None:

@@ -12,17 +12,31 @@ import pytest
 from analysis.depending.intervals import daly_s, young_s
 from analysis.job_streams.held import attempts, lanes, last_moment, waiting
 from analysis.job_streams.words import in_order, names
-from analysis.load import from_json
-from analysis.plots import fitting, jobs_checkpoints, jobs_faults, jobs_over_time, jobs_overview, jobs_policies, jobs_tail, pictures
+from analysis.load import from_json, load
+from analysis.plots import (
+    fitting,
+    jobs_checkpoints,
+    jobs_faults,
+    jobs_network,
+    jobs_over_time,
+    jobs_overview,
+    jobs_policies,
+    jobs_predicted,
+    jobs_tail,
+    pictures,
+)
 from analysis.plots.jobs_shared import waits_of
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.queueing.open_queues import mmc
 from analysis.queueing.terms import Inputs
+from tests.analysis.depending.test_network import MadeLine, root, saved
 from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, scheduling_run
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
@@ -176,3 +190,35 @@ def test_the_overview_names_what_was_not_measured() -> None:
     assert len(figure.axes) == 2
     assert said(figure).count("Not in these runs") == 2
     assert faults(figure) == []
+
+
+def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
+    """No loss is left of all others; communication by Mathis's law lies on its curve, from the loss on at which it takes most."""
+    scene = scene_of([load(saved(tmp_path, MadeLine(root)))])
+    figure = jobs_network.draw(scene)
+    assert faults(figure) == []
+    steps, spent = figure.axes
+    assert [label.get_text() for label in steps.get_xticklabels()] == ["none", "0.1 %", "0.3 %", "1 %", "3 %"]
+    (_, line), *_ = jobs_network.lines_of(scene)
+    law = next(one for one in spent.lines if one.get_color() == jobs_network.MATHIS)
+    measured = sorted(point for one in lines_of(spent, "o") for point in points(one))
+    assert [y for _, y in points(law)] == pytest.approx([y for _, y in measured], rel=0.1)
+    assert "bound by" in said(figure)
+    assert line.losses[0].loss == 0
+
+
+def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
+    """Classes of the stream, each with the factor by which its predictions are off in the median."""
+    scene = scene_of([scheduling_run(("fifo",), blocks=2, count=80)])
+    pairs = jobs_predicted.pairs_of(scene.streams[0].told)
+    assert len(pairs) == 160
+    assert {pair.kind for pair in pairs} == {"urgent", "patient"}
+    figure = jobs_predicted.draw(scene)
+    assert faults(figure) == []
+    assert [line.partition(":")[0] for line in jobs_predicted.words(pairs)] == ["all", "patient", "urgent"]
+
+
+def test_jobs_that_began_again_are_no_test_of_a_prediction() -> None:
+    told = scene_of([scheduling_run(("fifo",), blocks=1, count=40)]).streams[0].told
+    told[0].cell.report["job"][0]["attempts"] = 2  # type: ignore[index]  # ours, just made
+    assert len(jobs_predicted.pairs_of(told)) == 39
