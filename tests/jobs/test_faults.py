@@ -203,8 +203,14 @@ def test_closing_twice_ends_nothing_twice() -> None:
     fault.act(0)
     assert len(fault.close(5)) == 1
     assert fault.close(6) == []
-    assert fault.due_s() is None
     assert len(engine.asked) == 2
+
+
+def test_what_is_closed_strikes_no_more() -> None:
+    engine = Engine()
+    fault = Faults({"fault": "kill", "fault_rate_per_s": 1}, 1, engine)
+    fault.close(0)
+    assert (fault.due_s(), fault.act(99), engine.asked) == (None, [], [])
 
 
 def test_a_flood_leaves_all_others_as_they_were() -> None:

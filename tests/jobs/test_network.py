@@ -174,6 +174,8 @@ class TestReal:
         again, out = (sum(row[name] for row in lossy.report["network"]) for name in ("segments_retransmitted", "segments_out"))
         assert 0.01 < again / out < 0.1
         assert [row["step"] for row in lossy.report["network"]] == [0, 1, 2]
+        first, *_, last = (row["segments_out"] for row in lossy.report["network"])
+        assert last < 1.4 * first, "of this step alone"
         assert lossy.facts["compute_s"] > 0
         assert lossy.facts["gradient_bytes"] == 4 * (1024 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10)
 
