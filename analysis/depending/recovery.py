@@ -17,6 +17,7 @@ NO_TWIN = "no stream without faults met the same jobs"
 ANOTHER = "another fault came first"
 GIVEN_UP = "a job that it hit was given up"
 NOT_YET = "the stream ended first"
+CLOSED = "in a closed stream the next job comes when one ends, so that it never catches up"
 HITS = ("kill", "node")  # which hit a job or a node, or nothing at all
 _SLACK_S = 0.5  # a fault is told when it has struck; what it hit may have ended just before that, by a clock read earlier
 
@@ -62,18 +63,17 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
     """The attempts that it ended: of its job or, where it has none, of all on its node."""
     if fault.job is None and fault.node is None:
         return []
-    there = [
+    begun = [one for one in stream.attempts if one.begin_s is not None and one.begin_s < fault.at_s]
+    # Of each job the attempt that ran then, not one that ended within the slack before it.
+    latest = {one.job: one for one in sorted(begun, key=lambda one: one.number)}
+    return [
         one
-        for one in stream.attempts
+        for one in latest.values()
         if one.outcome in {"killed", "failed"}
-        and one.begin_s is not None
         and one.end_s is not None
-        and one.begin_s <= fault.at_s <= one.end_s + _SLACK_S
+        and fault.at_s <= one.end_s + _SLACK_S
         and (one.job == fault.job if fault.job is not None else one.node == fault.node)
     ]
-    # Of one job the attempt that ran then, not one that ended within the slack before it.
-    latest = {one.job: one for one in sorted(there, key=lambda one: one.number)}
-    return list(latest.values())
 
 
 def _next_begin(stream: Stream, hit: Attempt) -> float | None:
@@ -91,6 +91,8 @@ def _caught_up(
     ends = {job.number: job.end_s for job in stream.jobs if job.outcome == "done"}
     if any(ends.get(one.job) is None for one in hit):
         return None, None, GIVEN_UP
+    if pairs and all(one.planned_s is None for one, _ in pairs):
+        return None, None, CLOSED
     if not mine or (fault.until_s is None and not hit):
         return None, None, NOT_YET
     # What only this stream had to do is the fault's: a flood is over when its own jobs are.

@@ -24,6 +24,8 @@ def test_young_and_daly_for_five_minutes_and_a_day() -> None:
 
 def test_a_checkpoint_of_two_mtbf_and_more_is_written_once_an_mtbf() -> None:
     assert daly_s(20, 10) == daly_s(50, 10) == 10
+    # √300·(1 + √0.75/3 + 0.75/9) - 15
+    assert daly_s(15, 10) == pytest.approx(8.7638, abs=1e-4)
     assert advise(50, 10).too_dear
     assert not advise(4, 10).too_dear
 

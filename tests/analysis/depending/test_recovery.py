@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from analysis.depending.recovery import ANOTHER, GIVEN_UP, NO_TWIN, NOT_YET, after
+from analysis.depending.recovery import ANOTHER, CLOSED, GIVEN_UP, NO_TWIN, NOT_YET, after
 from analysis.depending.terms import Fault
 from tests.analysis.depending.made_streams import attempt, job, stream
 
@@ -57,6 +59,22 @@ def test_a_kill_that_hit_nothing_is_no_fault() -> None:
     """Nothing ran, or what ran was over before it could be killed; the first was no reason for a wait of the second either."""
     made = stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)], faults=[Fault("kill", 2.5), Fault("kill", 3.1, 3.1, "a", 1)], fault="kill")
     assert after(made, TWIN) == []
+
+
+def test_a_kill_that_came_too_late_has_not_hit_the_attempt_before() -> None:
+    """Attempt 2 was done when the second kill came, 0.2 s after the first."""
+    tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 2, "killed"), attempt(1, 2, 2.05, 2.15), attempt(2, 1, 2, 4)]
+    faults = [Fault("kill", 2, 2, "a", 1), Fault("kill", 2.2, 2.2, "a", 1)]
+    (found,) = after(stream([job(0, 0, 2), job(1, 1, 2.15), job(2, 2, 4)], tried, faults, fault="kill"), TWIN)
+    assert (found.fault.at_s, found.hit) == (2, 1)
+
+
+def test_a_closed_stream_never_catches_up() -> None:
+    closed = [replace(one, planned_s=None) for one in TWIN.jobs]
+    tried = [attempt(0, 1, 0, 1, "killed"), attempt(0, 2, 1, 3), attempt(1, 1, 3, 5), attempt(2, 1, 5, 7)]
+    made = stream([replace(one, end_s=3.0 + 2 * at) for at, one in enumerate(closed)], tried, [Fault("kill", 1, 1, "a", 0)], fault="kill")
+    (found,) = after(made, replace(TWIN, jobs=tuple(closed)))
+    assert (found.hit, found.restart_s, found.recovery_s, found.why) == (1, 0, None, CLOSED)
 
 
 def test_a_neighbour_hits_nobody_and_is_over_when_it_ends() -> None:
