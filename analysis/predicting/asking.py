@@ -12,13 +12,13 @@ from analysis.plain import one_line
 from analysis.terms import Refused
 
 from . import coding, conformal, factors, folds, tables, validating
-from .terms import Points, Prediction, TooFew
+from .terms import Points, Prediction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .models import Learner
-    from .terms import Asked, By, Floats, Table, Whole
+    from .terms import Asked, By, Table, Whole
 
 SEED = 1
 
@@ -75,13 +75,15 @@ def predicted(table: Table, asked: Asked, wanted: Sequence[Mapping[str, float | 
     chosen = learner(table, by, asked.model)
     points = tables.points(wanted, table)
     with threadpool_limits(1):
-        value = _back(chosen(table, table.units(by))(points), table)
+        value = validating.in_unit(chosen(table, table.units(by))(points), table)
         try:
-            low, high = (_back(one, table) for one in conformal.intervals(conformal.calibrated(table, by, chosen), points, asked.level))
-        except TooFew:
+            low, high = (
+                validating.in_unit(one, table) for one in conformal.intervals(conformal.calibrated(table, by, chosen), points, asked.level)
+            )
+        except Refused:  # too few groups, or in one fold too little that a law needs
             low = high = np.full(points.count, np.nan)
     far = coding.beyond(table.points, points)
-    return [Prediction(one, float(value[at]), _end(low[at]), _end(high[at]), far[at]) for at, one in enumerate(wanted)]
+    return [Prediction(one, _end(value[at]), _end(low[at]), _end(high[at]), far[at]) for at, one in enumerate(wanted)]
 
 
 def leans_on(table: Table, name: str) -> list[tuple[str, float]]:
@@ -100,7 +102,7 @@ def leans_on(table: Table, name: str) -> list[tuple[str, float]]:
             moved = np.abs(model(_shuffled(table.points, factor, drawn)) - said)
             away = float(np.nanmean(moved)) if not np.isnan(moved).all() else np.nan
             found.append((factor, float(np.expm1(away)) if table.log else away))
-    return sorted(found, key=lambda one: -one[1])
+    return sorted(found, key=lambda one: (np.isnan(one[1]), -one[1]))
 
 
 def _shuffled(points: Points, factor: str, drawn: Whole) -> Points:
@@ -129,8 +131,3 @@ def _not_varied(table: Table, name: str, known: Sequence[str]) -> str:
 
 def _end(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def _back(seen: Floats, table: Table) -> Floats:
-    with np.errstate(over="ignore"):
-        return np.exp(seen) if table.log else seen

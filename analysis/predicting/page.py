@@ -153,7 +153,8 @@ def _predictions(table: Table, asked: Asked, found: Sequence[Prediction]) -> Ite
     for one in found:
         ends = "no interval: too few groups" if one.low is None or one.high is None else f"[{digits(one.low)}, {digits(one.high)}]"
         said = " ".join(f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}" for name, value in one.factors.items())
-        yield hanging([(digits(one.value), f"{ends}  {one_line(said)}")])
+        told = (NONE, "this law cannot tell:") if one.value is None else (digits(one.value), ends)
+        yield hanging([(told[0], f"{told[1]}  {one_line(said)}")])
         yield hanging([("  ", f"EXTRAPOLATED: {line}") for line in one.beyond], style="bold yellow")
     yield hanging([("•", METHOD)], "dim", "dim")
 

@@ -173,11 +173,11 @@ class Asked:
 class Prediction:
     """What a model says of one point. `beyond` names every way in which the point lies outside what was measured.
 
-    `low` and `high` are None where there are too few groups for an interval.
+    `value` is None where a law cannot tell (a class that it never met), `low` and `high` where there are too few groups for an interval.
     """
 
     factors: Mapping[str, float | str]
-    value: float
+    value: float | None
     low: float | None
     high: float | None
     beyond: tuple[str, ...] = ()

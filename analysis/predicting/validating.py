@@ -88,7 +88,7 @@ class _Scheme:
                     low[test], high[test] = conformal.intervals(conformal.calibrated(known, self.by, learner), points, self.level)
             except Refused as error:
                 why = str(error)
-        return HeldOut(name, _back(predicted, table), _back(low, table), _back(high, table)), why
+        return HeldOut(name, in_unit(predicted, table), in_unit(low, table), in_unit(high, table)), why
 
     def scored(self, one: HeldOut, mean: HeldOut, why: str) -> Scored:
         """Score it; what it could not do is said."""
@@ -101,8 +101,8 @@ class _Scheme:
         return replace(found, coverage=covered, why=reason)
 
 
-def _back(seen: Floats, table: Table) -> Floats:
-    """Answer values in the response's unit; an end that is infinitely far is none."""
+def in_unit(seen: Floats, table: Table) -> Floats:
+    """Answer values in the response's unit; an end that is infinitely far is none (NaN)."""
     with np.errstate(over="ignore"):
         found = np.exp(seen) if table.log else seen
     return np.where(np.isfinite(seen) & np.isfinite(found), found, np.nan)

@@ -103,6 +103,14 @@ def test_a_point_is_predicted_with_an_interval_and_extrapolations_are_named(meas
     assert "EXTRAPOLATED: batch=64 was measured from 1 to 32" in said(capsys, "show", measured, "--at", "batch=64", "cache=cold")
 
 
+def test_without_enough_groups_there_is_no_interval_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text(as_csv([one for one in rows(runs=2) if one.factors["cache"] == "cold"]), encoding="utf-8")
+    (found,) = told(capsys, "show", str(path), "--at", "batch=4")["predictions"]
+    assert (found["low"], found["high"]) == (None, None)
+    assert "no interval: too few groups" in said(capsys, "show", str(path), "--at", "batch=4")
+
+
 def test_points_of_a_file_and_the_commonest_value_where_one_is_not_said(
     measured: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +155,16 @@ def test_predicted_times_go_back_to_the_scheduler(tmp_path: Path, classes: Path,
     assert short["predicted_s_per_work"] == pytest.approx(1 + 0.05 / 0.21, rel=0.15)
     assert "prediction_scv" not in short
     assert (written["description"], long["replicas"]) == ("two classes", 2)
+
+
+def test_a_law_that_cannot_tell_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = streams(tmp_path)
+    inside, unknown = told(capsys, "show", run, "--model", "work", "--at", "class=short", "work=1", "--at", "class=huge", "work=1")[
+        "predictions"
+    ]
+    assert inside["value"] == pytest.approx(1.05, rel=0.05)
+    assert (unknown["value"], unknown["low"]) == (None, None)
+    assert "– this law cannot tell:" in said(capsys, "show", run, "--model", "work", "--at", "class=huge", "work=1")
 
 
 def test_predicted_times_for_programs_say_how_far_off_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
