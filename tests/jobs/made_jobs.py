@@ -1,0 +1,138 @@
+"""Jobs that are made up, and an engine on a clock of its own that runs them: nothing waits for real time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Self
+
+from fixtures.jobs.terms import Event, JobClass, Planned, Size, Used
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Json = dict[str, Any]
+
+
+def a_class(kind: str = "sleep", **more: Any) -> JobClass:  # noqa: ANN401 its other fields
+    """One class of jobs."""
+    return JobClass(more.pop("name", "c"), kind, Size("constant", 0.1), **more)
+
+
+def planned(*at_s: float, work: float = 1.0, class_: JobClass | None = None, **more: Any) -> list[Planned]:  # noqa: ANN401
+    """Jobs that come at these times, numbered from 0, each as much work."""
+    return [Planned(number, class_ or a_class(), when, work, number, **more) for number, when in enumerate(at_s)]
+
+
+class Fifo:
+    """A decider in this process: first come, first served, as `analysis schedule decide` answers."""
+
+    def __init__(self) -> None:
+        self.asked: list[Json] = []
+        self._waiting: deque[Json] = deque()
+        self._replicas: dict[int, int] = {}
+        self._slots = self._away = 0
+
+    def ask(self, said: Mapping[str, object]) -> Json:
+        """Its answer."""
+        self.asked.append(dict(said))
+        if "hello" in said:
+            self._slots = said["slots"]["any"]  # type: ignore[index]
+            return {"ready": True}
+        for number in said["ended"]:  # type: ignore[attr-defined]
+            del self._replicas[number]
+        self._waiting.extend(said["submitted"])  # type: ignore[arg-type]
+        self._away = said.get("away", {"any": self._away})["any"]  # type: ignore[index]
+        start = []
+        while self._waiting and self._slots - self._away - sum(self._replicas.values()) >= self._waiting[0]["replicas"]:
+            one = self._waiting.popleft()
+            self._replicas[one["job"]] = one["replicas"]
+            start.append({"job": one["job"], "slots": "any"})
+        return {"start": start}
+
+
+class Made:
+    """An engine whose jobs take as many seconds as they have work. `script` has what else happens to an attempt: (job, attempt) -> events.
+
+    Each is (seconds after its admission, what, fields); where there is none it starts at once and is done. `now_s` is its clock.
+    """
+
+    def __init__(self, nodes: Sequence[str] = ("n1",), *, admits: bool = False) -> None:
+        self.admits, self.nodes = admits, tuple(nodes)
+        self.facts: Mapping[str, object] = {"made": True}
+        self.now_s = 100.0
+        self.script: dict[tuple[int, int], list[tuple[float, str, Json]]] = {}
+        self.submitted: list[int] = []
+        self.admitted: list[tuple[int, int, float, float]] = []  # job, attempt, done_work, when
+        self.killed: list[int] = []
+        self._coming: list[tuple[float, int, Event]] = []
+        self._running: dict[int, str] = {}
+        self._number = 0
+
+    def clock(self) -> float:
+        """Its time."""
+        return self.now_s
+
+    def later(self, at_s: float, what: str, job: int | None, **more: Any) -> None:  # noqa: ANN401 fields of an event
+        """Something that will happen; `read_s` is what a clock says then that is another."""
+        event = Event(what, more.pop("read_s", at_s), job, **more)  # type: ignore[arg-type]  # a word of events
+        self._coming.append((at_s, self._number, event))
+        self._number += 1
+
+    def submit(self, job: Planned) -> None:
+        """Known."""
+        self.submitted.append(job.job)
+        if self.admits:
+            self.later(self.now_s + 0.5, "admitted", job.job, node=self.nodes[0])
+            self._plan(job, self.submitted.count(job.job), self.now_s + 0.5, 0.0)
+
+    def admit(self, job: Planned, attempt: int, done_work: float) -> None:
+        """Let it run."""
+        self.admitted.append((job.job, attempt, done_work, self.now_s))
+        self._plan(job, attempt, self.now_s, done_work)
+
+    def _plan(self, job: Planned, attempt: int, at_s: float, done_work: float) -> None:
+        self._running[job.job] = self.nodes[0]
+        done = [
+            (0.0, "started", {}),
+            (job.work - done_work, "ended", {"outcome": "done", "done_work": job.work, "used": Used(0.5, 10.0, 0.1)}),
+        ]
+        for after_s, what, more in self.script.get((job.job, attempt), done):
+            self.later(at_s + after_s, what, job.job, **{"node": self.nodes[0], **more})
+
+    def running(self) -> Mapping[int, str]:
+        """Those admitted and not ended."""
+        return self._running
+
+    def kill(self, job: int) -> bool:
+        """What it would still have said is not said."""
+        self.killed.append(job)
+        self._coming = [one for one in self._coming if one[2].job != job]
+        self.later(self.now_s, "ended", job, outcome="killed", reason="it was killed", node=self.nodes[0])
+        return True
+
+    def lose(self, node: str) -> None:
+        """With all that runs there."""
+        self.later(self.now_s, "node lost", None, node=node)
+        for job in [job for job, at in self._running.items() if at == node]:
+            self.kill(job)
+
+    def back(self, node: str) -> None:
+        """Again."""
+        self.later(self.now_s, "node back", None, node=node)
+
+    def events(self, until_s: float) -> list[Event]:
+        """What happens next; the clock goes on to it."""
+        due = min((at_s for at_s, _, _ in self._coming), default=float("inf"))
+        self.now_s = max(self.now_s, min(due, until_s))
+        found = sorted(one for one in self._coming if one[0] <= self.now_s)
+        self._coming = [one for one in self._coming if one[0] > self.now_s]
+        for _, _, event in found:
+            if event.what == "ended" and event.job is not None:
+                self._running.pop(event.job, None)
+        return [event for _, _, event in found]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left."""

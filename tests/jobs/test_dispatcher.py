@@ -1,0 +1,243 @@
+"""A stream is dispatched as it was planned, and what becomes of each job is kept; on an engine with a clock of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.queueing.little import little, most_held
+from analysis.queueing.sound import columns
+from analysis.queueing.terms import Job, Stream
+from fixtures.dialogue import Dialogue
+from fixtures.jobs.course import attempt_rows, job_row
+from fixtures.jobs.dispatcher import Dispatcher, Rules
+from fixtures.jobs.terms import Planned
+from fixtures.terms import Refused
+from tests.jobs.made_jobs import Fifo, Made, a_class, planned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Json = dict[str, Any]
+
+
+class Ran:
+    """A stream that was run: its rows by number of job, in the order in which they ended, and what was told beside them."""
+
+    def __init__(self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any) -> None:  # noqa: ANN401 what else a dispatcher takes
+        rules = rules or Rules(slots=1)
+        self.told: list[tuple[str, Json]] = []
+        self.decides = Fifo()
+        decides = None if engine.admits else self.decides
+        runs = Dispatcher(jobs, engine, decides, rules, lambda name, row: self.told.append((name, row)), **{"clock": engine.clock, **more})
+        self.courses = list(runs.courses())
+        self.rows = {one.job.job: job_row(one, closed=rules.closed) for one in self.courses}
+        self.attempts = {one.job.job: attempt_rows(one) for one in self.courses}
+
+    def of(self, *names: str) -> dict[int, tuple[Any, ...]]:
+        return {number: tuple(row[name] for name in names) for number, row in self.rows.items()}
+
+
+def test_jobs_wait_for_the_one_slot_in_the_order_in_which_they_come() -> None:
+    """Three of one second each, at 0, 0.5 and 5 s: the second waits for the first, and the third for nobody."""
+    found = Ran(planned(0.0, 0.5, 5.0), Made())
+    assert found.of("submit_s", "admit_s", "start_s", "end_s", "outcome") == {
+        0: (0.0, 0.0, 0.0, 1.0, "done"),
+        1: (0.5, 1.0, 1.0, 2.0, "done"),
+        2: (5.0, 5.0, 5.0, 6.0, "done"),
+    }
+    assert found.of("cpu_s", "max_rss_mib", "throttled_s", "lost_s", "lost_work")[0] == (0.5, 10.0, 0.1, 0.0, 0.0)
+
+
+def test_a_job_of_two_replicas_waits_for_two_slots() -> None:
+    """And nobody overtakes it, first come, first served."""
+    jobs = [*planned(0.0), Planned(1, a_class(), 0.1, 1.0, 1, replicas=2), Planned(2, a_class(), 0.2, 1.0, 2)]
+    assert Ran(jobs, Made(), Rules(slots=2)).of("admit_s") == {0: (0.0,), 1: (1.0,), 2: (2.0,)}
+
+
+def test_in_a_closed_stream_a_job_comes_when_one_ends() -> None:
+    """Two customers who do not think: two jobs at once, then one for each that ended. Nobody planned when."""
+    found = Ran(planned(*[0.0] * 4), Made(), Rules(slots=2, closed=True))
+    assert found.of("submit_s", "planned_submit_s") == {0: (0.0, None), 1: (0.0, None), 2: (1.0, None), 3: (1.0, None)}
+
+
+def test_a_job_that_was_killed_goes_on_from_its_checkpoint() -> None:
+    """Killed 4 s after a start, 1 s after a checkpoint at 3 of 10: that second is lost. The rest takes 7 s, so it was a unit of work."""
+    engine = Made()
+    saved = (3.0, "checkpoint", {"done_work": 3.0, "cost_s": 0.25})
+    engine.script[0, 1] = [(0.0, "started", {}), saved, (4.0, "ended", {"outcome": "killed", "reason": "it was killed", "done_work": 3.0})]
+    found = Ran(planned(0.0, work=10.0), engine, Rules(slots=1, retries=1))
+    assert engine.admitted == [(0, 1, 0.0, 100.0), (0, 2, 3.0, 104.0)]
+    assert found.of("start_s", "end_s", "outcome", "attempts", "lost_s", "lost_work") == {0: (0.0, 11.0, "done", 2, 1.0, 1.0)}
+    assert [(one["from_work"], one["done_work"], one["checkpoints"], one["outcome"]) for one in found.attempts[0]] == [
+        (0.0, 3.0, 1, "killed"),
+        (3.0, 10.0, 0, "done"),
+    ]
+    assert found.decides.asked[-2]["submitted"][0]["job"] == 0  # submitted again
+
+
+def test_who_decides_is_told_what_is_left_of_a_job() -> None:
+    """Predicted 10 s, 3 of 10 done: 7 s."""
+    engine = Made()
+    failed = {"outcome": "failed", "done_work": 3.0}
+    engine.script[0, 1] = [(0.0, "started", {}), (3.0, "checkpoint", {"done_work": 3.0}), (4.0, "ended", failed)]
+    found = Ran(planned(0.0, work=10.0, predicted_s=10.0), engine, Rules(slots=1, retries=1))
+    told = [one for said in found.decides.asked for one in said.get("submitted", [])]
+    assert [one["predicted_s"] for one in told] == [10.0, pytest.approx(7.0)]
+
+
+def test_without_further_attempts_a_job_stays_what_it_was() -> None:
+    """What was lost of it in work is not known: it was never seen to the end."""
+    engine = Made()
+    engine.script[0, 1] = [(0.0, "started", {}), (2.0, "ended", {"outcome": "failed", "reason": "no memory"})]
+    found = Ran(planned(0.0, work=5.0), engine)
+    assert found.of("outcome", "reason", "end_s", "lost_s", "lost_work") == {0: ("failed", "no memory", 2.0, 2.0, None)}
+
+
+def test_a_job_that_never_ends_is_given_up_and_so_is_what_waits_for_it() -> None:
+    """Patience is counted from the last submission: 1 + 30 s. The one that ran is killed."""
+    engine = Made()
+    engine.script[0, 1] = [(0.0, "started", {})]
+    found = Ran(planned(0.0, 1.0), engine, Rules(slots=1, patience_s=30.0))
+    assert found.of("outcome", "admit_s", "end_s") == {0: ("never ended", 0.0, None), 1: ("never started", None, None)}
+    assert "given up 30 s after the last job" in found.rows[0]["reason"]
+    assert engine.killed == [0]
+    assert engine.now_s == 131.0
+    assert found.attempts[0][0]["outcome"] == "never ended"
+    assert found.attempts[1] == []
+
+
+def test_a_job_that_was_admitted_and_never_started_never_started() -> None:
+    engine = Made()
+    engine.script[0, 1] = []
+    found = Ran(planned(0.0), engine, Rules(slots=1, patience_s=5.0))
+    assert found.of("outcome", "admit_s", "start_s") == {0: ("never started", 0.0, None)}
+
+
+def test_in_a_closed_stream_whose_jobs_never_end_the_rest_is_never_submitted() -> None:
+    engine = Made()
+    engine.script[0, 1] = [(0.0, "started", {})]
+    found = Ran(planned(0.0, 0.0), engine, Rules(slots=1, patience_s=5.0, closed=True))
+    assert found.of("submit_s", "outcome") == {0: (0.0, "never ended"), 1: (None, "never started")}
+
+
+def test_an_end_that_was_read_before_its_start_is_kept_as_it_was_read() -> None:
+    """Another machine's clock, say: the row has it, for the read side to name."""
+    engine = Made()
+    engine.script[0, 1] = [(0.0, "started", {}), (1.0, "ended", {"outcome": "done", "read_s": 95.0})]
+    assert Ran(planned(0.0), engine).of("start_s", "end_s") == {0: (0.0, -5.0)}
+
+
+def test_where_its_own_clock_goes_back_the_stream_goes_on() -> None:
+    """By 0.75 s after 1 s: who decides is given a time that stands still until the clock has caught up."""
+    engine = Made()
+    found = Ran(planned(0.0, 0.1, 0.2), engine, clock=lambda: engine.now_s - (0.75 if engine.now_s >= 101.0 else 0.0))
+    assert len(found.rows) == 3
+    at_s = [one["at_s"] for one in found.decides.asked[1:]]
+    assert at_s == sorted(at_s)
+    assert (found.rows[0]["end_s"], found.rows[1]["admit_s"]) == (1.0, 0.25)
+
+
+def test_slots_of_a_node_that_is_lost_are_not_given_to_anybody() -> None:
+    """Two nodes of one slot. Jobs 0 and 1 run; n1 is lost at 0.5 s with both jobs, as the engine has it, and is back at 1 s."""
+    engine = Made(("n1", "n2"))
+    strikes = Strikes([(0.5, lambda: engine.lose("n1")), (1.0, lambda: engine.back("n1"))], engine)
+    found = Ran(planned(0.0, 0.0), engine, Rules(slots=2, retries=1), strikes=strikes)
+    assert [row["what"] for name, row in found.told if name == "node"] == ["lost", "back"]
+    assert [one["away"] for one in found.decides.asked if "away" in one] == [{"any": 1}, {"any": 0}]
+    assert [(job, at_s) for job, _, _, at_s in engine.admitted] == [(0, 100.0), (1, 100.0), (0, 100.5), (1, 101.0)]
+    assert found.of("attempts", "end_s") == {0: (2, 1.5), 1: (2, 2.0)}
+
+
+def test_where_the_only_node_is_lost_for_good_nothing_ends() -> None:
+    """What ran is killed, and waits for a slot to be tried again until nobody waits any longer."""
+    engine = Made()
+    strikes = Strikes([(0.5, lambda: engine.lose("n1"))], engine)
+    found = Ran(planned(0.0, 0.0), engine, Rules(slots=1, retries=1, patience_s=9.0), strikes=strikes)
+    assert found.of("outcome", "attempts", "end_s") == {0: ("never ended", 1, None), 1: ("never started", 0, None)}
+
+
+class Strikes:
+    """Faults at times of their own, as `fixtures.jobs.faults.Faults` has them."""
+
+    def __init__(self, at: Sequence[tuple[float, Any]], engine: Made) -> None:
+        self.at, self.engine, self.closed = list(at), engine, False
+
+    def due_s(self) -> float | None:
+        return self.at[0][0] if self.at else None
+
+    def act(self, now_s: float) -> list[Json]:
+        found = []
+        while self.at and self.at[0][0] <= now_s:
+            when, act = self.at.pop(0)
+            act()
+            found.append({"fault": "made", "at_s": when})
+        return found
+
+    def close(self, now_s: float) -> list[Json]:
+        self.closed = True
+        return [{"fault": "lasts", "at_s": now_s}]
+
+
+def test_faults_are_told_those_that_last_at_the_end_too() -> None:
+    engine = Made()
+    strikes = Strikes([(0.25, lambda: None)], engine)
+    found = Ran(planned(0.0), engine, strikes=strikes)
+    assert [row for name, row in found.told if name == "fault"] == [{"fault": "made", "at_s": 0.25}, {"fault": "lasts", "at_s": 1.0}]
+    assert strikes.closed
+
+
+def test_an_engine_that_admits_is_asked_for_nothing_but_submission() -> None:
+    """It tells when it admitted; a job that failed is submitted to it again."""
+    engine = Made(admits=True)
+    engine.script[0, 1] = [(0.0, "started", {}), (1.0, "ended", {"outcome": "failed"})]
+    found = Ran(planned(0.0), engine, Rules(slots=1, retries=1))
+    assert (engine.submitted, engine.admitted, found.decides.asked) == ([0, 0], [], [])
+    assert found.of("admit_s", "attempts", "outcome", "end_s") == {0: (0.5, 2, "done", 3.0)}
+
+
+def test_the_read_side_decides_in_a_process_of_its_own() -> None:
+    """Shortest first: of the two that wait for job 0, the one that is predicted to be shorter."""
+    jobs = [Planned(number, a_class(), 0.1 * number, work, 1, predicted_s=work) for number, work in enumerate((1.0, 3.0, 2.0))]
+    engine = Made()
+    with Dialogue("schedule decide") as decides:
+        runs = Dispatcher(jobs, engine, decides, Rules(1, "sjf"), lambda *_: None, clock=engine.clock)
+        assert [one.job.job for one in runs.courses()] == [0, 2, 1]
+
+
+def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with Dialogue("schedule decide") as decides:
+        runs = Dispatcher(planned(0.0), Made(), decides, Rules(1, "lifo"), lambda *_: None)
+        with pytest.raises(Refused, match=r"No policy 'lifo'. There are: fair_share, fifo"):
+            next(runs.courses())
+
+
+@given(
+    gaps=st.lists(st.floats(0.0, 3.0), min_size=1, max_size=40),
+    works=st.lists(st.floats(0.01, 5.0), min_size=40, max_size=40),
+    slots=st.integers(1, 4),
+    closed=st.booleans(),
+)
+def test_littles_law_holds_on_every_stream_and_no_more_slots_are_held_than_there_are(
+    gaps: list[float],
+    works: list[float],
+    slots: int,
+    closed: bool,  # noqa: FBT001 by its name
+) -> None:
+    """An identity over a time that begins and ends empty, whatever comes: 10⁻⁹ is rounding, a microsecond a row."""
+    at_s, jobs = 0.0, []
+    for number, gap_s in enumerate(gaps):
+        at_s += gap_s
+        jobs.append(Planned(number, a_class(), at_s, works[number], 1))
+    rows = Ran(jobs, Made(), Rules(slots=slots, closed=closed)).rows.values()
+    stream = Stream(
+        "s", "g", tuple(Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done") for row in rows), slots
+    )
+    law = little(columns(stream))
+    assert law is not None
+    assert law.jobs == len(jobs)
+    assert max(one.off for one in law.laws) < 1e-9
+    assert most_held(columns(stream)) <= slots
