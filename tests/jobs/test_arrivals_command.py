@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures import arrivals
 from fixtures.__main__ import main
 from fixtures.arrivals import trace
 from fixtures.jobs import checked, classes, stream
@@ -77,6 +78,16 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
     replayed = said(f"--trace={tmp_path / 'trace.csv'}", f"--classes={own}")[1]
     assert replayed == lines
     assert [one.name for one in classes.read(own)] == ["FashionMNISTCNN-mnist"]
+
+
+def test_the_list_of_what_there_is_has_every_kind_of_arrivals_and_every_file_of_classes(said: Said) -> None:
+    said.monkeypatch.setattr(sys, "argv", ["fixtures", "list"])
+    assert main() == 0
+    out = said.capsys.readouterr().out
+    for name in arrivals.names():
+        assert any(line.split() == [name, *arrivals.load(name).DESCRIPTION.split()] for line in out.splitlines())
+    for name in classes.names():
+        assert any(line.split() == [name, *classes.description(name).split()] for line in out.splitlines())
 
 
 def test_fltk_s_first_seed_is_its_own(said: Said) -> None:

@@ -283,11 +283,20 @@ def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> Non
     assert complete(one.kind, one.params)
 
 
+def test_priorities_are_weights_and_one_that_is_there_twice_is_one(tmp_path: Path) -> None:
+    """2, 5, 1 and 0 of 8: as Python's `choices` draws them."""
+    listed = [{"priority": key, "probability": weight} for key, weight in ((1, 2), (0, 5), (1, 1), (7, 0))]
+    experiment = read(tmp_path, experiment=job_class(DISTRIBUTED, "priorities", value=listed))
+    assert fltk_stream.made(experiment, seed=1, jobs=1).classes[0].priorities == ((0, 0.625), (1, 0.375))
+    assert any("priorities sums to 8: they are weights" in note for note in experiment.notes)
+
+
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     """Its example has no lambda, so it is a batch; of its four clients two learn in a round, which is said."""
     found = fltk_stream.made(read(tmp_path, batch(), FEDERATED), seed=1)
     (one,) = found.classes
     assert (one.kind, one.size.mean, one.replicas) == ("federated", 5, 1)
+    assert (one.cores, one.memory_mib) == (1.0, 1024)  # its server's, who may use more than a client's 750m
     assert one.params == {"clients": 4, "aggregation": "fedavg", "lr": 0.05, "batch": 500, "epochs": 1}
     assert complete(one.kind, one.params)
     assert [note for note in found.notes if "2 of 4 clients learn in a round; all do here" in note]

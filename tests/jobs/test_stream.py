@@ -195,7 +195,7 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
     assert (jobs[2].work, jobs[2].class_, jobs[2].seed) == (drawn[2].work, drawn[2].class_, drawn[2].seed)
     path.write_text("submit_s,class\n0,small\n0,larg\n")
     stream.arrivals.load("trace").read.cache_clear()  # type: ignore[attr-defined]  # of that kind alone
-    with pytest.raises(BadInput, match=r"a job 1 of class 'larg', which is none of small, large. Did you mean 'large'"):
+    with pytest.raises(BadInput, match=r"a job 1 of class 'larg', which is none of small, large. Did you mean 'large'\? Give its classes"):
         stream.plan(checked.complete({**given, "jobs": "2"}), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
 
 
