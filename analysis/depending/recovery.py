@@ -17,6 +17,7 @@ NO_TWIN = "no stream without faults met the same jobs"
 ANOTHER = "another fault came first"
 GIVEN_UP = "a job that it hit was given up"
 NOT_YET = "the stream ended first"
+LASTED = "it lasted to the stream's end"
 CLOSED = "in a closed stream the next job comes when one ends, so that it never catches up"
 HITS = ("kill", "node")  # which hit a job or a node, or nothing at all
 _SLACK_S = 0.5  # a fault is told when it has struck; what it hit may have ended just before that, by a clock read earlier
@@ -93,7 +94,9 @@ def _caught_up(
         return None, None, GIVEN_UP
     if pairs and all(one.planned_s is None for one, _ in pairs):
         return None, None, CLOSED
-    if not mine or (fault.until_s is None and not hit):
+    if fault.until_s is None and not hit:
+        return None, None, LASTED
+    if not mine:
         return None, None, NOT_YET
     # What only this stream had to do is the fault's: a flood is over when its own jobs are.
     met = {one.number for one, _ in both}

@@ -105,8 +105,7 @@ def _notes(arms: Sequence[Arm]) -> Iterator[str]:
 
 
 def _of(arm: Arm) -> Iterator[str]:
-    for why, count in sorted(arm.whys.items()):
-        yield f"no recovery time of {count} of {arm.strikes} faults: {why}."
+    yield from (f"faults without a recovery time: {why}." for why in sorted(arm.whys))
     if arm.given_up:
         yield f"{arm.given_up} of {arm.hit} jobs that it hit never ran again."
     if arm.lost_jobs:

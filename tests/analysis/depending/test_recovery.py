@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.depending.recovery import ANOTHER, CLOSED, GIVEN_UP, NO_TWIN, NOT_YET, after
+from analysis.depending.recovery import ANOTHER, CLOSED, GIVEN_UP, LASTED, NO_TWIN, NOT_YET, after
 from analysis.depending.terms import Fault
 from tests.analysis.depending.made_streams import attempt, job, stream
 
@@ -89,7 +89,15 @@ def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
     assert after(made, TWIN)[0].recovery_s == 8
 
 
-@pytest.mark.parametrize(("twin", "why"), [(None, NO_TWIN), (TWIN, NOT_YET)])
+def test_a_stream_that_is_still_behind_when_it_ends_has_not_recovered() -> None:
+    """Nothing of it was done in both streams after the node had been lost."""
+    jobs = [job(0, 0, None, "never started"), job(1, 1, None, "never started")]
+    made = stream(jobs, [attempt(0, 1, 5, None, "never started")], [Fault("node", 1, 3, "a")], fault="node")
+    (found,) = after(made, TWIN)
+    assert (found.recovery_s, found.why) == (None, NOT_YET)
+
+
+@pytest.mark.parametrize(("twin", "why"), [(None, NO_TWIN), (TWIN, LASTED)])
 def test_without_an_end_or_a_twin_there_is_no_recovery(twin: object, why: str) -> None:
     made = stream([job(0, 0, 2), job(1, 1, 3)], faults=[Fault("memory_hog", 1)], fault="memory_hog")
     (found,) = after(made, TWIN if twin else None)
