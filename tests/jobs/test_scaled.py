@@ -128,6 +128,11 @@ def test_a_measured_job_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPa
         chosen(Made())
 
 
+def test_where_measuring_takes_long_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaled, "ENOUGH_S", -1.0)
+    assert len(chosen(Made())[1]["profile"]["sleep"]) == 6
+
+
 def test_a_target_and_a_number_of_replicas_contradict_each_other() -> None:
     with pytest.raises(BadInput, match="Leave one out"):
         workloads.load("job_stream:replicas=2:target_s=1")
