@@ -100,6 +100,7 @@ def test_the_end_tells_what_all_replicas_took_and_what_the_first_one_found() -> 
 
 def test_it_has_started_when_all_replicas_have() -> None:
     one = lives(replicas=2)
+    assert one.pod(0.5, "ADDED", pod(phase="Pending")) == []
     assert one.pod(1.0, "MODIFIED", pod(running(), {"waiting": {}})) == []
     assert [event.what for event in one.pod(2.0, "MODIFIED", pod(running(), running()))] == ["started"]
 
@@ -132,6 +133,16 @@ def test_an_end_that_is_none_has_an_outcome_and_a_reason(last: Json, outcome: st
     assert end.outcome == outcome
     assert words in end.reason
     assert "{" not in end.reason
+
+
+def test_of_replicas_that_ended_together_the_one_over_its_memory_is_the_reason() -> None:
+    states = [ended(143, said(), "Error"), ended(137, "", "OOMKilled")]
+    end = only_end(lives(replicas=2).pod(1.0, "MODIFIED", pod(*states, phase="Failed")))
+    assert (end.outcome, "OOMKilled" in end.reason) == ("killed", True)
+
+
+def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing() -> None:
+    assert only_end(lives().pod(1.0, "MODIFIED", pod(ended(), phase="Succeeded"))).done_work == WORK
 
 
 def test_who_is_done_while_being_deleted_is_done() -> None:
