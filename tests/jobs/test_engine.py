@@ -1,0 +1,351 @@
+"""The pool: jobs are processes of this machine, held to their limits, and nothing of them stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.jobs import engines, limits, zygote
+from fixtures.jobs.engines import Wanted, pool
+from fixtures.jobs.kinds import Asked, complete
+from fixtures.jobs.terms import Event, Planned
+from fixtures.power import cgroups
+from fixtures.terms import BadInput, Refused
+from tests.jobs.made_jobs import a_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fixtures.jobs.engines.pool import Pool
+    from fixtures.jobs.terms import JobClass
+
+HOUSE = Path(__file__).parents[2]
+HELD = limits.places(cores=True, memory=True)
+on_this_kernel = pytest.mark.skipif(isinstance(HELD, str), reason=f"{HELD}")
+PATIENCE_S = 30.0
+
+
+@contextmanager
+def opened(folder: Path, class_: JobClass, slots: int = 2, nodes: int = 2, checkpoint_s: float = 0.0) -> Iterator[Pool]:
+    with pool.opened(Wanted(slots, nodes, (class_,), folder, checkpoint_s)) as engine:
+        yield engine
+
+
+def a_job(number: int, class_: JobClass, work: float = 0.01, **more: Any) -> Planned:  # noqa: ANN401 its other fields
+    return Planned(number, class_, 0.0, work, seed=number, **more)
+
+
+def until(engine: Pool, what: str, times: int = 1) -> list[Event]:
+    """All that happens until something of that name has happened so often."""
+    found: list[Event] = []
+    until_s = time.monotonic() + PATIENCE_S
+    while sum(one.what == what for one in found) < times:
+        assert time.monotonic() < until_s, found
+        found += engine.events(until_s)
+    return found
+
+
+def test_a_job_starts_works_and_ends(tmp_path: Path) -> None:
+    """On the clock of whoever asks; its CPU time is that of the process, and its folder is gone."""
+    class_ = a_class()
+    with opened(tmp_path, class_) as engine:
+        job, began_s = a_job(7, class_, 0.05), time.monotonic()
+        engine.submit(job)
+        engine.admit(job, 1, 0.0)
+        assert engine.running() == {7: "node-1"}
+        started, ended = until(engine, "ended")
+        assert engine.running() == {}
+        assert not list(tmp_path.glob("job-*"))
+    assert (started.what, started.job, ended.job, ended.outcome, ended.done_work) == ("started", 7, 7, "done", 0.05)
+    assert began_s < started.at_s < ended.at_s - 0.05 < time.monotonic()
+    assert ended.used is not None
+    assert ended.used.cpu_s is not None
+    assert 0 < ended.used.cpu_s < ended.at_s - began_s
+
+
+def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) -> None:
+    """0.2 s of work, half of it serial, on two replicas: 0.15 s each."""
+    class_ = a_class("spin", params={"serial": 0.5})
+    with opened(tmp_path, class_) as engine:
+        job = a_job(1, class_, 0.2, replicas=2)
+        engine.admit(job, 1, 0.0)
+        with pytest.raises(Refused, match="Job 2 takes 1 slots at once, and 0 of 2 are free"):
+            engine.admit(a_job(2, class_), 1, 0.0)
+        ended = until(engine, "ended")[-1]
+    assert ended.used is not None
+    assert ended.used.cpu_s == pytest.approx(0.3, rel=0.2)
+
+
+def test_a_job_that_needs_more_slots_than_there_are_is_refused_when_it_comes(tmp_path: Path) -> None:
+    with opened(tmp_path, a_class(), slots=1, nodes=1) as engine, pytest.raises(Refused, match="takes 3 slots at once, and there are 1"):
+        engine.submit(a_job(1, a_class(), replicas=3))
+
+
+def test_a_job_that_is_killed_has_what_its_last_checkpoint_has(tmp_path: Path) -> None:
+    """And its next attempt begins there."""
+    class_ = a_class()
+    with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
+        job = a_job(1, class_, 600.0)
+        engine.admit(job, 1, 0.0)
+        until(engine, "checkpoint", 2)
+        assert engine.kill(1)
+        ended = until(engine, "ended")[-1]
+        assert (ended.outcome, ended.reason) == ("killed", "it was killed")
+        assert ended.done_work is not None
+        assert ended.done_work >= 0.02
+        assert not engine.kill(1)
+        last = a_job(1, class_, ended.done_work + 0.02)
+        engine.admit(last, 2, ended.done_work)
+        again = until(engine, "ended")[-1]
+    assert (again.outcome, again.done_work) == ("done", last.work)
+
+
+def test_a_full_disk_fails_the_job_and_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    """`/dev/full` answers ENOSPC to every write, as a full disk does."""
+    class_ = a_class()
+    with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
+        (tmp_path / "job-1").mkdir()
+        (tmp_path / "job-1" / "checkpoint").write_text("0.5")
+        (tmp_path / "job-1" / "checkpoint.2.0").symlink_to("/dev/full")
+        engine.admit(a_job(1, class_, 600.0), 2, 0.5)
+        ended = until(engine, "ended")[-1]
+        assert (tmp_path / "job-1" / "checkpoint").read_text() == "0.5"
+    assert (ended.outcome, ended.done_work) == ("failed", 0.5)
+    assert "its checkpoint at 0.51 cannot be written (No space left on device)" in ended.reason
+
+
+def test_a_job_that_raises_failed_for_that_reason_and_takes_its_other_replicas_with_it(tmp_path: Path) -> None:
+    """One of them cannot write its checkpoint; the other would sleep for ten minutes."""
+    class_ = a_class(params={"serial": 1.0})
+    with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
+        (tmp_path / "job-1").mkdir()
+        (tmp_path / "job-1" / "checkpoint.1.0").symlink_to("/dev/full")
+        engine.admit(a_job(1, class_, 600.0, replicas=2), 1, 0.0)
+        ended = until(engine, "ended")[-1]
+    assert ended.outcome == "failed"
+    assert "No space left" in ended.reason
+
+
+def test_a_class_may_have_its_first_attempts_fail(tmp_path: Path) -> None:
+    class_ = a_class(params={"fails_at": 0.5})
+    with opened(tmp_path, class_) as engine:
+        for attempt, outcome in ((1, "failed"), (2, "done")):
+            engine.admit(a_job(1, class_), attempt, 0.0)
+            assert until(engine, "ended")[-1].outcome == outcome
+
+
+def test_a_node_that_is_lost_takes_its_jobs_with_it_and_gets_none(tmp_path: Path) -> None:
+    """Two nodes of two slots each; a job with a replica there is killed too."""
+    class_ = a_class()
+    with opened(tmp_path, class_, slots=4) as engine:
+        for number in (1, 2):
+            engine.admit(a_job(number, class_, 600.0), 1, 0.0)
+        engine.admit(a_job(3, class_, 600.0, replicas=2), 1, 0.0)
+        until(engine, "started", 3)
+        assert engine.running() == {1: "node-1", 2: "node-2", 3: "node-1"}
+        engine.lose("node-2")
+        ended = [one for one in until(engine, "ended", 2) if one.what == "ended"]
+        assert {one.job for one in ended} == {2, 3}
+        assert {one.reason for one in ended} == {"node-2 was lost"}
+        engine.admit(a_job(4, class_, 600.0), 1, 0.0)
+        assert engine.running() == {1: "node-1", 4: "node-1"}
+        with pytest.raises(Refused, match="0 of 4 are free"):
+            engine.admit(a_job(5, class_), 1, 0.0)
+        with pytest.raises(Refused, match=r"node-2 cannot be lost. There are: node-1"):
+            engine.lose("node-2")
+        engine.back("node-2")
+        engine.admit(a_job(5, class_), 1, 0.0)
+        found = until(engine, "ended")
+        assert [one.what for one in found if one.job is None] == ["node back"]
+        with pytest.raises(Refused, match="is not lost"):
+            engine.back("node-2")
+
+
+@on_this_kernel
+def test_the_kernel_holds_a_job_to_its_cores(tmp_path: Path) -> None:
+    """0.03 CPU seconds with a twentieth of a core take half a second and more, and it says how long it had none."""
+    class_ = a_class("spin", cores=0.05)
+    with opened(tmp_path, class_) as engine:
+        engine.admit(a_job(1, class_, 0.03), 1, 0.0)
+        started, ended = until(engine, "ended")
+    assert ended.at_s - started.at_s > 0.25
+    assert ended.used is not None
+    assert ended.used.throttled_s is not None
+    assert ended.used.throttled_s > 0
+
+
+@on_this_kernel
+def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_says_so(tmp_path: Path) -> None:
+    class_ = a_class("spin", memory_mib=16, params={"memory_mib": 64})
+    with opened(tmp_path, class_) as engine:
+        engine.admit(a_job(1, class_), 1, 0.0)
+        ended = until(engine, "ended")[-1]
+    assert (ended.outcome, ended.reason) == ("killed", "the kernel killed it: it needed more than its 16 MiB of memory")
+
+
+@on_this_kernel
+def test_no_group_is_left(tmp_path: Path) -> None:
+    """Neither of a job that ended, nor of one that still runs when the engine is closed."""
+    assert not isinstance(HELD, str)
+    class_ = a_class("spin", cores=0.5, memory_mib=64)
+
+    def groups() -> list[Path]:
+        return [one for place in HELD.values() for one in place.folder.glob(f"deeptweak-jobs-{os.getpid()}-*")]
+
+    with opened(tmp_path, class_) as engine:
+        engine.admit(a_job(1, class_), 1, 0.0)
+        engine.admit(a_job(2, class_, 600.0), 1, 0.0)
+        until(engine, "ended")
+        assert len(groups()) == len({place.folder for place in HELD.values()})
+    assert groups() == []
+
+
+def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "place", lambda *_: "cgroup v2 is not mounted")
+    assert pool.cannot({}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
+    assert pool.cannot({}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
+    assert pool.cannot({}, [a_class()]) is None
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_groups_of_either_version_are_written_and_read(tmp_path: Path, version: int) -> None:
+    """What the kernel would have there is made up; both controllers have one folder in version 2."""
+    folders = {"cpu": tmp_path / "cpu", "memory": tmp_path / ("memory" if version == 1 else "cpu")}
+    for folder in folders.values():
+        folder.mkdir(exist_ok=True)
+    held = limits.Limits({name: cgroups.Place(folder, version) for name, folder in folders.items()})
+    joined = held.make(3, 0.5, 64)
+    assert len(joined) == (2 if version == 1 else 1)
+    told = {one.name: one.read_text() for path in joined for one in path.parent.iterdir()}
+    stat = ("cpu.cfs_quota_us", "10000", "memory.limit_in_bytes") if version == 1 else ("cpu.max", "10000 20000", "memory.max")
+    assert (told[stat[0]], told[stat[2]]) == (stat[1], f"{64 << 20}")
+    (joined[0].parent / "cpu.stat").write_text("nr_periods 3\nthrottled_time 2500000000\n" if version == 1 else "throttled_usec 2500000\n")
+    oom = "oom_kill_disable 0\noom_kill 1\n" if version == 1 else "max 7\noom_kill 1\n"
+    (joined[-1].parent / ("memory.oom_control" if version == 1 else "memory.events")).write_text(oom)
+    assert held.ended(3) == limits.Held(2.5, out_of_memory=True)
+
+
+def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(tmp_path: Path) -> None:
+    class_ = a_class()
+    with opened(tmp_path, class_) as engine:
+        engine.admit(a_job(1, class_, 600.0), 1, 0.0)
+        until(engine, "started")
+        process = vars(vars(engine)["_forker"])["_process"]
+        (child,) = children(process.pid)
+        process.kill()
+        with pytest.raises(Refused, match="What starts the processes of jobs has ended: it died of SIGKILL"):
+            engine.events(time.monotonic() + PATIENCE_S)
+        gone(child)
+
+
+def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
+    """The kernel kills what starts jobs, and that takes the jobs with it; a keeper removes the groups."""
+    script = (
+        "import sys, tempfile, time; from pathlib import Path\n"
+        "from fixtures.jobs.engines import Wanted, pool; from tests.jobs.made_jobs import a_class, planned\n"
+        "class_ = a_class('spin', cores=float(sys.argv[1]) or None)\n"
+        "with tempfile.TemporaryDirectory() as folder, pool.opened(Wanted(1, 1, (class_,), Path(folder))) as engine:\n"
+        "    engine.admit(planned(0.0, work=600.0, class_=class_)[0], 1, 0.0)\n"
+        "    while not engine.events(time.monotonic() + 30): pass\n"
+        "    print(vars(vars(engine)['_forker'])['_process'].pid, flush=True); time.sleep(600)"
+    )
+    cores = "0" if isinstance(HELD, str) else "0.5"
+    with subprocess.Popen([sys.executable, "-c", script, cores], stdout=subprocess.PIPE, cwd=HOUSE, start_new_session=True) as run:
+        assert run.stdout is not None
+        started = int(run.stdout.readline())
+        processes = [started, *children(started)]
+        assert len(processes) == 2
+        run.kill()
+    for pid in processes:
+        gone(pid)
+    if not isinstance(HELD, str):
+        until_s = time.monotonic() + PATIENCE_S
+        while [one for place in HELD.values() for one in place.folder.glob(f"deeptweak-jobs-{run.pid}-*")]:
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def gone(pid: int) -> None:
+    until_s = time.monotonic() + PATIENCE_S
+    while cgroups.started(pid) is not None:
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+
+
+def test_what_a_job_started_ends_with_it(tmp_path: Path) -> None:
+    """Its whole process group is killed."""
+    class_ = a_class()
+    with opened(tmp_path, class_) as engine:
+        engine.admit(a_job(1, class_, 600.0), 1, 0.0)
+        until(engine, "started")
+        (job,) = children(vars(vars(engine)["_forker"])["_process"].pid)
+        with subprocess.Popen(["sleep", "600"], process_group=job) as other:
+            engine.kill(1)
+            until(engine, "ended")
+            assert other.wait() == -signal.SIGKILL
+
+
+def test_hundreds_that_are_admitted_at_once_are_all_heard(tmp_path: Path) -> None:
+    """More lines than a pipe holds go one way while answers come the other."""
+    class_ = a_class()
+    with opened(tmp_path, class_, slots=200, nodes=1) as engine:
+        for number in range(200):
+            engine.admit(a_job(number, class_, 0.001), 1, 0.0)
+        ended = [one for one in until(engine, "ended", 200) if one.what == "ended"]
+    assert {one.job for one in ended} == set(range(200))
+    assert {one.outcome for one in ended} == {"done"}
+
+
+@pytest.mark.parametrize(("slots", "nodes", "each"), [(5, 2, [3, 2]), (2, 2, [1, 1]), (1, 3, [1, 0, 0])])
+def test_slots_are_dealt_onto_nodes_evenly(slots: int, nodes: int, each: list[int]) -> None:
+    names = [f"n{number}" for number in range(nodes)]
+    assert engines.dealt(slots, names) == dict(zip(names, each, strict=True))
+
+
+@pytest.mark.parametrize("name", engines.names())
+def test_every_engine_says_what_it_is(name: str) -> None:
+    """Contract of the plug-in point."""
+    module = engines.load(name)
+    assert module.DESCRIPTION
+    assert callable(module.cannot)
+    assert callable(module.opened)
+
+
+def test_unknown_names_are_answered_with_those_that_exist() -> None:
+    with pytest.raises(BadInput, match=r"No engine 'pol'. Did you mean 'pool'\?"):
+        engines.load("pol")
+    with pytest.raises(BadInput, match=r"No kind of job 'slep'. Did you mean 'sleep'\?"):
+        complete("slep", {})
+    with pytest.raises(BadInput, match=r"Kind 'sleep': no parameter 'serail'. Did you mean 'serial'\?"):
+        complete("sleep", {"serail": 1})
+
+
+def test_a_checkpoint_takes_the_place_of_the_last_one_when_it_is_written(tmp_path: Path) -> None:
+    """And is told with what it took."""
+    told: list[Any] = []
+    asked = Asked(1, 1, 10.0, 0.0, {}, 1, 0, 1, 0.0, tmp_path, told.append)
+    assert (asked.saved, asked.checkpoint_due()) == (None, False)
+    asked.checkpoint(4.0, lambda path: path.write_text("four"))  # type: ignore[arg-type]  # what it returns is not looked at
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
+    assert told[0]["checkpoint"] == 4.0
+    assert 0 <= told[0]["cost_s"] < 10
+    assert Asked(1, 2, 10.0, 4.0, {}, 1, 0, 1, 0.0, tmp_path, told.append).saved == tmp_path / "checkpoint"
+
+
+def test_what_a_job_tells_has_no_number_that_json_lacks() -> None:
+    said = {"loss": float("inf"), "all": [1.5, float("nan")], "epoch": 3}
+    assert zygote.finite(said) == {"loss": None, "all": [1.5, None], "epoch": 3}
+    json.dumps(zygote.finite(said), allow_nan=False)
