@@ -89,19 +89,13 @@ def _caught_up(
     pairs = [(one, other) for one, other in both if one.outcome == other.outcome == "done"]
     mine = sorted(one.end_s for one, _ in pairs if one.end_s is not None)
     others = sorted(other.end_s for _, other in pairs if other.end_s is not None)
-    ends = {job.number: job.end_s for job in stream.jobs if job.outcome == "done"}
-    if any(ends.get(one.job) is None for one in hit):
-        return None, None, GIVEN_UP
-    if pairs and all(one.planned_s is None for one, _ in pairs):
-        return None, None, CLOSED
-    if fault.until_s is None and not hit:
-        return None, None, LASTED
-    if not mine:
-        return None, None, NOT_YET
+    ends = {job.number: job.end_s for job in stream.jobs if job.outcome == "done" and job.end_s is not None}
+    if why := _never(fault, [ends.get(one.job) for one in hit], [one.planned_s for one, _ in pairs]):
+        return None, None, why
     # What only this stream had to do is the fault's: a flood is over when its own jobs are.
     met = {one.number for one, _ in both}
     own = [job.end_s for job in stream.jobs if job.number not in met and job.end_s is not None]
-    over_s = max([fault.at_s, fault.until_s or fault.at_s, *(ends[one.job] or 0.0 for one in hit), *own])
+    over_s = max([fault.at_s, fault.until_s or fault.at_s, *(ends[one.job] for one in hit), *own])
     moments = sorted({over_s, *(moment for moment in mine + others if moment > over_s)})
     behind = [_behind(mine, others, moment) for moment in {fault.at_s, *mine, *others} if fault.at_s <= moment <= over_s]
     for moment in moments:
@@ -112,6 +106,17 @@ def _caught_up(
         if late <= 0:
             return moment - fault.at_s, max(0, *behind), ""
     return None, None, NOT_YET
+
+
+def _never(fault: Fault, hit_ends_s: Sequence[float | None], planned_s: Sequence[float | None]) -> str:
+    """Why nothing can be said of when it had caught up; "" where something can."""
+    if None in hit_ends_s:
+        return GIVEN_UP
+    if not planned_s:
+        return NOT_YET
+    if all(one is None for one in planned_s):
+        return CLOSED
+    return LASTED if fault.until_s is None and not hit_ends_s else ""
 
 
 def _behind(mine: Sequence[float], others: Sequence[float], moment: float) -> int:

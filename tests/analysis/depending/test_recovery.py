@@ -39,6 +39,19 @@ def test_a_lost_node_hits_all_that_ran_on_it_and_nothing_else() -> None:
     assert (found.hit, found.restart_s, found.recovery_s) == (1, 2.5, 3.5)
 
 
+def test_the_restart_after_a_lost_node_is_that_of_the_last_to_begin_again() -> None:
+    tried = [
+        attempt(0, 1, 0, 1.5, "killed"),
+        attempt(1, 1, 1, 1.5, "killed"),
+        attempt(0, 2, 2, 4),
+        attempt(1, 2, 3, 5),
+        attempt(2, 1, 2, 4),
+    ]
+    made = stream([job(0, 0, 4), job(1, 1, 5), job(2, 2, 4)], tried, [Fault("node", 1.5, 1.8, "a")], fault="node")
+    (found,) = after(made, TWIN)
+    assert (found.hit, found.restart_s, found.recovery_s) == (2, 1.5, 3.5)
+
+
 def test_a_job_that_is_given_up_has_no_recovery() -> None:
     tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 2, "killed"), attempt(2, 1, 2, 4)]
     made = stream([job(0, 0, 2), job(1, 1, 2, "killed"), job(2, 2, 4)], tried, [Fault("kill", 2, 2, "a", 1)], fault="kill")
