@@ -8,6 +8,7 @@ from analysis.queueing.page import little
 from analysis.queueing.words import figure, unit
 from analysis.wording import digits, probability
 
+from . import systems
 from .words import in_order, names, settings
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def of_run(run: Run, found: Gathered | None) -> list[tuple[str, list[str]]]:
         "Waits": list(_waits(found)),
         "Policies": [line for place in found.places for line in _policies(place)],
         "Faults": list(_faults(found)),
+        "Systems": list(systems.sentences(run)) if any(one.closed for one in found.told) else [],
         "Packet loss": [_network(line) for line in found.lines],
         "Left out": [line.removeprefix(f"{run.origin}: ") for line in found.refused],
     }

@@ -12,13 +12,17 @@ from analysis.job_streams.page import render
 from analysis.job_streams.said import of_run
 from analysis.load import from_json
 from analysis.report.page import page_of
-from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, scheduling_run
-from tests.analysis.queueing.made_streams import MadeStream, streamed_run
+from fixtures import saving
+from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
+from tests.analysis.queueing.made_streams import MadeStream, rows, stream_row, streamed_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from analysis.job_streams.gathered import Gathered
     from analysis.terms import Run
+    from tests.analysis.job_streams.made_runs import Report
 
 
 def found(run: Run) -> Gathered:
@@ -36,7 +40,7 @@ def told(run: Run) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def scheduling() -> Run:
     """Four policies on the same jobs."""
-    return scheduling_run(count=120)
+    return scheduling_run(count=80)
 
 
 def test_a_run_without_streams_says_nothing() -> None:
@@ -128,3 +132,38 @@ def test_the_page_has_a_section_of_its_own_for_streams(scheduling: Run) -> None:
     drawn = {name for name, missing in page.pictures.items() if missing is None}
     assert {"jobs_overview", "jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies"} <= drawn
     assert not {"steps", "distribution", "averages"} & page.pictures.keys()
+
+
+def test_closed_streams_say_on_which_system_jobs_are_soonest() -> None:
+    """One job after the other, of 0.2 s on one system and of twice that on the other: no wait is held against a model."""
+
+    def closed(service_s: float, slots: int) -> Callable[[int], Report]:
+        made = MadeStream(rate_per_s=0.5, service_s=service_s, slots=slots, jobs=20)
+
+        def report(block: int) -> Report:
+            about = stream_row(made, block)
+            return {
+                "job": rows(made, round(block + 100 * service_s)),
+                "stream": [{**about, "arrivals": {"kind": "closed", "seed": block}, "fault": None}],
+            }
+
+        return report
+
+    said = told(run_of({"job_stream:cores=2": closed(0.2, 1), "job_stream:cores=1": closed(0.4, 1)}, blocks=6))
+    assert said.keys() == {"Systems"}
+    assert "small: soonest on cores=2 (" in said["Systems"]
+    assert "% faster [" in said["Systems"]
+
+
+@pytest.mark.parametrize(
+    ("streams", "commands"),
+    [
+        ([("poisson", "fifo")], ["queue validate"]),
+        ([("closed", "fifo")], ["jobs profile"]),
+        ([("poisson", "fifo"), ("poisson", "sjf")], ["queue validate", "schedule report"]),
+        ([], []),
+    ],
+)
+def test_a_session_names_the_commands_that_answer_its_questions(streams: list[tuple[str, str]], commands: list[str]) -> None:
+    told = [{"arrivals": {"kind": kind}, "policy": policy} for kind, policy in streams]
+    assert [command for _, command in saving.of_jobs(told)] == commands
