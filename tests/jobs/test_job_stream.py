@@ -1,0 +1,197 @@
+"""`job_stream`: its name says which stream, its options make arms of it, and its process tells what became of each job."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.metrics import metrics_of
+from analysis.queueing.little import little, most_held
+from analysis.queueing.sound import columns
+from analysis.queueing.terms import Job, Stream
+from analysis.terms import Steps
+from fixtures import record, studies, workloads
+from fixtures.studies import cluster
+from fixtures.targets._report import measured_window
+from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun
+from fixtures.workloads import job_stream
+
+HOUSE = Path(__file__).parents[2]
+STUDY = Study(
+    "cluster_queueing",
+    "Which?",
+    ("job_stream:rate_per_s=3:jobs=40:slots=1", "job_stream:rate_per_s=6:jobs=40:slots=2"),
+    ("stock",),
+    Metric("step_time_mean_s", "lower"),
+)
+Json = dict[str, Any]
+
+
+def test_a_step_is_a_job() -> None:
+    """Of a flood those of the flood too; it brings as many as it is large."""
+    assert workloads.load("job_stream:jobs=40").params["steps"] == 40
+    assert workloads.load("job_stream:jobs=40:fault=flood:fault_at_s=1:fault_size=7").params["steps"] == 47
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("policy=lifo", r"policy=lifo: there is none. .*There are: fair_share, fifo"),
+        ("engine=pol", r"engine=pol: there is none. Did you mean 'pool'\? There are: jobs, kueue, pool"),
+        ("slots=0", "slots=0: a number from 1"),
+        ("slots=1.5", "slots=1.5: a whole number"),
+        ("slots=2:nodes=3", "nodes=3: there are 2 slots, so some nodes would have none"),
+        ("retries=x", "retries=x: a number"),
+        ("patience_s=-1", "patience_s=-1: a number from 0"),
+        ("fault=kil", "No fault 'kil'"),
+        ("checkpoint_s=nan", "checkpoint_s=nan: a number"),
+        ("slot=2", "no parameter 'slot'"),
+        ("target_s=1:replicas=2", "Leave one out"),
+    ],
+)
+def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        workloads.load(f"job_stream:{name}")
+
+
+def test_what_is_the_default_is_not_in_the_name() -> None:
+    assert workloads.load("job_stream:policy=fifo:slots=2:nodes=1:jobs=50").name == "job_stream:jobs=50"
+
+
+def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take() -> None:
+    """600 at 6 a second: 100 s. A closed one of 40 jobs of 0.2 s on two slots: 4 s."""
+    assert workloads.load("job_stream:jobs=600").typical_cell_s == pytest.approx(102.0)
+    assert workloads.load("job_stream:arrivals=closed:jobs=40").typical_cell_s == pytest.approx(6.0)
+
+
+def under(**given: object) -> tuple[str, ...]:
+    return cluster.under(given, STUDY).workloads
+
+
+def test_options_take_the_place_of_the_study_s_own_values() -> None:
+    """Two rates and two policies are four arms; what the study's streams only differed in by rate is one."""
+    assert under(rate="4, 8", policies="fifo,sjf", slots="2") == (
+        "job_stream:rate_per_s=4:jobs=40",
+        "job_stream:rate_per_s=8:jobs=40",
+        "job_stream:rate_per_s=4:jobs=40:policy=sjf",
+        "job_stream:rate_per_s=8:jobs=40:policy=sjf",
+    ) or set(under(rate="4, 8", policies="fifo,sjf", slots="2")) == {
+        f"job_stream:rate_per_s={rate}:jobs=40{policy}" for rate in (4, 8) for policy in ("", ":policy=sjf")
+    }
+
+
+def test_arrivals_that_know_no_rate_leave_the_study_s_out() -> None:
+    assert under(arrivals="closed") == ("job_stream:arrivals=closed:jobs=40:slots=1", "job_stream:arrivals=closed:jobs=40")
+
+
+def test_all_policies_are_those_of_the_read_side() -> None:
+    assert len(under(policies="all", slots="2", rate="4")) == len(job_stream.policies()) >= 6
+
+
+def test_a_fault_comes_with_its_parameters() -> None:
+    assert workloads.load(under(fault="kill:rate_per_s=0.5", slots="2", rate="4")[0]).params["fault_rate_per_s"] == 0.5
+
+
+def test_classes_of_one_s_own_are_known_by_what_the_file_says(tmp_path: Path) -> None:
+    """Its digest is in the name, and the process is given the file."""
+    own = tmp_path / "own.yaml"
+    own.write_text("description: one\nclasses:\n  - {name: a, kind: sleep, size: {law: constant, mean: 0.05}}\n")
+    given = {"job_classes": own, "slots": "2", "rate": "4"}
+    (name,) = under(**given)
+    assert "classes_file=" in name
+    assert cluster.files(given) == {"classes_file": own}
+    digest = workloads.load(name).params["classes_file"]
+    with pytest.raises(AssertionError, match="has changed since the cells were declared"):
+        run("--set=jobs=3", f"--set=classes_file={digest[::-1]}", f"--file=classes_file={own}", folder=tmp_path, steps=3)  # type: ignore[index]
+    rows = run("--set=jobs=3", f"--set=classes_file={digest}", f"--file=classes_file={own}", folder=tmp_path, steps=3)["job"]
+    assert {row["class"] for row in rows} == {"a"}
+
+
+def test_options_of_streams_are_those_of_all_their_studies() -> None:
+    """Each study of streams there is takes them, by the name in its file."""
+    named = {
+        path.stem.removeprefix("bench_") for path in (HOUSE / "benchmarks").glob("bench_cluster_*.py") if "job_stream" in path.read_text()
+    }
+    assert named <= set(cluster.STUDIES)
+    assert "cluster" in studies.names()
+
+
+def run(*more: str, folder: Path, steps: int, seed: int = 3) -> dict[str, list[Json]]:
+    """What the process tells, by name; steps under `step`."""
+    plain = ["--warmup=0", f"--steps={steps}", f"--seed={seed}", f"--scratch={folder}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "fixtures.workloads.job_stream", *plain, *more], cwd=HOUSE, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[Json]] = {}
+    for event in map(json.loads, done.stdout.splitlines()):
+        found.setdefault(event.get("name", event["event"]), []).append(event.get("value", event))
+    return found
+
+
+def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) -> None:
+    """60 jobs of 20 ms at a load near one, on two slots of two nodes: every one is told, in the order of its end, and is a step."""
+    told = run("--set=jobs=60", "--set=rate_per_s=80", "--set=work=0.02", "--set=nodes=2", folder=tmp_path, steps=60)
+    rows, (stream,) = told["job"], told["stream"]
+    assert sorted(row["job"] for row in rows) == list(range(60))
+    assert {row["outcome"] for row in rows} == {"done"}
+    jobs = tuple(Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done") for row in rows)
+    found = columns(Stream("s", "g", jobs, stream["slots"]))
+    law = little(found)
+    assert law is not None
+    assert law.jobs == 60
+    assert max(one.off for one in law.laws) < 1e-9
+    assert most_held(found) <= 2
+    assert not found.findings
+    assert all(row["submit_s"] >= row["planned_submit_s"] for row in rows)
+    took = [row["end_s"] - row["submit_s"] for row in rows]
+    assert [step["wall_s"] for step in told["step"]] == pytest.approx(took, abs=2e-6)
+    assert stream["arrivals"] == {"kind": "poisson", "rate_per_s": 80, "jobs": 60, "seed": 3}
+    assert (stream["engine"], stream["policy"], stream["nodes"], stream["fault"]) == ("pool", "fifo", 2, None)
+    assert [one["attempt"] for one in told["attempt"]] == [1] * 60
+    assert told["ready"][0]["facts"]["steps_overlap"] is True
+
+
+def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
+    """What is planned hangs on the seed and the arrivals, not on who is next."""
+
+    def jobs(policy: str) -> dict[int, tuple[float, float]]:
+        told = run("--set=jobs=20", "--set=rate_per_s=200", "--set=work=0.01", f"--set=policy={policy}", folder=tmp_path, steps=20)
+        return {row["job"]: (row["planned_submit_s"], row["work"]) for row in told["job"]}
+
+    assert jobs("fifo") == jobs("sjf")
+
+
+def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> None:
+    """Jobs of 0.3 s are killed five times a second; they lose what they did since a checkpoint every 20 ms."""
+    fault = ["--set=fault=kill", "--set=fault_rate_per_s=5", "--set=checkpoint_s=0.02", "--set=retries=1000"]
+    told = run("--set=jobs=6", "--set=arrivals=closed", "--set=work=0.3", "--set=classes=sleep", *fault, folder=tmp_path, steps=6)
+    assert {row["outcome"] for row in told["job"]} == {"done"}
+    assert told["fault"]
+    again = [row for row in told["attempt"] if row["attempt"] > 1]
+    assert len(again) == sum(row["outcome"] == "killed" for row in told["attempt"]) == sum(row["attempts"] - 1 for row in told["job"])
+
+
+def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_for(tmp_path: Path) -> None:
+    """Patience of 0.2 s, jobs of ten minutes; the step is as long as the wait was, and the cell ends well."""
+    told = run("--set=jobs=3", "--set=rate_per_s=100", "--set=work=10000", "--set=patience_s=0.2", folder=tmp_path, steps=3)
+    assert sorted(row["outcome"] for row in told["job"]) == ["never ended", "never ended", "never started"]
+    assert all(row["end_s"] is None for row in told["job"])
+    assert all(0.2 <= step["wall_s"] < 10 for step in told["step"])
+    assert job_stream.told({"job": told["job"]}).endswith("3 of 3 jobs not done")
+
+
+def test_steps_that_overlap_have_no_throughput() -> None:
+    """Two of 3 s that began together: 6 s of steps in 3 s. Both sides of the wall say the same."""
+    steps = tuple(Step(index, 10.0 + index, 3.0, 0.1, 1, 0, 0.0, warmup=False) for index in range(2))
+    found: Json = {}
+    record.steps(found, WorkloadRun(steps, {"steps_overlap": True}, {}, 7))
+    assert found["steps"]["overlap"] is True
+    assert found["metrics"] == metrics_of(Steps((3.0, 3.0), (1, 1), (0, 0), (0.1, 0.1), 0, overlap=True))
+    assert "throughput_samples_per_s" not in found["metrics"]
+    assert measured_window((steps[1], steps[0])) == (10.0, 14.0)
