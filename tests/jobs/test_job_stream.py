@@ -75,12 +75,7 @@ def under(**given: object) -> tuple[str, ...]:
 
 def test_options_take_the_place_of_the_study_s_own_values() -> None:
     """Two rates and two policies are four arms; what the study's streams only differed in by rate is one."""
-    assert under(rate="4, 8", policies="fifo,sjf", slots="2") == (
-        "job_stream:rate_per_s=4:jobs=40",
-        "job_stream:rate_per_s=8:jobs=40",
-        "job_stream:rate_per_s=4:jobs=40:policy=sjf",
-        "job_stream:rate_per_s=8:jobs=40:policy=sjf",
-    ) or set(under(rate="4, 8", policies="fifo,sjf", slots="2")) == {
+    assert set(under(rate="4, 8", policies="fifo,sjf", slots="2")) == {
         f"job_stream:rate_per_s={rate}:jobs=40{policy}" for rate in (4, 8) for policy in ("", ":policy=sjf")
     }
 
