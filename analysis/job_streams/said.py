@@ -119,6 +119,9 @@ def _policies(place: Place) -> Iterator[str]:
 def _faults(found: Gathered) -> Iterator[str]:
     arms = in_order([arm for arm in found.arms if arm.fault])
     called = names(arms)
+    slower = [arm for arm in arms if arm.slowdown is not None and arm.slowdown.value > 1 and arm.p is not None and arm.p < SURE]
+    if arms:
+        yield f"Settings with a fault: {len(arms)}; shown to make jobs slower: {len(slower) or 'none'}."
     for arm in arms:
         held = "nothing to be held against" if arm.slowdown is None else f"jobs take {_ratio(arm.slowdown)} times as long"
         p = "" if arm.p is None else f", p {probability(arm.p)}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Comparison, Design, Run
 
 
-HELD = "No tweak set was compared: streams of jobs are held against models and each other, above."
+HELD = "No tweak set was compared: streams of jobs are held against models and each other."
 
 
 @dataclass(frozen=True, slots=True)
