@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.linear_model import Ridge
 
+from analysis.predicting import models
 from analysis.predicting.models import BLACK, mean, same
 from analysis.predicting.tables import points, table
 from analysis.predicting.terms import Row
@@ -28,6 +31,29 @@ def test_ridge_and_the_gaussian_process_follow_the_trend_beyond_what_they_saw(na
     made = made_table(noise=0.01)
     (said,) = np.exp(BLACK[name](made, made.configurations)(points([{"batch": 64.0, "cache": "warm"}], made)))
     assert said == pytest.approx(law(64, "warm"), rel=0.1)
+
+
+def test_ridge_with_every_penalty_is_scikit_learns() -> None:
+    rng = np.random.default_rng(1)
+    x, y, asked = rng.normal(size=(20, 4)), rng.normal(size=20), rng.normal(size=(3, 4))
+    expected = [Ridge(alpha).fit(x, y).predict(asked) for alpha in models.ALPHAS]
+    assert models._ridges(x, y, asked) == pytest.approx(np.transpose(expected))
+
+
+def test_a_gaussian_process_sees_each_combination_once_and_so_many_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+
+    class Spy(GaussianProcessRegressor):  # type: ignore[misc]  # scikit-learn ships no types
+        def fit(self, x: np.ndarray, y: np.ndarray) -> Spy:
+            shapes.append(x.shape[0])
+            return super().fit(x, y)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(models, "GaussianProcessRegressor", Spy)
+    made = made_table()
+    BLACK["gp"](made, made.runs)
+    monkeypatch.setattr(models, "MOST_POINTS", 7)
+    BLACK["gp"](made, made.runs)
+    assert shapes == [12, 7]
 
 
 def test_the_baseline_is_the_mean_of_what_models_see() -> None:
@@ -69,10 +95,12 @@ def test_amdahls_law_is_found_for_each_class() -> None:
 def test_the_law_of_work_is_found_exactly() -> None:
     made = table([one for one in jobs({"a": (0.5, 2.0, 0.0), "b": (0.0, 7.0, 0.0)}) if one.factors["replicas"] == 1], "service_s")
     assert list(learners(made)) == ["work"]
-    asked = points([{"class": "a", "work": 10.0}, {"class": "b", "work": 10.0}, {"class": "c", "work": 1.0}], made)
-    *told, unknown = np.exp(learners(made)["work"](made, made.runs)(asked))
+    asked = points(
+        [{"class": "a", "work": 10.0}, {"class": "b", "work": 10.0}, {"class": "c", "work": 1.0}, {"class": "a", "work": -9.0}], made
+    )
+    *told, unknown, never = np.exp(learners(made)["work"](made, made.runs)(asked))
     assert told == pytest.approx([20.5, 70.0])
-    assert np.isnan(unknown)
+    assert np.isnan([unknown, never]).all()  # a class that was not measured, and a time below 0
 
 
 def test_the_roofline_is_found_on_both_sides_of_its_ridge() -> None:

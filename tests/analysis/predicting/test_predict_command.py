@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from fixtures.jobs.classes import read as read_classes
 from tests.analysis.predicting.made import as_csv, law, rows, streams
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ def test_predicted_times_go_back_to_the_scheduler(tmp_path: Path, classes: Path,
     assert long["predicted_s_per_work"] == pytest.approx(2, rel=0.1)
     assert short["predicted_s_per_work"] == pytest.approx(1 + 0.05 / 0.21, rel=0.15)
     assert "prediction_scv" not in short
+    assert [one.predicted_s_per_work for one in read_classes(out)] == [short["predicted_s_per_work"], long["predicted_s_per_work"]]
     assert (written["description"], long["replicas"]) == ("two classes", 2)
 
 
