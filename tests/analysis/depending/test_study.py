@@ -39,6 +39,9 @@ def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(fa
     assert hog.isolation == word
     assert hog.slowdown is not None
     assert hog.slowdown.value == pytest.approx(_geometric(factors))
+    # Three jobs, the last done at 2 + 2·factor seconds in place of 4.
+    assert hog.goodput is not None
+    assert hog.goodput.value == pytest.approx(_geometric(tuple(4 / (2 + 2 * factor) for factor in factors)))
 
 
 def _geometric(values: tuple[float, ...]) -> float:
