@@ -132,13 +132,13 @@ def test_an_end_that_was_read_before_its_start_is_kept_as_it_was_read() -> None:
 
 
 def test_where_its_own_clock_goes_back_the_stream_goes_on() -> None:
-    """By 0.75 s after 1 s: who decides is given a time that stands still until the clock has caught up."""
+    """By 0.9375 s after 1 s: who decides is given a time that stands still until the clock has caught up."""
     engine = Made()
-    found = Ran(planned(0.0, 0.1, 0.2), engine, clock=lambda: engine.now_s - (0.75 if engine.now_s >= 101.0 else 0.0))
+    found = Ran(planned(0.0, 0.1, 0.2), engine, clock=lambda: engine.now_s - (0.9375 if engine.now_s >= 101.0 else 0.0))
     assert len(found.rows) == 3
     at_s = [one["at_s"] for one in found.decides.asked[1:]]
     assert at_s == sorted(at_s)
-    assert (found.rows[0]["end_s"], found.rows[1]["admit_s"]) == (1.0, 0.25)
+    assert (found.rows[0]["end_s"], found.rows[1]["admit_s"]) == (1.0, 0.0625)
 
 
 def test_slots_of_a_node_that_is_lost_are_not_given_to_anybody() -> None:
