@@ -1,4 +1,4 @@
-"""FLTK's two JSON files: its own examples are read, defaults are merged as it merges them, and what it reads over is refused or said."""
+"""FLTK's two JSON files: they are read, defaults are merged as it merges them, and what it reads over is refused or said."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from fixtures.jobs.fltk_config import Experiment
 
-RECORDED = Path(__file__).parents[1] / "recordings" / "fltk"
-CLUSTER = json.loads((RECORDED / "cluster.json").read_text())
-DISTRIBUTED = json.loads((RECORDED / "distributed.json").read_text())
-FEDERATED = json.loads((RECORDED / "federated.json").read_text())
+FILES = Path(__file__).parent / "fltk_files"
+CLUSTER = json.loads((FILES / "cluster.json").read_text())
+DISTRIBUTED = json.loads((FILES / "distributed.json").read_text())
+FEDERATED = json.loads((FILES / "federated.json").read_text())
 TREES = st.recursive(st.none() | st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=8)
 Json = dict[str, Any]
 
@@ -59,26 +59,28 @@ def job_class(document: Json, *at: str | int, value: object) -> Json:
     return changed(document, "trainTasks", 0, "jobClassParameters", 0, *at, value=value)
 
 
-def test_its_own_example_is_read() -> None:
-    found = fltk_config.read(RECORDED / "cluster.json", RECORDED / "distributed.json")
+def test_an_experiment_is_read() -> None:
+    """What a class says of its Worker is the Worker's alone; a class without one has a Master."""
+    found = fltk_config.read(FILES / "cluster.json", FILES / "distributed.json")
     (task,) = found.tasks
-    (one,) = task.classes
-    assert (found.batch, found.duration_s, found.seeds) == (False, 60, (42,))
-    assert (task.mean_gap_min, one.network, one.dataset, one.priorities) == (1.5, "FashionMNISTCNN", "mnist", ((1, 0.9), (0, 0.1)))
+    one, other = task.classes
+    assert (found.batch, found.duration_s, found.seeds) == (False, 240, (11, 12, 13))
+    assert (task.mean_gap_min, one.network, one.dataset, one.priorities) == (2, "Cifar10CNN", "cifar10", ((2, 0.75), (0, 0.25)))
     assert {name: (role.many, role.cores, role.memory_mib) for name, role in one.roles.items()} == {
-        "Master": (1, 0.5, 1024),
-        "Worker": (1, 0.5, 1024),
+        "Master": (1, 0.25, 512),
+        "Worker": (2, 1, 512),
     }
+    assert {name: (role.many, role.cores, role.memory_mib) for name, role in other.roles.items()} == {"Master": (1, 2, 2048)}
 
 
-def test_what_its_example_says_without_effect_is_said() -> None:
-    """Its own cluster file has parallel_execution where FLTK does not look for it, and preemption never was."""
-    found = fltk_config.read(RECORDED / "cluster.json", RECORDED / "distributed.json")
+def test_what_stands_there_without_effect_is_said() -> None:
+    """parallel_execution is where FLTK does not look for it, and preemption never was."""
+    found = fltk_config.read(FILES / "cluster.json", FILES / "distributed.json")
     home = "FLTK reads it in cluster.orchestrator alone, where it is true if nothing is said"
     assert found.notes == (
-        f"{RECORDED}/cluster.json: execution_config.reproducibility.parallel_execution is true, without effect: {home}.",
-        f"{RECORDED}/distributed.json: trainTasks[0].preemptJobs is false, without effect: FLTK reads it and never preempts a job.",
-        f"{RECORDED}/distributed.json: trainTasks[0]: classProbability sums to 0.1: they are weights.",
+        f"{FILES}/cluster.json: execution_config.reproducibility.parallel_execution is true, without effect: {home}.",
+        f"{FILES}/distributed.json: trainTasks[0].preemptJobs is true, without effect: FLTK reads it and never preempts a job.",
+        f"{FILES}/distributed.json: trainTasks[0]: classProbability sums to 4: they are weights.",
     )
     assert found.parallel
 
@@ -90,17 +92,13 @@ def test_parallel_execution_counts_where_fltk_reads_it_and_not_elsewhere(tmp_pat
 
 
 def test_overrides_are_merged_over_the_default_at_any_depth() -> None:
-    """FLTK's own test of it: the Worker's learning rate and step size are its own, what stands beside them in the default stays."""
-    found = fltk_config.read(RECORDED / "cluster.json", RECORDED / "non_default.json")
+    """The Worker's learning rate and step size are its own, what stands beside them in the default stays."""
+    found = fltk_config.read(FILES / "cluster.json", FILES / "distributed.json")
     roles = found.tasks[0].classes[0].roles
-    assert roles["Master"].hyper["optimizerConfig"] == {"type": "SGD", "learningRate": 1000.0, "momentum": 0.74, "betas": None}
-    assert roles["Worker"].hyper["optimizerConfig"] == {"type": "SGD", "learningRate": 0.05, "momentum": 0.74, "betas": None}
-    assert roles["Worker"].hyper["schedulerConfig"] == {
-        "schedulerStepSize": 2000,
-        "schedulerGamma": 0.5,
-        "minimumLearningRate": 3e-10,
-    }
-    assert (roles["Master"].cores, roles["Worker"].cores) == (1.0, 0.75)
+    assert roles["Master"].hyper["optimizerConfig"] == {"type": "SGD", "learningRate": 0.2, "momentum": 0.6, "betas": None}
+    assert roles["Worker"].hyper["optimizerConfig"] == {"type": "SGD", "learningRate": 0.02, "momentum": 0.6, "betas": None}
+    assert roles["Worker"].hyper["schedulerConfig"] == {"schedulerStepSize": 9, "schedulerGamma": 0.8, "minimumLearningRate": None}
+    assert roles["Worker"].hyper["batchSize"] == roles["Master"].hyper["batchSize"] == 32
 
 
 @pytest.mark.parametrize(
@@ -161,6 +159,7 @@ def test_what_fltk_would_read_over_is_refused_by_name_and_place(
 @pytest.mark.parametrize(
     ("at", "value", "said"),
     [
+        (("workers",), 2, r"jobClassParameters\[0\]: no key 'workers'"),
         (("networkConfiguration", "network"), "MNISTCNM", r"network is \"MNISTCNM\"; .* Did you mean 'MNISTCNN'"),
         (("networkConfiguration", "lossFunction"), "os.system('x')", r"lossFunction is .*one of L1Loss"),
         (("systemParameters", "dataParallelism"), 0, "dataParallelism is 0; a whole number from 1 on"),
@@ -172,9 +171,8 @@ def test_what_fltk_would_read_over_is_refused_by_name_and_place(
         (("hyperParameters", "default", "lr"), 0.1, r"hyperParameters.default: no key 'lr'"),
         (("hyperParameters", "default", "learningRate"), 0.1, r"It belongs into .*hyperParameters.default.optimizerConfig or "),
         (("hyperParameters", "default"), None, "hyperParameters.default is missing; an object is needed"),
-        (("learningParameters", "aggregation"), "Median", "one of Avg, FedAvg, Sum is needed"),
+        (("learningParameters",), {"aggregation": "Median"}, "one of Avg, FedAvg, Sum is needed"),
         (("classProbability",), ..., "simulated arrivals need `classProbability`, and `priorities`"),
-        (("classProbability",), 0, "all `classProbability` are 0: no job would come"),
         (("priorities",), [{"priority": 1, "probability": 0}], "`priorities` not all of which are 0"),
         (("priorities", 0, "priority"), 1.5, r"priorities\[0\].priority is 1.5; a whole number"),
     ],
@@ -184,9 +182,11 @@ def test_what_is_wrong_in_a_class_is_refused_by_name_and_place(tmp_path: Path, a
         read(tmp_path, experiment=job_class(DISTRIBUTED, *at, value=value))
 
 
-def test_a_key_that_stands_in_fltk_s_own_tests_without_a_meaning_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"jobClassParameters\[0\]: no key 'experimentConfiguration'"):
-        fltk_config.read(RECORDED / "cluster.json", RECORDED / "unknown_key.json")
+def test_classes_of_which_none_would_come_are_refused(tmp_path: Path) -> None:
+    document = job_class(DISTRIBUTED, "classProbability", value=0)
+    assert read(tmp_path, experiment=document).tasks[0].classes[0].weight == 0
+    with pytest.raises(BadInput, match="all `classProbability` are 0: no job would come"):
+        read(tmp_path, experiment=changed(document, "trainTasks", 0, "jobClassParameters", 1, "classProbability", value=0))
 
 
 @pytest.mark.parametrize(
@@ -225,14 +225,16 @@ def test_quantities_are_kubernetes_own(written: str, cores: float | None, memory
 
 
 def test_simulated_arrivals_come_until_the_duration_is_over_at_fltk_s_rate(tmp_path: Path) -> None:
-    """100 hours at lambda 1.5: 360000 s / 92.231 s = 3903 jobs, give or take four times √(0.59 · 3903)."""
+    """100 hours at lambda 2: 360000 s / 121.353 s = 2967 jobs, give or take four times √(0.47 · 2967)."""
     found = fltk_stream.made(read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000)), seed=1)
     submit_s = [job.submit_s for job in found.jobs]
-    assert abs(len(submit_s) - 3903) < 4 * np.sqrt(0.59 * 3903)
+    assert abs(len(submit_s) - 2967) < 4 * np.sqrt(0.47 * 2967)
     assert submit_s[-1] < 360_000
     assert {at % 10 for at in submit_s} == {0}
     assert [job.job for job in found.jobs] == list(range(len(submit_s)))
-    assert abs(np.mean([job.priority == 0 for job in found.jobs]) - 0.1) < 4 * np.sqrt(0.09 / len(submit_s))
+    # A quarter of three in four jobs.
+    share = 0.25 * 0.75
+    assert abs(np.mean([job.priority == 0 for job in found.jobs]) - share) < 4 * np.sqrt(share * (1 - share) / len(submit_s))
 
 
 def test_every_seed_is_a_replication_of_its_own_and_can_be_had_again(tmp_path: Path) -> None:
@@ -245,21 +247,19 @@ def test_every_seed_is_a_replication_of_its_own_and_can_be_had_again(tmp_path: P
 
 def two_tasks() -> Json:
     document: Json = copy.deepcopy(DISTRIBUTED)
-    first, second = document["trainTasks"][0], copy.deepcopy(document["trainTasks"][0])
-    rare = copy.deepcopy(first["jobClassParameters"][0]) | {"classProbability": 0.3}
-    first["jobClassParameters"].append(rare)
-    document["trainTasks"].append(second | {"lambda": 5})
+    (task,) = document["trainTasks"]
+    document["trainTasks"].append(task | {"lambda": 5, "jobClassParameters": task["jobClassParameters"][:1]})
     return document
 
 
 def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
-    """Weights 0.1 and 0.3 are 1 in 4; the second task's jobs come every 300 s or so, whatever the first one does."""
+    """Weights 3 and 1 are 3 in 4; the second task's jobs come every 300 s or so, whatever the first one does."""
     experiment = read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=1_000_000), two_tasks())
     found = fltk_stream.made(experiment, seed=1)
     names = [one.name for one in found.classes]
-    assert names == ["FashionMNISTCNN-mnist", "FashionMNISTCNN-mnist-2", "FashionMNISTCNN-mnist-3"]
+    assert names == ["Cifar10CNN-cifar10", "MNISTCNN-mnist", "Cifar10CNN-cifar10-2"]
     counts = [sum(job.class_.name == name for job in found.jobs) for name in names]
-    assert counts[1] / counts[0] == pytest.approx(3, rel=0.1)
+    assert counts[0] / counts[1] == pytest.approx(3, rel=0.1)
     assert counts[2] == pytest.approx(1_000_000 / fltk.mean_gap_s(5), rel=0.05)
     assert [job.submit_s for job in found.jobs] == sorted(job.submit_s for job in found.jobs)
     assert [one.tenant for one in found.classes] == ["task0", "task0", "task1"]
@@ -270,16 +270,16 @@ def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
     found = fltk_stream.made(read(tmp_path, batch(parallel=False), two_tasks()), seed=1)
     assert [(job.submit_s, job.class_.name) for job in found.jobs] == [(0.0, one.name) for one in found.classes]
     assert [note for note in found.notes if "run one at a time on one slot (slots=1)" in note]
-    assert [note for note in read(tmp_path, batch(), two_tasks()).notes if "lambda is 1.5, without effect: a batch comes at once" in note]
+    assert [note for note in read(tmp_path, batch(), two_tasks()).notes if "lambda is 2, without effect: a batch comes at once" in note]
 
 
 def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> None:
-    """100 epochs of MNIST's 60000 images, on two pods of half a CPU and 1 GiB."""
-    (one,) = fltk_stream.made(read(tmp_path), seed=1, jobs=1).classes
-    assert (one.kind, one.size.law, one.size.mean, one.replicas) == ("train", "constant", 6_000_000, 2)
-    assert (one.cores, one.memory_mib) == (0.5, 1024)
-    assert dict(one.priorities) == pytest.approx({0: 0.1, 1: 0.9})
-    assert one.params == {"batch": 128, "lr": 0.001, "optimiser": "adam"}
+    """12 epochs of CIFAR-10's 50000 images, on three pods as large as the larger of them."""
+    one, _ = fltk_stream.made(read(tmp_path), seed=1, jobs=1).classes
+    assert (one.kind, one.size.law, one.size.mean, one.replicas) == ("train", "constant", 600_000, 3)
+    assert (one.cores, one.memory_mib) == (1, 512)
+    assert dict(one.priorities) == pytest.approx({0: 0.25, 2: 0.75})
+    assert one.params == {"batch": 32, "lr": 0.02, "optimiser": "momentum"}
     assert complete(one.kind, one.params)
 
 
@@ -292,14 +292,14 @@ def test_priorities_are_weights_and_one_that_is_there_twice_is_one(tmp_path: Pat
 
 
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
-    """Its example has no lambda, so it is a batch; of its four clients two learn in a round, which is said."""
+    """It has no lambda, so it is a batch; of its six clients three learn in a round, which is said."""
     found = fltk_stream.made(read(tmp_path, batch(), FEDERATED), seed=1)
     (one,) = found.classes
-    assert (one.kind, one.size.mean, one.replicas) == ("federated", 5, 1)
-    assert (one.cores, one.memory_mib) == (1.0, 1024)  # its server's, who may use more than a client's 750m
-    assert one.params == {"clients": 4, "aggregation": "fedavg", "lr": 0.05, "batch": 500, "epochs": 1}
+    assert (one.kind, one.size.mean, one.replicas) == ("federated", 8, 1)
+    assert (one.cores, one.memory_mib) == (1.5, 1024)  # its server's CPUs and its clients' memory
+    assert one.params == {"clients": 6, "aggregation": "fedavg", "lr": 0.15, "batch": 80, "epochs": 2}
     assert complete(one.kind, one.params)
-    assert [note for note in found.notes if "2 of 4 clients learn in a round; all do here" in note]
+    assert [note for note in found.notes if "3 of 6 clients learn in a round; all do here" in note]
     assert [note for note in found.notes if "the larger of them" in note]
     assert [note for note in found.notes if "all learn as the Worker here" in note]
 
@@ -309,7 +309,7 @@ def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     [
         (
             lambda: job_class(DISTRIBUTED, "hyperParameters", "default", "totalEpochs", value=0),
-            "FashionMNISTCNN-mnist: it needs `totalEpochs`",
+            "Cifar10CNN-cifar10: it needs `totalEpochs`",
         ),
         (lambda: job_class(FEDERATED, "learningParameters", "rounds", value=...), "it needs `rounds`, 1 or more"),
     ],
@@ -334,6 +334,6 @@ def test_what_stands_in_for_an_optimiser_is_said(tmp_path: Path, optimiser: str,
 def test_a_duration_in_which_no_job_comes_is_refused(tmp_path: Path) -> None:
     """At lambda 1000 the first comes after most of a day."""
     experiment = read(tmp_path, experiment=changed(DISTRIBUTED, "trainTasks", 0, "lambda", value=1000))
-    with pytest.raises(BadInput, match="No job comes within FLTK's duration of 60 s"):
+    with pytest.raises(BadInput, match="No job comes within FLTK's duration of 240 s"):
         fltk_stream.made(experiment, seed=1)
     assert len(fltk_stream.made(experiment, seed=1, jobs=7).jobs) == 7
