@@ -81,6 +81,23 @@ def test_how_far_the_law_was_off_and_to_which_side_is_told(tmp_path: Path, capsy
     assert (right["reachable"], right["profile_node_s"]) == (0.8, 55.0)
 
 
+def test_starting_a_job_is_no_part_of_the_time_it_ran(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half a second from admission to start: in the response, not in the run."""
+    rows = [job(at, starts=0.5, runs=2.0, work=1.0, replicas=2, planned_submit_s=float(at)) for at in range(10)]
+    path = saved(tmp_path, {(CHOSEN, "stock", 1): {**report(rows, SLOTS), "scale": [SAID]}}, params={CHOSEN: {"replicas": None}})
+    (one,) = reported(path, capsys)["arms"][0]["seeds"]
+    assert (one["within"], one["within_waited"]) == (1.0, 0.0)
+    assert one["node_s_per_job"] == pytest.approx(4)
+
+
+def test_other_numbers_of_slots_are_no_part_of_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = "job_stream:replicas=4:slots=4"
+    told = {(CHOSEN, "stock", 1): stream(1, None), (STATIC, "stock", 1): stream(1, 2)}
+    told[other, "stock", 1] = {**stream(1, 4), "stream": report([job()], slots=4)["stream"]}
+    params = {CHOSEN: {"replicas": None}, STATIC: {"replicas": 2}, other: {"replicas": 4}}
+    assert [one["name"] for one in reported(saved(tmp_path, told, params=params), capsys)["arms"]] == ["chosen for each", "2 for all"]
+
+
 def test_streams_of_other_jobs_stand_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = {(CHOSEN, "stock", at): stream(at, None) for at in (1, 2, 3)} | {(STATIC, "stock", at): stream(at, 2) for at in (1, 2)}
     told[STATIC, "stock", 3] = stream(99, 2)
