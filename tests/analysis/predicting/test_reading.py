@@ -118,11 +118,14 @@ def test_jobs_that_never_ended_and_clocks_that_went_backwards_are_left_out_and_c
     jobs[0] |= {"outcome": "never ended", "end_s": None}
     jobs[1]["end_s"] = jobs[1]["start_s"] - 1
     jobs[2]["cpu_s"] = None
+    jobs[3]["start_s"] = jobs[3]["submit_s"] - 0.5
     path.write_text(json.dumps(told), encoding="utf-8")
     found, notes = rows_of([str(path)], "service_s")
     assert len(found) == 28
     assert "2 of 30 jobs were not done, or tell no service_s" in notes[0]
     assert len(rows_of([str(path)], "cpu_s")[0]) == 28
+    waits = [row.value for row in rows_of([str(path)], "wait_s")[0]]
+    assert (len(waits), min(waits) >= 0) == (28, True)
 
 
 def test_results_of_jobs_can_be_predicted(tmp_path: Path) -> None:
