@@ -94,7 +94,7 @@ def test_other_numbers_of_slots_are_no_part_of_a_report(tmp_path: Path, capsys: 
     other = "job_stream:replicas=4:slots=4"
     told = {(CHOSEN, "stock", 1): stream(1, None), (STATIC, "stock", 1): stream(1, 2)}
     told[other, "stock", 1] = {**stream(1, 4), "stream": report([job()], slots=4)["stream"]}
-    params = {CHOSEN: {"replicas": None}, STATIC: {"replicas": 2}, other: {"replicas": 4}}
+    params: dict[str, dict[str, object]] = {CHOSEN: {"replicas": None}, STATIC: {"replicas": 2}, other: {"replicas": 4}}
     assert [one["name"] for one in reported(saved(tmp_path, told, params=params), capsys)["arms"]] == ["chosen for each", "2 for all"]
 
 
