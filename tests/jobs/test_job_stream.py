@@ -20,6 +20,7 @@ from fixtures.studies import cluster
 from fixtures.targets._report import measured_window
 from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun
 from fixtures.workloads import job_stream
+from tests.sessions import Place
 
 HOUSE = Path(__file__).parents[2]
 STUDY = Study(
@@ -52,6 +53,7 @@ def test_a_step_is_a_job() -> None:
         ("checkpoint_s=nan", "checkpoint_s=nan: a number"),
         ("slot=2", "no parameter 'slot'"),
         ("target_s=1:replicas=2", "Leave one out"),
+        ("replicas=3", "slots=2: a job of class sleep has 3 replicas, a slot each: it could never start. Give slots=3"),
     ],
 )
 def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
@@ -105,6 +107,54 @@ def test_classes_of_one_s_own_are_known_by_what_the_file_says(tmp_path: Path) ->
         run("--set=jobs=3", f"--set=classes_file={digest[::-1]}", f"--file=classes_file={own}", folder=tmp_path, steps=3)  # type: ignore[index]
     rows = run("--set=jobs=3", f"--set=classes_file={digest}", f"--file=classes_file={own}", folder=tmp_path, steps=3)["job"]
     assert {row["class"] for row in rows} == {"a"}
+
+
+TRACE = "submit_s,replicas\n0,1\n0.5,2\n0.75,1\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "why"),
+    [
+        ("job_trace", "submit_s\n0\n2\n1\n", r"own: line 4: submit_s 1 is a gap of -1 s after line 3; sort the jobs"),
+        ("job_trace", "submit_s\n0\nnan\n", r"own: line 3: submit_s 'nan' is no time"),
+        ("job_trace", "submit_s,class\n0,sleep\n1,slepe\n", "The trace has a job 1 of class 'slepe', which is none of sleep"),
+        ("job_trace", TRACE, "slots=1: a job of class sleep has 2 replicas, a slot each: it could never start. Give slots=2"),
+        ("job_classes", "description: one\nclasses: [", r"own:\d+:\d+: "),
+        ("job_classes", "description: one\nclasses:\n  - {name: a, kind: slep, size: {law: constant, mean: 1}}\n", "kind.*'slep'"),
+        (
+            "job_classes",
+            "description: one\nclasses:\n  - {name: a, kind: sleep, replicas: 2, size: {law: constant, mean: 1}}\n",
+            "slots=1: a job of class a has 2 replicas",
+        ),
+    ],
+)
+def test_a_file_that_is_no_stream_is_refused_before_anything_runs(tmp_path: Path, option: str, text: str, why: str) -> None:
+    """It is read when the options are, not first in a cell."""
+    own = tmp_path / "own"
+    own.write_text(text)
+    with pytest.raises(BadInput, match=why):
+        under(slots="1", **{option: own})
+
+
+def test_a_bad_trace_ends_the_command_line(tmp_path: Path) -> None:
+    own = tmp_path / "own.csv"
+    own.write_text("submit_s\n0\n2\n1\n")
+    study = f"{HOUSE}/benchmarks/bench_cluster_queueing.py"
+    done = Place(tmp_path).call(sys.executable, "-m", "pytest", study, f"--benchmark-storage={tmp_path}", f"--job-trace={own}")
+    assert done.code == 2
+    assert f"{own}: line 4: submit_s 1 is a gap" in done.out
+    assert "no tests ran" in done.out
+
+
+def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> None:
+    """The study's own 40 are not of it."""
+    own = tmp_path / "own.csv"
+    own.write_text(TRACE)
+    for given, many in (({}, 3), ({"jobs": "2"}, 2)):
+        (name,) = under(job_trace=own, slots="2", rate="4", **given)
+        assert workloads.load(name).params["jobs"] == many
+    with pytest.raises(BadInput, match=r"own\.csv: it has 3 jobs, and 4 are asked for: jobs=3 takes them all"):
+        under(job_trace=own, slots="2", rate="4", jobs="4")
 
 
 def test_options_of_streams_are_those_of_all_their_studies() -> None:
