@@ -52,6 +52,20 @@ def test_imports_point_one_way(room: str) -> None:
     assert not crossing
 
 
+def test_what_is_a_module_s_own_is_imported_by_no_other_folder() -> None:
+    """A name with `_` in front that is no module."""
+    of_folders = {path.stem for path in modules("analysis", "fixtures")}
+    found = {
+        f"{named(path)} imports {alias.name}"
+        for path in modules("analysis", "fixtures", "benchmarks")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.level == 0
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name not in of_folders
+    }
+    assert not found
+
+
 @pytest.mark.parametrize("room", ["analysis", "fixtures"])
 def test_terms_import_nothing_of_the_house(room: str) -> None:
     found = {name for name, level in imports(HOUSE / room / "terms.py") if level or name.partition(".")[0] in ROOMS}

@@ -56,7 +56,7 @@ class Trained:
 
 def trained(names: Sequence[str], refused: list[str]) -> list[Trained]:
     """Read every cell that tells of a line; what cannot be used is said in `refused`, a line each. Raises: Refused, for none."""
-    found = [one for run in load_each(names, refused) for one in _of_run(run, refused)]
+    found = [one for run in load_each(names, refused) for one in of_run(run, refused)]
     if not found:
         where = ", ".join(names)
         raise Refused(
@@ -65,7 +65,8 @@ def trained(names: Sequence[str], refused: list[str]) -> list[Trained]:
     return found
 
 
-def _of_run(run: Run, refused: list[str]) -> list[Trained]:
+def of_run(run: Run, refused: list[str]) -> list[Trained]:
+    """Read every cell of one run that tells of a line; what cannot be used is said in `refused`, a line each."""
     found = []
     for cell in run.cells:
         params = run.workloads[cell.workload].params if cell.workload in run.workloads else {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from analysis.depending import records as struck
 from analysis.depending.accuracy import poisonings
 from analysis.depending.checkpoints import trials
-from analysis.depending.lines import _of_run as trained
+from analysis.depending.lines import of_run as trained
 from analysis.depending.network import lines
 from analysis.depending.study import arms
 from analysis.queueing.fitting import fit
