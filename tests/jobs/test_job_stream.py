@@ -16,6 +16,7 @@ from analysis.queueing.sound import columns
 from analysis.queueing.terms import Job, Stream
 from analysis.terms import Steps
 from fixtures import record, studies, workloads
+from fixtures.jobs import classes, kinds
 from fixtures.studies import cluster
 from fixtures.targets._report import measured_window
 from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun
@@ -65,10 +66,27 @@ def test_what_is_the_default_is_not_in_the_name() -> None:
     assert workloads.load("job_stream:policy=fifo:slots=2:nodes=1:jobs=50").name == "job_stream:jobs=50"
 
 
-def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take() -> None:
-    """600 at 6 a second: 100 s. A closed one of 40 jobs of 0.2 s on two slots: 4 s."""
-    assert workloads.load("job_stream:jobs=600").typical_cell_s == pytest.approx(102.0)
-    assert workloads.load("job_stream:arrivals=closed:jobs=40").typical_cell_s == pytest.approx(6.0)
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("jobs=600", 100),  # at 6 a second, as they come
+        ("jobs=600:work=0.4", 120),  # which is more than two slots can do
+        ("arrivals=closed:jobs=40", 4),  # of 0.2 s on two slots
+        ("arrivals=closed:classes=federated:jobs=12:slots=1", 2.4),  # of ten rounds, which are no seconds
+        ("arrivals=fltk:lambda_min=1.5:jobs=40", 3600),  # a gap is so many minutes
+        ("arrivals=trace:trace=ab:jobs=40", 60),  # nobody knows
+    ],
+)
+def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take(name: str, seconds: float) -> None:
+    """Beside 2 s of start-up."""
+    assert workloads.load(f"job_stream:{name}").typical_cell_s == pytest.approx(2.0 + seconds)
+
+
+@pytest.mark.parametrize("name", classes.names())
+def test_of_work_that_is_no_time_every_shipped_class_predicts_how_long_it_takes(name: str) -> None:
+    """Or nobody could tell how long its streams last: a round or an image is no second."""
+    for one in classes.shipped(name):
+        assert kinds.load(one.kind).WORK in {"seconds", "CPU seconds"} or one.predicted_s_per_work is not None
 
 
 def under(**given: object) -> tuple[str, ...]:
