@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -80,6 +81,15 @@ def test_what_is_the_default_is_not_in_the_name() -> None:
 def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take(name: str, seconds: float) -> None:
     """Beside 2 s of start-up."""
     assert workloads.load(f"job_stream:{name}").typical_cell_s == pytest.approx(2.0 + seconds)
+
+
+@pytest.mark.parametrize(("bench", "minutes"), [("queueing", 38), ("scheduling", 20)])
+def test_a_study_lasts_as_long_as_the_readme_says(bench: str, minutes: int) -> None:
+    study = importlib.import_module(f"benchmarks.bench_cluster_{bench}").STUDY
+    lasts_s = study.blocks * sum(workloads.load(name).typical_cell_s for name in study.workloads)
+    assert round(lasts_s / 60) == minutes
+    (row,) = [line for line in (HOUSE / "README.md").read_text(encoding="utf-8").splitlines() if f"bench_cluster_{bench}.py`" in line]
+    assert f"{minutes}" in row.split("|")[-2]
 
 
 @pytest.mark.parametrize("name", classes.names())
