@@ -27,8 +27,9 @@ pytestmark = pytest.mark.torch
 
 # Steps of these are so much time, and how much is done in it nobody knows before: tests/power.
 STRETCHES = ("capped_inference", "power_profile")
-# One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is tried in tests/gpu.
-ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data and name not in {"gpu_grid", *STRETCHES}]
+# One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is tried in tests/gpu, jobs in tests/jobs.
+ELSEWHERE = {"gpu_grid", "job_stream", *STRETCHES}
+ALONE = [name for name in workloads.names() if not workloads.load(name).reads_data and name not in ELSEWHERE]
 # All but the one that only waits, which the harness uses to measure itself, and the one that only prepares samples.
 TRAINING = [name for name in ALONE if name not in {"idle", "python_loop"}]
 
@@ -43,7 +44,12 @@ def on_the_cpu() -> Iterator[None]:
 
 @cache
 def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
-    """One warm-up step and three that count, so that checkpoint_train writes once; three times, the last with another seed."""
+    """One warm-up step and three that count, so that checkpoint_train writes once; three times, the last with another seed.
+
+    What cannot run here (a line of its own needs root) is skipped with its reason.
+    """
+    if why := workloads.why_not(name):
+        pytest.skip(why)
     with tempfile.TemporaryDirectory() as scratch:
         first, again, other = (run(Order(name, steps=3, warmup_steps=1, seed=seed, scratch=Path(scratch))) for seed in (5, 5, 6))
         assert list(Path(scratch).iterdir()) == [], "what a workload wrote it takes away again"
