@@ -185,6 +185,16 @@ def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> 
         under(job_trace=own, slots="2", rate="4", jobs="4")
 
 
+def test_a_trace_is_played_as_it_came_unless_a_rate_is_asked_for(tmp_path: Path) -> None:
+    """Not as fast as the study's own arrivals: three jobs, the last after 0.75 s."""
+    own = tmp_path / "own.csv"
+    own.write_text(TRACE)
+    assert [workloads.load(name).params["rate_per_s"] for name in under(job_trace=own, slots="2")] == [4]
+    assert [workloads.load(name).params["rate_per_s"] for name in under(job_trace=own, slots="2", rate="8")] == [8]
+    own.write_text("submit_s\n0\n0\n")
+    assert {workloads.load(name).params["arrivals"] for name in under(job_trace=own, slots="2")} == {"trace"}
+
+
 def test_options_of_streams_are_those_of_all_their_studies() -> None:
     """Each study of streams there is takes them, by the name in its file."""
     named = {

@@ -39,7 +39,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", default="fifo", metavar="NAME", help="with what (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=5000, metavar="N", help="of each stream (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=20, metavar="N", help="streams (default: %(default)s)")
-    parser.add_argument("--classes", metavar="FILE", type=Path, help="classes of jobs, YAML (default: one class, exponential times of 1 s)")
+    parser.add_argument(
+        "--classes",
+        metavar="FILE",
+        type=Path,
+        help="classes of jobs, YAML: name, probability, mean_s (a number, or by kind of slot), cv2, … (default: one, exponential of 1 s)",
+    )
     parser.add_argument("--arrivals-cv2", type=float, default=1.0, metavar="X", help="of the gaps; 1 is Poisson (default: %(default)s)")
     parser.add_argument("--prediction-error", type=float, default=0.0, metavar="SD", help="sd of log(predicted/true) (default: 0)")
 
