@@ -109,7 +109,9 @@ def _of(arm: Arm) -> Iterator[str]:
     if arm.given_up:
         yield f"{arm.given_up} of {arm.hit} jobs that it hit never ran again."
     if arm.lost_jobs:
-        yield f"{arm.lost_jobs} jobs were done without the fault, and not with it; slowdowns are of the others."
+        others = "slowdowns are of the others" if arm.slowdown is not None else "nothing is left to compare"
+        sooner = ", which are sooner only because these left them the slots" if arm.thinned else ""
+        yield f"{arm.lost_jobs} jobs were done without the fault, and not with it; {others}{sooner}."
     if arm.fault and arm.slowdown is not None and arm.slowdown.why:
         yield f"{arm.slowdown.why}."
     yield from arm.notes

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 Word = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (
-    "isolated: the 90 % interval of the slowdown lies within the margin around 1. not isolated: slower (Holm p < .05), and not within it. "
-    "open: neither is shown."
+    "isolated: the 90 % interval of the slowdown lies within the margin around 1, and no job is lost. not isolated: slower (Holm p < .05), "
+    "and not within it. open: neither is shown."
 )
 MOST = 0.9  # of the faults must have a recovery time for a mean of them
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
@@ -72,6 +72,11 @@ class Arm:
     p: float | None = None
     isolation: Word | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def thinned(self) -> bool:
+        """Whether its jobs were sooner than the twin's where others of them were lost, which left them the slots: no gain."""
+        return self.lost_jobs > 0 and self.slowdown is not None and self.slowdown.value < 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,9 @@ def _notes(ones: Sequence[_One]) -> list[str]:
             notes.append(f"{alone} of {len(ones)} streams have no twin without faults in their block, and nothing to be held against.")
         if any(one.twin and (one.twin.checkpoint_s, one.twin.retries) != (one.stream.checkpoint_s, one.stream.retries) for one in ones):
             notes.append("twins had other checkpoints or retries: what these cost without a fault is part of the slowdown.")
+        none = sum("done" not in one.totals.outcomes for one in ones)
+        if none:
+            notes.append(f"in {none} of {len(ones)} streams no job was done: they have no part in slowdown and goodput.")
         if not any(found.fault for one in ones for found in one.after):
             notes.append("no fault ever struck.")
     never = Counter(job.outcome for one in ones for job in one.stream.jobs if job.outcome in {"never started", "never ended"})
@@ -195,7 +203,7 @@ def _judged(arm: Arm, p: float | None, margin: float) -> Arm:
     if slow is None or slow.low90 is None or slow.high90 is None or p is None:
         word = "not judged"
     elif 1 / (1 + margin) <= slow.low90 and slow.high90 <= 1 + margin:
-        word = "isolated"
+        word = "open" if arm.lost_jobs else "isolated"
     elif p < ALPHA and slow.value > 1:
         word = "not isolated"
     return replace(arm, p=p, isolation=word)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from analysis.depending.blocks import Ratio
     from analysis.depending.network import Line
+    from analysis.depending.study import Arm
     from analysis.queueing.validating import Held
     from analysis.scheduling.measured import Place
     from analysis.terms import Run
@@ -121,9 +122,11 @@ def _faults(found: Gathered) -> Iterator[str]:
     called = names(arms)
     slower = [arm for arm in arms if arm.slowdown is not None and arm.slowdown.value > 1 and arm.p is not None and arm.p < SURE]
     if arms:
-        yield f"Settings with a fault: {len(arms)}; shown to make jobs slower: {len(slower) or 'none'}."
+        losing = sum(arm.lost_jobs > 0 for arm in arms)
+        lose = f"; with jobs that were never done: {losing}" if losing else ""
+        yield f"Settings with a fault: {len(arms)}; shown to make jobs slower: {len(slower) or 'none'}{lose}."
     for arm in arms:
-        held = "nothing to be held against" if arm.slowdown is None else f"jobs take {_ratio(arm.slowdown)} times as long"
+        held = _held(arm)
         p = "" if arm.p is None else f", p {probability(arm.p)}"
         recovery = "" if arm.recovery_s is None else f"; caught up {figure(arm.recovery_s)} s after a fault"
         lost = "" if arm.lost_s is None else f"; {figure(arm.lost_s)} s of work lost a stream"
@@ -136,6 +139,17 @@ def _faults(found: Gathered) -> Iterator[str]:
         if one.drop is not None:
             setting = f" ({one.setting})" if one.setting else ""
             yield f"{one.poisoned:g} poisoned{setting}: accuracy falls by {figure(one.drop)} to {figure(one.accuracy)}."
+
+
+def _held(arm: Arm) -> str:
+    """An arm's jobs against its twin's: how many were lost, and what the others take."""
+    lost = f"{arm.lost_jobs} of {sum(arm.outcomes.values())} jobs lost" if arm.lost_jobs else ""
+    if arm.slowdown is None:
+        return lost or "nothing to be held against"
+    takes = f"take {_ratio(arm.slowdown)} times as long"
+    if not lost:
+        return f"jobs {takes}"
+    return f"{lost}; the others {takes}{', for they had the slots of these: no gain' if arm.thinned else ''}"
 
 
 def _ratio(one: Ratio) -> str:

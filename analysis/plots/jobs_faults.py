@@ -39,9 +39,16 @@ LOOKS: dict[str, dict[str, Any]] = {
     "slower": {"color": "#D55E00", "marker": "^"},
     "faster": {"color": "#0072B2", "marker": "v"},
     "isolated": {"color": "#009E73", "marker": "s"},
+    "lost jobs": {"color": "#CC79A7", "marker": "X"},
     "not shown": {"color": INK, "marker": "o", "markerfacecolor": "white"},
 }
-CALLED = {"slower": "slower", "faster": "faster", "isolated": "isolated: as fast within the margin", "not shown": "neither is shown"}
+CALLED = {
+    "slower": "slower",
+    "faster": "faster",
+    "isolated": "isolated: as fast within the margin",
+    "lost jobs": "sooner, for others were lost: no gain",
+    "not shown": "neither is shown",
+}
 
 
 @drawn
@@ -87,6 +94,8 @@ def verdict(arm: Arm) -> str:
     """One of LOOKS."""
     if arm.isolation == "isolated":
         return "isolated"
+    if arm.thinned:
+        return "lost jobs"
     if arm.slowdown is None or arm.p is None or arm.p >= SURE:
         return "not shown"
     return "slower" if arm.slowdown.value > 1 else "faster"
@@ -118,7 +127,7 @@ def words(arm: Arm) -> str:
     """Write a slowdown with its interval."""
     one = arm.slowdown
     if one is None:
-        return "no twin"
+        return "no job done" if arm.paired else "no twin"
     return digits(one.value, 3) + ("" if one.low is None or one.high is None else f" [{digits(one.low, 3)}, {digits(one.high, 3)}]")
 
 
@@ -147,6 +156,7 @@ def _notes(arms: Sequence[Arm]) -> list[str]:
     said = ["Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."]
     never = sum(arm.hit for arm in arms if arm.recovered == 0 and arm.hit)
     said += [f"{never} hits have no recovery: the stream ended first, another fault came, or jobs were given up."] if never else []
+    said += [f"{names(arms)[arm.label]}: {arm.lost_jobs} jobs were done without it, and not with it." for arm in arms if arm.lost_jobs]
     notes: dict[str, list[str]] = {}
     called = names(arms)
     for arm in arms:

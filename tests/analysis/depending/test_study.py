@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from analysis.depending.report_page import render
 from analysis.depending.study import arms, twin_of
 from analysis.depending.terms import Fault, Outage, Stream
 from tests.analysis.depending.made_streams import attempt, job, stream
@@ -111,6 +112,40 @@ def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
     # Killed attempts lasted 0.6, 0.7 and 0.8 s.
     assert arm.lost_s_per_hit is not None
     assert arm.lost_s_per_hit.value == pytest.approx(0.7)
+
+
+def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
+    """The first of three jobs are killed at once; the others take so many times 2 s."""
+    lost = [job(at, at, at + 0.1, "killed") for at in range(killed)]
+    return stream(
+        [*lost, *(job(at, at, at + 2 * factor) for at in range(killed, 3))], faults=[Fault(fault, 0, 2)], fault=fault, block=block
+    )
+
+
+def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain() -> None:
+    streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 0.5 + block / 100), clean(block))]
+    _, arm = arms(streams, MARGIN)
+    assert arm.slowdown is not None
+    assert arm.slowdown.value < 0.6
+    assert (arm.lost_jobs, arm.thinned) == (6, True)
+    page = " ".join(render([arm], (), MARGIN).split())
+    assert "6 jobs were done without the fault, and not with it; slowdowns are of the others, which are sooner only because" in page
+    slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
+    assert not arms(slower, MARGIN)[1].thinned
+
+
+def test_where_every_job_was_killed_nothing_is_left_to_compare() -> None:
+    streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 3, 1.0), clean(block))]
+    _, arm = arms(streams, MARGIN)
+    assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
+    assert "in 3 of 3 streams no job was done: they have no part in slowdown and goodput." in arm.notes
+    page = " ".join(render([arm], (), MARGIN).split())
+    assert "9 jobs were done without the fault, and not with it; nothing is left to compare." in page
+
+
+def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:
+    streams = [one for block in (1, 2, 3) for one in (killing(block, "memory_hog", 1, 1 + block / 100), clean(block))]
+    assert arms(streams, MARGIN)[1].isolation == "open"
 
 
 def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:

@@ -101,6 +101,41 @@ def test_faults_are_told_in_the_order_of_what_is_done_against_them() -> None:
     assert "times as long" in said
 
 
+@pytest.mark.parametrize(
+    ("killed", "words"),
+    [
+        (30, "30 of 40 jobs lost; the others take 0."),
+        (40, "little_memory: 40 of 40 jobs lost; "),
+    ],
+)
+def test_a_stream_is_not_called_faster_because_its_jobs_were_killed(killed: int, words: str) -> None:
+    """Of 20 jobs in each of two blocks the first are killed at once; the others find no queue."""
+    made = MadeStream(rate_per_s=9.0, slots=2, jobs=20)
+
+    def report(fault: str | None) -> Callable[[int], Report]:
+        def of(block: int) -> Report:
+            jobs = rows(made, block)
+            if fault:
+                jobs = [
+                    {**row, "end_s": row["submit_s"], "admit_s": row["submit_s"], "start_s": row["submit_s"], "outcome": "killed"}
+                    if row["job"] < killed / 2
+                    else {**row, "end_s": row["submit_s"] + 0.9 * (row["end_s"] - row["submit_s"])}
+                    for row in jobs
+                ]
+            tried = [{**row, "attempt": 1, "checkpoints": 0, "checkpoint_cost_s": 0.0} for row in jobs]
+            struck = [{"fault": fault, "at_s": 0.0, "until_s": None, "node": None, "job": None}] if fault else []
+            told = {"fault": fault} if fault else None
+            about = {**stream_row(made, block), "nodes": 1, "fault": told, "checkpoint_s": 0, "retries": 0}
+            return {"job": jobs, "attempt": tried, "fault": struck, "stream": [about]}
+
+        return of
+
+    said = told(run_of({"job_stream": report(None), "job_stream:fault=little_memory": report("little_memory")}, blocks=2))["Faults"]
+    assert "with jobs that were never done: 1" in said
+    assert words in said
+    assert ("no gain" in said) == (killed < 40)
+
+
 def test_waits_of_streams_with_faults_and_of_closed_ones_are_held_against_no_model() -> None:
     run = faulty_run((0.5,), blocks=3, count=40)
     assert len(found(run).waits) == 1

@@ -157,6 +157,14 @@ def test_faults_are_sorted_by_what_is_done_against_them(scene: Scene) -> None:
     assert [arm.label.partition("checkpoint_s=")[2].partition(" ")[0] for arm in arms[1:]] == ["0.2", "0.6", "2"]
 
 
+def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Scene) -> None:
+    _, arm = jobs_faults.arms_of(scene)[0]
+    assert arm.slowdown is not None
+    quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5), p=0.001)
+    assert [jobs_faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
+    assert jobs_faults.words(replace(arm, slowdown=None)) == "no job done"
+
+
 def test_a_fault_without_a_stream_that_had_none_has_nothing_to_be_held_against() -> None:
     run = faulty_run((0.0, 0.5), blocks=2, count=30)
     alone = replace(run, cells=tuple(cell for cell in run.cells if "fault=" in cell.workload))
