@@ -39,8 +39,8 @@ def _soonest(one: Best, rows: Sequence[Row], called: dict[str, str]) -> str:
     where = f"{one.class_}: {figure(first.time_s)} s a job"
     if one.next:
         where = f"{one.class_}: soonest on {called[one.system]} ({figure(first.time_s)} s a job), {_than(one.effect)} {called[one.next]}"
-    part = first.parts.get(first.bottleneck)
-    return f"{where}; there most of it is {first.bottleneck}{'' if part is None else f' ({100 * part.value:.0f} %)'}."
+    of = "of it" if first.closed else "of the time from submission on"
+    return f"{where}; there most {of} is {first.bottleneck}{'' if first.share is None else f' ({100 * first.share.value:.0f} %)'}."
 
 
 def _than(effect: Effect | None) -> str:

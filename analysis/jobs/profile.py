@@ -34,8 +34,10 @@ class Row:
 
     `time_s` is how long a job held its slots, `response_s` from submission on; `core_s` is time times the CPUs it was given (its limits, or
     the slots' share of the machine where it has none). `parts` are shares of the response time and sum to 1 where all are known. `cpu` is
-    CPU time over that of its limit, or of the machine; `memory` the largest resident set over the limit, the worst job of a run (with the
-    pages that it shares with others, which do not count against the limit). `bottleneck` is the largest part. `values` are `time_s` by run.
+    CPU time over that of its limit, or of the machine; `memory` the peak of what counts against the limit over it, the worst job of a run.
+    `bottleneck` is the largest part, `share` what it is of the response time. In a `closed` stream, whose customers wait for each other
+    because there are as many as slots whatever their replicas, both are of `time_s`, waiting being no part of it. `values` are `time_s`
+    by run.
     """
 
     class_: str
@@ -52,6 +54,8 @@ class Row:
     cpu: Figure | None
     memory: Figure | None
     bottleneck: str
+    share: Figure | None
+    closed: bool
     values: Mapping[tuple[str, int], float]
 
 
@@ -97,6 +101,9 @@ def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
     assert responses_s is not None  # noqa: S101 as above
     parts = {part: found for part in PARTS if (found := figure(_part(part))) is not None}
     lost = [job for some in jobs.values() for job in some if not job.done]
+    closed = all(one.closed for one in streams)
+    inside = {part: one.value for part, one in parts.items() if not (closed and part == WAITING)}
+    bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
     return Row(
         class_=class_,
         system=name,
@@ -111,7 +118,9 @@ def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
         parts=parts,
         cpu=figure(lambda job, unit: _cpu(job, cpus[unit])),
         memory=figure(lambda job, _: _memory(job), max),
-        bottleneck=max(parts, key=lambda part: parts[part].value),
+        bottleneck=bottleneck,
+        share=figure(lambda job, _: _share(job, bottleneck, closed=closed)),
+        closed=closed,
         values={unit: mean([_held_s(job) for job in some]) for unit, some in done.items()},
     )
 
@@ -167,6 +176,13 @@ def _part(name: str) -> Callable[[Ran, tuple[str, int]], float | None]:
     return lambda job, _: _parts(job).get(name)
 
 
+def _share(job: Ran, part: str, *, closed: bool) -> float | None:
+    """A part of the response time, or of the time without waiting."""
+    found = _parts(job)
+    whole = 1 - found[WAITING] if closed and found else 1.0
+    return found[part] / whole if part in found and whole > 0 else None
+
+
 def _core_s(job: Ran, share: float | None) -> float | None:
     cores = job.took.get("cores") or share
     return None if cores is None else cores * job.replicas * _held_s(job)
@@ -181,6 +197,6 @@ def _cpu(job: Ran, cpus: int | None) -> float | None:
 def _memory(job: Ran) -> float | None:
     return (
         None
-        if not job.took.get("memory_mib") or "max_rss_mib" not in job.took
-        else job.took["max_rss_mib"] / (job.took["memory_mib"] * job.replicas)
+        if not job.took.get("memory_mib") or "memory_peak_mib" not in job.took
+        else job.took["memory_peak_mib"] / (job.took["memory_mib"] * job.replicas)
     )

@@ -13,7 +13,7 @@ from analysis.queueing.words import NONE, figure, number
 from analysis.wording import probability
 
 from .names import short
-from .profile import PARTS
+from .profile import PARTS, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 LEGEND = (
     ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),
     ("%", "of the response time: waiting for a slot, start-up, computing, held back by the CPU limit, neither."),
-    ("CPU", "CPU time over what the limit gives, or the machine has where there is none. memory: the largest resident set over the limit;"),
-    ("", "pages that it shares with the process it was forked from are in the first, and do not count against the second."),
+    ("CPU", "CPU time over what the limit gives, or the machine has where there is none."),
+    ("memory", "the peak of what counts against the limit, files in memory too, over it."),
     ("core s", "a job: its time times the CPUs it was given, used or not."),
 )
+NOTED = 0.05  # a share of waiting that somebody will ask about
 
 
 def render(rows: Sequence[Row], best: Sequence[Best], *, color: bool = False) -> str:
@@ -70,6 +71,10 @@ def _shares(row: Row, called: Mapping[str, str]) -> list[str]:
 
 
 def _lines(one: Best, rows: Sequence[Row], called: Mapping[str, str]) -> Iterator[str]:
+    waiting = [row for row in rows if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED]
+    if waiting:
+        named = ", ".join(called[row.system] for row in waiting)
+        yield f"{named}: jobs wait for others of the stream, which are as many as its slots: no part of time s, nor a bottleneck."
     if one.next:
         yield f"Soonest on {called[one.system]}, {_than(one)} {called[one.next]}."
     if one.cheapest and one.next and one.cheapest != one.system:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Run
 
 TIMES = ("submit_s", "admit_s", "start_s", "end_s")
-NUMBERS = (*TIMES, "planned_submit_s", "work", "cores", "memory_mib", "cpu_s", "max_rss_mib", "throttled_s")
+NUMBERS = (*TIMES, "planned_submit_s", "work", "cores", "memory_mib", "cpu_s", "max_rss_mib", "memory_peak_mib", "throttled_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,10 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One stream: `unit` is (run, block), by which cells are paired; `params` are its workload's, `cpus` how many CPUs the machine had."""
+    """One stream: `unit` is (run, block), by which cells are paired; `params` are its workload's, `cpus` how many CPUs the machine had.
+
+    `closed`: a job came when one ended, so that as many were there as slots.
+    """
 
     cell: str
     unit: tuple[str, int]
@@ -54,6 +57,7 @@ class Told:
     params: Mapping[str, object]
     jobs: tuple[Ran, ...]
     cpus: int | None = None
+    closed: bool = False
 
 
 def told(run: Run, refused: list[str]) -> list[Told]:
@@ -101,6 +105,7 @@ def _told(run: Run, cell: Cell) -> Told:
         params={} if known is None else known.params,
         jobs=tuple(_ran(Fields(one, run.origin, f"{place}.job[{at}]")) for at, one in enumerate(cell.report.get("job", ()))),
         cpus=cpus if isinstance(cpus, int) and not isinstance(cpus, bool) and cpus > 0 else None,
+        closed=stream.optional_mapping("arrivals").get("kind") == "closed",
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROWS, STREAM, RESULT = "job", "stream", "result."
 SERVICE = "service_s"
 TIMES = {SERVICE: ("start_s", "end_s"), "response_s": ("submit_s", "end_s"), "wait_s": ("submit_s", "start_s")}
-USED = ("cpu_s", "max_rss_mib", "throttled_s")
+USED = ("cpu_s", "max_rss_mib", "memory_peak_mib", "throttled_s")
 OF_STREAM = frozenset({"response_s", "wait_s"})  # made by the whole stream: its conditions are the configuration, not the job's class
 OWN = ("class", "priority", "tenant", "replicas", "cores", "memory_mib", "work")
 # Not what a job is, but how large it was drawn, when it came and who went first: jobs that differ in these alone are of one configuration.

@@ -57,7 +57,7 @@ def test_what_a_job_says_of_its_own_start_up_counts_there(profiled: Any) -> None
 
 
 def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:  # noqa: ANN401
-    told = report([job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, max_rss_mib=256)])
+    told = report([job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, memory_peak_mib=256.0)])
     row = one(profiled({(HALF, "stock", 1): told}))
     assert row["cpu"]["value"] == pytest.approx(0.8)
     assert row["memory"]["value"] == pytest.approx(0.5)
@@ -71,6 +71,23 @@ def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> Non
     assert row["cpu"]["value"] == pytest.approx(0.5)
     assert row["core_s"]["value"] == pytest.approx(2)
     assert row["memory"] is None
+
+
+def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> None:  # noqa: ANN401
+    """A framework's 500 MiB that a job was forked with: resident, and no peak of its cgroup was told."""
+    assert one(profiled({(HALF, "stock", 1): report([job(memory_mib=256, max_rss_mib=700.0)])}))["memory"] is None
+
+
+def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:  # noqa: ANN401
+    """Two customers, two slots, jobs of two replicas: one waits while the other runs, whatever the system. Of 4 s at work 3 computed."""
+    told = report([job(waits=6, runs=4, cpu_s=6.0, replicas=2)], slots=2)
+    row = one(profiled({(HALF, "stock", 1): told}))
+    assert (row["bottleneck"], row["closed"]) == ("computing", True)
+    assert row["share"]["value"] == pytest.approx(0.75)
+    assert parts(row)["waiting"] == pytest.approx(0.6)
+    told["stream"][0]["arrivals"]["kind"] = "poisson"
+    row = one(profiled({(HALF, "stock", 1): told}))
+    assert (row["bottleneck"], row["share"]["value"], row["closed"]) == ("waiting", pytest.approx(0.6), False)
 
 
 def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:  # noqa: ANN401
@@ -151,7 +168,8 @@ def test_the_page_says_what_is_soonest_and_what_is_not_shown(tmp_path: Path, cap
     assert main(["jobs", "profile", str(saved(tmp_path, told))]) == 0
     said = capsys.readouterr().out
     assert "Soonest on cores=0.5, not shown to be faster" in said
-    assert "waiting" in said.splitlines()[5]
+    assert "jobs wait for others of the stream, which are as many as its slots" in " ".join(said.split())
+    assert not any(line.endswith("waiting") for line in said.splitlines())
     assert all(len(line) <= 100 for line in said.splitlines())
 
 
