@@ -14,7 +14,7 @@ from .validating import RULE
 from .words import NONE, figure, number, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -109,16 +109,10 @@ def _shape(what: str, one: Shape | None) -> str:
 def _predicted(title: str, some: Sequence[Predicted], why: str) -> Iterator[RenderableType]:
     yield Text(one_line(title, 300), "bold")
     if some:
-        scale, name = unit(value for one in some for value in (one.queue.wait_s, one.queue.response_s))
+        scale, name = unit(one.queue.wait_s for one in some)
         heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
-        heads += [f"wait p{100 * share:g}" for share in some[0].wait_tails_s]
         yield columns(heads, [_queue(one, scale) for one in some])
-        for one in some:
-            if one.response_tails_s:
-                within = ", ".join(
-                    f"{100 * share:g} % within {number(time * scale)} {name}" for share, time in one.response_tails_s.items()
-                )
-                yield hanging([("•", f"responses of {one.queue.model}: {within}.")])
+        yield hanging(("•", f"{_called(one)}: {_tails(one, scale, name)}.") for one in some if one.wait_tails_s)
         if any(one.queue.loss for one in some):
             lost = ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in some if one.queue.loss is not None)
             yield hanging([("•", f"turned away: {lost}; waits are of those let in.")])
@@ -131,10 +125,21 @@ def _predicted(title: str, some: Sequence[Predicted], why: str) -> Iterator[Rend
 
 def _queue(one: Predicted, scale: float) -> list[str]:
     queue = one.queue
-    tails = [number(time * scale) for time in one.wait_tails_s.values()]
-    name = queue.model if queue.exact else f"~ {queue.model}"
     waits = [figure(one.wait_s, scale), figure(one.response_s, scale).partition(" ")[0]]
-    return [name, number(queue.load), number(queue.p_wait), *waits, number(queue.waiting), number(queue.inside), *tails]
+    return [_called(one), number(queue.load), number(queue.p_wait), *waits, number(queue.waiting), number(queue.inside)]
+
+
+def _called(one: Predicted) -> str:
+    return one.queue.model if one.queue.exact else f"~ {one.queue.model}"
+
+
+def _tails(one: Predicted, scale: float, name: str) -> str:
+    """Say within which times most jobs are admitted, and done where that is known."""
+
+    def within(tails: Mapping[float, float]) -> str:
+        return ", ".join(f"{100 * share:g} % within {number(time * scale)} {name}" for share, time in tails.items())
+
+    return f"waits {within(one.wait_tails_s)}" + (f"; responses {within(one.response_tails_s)}" if one.response_tails_s else "")
 
 
 def _validated(one: Validation) -> Iterator[RenderableType]:

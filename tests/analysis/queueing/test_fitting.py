@@ -165,6 +165,11 @@ def test_another_rate_than_was_planned_is_said() -> None:
     assert not fit([replace(one, arrivals={"rate_per_s": 4.0}) for one in late]).findings
 
 
+def test_clockwork_that_came_as_planned_but_for_its_rounding_is_no_other_rate() -> None:
+    clockwork = [replace(stream(MadeStream(rate_per_s=6, gaps=constant), at), arrivals={"rate_per_s": 6.0001}) for at in range(3)]
+    assert not fit(clockwork).findings
+
+
 def test_more_slots_held_than_there_are_is_said() -> None:
     (finding,) = fit([replace(stream(MadeStream(), 1), slots=1)]).findings
     assert "2 jobs held a slot at once, and there are 1" in finding
