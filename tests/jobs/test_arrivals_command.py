@@ -107,8 +107,10 @@ def test_fltk_s_first_seed_is_its_own(said: Said) -> None:
         (("--classes-output=x.yaml",), "error: --classes-output: of --fltk"),
         (("-o", "/none/x.csv"), "error: /none/x.csv: cannot be written: No such file"),
         (("-o", "/dev/full"), "error: /dev/full: cannot be written: No space left"),
+        ((*FLTK, "--jobs=1.5"), "error: --jobs=1.5: a whole number from 1 to 1000000"),
+        ((*FLTK, "--jobs=99999999"), "error: --jobs=99999999: a whole number from 1 to 1000000"),
         ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: FLTK's files say that"),
-        ((*FLTK, "--jobs=some"), "error: --jobs=some: a number from 1"),
+        ((*FLTK, "--jobs=some"), "error: --jobs=some: a whole number from 1"),
         (("--fltk", "/none.json", "/none.json"), "error: /none.json: cannot be read: No such file"),
     ],
 )

@@ -139,6 +139,7 @@ WRONG: list[tuple[Any, str]] = [
     ({**ONE, "params": {"batch": [1]}}, r"params: batch: \[1\]: a name and a number or a word"),
     ({**ONE, "params": [1]}, "params: a mapping is needed"),
     ({**ONE, "cores": -1}, "`cores` is -1: a number above 0"),
+    ({**ONE, "cores": 0.001}, "`cores` is 0.001: 0.01 is the least that the kernel holds"),
     ({**ONE, "memory_mib": "1Gi"}, "`memory_mib` is '1Gi': a number above 0"),
     ({**ONE, "replicas": 0}, "`replicas` is 0: a whole number from 1 on"),
     ({**ONE, "replicas": True}, "`replicas` is True: a whole number"),

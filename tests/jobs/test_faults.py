@@ -122,6 +122,9 @@ def test_no_fault_is_one_too() -> None:
         ({"fault": "node", "fault_at_s": "soon"}, "fault_at_s=soon: a number"),
         ({"fault": "node", "fault_at_s": "nan"}, "fault_at_s=nan: a number"),
         ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: a number above 0"),
+        ({"fault": "kill", "fault_rate_per_s": 1e9}, r"fault_rate_per_s=1000000000.0: 1000 a second are the most"),
+        ({"fault": "cpu_hog", "fault_size": 2.5}, r"fault_size=2.5: fault=cpu_hog takes a whole number"),
+        ({"fault": "memory_hog", "fault_size": 0.4}, r"fault_size=0.4: fault=memory_hog takes a whole number"),
     ],
 )
 def test_what_is_written_wrongly_is_said(given_params: dict[str, object], sentence: str) -> None:
@@ -134,6 +137,9 @@ def test_what_an_engine_or_a_stream_cannot_have_is_said() -> None:
     assert "arrivals=closed nobody knows" in (faults.cannot({"fault": "flood", "arrivals": "closed"}, "pool") or "")
     assert "half of that" in (faults.cannot({"fault": "memory_hog", "fault_size": 1e9}, "pool") or "")
     assert "half of that" in (faults.cannot({"fault": "io_hog", "fault_size": 1e12}, "pool") or "")
+    assert "a CPU, are the most" in (faults.cannot({"fault": "cpu_hog", "fault_size": 1e6}, "pool") or "")
+    assert "1000000 jobs are the most" in (faults.cannot({"fault": "flood", "fault_size": 1e7}, "pool") or "")
+    assert "0.01 cores are the least" in (faults.cannot({"fault": "few_cores", "fault_size": 0.001}, "pool") or "")
     assert faults.cannot({"fault": "kill", "fault_at_s": 1}, "kueue") is None
 
 
@@ -195,6 +201,23 @@ def test_an_engine_that_refuses_is_heard() -> None:
 
     with pytest.raises(Refused, match="nobody may drain it"):
         Faults({"fault": "node", "fault_at_s": 1}, 1, Without()).act(1)
+
+
+@pytest.mark.parametrize("for_s", [0, 5])
+def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None:
+    """No time at all is over at once; else the stream ends first, and the engine does not take its node back."""
+
+    class Without(Engine):
+        def back(self, node: str) -> None:
+            super().back(node)
+            if for_s:
+                raise Refused(f"{node}: nobody answers there")
+
+    engine = Without()
+    fault = Faults({"fault": "node", "fault_at_s": 1, "fault_for_s": for_s}, 1, engine)
+    (row,) = [*fault.act(1), *fault.close(2)]
+    assert engine.asked == [("lose", row["node"]), ("back", row["node"])]
+    assert (row["until_s"], row["detail"]) == ((None, f"lost; not ended: {row['node']}: nobody answers there") if for_s else (1, "lost"))
 
 
 def test_closing_twice_ends_nothing_twice() -> None:

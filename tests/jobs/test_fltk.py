@@ -331,6 +331,13 @@ def test_what_stands_in_for_an_optimiser_is_said(tmp_path: Path, optimiser: str,
     assert any(f"optimiser {optimiser} is {becomes} here" in note for note in found.notes) == said
 
 
+def test_a_duration_in_which_too_many_jobs_come_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fltk_stream, "MOST_JOBS", 100)
+    experiment = read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
+    with pytest.raises(BadInput, match=r"\d{4} jobs come within FLTK's duration of 360000 s; 100 are the most: give --jobs"):
+        fltk_stream.made(experiment, seed=1)
+
+
 def test_a_duration_in_which_no_job_comes_is_refused(tmp_path: Path) -> None:
     """At lambda 1000 the first comes after most of a day."""
     experiment = read(tmp_path, experiment=changed(DISTRIBUTED, "trainTasks", 0, "lambda", value=1000))
