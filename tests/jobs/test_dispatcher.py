@@ -104,6 +104,7 @@ def test_a_job_that_never_ends_is_given_up_and_so_is_what_waits_for_it() -> None
     found = Ran(planned(0.0, 1.0), engine, Rules(slots=1, patience_s=30.0))
     assert found.of("outcome", "admit_s", "end_s") == {0: ("never ended", 0.0, None), 1: ("never started", None, None)}
     assert "given up 30 s after the last job" in found.rows[0]["reason"]
+    assert found.of("lost_s", "lost_work")[0] == (None, None), "nobody saw it end"
     assert engine.killed == [0]
     assert engine.now_s == 131.0
     assert found.attempts[0][0]["outcome"] == "never ended"
@@ -129,6 +130,13 @@ def test_an_end_that_was_read_before_its_start_is_kept_as_it_was_read() -> None:
     engine = Made()
     engine.script[0, 1] = [(0.0, "started", {}), (1.0, "ended", {"outcome": "done", "read_s": 95.0})]
     assert Ran(planned(0.0), engine).of("start_s", "end_s") == {0: (0.0, -5.0)}
+
+
+def test_what_a_job_lost_is_not_known_where_the_clock_went_back() -> None:
+    """It is no time below 0, which nobody who reads the run would take."""
+    engine = Made()
+    engine.script[0, 1] = [(0.0, "started", {}), (1.0, "ended", {"outcome": "killed", "read_s": 95.0})]
+    assert Ran(planned(0.0), engine).of("end_s", "lost_s", "lost_work") == {0: (-5.0, None, None)}
 
 
 def test_where_its_own_clock_goes_back_the_stream_goes_on() -> None:
@@ -188,6 +196,27 @@ def test_faults_are_told_those_that_last_at_the_end_too() -> None:
     found = Ran(planned(0.0), engine, strikes=strikes)
     assert [row for name, row in found.told if name == "fault"] == [{"fault": "made", "at_s": 0.25}, {"fault": "lasts", "at_s": 1.0}]
     assert strikes.closed
+
+
+class Slow(Made):
+    """Submitting to it takes a second."""
+
+    def submit(self, job: Planned) -> None:
+        super().submit(job)
+        self.now_s += 1.0
+
+
+def test_a_fault_is_at_the_time_at_which_it_strikes() -> None:
+    """Due at 0.5 s, and nobody looked before 1 s; job 0 was admitted after that."""
+    engine, at = Slow(), list[float]()
+
+    class Late(Strikes):
+        def act(self, now_s: float) -> list[Json]:
+            at.append(now_s)
+            return super().act(now_s)
+
+    Ran(planned(0.0), engine, strikes=Late([(0.5, lambda: None)], engine))
+    assert at == [1.0]
 
 
 def test_an_engine_that_admits_is_asked_for_nothing_but_submission() -> None:

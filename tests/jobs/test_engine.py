@@ -109,6 +109,50 @@ def test_a_job_that_is_killed_has_what_its_last_checkpoint_has(tmp_path: Path) -
     assert (again.outcome, again.done_work) == ("done", last.work)
 
 
+def test_a_checkpoint_is_told_by_when_it_was_written_however_late_it_is_heard(tmp_path: Path) -> None:
+    """It was before the job's end: else more time was lost than there was, or less than none."""
+    class_ = a_class()
+    with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
+        engine.admit(a_job(1, class_, 600.0), 1, 0.0)
+        until(engine, "checkpoint")
+        was = (tmp_path / "job-1" / "checkpoint").read_text()
+        while (tmp_path / "job-1" / "checkpoint").read_text() == was:
+            time.sleep(0.001)
+        (process,) = children(vars(vars(engine)["_forker"])["_process"].pid)
+        os.kill(process, signal.SIGKILL)
+        while Path(f"/proc/{process}").exists():  # until it has been waited for
+            time.sleep(0.001)
+        *checkpoints, ended = until(engine, "ended")
+    assert checkpoints
+    assert all(one.at_s < ended.at_s for one in checkpoints)
+
+
+def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
+    """A full disk, say; here a file is where the folder belongs."""
+    (tmp_path / "job-1").write_text("")
+    class_ = a_class()
+    with opened(tmp_path, class_) as engine, pytest.raises(Refused, match=r"job-1: the folder of a job cannot be made \(File exists\)"):
+        engine.admit(a_job(1, class_), 1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "sentence"),
+    [
+        ("sleep", {"serial": "all"}, "sleep: serial 'all'; a number from 0"),
+        ("sleep", {"serial": 1.5}, "sleep: serial 1.5; a share of the work, from 0 to 1"),
+        ("sleep", {"serial": -1}, "sleep: serial -1; a number from 0"),
+        ("spin", {"restore_s": -0.1}, r"spin: restore_s -0\.1; a number from 0"),
+        ("spin", {"fails_at": 2}, "spin: fails_at 2; a share"),
+        ("spin", {"memory_mib": 0.5}, "spin: memory_mib 0.5; a whole number"),
+        ("train", {"optimiser": "sdg"}, "train: optimiser 'sdg'; there are sgd"),
+        ("federated", {"trim": 0.5}, "trim below 0.5"),
+    ],
+)
+def test_parameters_that_no_job_can_have_are_refused_before_any_runs(kind: str, params: dict[str, object], sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        complete(kind, params)
+
+
 def test_a_full_disk_fails_the_job_and_leaves_the_last_checkpoint(tmp_path: Path) -> None:
     """`/dev/full` answers ENOSPC to every write, as a full disk does."""
     class_ = a_class()
