@@ -99,6 +99,21 @@ def test_one_two_and_all_replicas_are_measured_with_two_sizes_each_twice_and_not
     assert told["profile_node_s"] == pytest.approx(sum(row["replicas"] * row["time_s"] for row in told["profile"]["sleep"]))
 
 
+def test_jobs_of_a_class_are_one_class_whoever_wrote_it_down_for_each_of_them() -> None:
+    """As a fault does that lowers their limits."""
+    engine, told = Made(), dict[str, Any]()
+    jobs = [replace(one, class_=replace(one.class_)) for one in JOBS]
+    scaled.chosen(jobs, engine, 1.0, 4, told.__setitem__)
+    assert {one.work for one in engine.submitted} == {size * 1.875 for size in (0.5, 1.5)}
+
+
+def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays() -> None:
+    jobs = [replace(one, predicted_s=one.work, due_s=9.0) for one in JOBS]
+    found = scaled.chosen(jobs, Made(), 1.0, 4, dict[str, Any]().__setitem__)
+    assert [one.predicted_s for one in found] == pytest.approx([0.8, 0.85, 0.95, 1.6], rel=0.02)
+    assert {one.due_s for one in found} == {9.0}
+
+
 def test_time_is_from_start_to_end_and_not_from_submission() -> None:
     _, told = chosen(Made())
     first = told["profile"]["sleep"][0]
