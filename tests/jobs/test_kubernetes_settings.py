@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import studies
-from fixtures.jobs.engines import Wanted, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
+from fixtures.cluster import job_streams
+from fixtures.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
 from fixtures.jobs.engines._k8s_settings import Settings
 from fixtures.jobs.terms import JobClass, Planned, Size
 from fixtures.studies import cluster_kubernetes
@@ -36,6 +37,33 @@ def test_a_file_says_where_and_paths_in_it_are_beside_it(tmp_path: Path) -> None
     assert (found.namespace, found.volume, found.context) == ("team", "claim", None)
     assert found.overlay.spec == {"priorityClassName": "low"}
     assert found.stop == ("ssh", "{node}", "halt")
+
+
+def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_for_restore() -> None:
+    """Without the lease nobody would know any more that this stream took it."""
+    asked: list[str] = []
+
+    class Nodes:
+        away = frozenset({"a", "b", "c"})
+
+        def back(self, name: str) -> bool:
+            asked.append(name)
+            if name == "a":
+                raise Refused("nobody answers there")
+            return True
+
+    engine, held = object.__new__(_k8s.KubernetesJobs), object.__new__(job_streams.StreamHeld)
+    vars(engine).update(_nodes=Nodes(), _held=held)
+    with pytest.raises(Refused, match="node a: nobody answers there"):
+        engine._bring_back()
+    assert asked == ["a", "b", "c"]
+    held._give_back()  # has no cluster that it could ask
+    assert held.stays
+
+
+def test_a_policy_is_not_recorded_where_kueue_decides() -> None:
+    assert "it is Kueue's to say which job is next" in (kueue.cannot({"policy": "sjf"}, [CLASS]) or "")
+    assert (kueue.cannot({"policy": "fifo"}, [CLASS]), jobs.cannot({"policy": "sjf"}, [CLASS])) == (None, None)
 
 
 def test_without_a_file_the_cluster_is_kubectl_s() -> None:
