@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,9 +20,9 @@ from hypothesis import strategies as st
 
 from fixtures import network, workloads
 from fixtures.network import Line, counting, namespace, shaping
-from fixtures.network.relay import Passing
+from fixtures.network.relay import Passing, Relay
 from fixtures.targets._process import run
-from fixtures.terms import BadInput, Order
+from fixtures.terms import BadInput, Order, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +123,17 @@ def test_it_is_told_how_much_was_sent_again() -> None:
     ]
     assert workloads.told("ddp_network", {"network": rows}) == "1 % of the segments sent again, 1 timeouts"
     assert not workloads.told("ddp_network", {"network": []})
+
+
+def test_a_relay_that_is_no_more_is_told() -> None:
+    """Whoever killed it: what was measured over it is void, and that is a sentence."""
+    one, other = socket.socketpair()
+    with Relay((one.detach(), other.detach()), Passing(0.0, 0.0, 1), lambda: None) as relay:
+        assert relay.told()["packets"] is not None
+        os.kill(relay.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, relay.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(Refused, match="has ended before the line was taken away"):
+            relay.told()
 
 
 @pytest.mark.needs("root")

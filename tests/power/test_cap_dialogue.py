@@ -87,6 +87,22 @@ def test_one_that_does_not_answer_is_not_waited_for_for_ever(monkeypatch: pytest
         said.ask({})
 
 
+def test_one_that_does_not_listen_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe holds 64 kB; who is stopped reads none of it."""
+    monkeypatch.setattr(dialogue, "FIRST_ANSWER_S", 0.2)
+    with program("import time\ntime.sleep(600)") as said, pytest.raises(Refused, match=r"did not listen within 0\.2 s"):
+        said.ask({"long": "x" * (1 << 20)})
+
+
+def test_without_room_for_its_words_it_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with pytest.raises(Refused, match="cannot be started: No space left on device"), program("pass"):
+        pass
+
+
 def test_one_that_cannot_be_started_is_told() -> None:
     with pytest.raises(Refused, match="cannot be started: No such file"), Dialogue("power plant", ("/nowhere/python",)):
         pass
