@@ -153,8 +153,9 @@ def test_what_is_wrong_is_said_in_a_line(place: Place, more: str, said: str) -> 
 def given(monkeypatch: pytest.MonkeyPatch) -> None:
     """The options are known, as in a session."""
     words = {name: f"--{name.replace('_', '-')}" for name in ("task_id", "start_from", "power_tasks", "algorithms", "enable_shadow")}
-    words |= {name: f"--{name.replace('_', '-')}" for name in ("iterations", "power_backend", "no_privilege", "allow_gpu_changes")}
+    words |= {name: f"--{name.replace('_', '-')}" for name in ("iterations", "power_backend", "no_privilege")}
     monkeypatch.setitem(studies._WORDS, "power", words)
+    monkeypatch.setitem(studies._WORDS, "power_rights", {"allow_gpu_changes": "--allow-gpu-changes"})
 
 
 @pytest.mark.usefixtures("given")

@@ -13,6 +13,7 @@ from fixtures import workloads
 from fixtures.power import points
 from fixtures.power.terms import Tenant
 from fixtures.studies import power_profile as options
+from fixtures.studies import power_rights
 from fixtures.terms import BadInput, Study
 from fixtures.workloads import power_profile
 
@@ -102,7 +103,16 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     assert why.startswith("power back-end cpu: sm_mhz:")
     why = power_profile.cannot(power_profile.variant({"backend": "gpu-full"}))
     assert why
-    assert "--vary gpu_changes=allowed" in why
+    assert "add --allow-gpu-changes if that is meant" in why
+
+
+def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
+    """Every point of it; of the CPUs' too, which that means nothing to."""
+    study = Study("power_profile", "", ("power_profile:backend=gpu-full:sm_mhz=1410", "power_profile"), ("stock",), power_profile.PRIMARY)
+    allowed = power_rights.under({"allow_gpu_changes": True}, study).workloads
+    assert [workloads.load(name).params["gpu_changes"] for name in allowed] == ["allowed", "allowed"]
+    assert study.name in power_rights.STUDIES
+    assert power_rights.files({}) == {}
 
 
 def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
