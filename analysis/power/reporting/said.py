@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .terms import Arm, Foretold, Group, Side, Together
 
 HELD = f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end of the 95 % interval"
+FEWEST = 3  # blocks for a name to be put first
 # What a table calls its figures, for a line that says which of them blocks lack.
 FIGURES = {
     THROUGHPUT: "images/s",
@@ -206,6 +207,10 @@ def _of_task(group: Group, side: Side) -> str:
     best = max((one for one in rows if one.holds == "yes"), key=_rate, default=None) or max(rows, key=_rate, default=None)
     if best is None:
         return f"{group.title}, cap {caps(group.caps, side)}: no algorithm has figures."
+    if best.n < FEWEST:
+        return (
+            f"{group.title}, cap {caps(group.caps, side)}: {best.n} block{'s' * (best.n > 1)}, too few to name who has the most images/s."
+        )
     over = best.means.get(ABOVE_102)
     held = "" if over is None else f", {_above(over, best.unread.get(ABOVE_102, 0))} of steady time above 1.02 times the cap"
     among = "of those that hold the cap " if best.holds == "yes" else ""

@@ -109,6 +109,12 @@ def test_the_page_of_a_run_has_it_as_a_section() -> None:
     assert of_run(from_json(saved_run(), "other.json")) == []
 
 
+def test_below_three_blocks_nobody_is_named_first() -> None:
+    (said,) = of_run(from_json(capped_run(replace(SMALL, blocks=2)), "made.json"))
+    assert not any("the most images/s of those" in line for line in said[1])
+    assert any("2 blocks, too few to name who has the most images/s" in line for line in said[1])
+
+
 @pytest.mark.slow
 def test_the_html_report_has_section_and_pictures() -> None:
     from analysis.report.page import page_of  # noqa: PLC0415  # matplotlib, which the other tests need not
