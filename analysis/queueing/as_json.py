@@ -50,7 +50,7 @@ def _flat(one: Validation) -> dict[str, Any]:
 def _fit(one: Fit) -> dict[str, Any]:
     figures = ("rate_per_s", "service_s", "scv_arrivals", "scv_service", "load", "p_wait", "wait_s", "response_s", "arrivals", "services")
     made: dict[str, Any] = {name: None if (value := getattr(one, name)) is None else asdict(value) for name in figures}
-    plain = ("group", "names", "jobs", "servers", "engine", "policy", "utilisation", "findings", "priorities")
+    plain = ("group", "names", "jobs", "servers", "engine", "policy", "closed", "utilisation", "findings", "priorities")
     made |= {name: getattr(one, name) for name in plain}
     made["laws"] = [None if law is None else asdict(law) for law in one.laws]
     made["units"] = {"kind": one.units.kind, "count": one.units.count, "why": one.units.why}

@@ -35,7 +35,8 @@ class Fit:
     """What streams of one group came to. Figures are None where nothing tells them (a trace of arrivals has no service times).
 
     `utilisation` is the share of the slots' time that was held, by integration over the times of `laws`, which are by stream and None where
-    no time starts and ends empty; `load` is rate times service time over slots. `engine` is empty where it was not told.
+    no time starts and ends empty; `load` is rate times service time over slots. `engine` is empty where it was not told. `closed`: a job
+    came when another ended, so that rate, gaps and waits are answers of the system and not what it was asked.
     """
 
     group: str
@@ -59,6 +60,7 @@ class Fit:
     laws: tuple[Little | None, ...]
     findings: tuple[str, ...]
     priorities: tuple[int, ...] = ()
+    closed: bool = False
 
     @property
     def simulated(self) -> bool:
@@ -105,6 +107,7 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         services=shape.services([_known(one) for one in found]),
         laws=laws,
         findings=(*_findings(streams, found, laws), *_too_many(streams, found, slots), *planned),
+        closed=any(one.closed for one in streams),
         priorities=tuple(sorted({job.priority for one in streams for job in one.jobs if job.priority is not None})),
     )
 
@@ -150,7 +153,7 @@ def _load(sums: Sums, servers: int | None) -> float | None:
 
 
 def _known(found: Columns) -> np.ndarray:
-    times = found.end - found.taken
+    times = np.where(found.retried, np.nan, found.end - found.taken)
     return np.asarray(times[~np.isnan(times)])
 
 
@@ -172,7 +175,7 @@ def _findings(streams: Sequence[Stream], found: Sequence[Columns], laws: Sequenc
     said = []
     for one, part, law in zip(streams, found, laws, strict=True):
         said += [f"{one_line(one.name)}: {finding}" for finding in part.findings]
-        if law is None and one.measured:
+        if law is None and one.measured and not part.retried.any():
             said.append(f"{one_line(one.name)}: no time that starts and ends empty is known, so Little's law cannot be held against it.")
         elif law is not None and law.jobs < len(part.submit):
             said.append(

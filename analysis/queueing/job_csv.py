@@ -1,6 +1,6 @@
 """Streams of jobs out of CSV: job,submit_s and, where they were measured, admit_s, start_s, end_s; a run a value of the column `run`.
 
-Other columns that are read: class, priority, replicas, outcome, reason, slots. Whatever else there is stands for other programs.
+Other columns that are read: class, priority, replicas, attempts, outcome, reason, slots. Whatever else there is stands for other programs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
+from .copies import plan
 from .records import LONGEST, MOST_SLOTS, TIMES
 from .terms import OUTCOMES, Job, Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping, Sequence
     from pathlib import Path
 
 NEEDED = ("job", "submit_s")
@@ -67,9 +68,15 @@ def parse(text: str, where: str) -> list[Stream]:
         raise Unreadable(f"{where}: has no job.")
     measured = bool({"admit_s", "start_s", "end_s"} & set(names))
     return [
-        Stream(f"{where} {run}".strip(), where, tuple(jobs), slots[run], engine="", policy="", measured=measured)
+        Stream(f"{where} {run}".strip(), where, tuple(jobs), slots[run], measured=measured, drawn=_drawn(jobs))
         for run, jobs in runs.items()
     ]
+
+
+def _drawn(jobs: Sequence[Job]) -> tuple[Hashable, ...]:
+    """What makes two streams the same: when their jobs came, which no clock reads twice alike."""
+    drawn = plan("", [job.submit_s for job in jobs], ())
+    return (("plan", drawn),) if drawn else ()
 
 
 def _must_have_columns(names: list[str], where: str) -> None:
@@ -99,6 +106,7 @@ def _job(row: Mapping[str, str], at: str) -> Job:
         kind=row.get("class", ""),
         priority=_whole(row, "priority", at),
         replicas=1 if replicas is None else max(1, replicas),
+        attempts=max(1, _whole(row, "attempts", at) or 1),
     )
 
 

@@ -41,8 +41,10 @@ def little(found: Columns) -> Little | None:
     """Check Little's law on the longest time from the first submission that ends empty, or None where no such time is known.
 
     Jobs whose clock went backwards are left out. A job that never ended is there until nobody knows when: what came after it, and what
-    was there when it came, has no end that is known to be empty.
+    was there when it came, has no end that is known to be empty. None too where a job took several attempts: what it held is not told.
     """
+    if found.retried.any():
+        return None
     use = ~found.backwards
     submit, taken, end = found.submit[use], found.taken[use], found.end[use]
     count = _complete(submit, np.where(found.unfinished[use], np.inf, end))
@@ -59,7 +61,7 @@ def little(found: Columns) -> Little | None:
 
 def most_held(found: Columns) -> int:
     """How many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
-    known = ~np.isnan(found.end)
+    known = ~np.isnan(found.end) & ~found.retried
     times = np.concatenate([found.taken[known], found.end[known]])
     jumps = np.concatenate([np.ones(known.sum()), -np.ones(known.sum())])
     return int(np.cumsum(jumps[np.lexsort((jumps, times))]).max(initial=0))

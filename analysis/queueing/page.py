@@ -10,7 +10,7 @@ from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page, tiny
 from analysis.wording import unsigned
 
-from .validating import RULE
+from .validating import CLOSED, RULE
 from .words import NONE, figure, number, unit
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ def _notes(fit: Fit) -> Iterator[tuple[str, str]]:
         yield "•", _shape("Exponential service times", fit.services)
     if any(fit.laws):
         yield "•", little(fit.laws)
-    if fit.load is not None and fit.load.value >= 1:
+    if fit.closed:
+        yield "•", CLOSED
+    elif fit.load is not None and fit.load.value >= 1:
         yield "•", "UNSTABLE: as much work comes as can be done, or more. The waits above are of a run of this length, and grow with it."
     for finding in fit.findings:
         yield "•", finding

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from analysis.formats.fields import Fields
 from analysis.terms import Refused, Unreadable
 
+from .copies import plan
 from .terms import OUTCOMES, Job, Stream
 
 if TYPE_CHECKING:
     from analysis.terms import Cell, Run
 
 ROWS, STREAM = "job", "stream"
+PLANNED = ("planned_submit_s", "work")
 TIMES = ("submit_s", "admit_s", "start_s", "end_s")
 AGAIN, STOCK = "stock-again", "stock"
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
@@ -40,13 +42,14 @@ def streams(run: Run, refused: list[str]) -> list[Stream]:
             refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
             continue
         try:
-            found.append(_stream(cell, run.origin))
+            found.append(_stream(cell, run))
         except Unreadable as error:
             refused.append(str(error))
     return found
 
 
-def _stream(cell: Cell, origin: str) -> Stream:
+def _stream(cell: Cell, run: Run) -> Stream:
+    origin = run.origin
     place = f"cell {cell.id}, report"
     rows = [Fields(one, origin, f"{place}.{ROWS}[{at}]") for at, one in enumerate(cell.report.get(ROWS, ()))]
     told = cell.report.get(STREAM, ())
@@ -59,6 +62,9 @@ def _stream(cell: Cell, origin: str) -> Stream:
     slots = about.whole("slots")
     if not 1 <= slots <= MOST_SLOTS:
         about.refuse(f"has slots = {slots}, where 1 to {MOST_SLOTS} belong")
+    arrivals, fault = about.optional_mapping("arrivals"), about.optional_fields("fault")
+    numbers = [Fields({"row": row.value}, origin, row.place).known_numbers("row", PLANNED) for row in rows]
+    drawn = plan(arrivals.get("kind"), *([one.get(name) for one in numbers] for name in PLANNED))
     return Stream(
         name=cell.id,
         group=cell.workload + tweakset,
@@ -66,7 +72,10 @@ def _stream(cell: Cell, origin: str) -> Stream:
         slots=slots,
         engine=about.text("engine"),
         policy=about.optional_text("policy") or "",
-        arrivals=about.optional_mapping("arrivals"),
+        arrivals=arrivals,
+        drawn=(("block", run.run_id, cell.block), *([("plan", drawn)] if drawn else [])),
+        again=cell.tweakset == AGAIN,
+        fault=fault.text("fault") if fault.value else "",
     )
 
 
@@ -90,4 +99,5 @@ def _job(part: Fields) -> Job:
         kind=part.optional_text("class") or "",
         priority=None if priority is None else int(priority),
         replicas=max(1, replicas),
+        attempts=max(1, part.whole("attempts")) if part.has("attempts") else 1,
     )

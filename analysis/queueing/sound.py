@@ -21,7 +21,8 @@ class Columns:
     """The jobs of one stream in the order they were submitted; columns of one length, seconds, NaN where a time is missing or of no use.
 
     `taken` is when a slot was: at admission, or at the start where nobody admits. Jobs whose clock went backwards keep their submission
-    alone. `unfinished`: they never got a slot, or never gave it back. `findings` are sentences on what is odd.
+    alone. `unfinished`: they never got a slot, or never gave it back. `retried`: by more than one attempt, so that what lies between
+    `taken` and `end` is no time in service. `findings` are sentences on what is odd.
     """
 
     number: np.ndarray
@@ -31,6 +32,7 @@ class Columns:
     priority: np.ndarray
     unfinished: np.ndarray
     backwards: np.ndarray
+    retried: np.ndarray
     findings: tuple[str, ...] = ()
 
 
@@ -55,6 +57,7 @@ def columns(stream: Stream) -> Columns:
         priority=np.array([np.nan if job.priority is None else job.priority for job in jobs], float),
         unfinished=unfinished,
         backwards=backwards,
+        retried=np.array([job.attempts > 1 for job in jobs], bool),
         findings=tuple(_findings(stream, by_number, number, taken, end, backwards))
         if stream.measured
         else tuple(_of_arrivals(stream, by_number)),
@@ -80,9 +83,15 @@ def _findings(  # noqa: PLR0913, PLR0917  # what is looked at
             "Their times are left out, but for when they were submitted; one clock must read all times of a stream."
         )
     for outcome in ("failed", "killed"):
-        some = [job.number for job in by_number if job.outcome == outcome]
+        some = [job.number for job in by_number if job.outcome == outcome and job.attempts == 1]
         if some:
             yield f"{_jobs(some)} {outcome}: the slots they held are counted as service."
+    retried = [job.number for job in by_number if job.attempts > 1]
+    if retried:
+        yield (
+            f"{_jobs(retried)} took more than one attempt, and held no slot in between: their time in service is left out, and Little's "
+            "law and the slots held are not told."
+        )
     wide = [job.number for job in by_number if job.replicas > 1]
     if wide:
         yield f"{_jobs(wide)} took several slots at once, which no formula here has: simulate it."

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
 OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
+CLOSED = "closed"
 
 
 class Unstable(Refused):
@@ -22,7 +23,8 @@ class Job:
     """One job as it was told; None where it never came to that, or it was not told. Times are those of one monotonic clock, as read.
 
     A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies between admission and start is start-up.
-    `priority`: the lower goes first. `replicas` is how many slots it takes at once.
+    `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than one of `attempts`, admission and start
+    are the first one's and the end is the last one's: between them it held no slot for a while.
     """
 
     number: int
@@ -35,6 +37,7 @@ class Job:
     kind: str = ""
     priority: int | None = None
     replicas: int = 1
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Stream:
     """One run of a stream of jobs. `group` names those of equal conditions, which are each other's replicates.
 
     `slots` is None, and `engine` and `policy` empty, where they were not told. `measured`: it was told when jobs started and ended; a
-    trace of arrivals has none of that.
+    trace of arrivals has none of that. Streams that share any of `drawn` had the same jobs; `again` is a copy of the untouched machine's.
+    `fault` names what struck it, empty if nothing did.
     """
 
     name: str
@@ -53,6 +57,14 @@ class Stream:
     policy: str = ""
     arrivals: Mapping[str, object] = field(default_factory=dict)
     measured: bool = True
+    drawn: tuple[Hashable, ...] = ()
+    again: bool = False
+    fault: str = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether a job comes when another ends: an open queue's rate and waits are not its."""
+        return self.arrivals.get("kind") == CLOSED
 
 
 @dataclass(frozen=True, slots=True)

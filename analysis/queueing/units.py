@@ -62,10 +62,11 @@ def units(streams: Sequence[Columns]) -> Units:
         gaps = np.concatenate([[np.nan], np.diff(part.submit)]) if len(part.submit) else part.submit
         _add(columns, "gap", "", gaps, label)
         for suffix, mask in [("", np.full(len(label), fill_value=True)), *((f" {one:g}", part.priority == one) for one in priorities)]:
-            wait, service = np.where(mask, part.taken - part.submit, np.nan), np.where(mask, part.end - part.taken, np.nan)
+            wait = np.where(mask, part.taken - part.submit, np.nan)
+            service = np.where(mask & ~part.retried, part.end - part.taken, np.nan)
             _add(columns, "wait", suffix, wait, label)
             _add(columns, "service", suffix, service, label)
-            _add(columns, "response", suffix, wait + service, label)
+            _add(columns, "response", suffix, np.where(mask, part.end - part.submit, np.nan), label)
             _add(columns, "waited", suffix, np.where(wait > 0, 1.0, np.nan), label)
     sums = {name: np.sum([np.bincount(label, column, many) for label, column in parts], axis=0) for name, parts in columns.items()}
     return Units(kind, count, sums)

@@ -134,6 +134,7 @@ def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
     """Predict from what runs told of themselves."""
     from analysis.queueing.predicting import chosen, predicted, tails  # noqa: PLC0415  # scipy takes a second to import
     from analysis.queueing.terms import Unstable  # noqa: PLC0415  # as above
+    from analysis.queueing.validating import CLOSED  # noqa: PLC0415  # as above
 
     from .fit import fits  # noqa: PLC0415  # which imports the rest when it is called
 
@@ -143,6 +144,9 @@ def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
         raise Refused(f"{both[0]}: is of typed inputs, and runs to fit are named; give either.")
     found: Answers = []
     for fit in fits(asked.runs, None if asked.servers is None else asked.servers[0], refused):
+        if fit.closed:
+            found.append((fit.group, [], CLOSED))
+            continue
         for servers in asked.servers or (fit.servers,):
             if servers is None:
                 refused.append(f"{fit.group}: nothing tells how many slots there are; say it with --servers.")

@@ -235,3 +235,21 @@ def test_it_is_the_same_through_a_saved_run() -> None:
     found = fit(streams(from_json(streamed_run(runs=3), "made.json"), []))
     assert (found.jobs, found.servers, found.engine, found.policy, found.simulated) == (1800, 2, "pool", "fifo", False)
     assert holds(found.rate_per_s, 6)
+
+
+def test_the_time_between_two_attempts_is_no_service() -> None:
+    """Job 5 was killed after a while, and its second attempt ended 100 s later: nobody's service takes so long, and no slot was held."""
+    told = stream(MadeStream(), 1)
+    again = replace(
+        told, jobs=tuple(replace(job, end_s=(job.end_s or 0) + 100, attempts=2) if job.number == 5 else job for job in told.jobs)
+    )
+    found, clean = fit([again]), fit([told])
+    assert found.service_s is not None
+    assert clean.service_s is not None
+    assert found.service_s.value == pytest.approx(clean.service_s.value, rel=0.02)
+    assert found.response_s is not None
+    assert clean.response_s is not None
+    assert found.response_s.value == pytest.approx(clean.response_s.value + 100 / 600)
+    assert found.laws == (None,)
+    (finding,) = found.findings
+    assert "job 5 took more than one attempt, and held no slot in between" in finding

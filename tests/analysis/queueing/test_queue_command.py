@@ -94,6 +94,19 @@ def test_too_much_work_is_no_error_and_no_figure(tmp_path: Path, capsys: pytest.
     assert "M/M/3" in said(capsys, "predict", str(path), "--servers", "3")
 
 
+def test_a_closed_stream_is_no_open_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = streamed_run(MadeStream(rate_per_s=12), 3)
+    for one in run["benchmarks"]:
+        one["extra_info"]["report"]["stream"][0]["arrivals"] = {"kind": "closed", "seed": 1}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run))
+    for step in ("fit", "validate", "predict"):
+        out = " ".join(said(capsys, step, str(path)).split())
+        assert "CLOSED: a job comes when another ends" in out
+        assert "UNSTABLE" not in out
+    assert told(capsys, "validate", str(path))["validations"][0]["held"] == []
+
+
 def test_predictions_from_what_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
     out = said(capsys, "predict", "--rate", "6", "--service", "0.2", "--servers", "1,2")
     assert "UNSTABLE" in out

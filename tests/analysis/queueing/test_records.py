@@ -40,10 +40,21 @@ def test_a_cell_is_a_stream_and_blocks_are_of_one_group() -> None:
     assert (job.number, job.kind, job.priority, job.replicas, job.outcome) == (3, "small", 0, 1, "done")
 
 
-def test_the_machine_as_found_and_its_copy_are_one_condition() -> None:
+def test_the_machine_as_found_and_its_copy_are_one_condition_with_the_same_jobs() -> None:
     found, _ = read(streamed_run(SMALL, 3, again=True))
-    assert len(found) == 6
     assert len({one.group for one in found}) == 1
+    assert sorted(one.again for one in found) == [False] * 3 + [True] * 3
+    assert len({one.drawn[0] for one in found}) == 3
+
+
+def test_attempts_and_what_struck_are_read() -> None:
+    saved = streamed_run(SMALL, 1)
+    report = saved["benchmarks"][0]["extra_info"]["report"]
+    report["job"][1]["attempts"] = 3
+    report["stream"][0]["fault"] = {"fault": "kill", "fault_rate_per_s": 1.0}
+    (found,), _ = read(saved)
+    assert [job.attempts for job in found.jobs] == [1, 3, 1, 1, 1]
+    assert found.fault == "kill"
 
 
 def test_missing_is_missing() -> None:

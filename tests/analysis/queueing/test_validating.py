@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.queueing.fitting import fit
-from analysis.queueing.terms import Inputs
+from analysis.queueing.terms import Inputs, Job
 from analysis.queueing.validating import Held, Validation, validate
 from tests.analysis.queueing.made_streams import MadeStream, constant, heavy
 from tests.analysis.queueing.test_fitting import stream
@@ -111,6 +111,56 @@ def test_too_much_work_has_no_stationary_figure() -> None:
 def test_a_load_that_may_be_one_is_said() -> None:
     found = of(MadeStream(rate_per_s=9.6, jobs=100), 3)
     assert found.unstable or any("the load may be 1 or more" in note for note in found.notes)
+
+
+def test_a_load_that_may_be_one_carries_no_verdict() -> None:
+    made = [stream(MadeStream(), 7000 + at) for at in range(3)]
+    found = fit(made)
+    assert found.load is not None
+    told = validate(replace(found, load=replace(found.load, high=1.02)), made, 0.1)
+    assert {one.verdict for one in told.held} == {"not judged"}
+    assert any("no verdict: the load may be 1 or more" in note for note in told.notes)
+
+
+def test_in_short_runs_waits_that_are_too_short_are_no_difference() -> None:
+    """Planned is a load of .99, which takes hours to settle: it begins empty, and what it settles to is more than was measured."""
+    short, long = (model(of(MadeStream(), 5, planned=Inputs(rate, 0.2, 2)), "M/M/2") for rate in (9.9, 1.0))
+    assert short.ratio is not None
+    assert short.ratio.high is not None
+    assert short.ratio.high < 1
+    assert (short.verdict, long.verdict) == ("open", "differs")
+
+
+def test_a_closed_stream_is_held_against_no_open_queue() -> None:
+    made = [replace(stream(MadeStream(), 7000 + at), arrivals={"kind": "closed"}) for at in range(3)]
+    found = validate(fit(made), made, 0.1)
+    assert found.held == ()
+    assert found.unstable == ""
+    assert "no open queue's model" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (Job(1, 0.5, outcome="never started"), "of 3 jobs it is not known how long"),
+        (Job(1, 0.5, 0.6, 0.6, outcome="never ended"), "of 3 jobs it is not known how long"),
+        (Job(1, 0.5, 0.6, 0.6, 0.1, "done"), "of 3 jobs it is not known how long"),
+        (Job(1, 0.5, 0.6, 0.6, 9.0, "done", attempts=2), "jobs were tried again"),
+    ],
+)
+def test_streams_that_do_not_tell_all_carry_no_verdict(job: Job, said: str) -> None:
+    made = [stream(MadeStream(), 7000 + at) for at in range(3)]
+    some = [replace(one, jobs=(one.jobs[0], job, *one.jobs[2:])) for one in made]
+    found = validate(fit(some), some, 0.1)
+    assert {one.verdict for one in found.held} == {"not judged"}
+    assert any(said in note for note in found.notes)
+
+
+def test_streams_with_faults_carry_no_verdict() -> None:
+    made = [replace(stream(MadeStream(), 7000 + at), fault="cpu_hog") for at in range(3)]
+    found = validate(fit(made), made, 0.1)
+    assert {one.verdict for one in found.held} == {"not judged"}
+    assert any("cpu_hog struck" in note for note in found.notes)
 
 
 def test_waves_of_arrivals_are_said() -> None:
