@@ -125,13 +125,13 @@ def _faults(found: Gathered) -> Iterator[str]:
         losing = sum(arm.lost_jobs > 0 for arm in arms)
         lose = f"; with jobs that were never done: {losing}" if losing else ""
         yield f"Settings with a fault: {len(arms)}; shown to make jobs slower: {len(slower) or 'none'}{lose}."
-    for arm in arms:
+    for arm, name in zip(arms, called, strict=True):
         held = _held(arm)
         p = "" if arm.p is None else f", p {probability(arm.p)}"
         recovery = "" if arm.recovery_s is None else f"; caught up {figure(arm.recovery_s)} s after a fault"
         lost = "" if arm.lost_s is None else f"; {figure(arm.lost_s)} s of work lost a stream"
         isolation = f"; {arm.isolation}" if arm.isolation else ""
-        yield f"{called[arm.label]}: {held}{p}{isolation}{recovery}{lost}."
+        yield f"{name}: {held}{p}{isolation}{recovery}{lost}."
     for trial in found.trials:
         said = trial.why if trial.least_s is None else f"least time at checkpoints every {figure(trial.least_s).replace('inf', 'no end')} s"
         yield f"Checkpoints under {trial.fault.partition(' ')[0]}: {said}."

@@ -42,17 +42,26 @@ def settings(found: Iterable[tuple[Gathered, Waits]]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({waits.title})" for name, (_, waits) in zip(names, found, strict=True)]
 
 
-def names(arms: Sequence[Arm]) -> dict[str, str]:
-    """Label → what a fault is called where only these are shown: what all of them had is left out."""
-    words = {arm.label: arm.label.split(" ") for arm in arms}
-    common = {word for word in next(iter(words.values()), []) if "=" in word and all(word in own for own in words.values())}
-    return {label: ", ".join(map(_word, (word for word in own if word not in common))) for label, own in words.items()}
+def names(arms: Iterable[Arm]) -> list[str]:
+    """Name arms where only these are shown: by their fault, and by what sets arms of one fault apart, their streams last."""
+    arms = list(arms)
+    words = [arm.label.split(" ") for arm in arms]
+    found = [_apart(own, [other for other in words if other[0] == own[0]]) for own in words]
+    conditions = [arm.condition.split(":") for arm in arms]
+    where = [[other for other, name in zip(conditions, found, strict=True) if name == mine] for mine in found]
+    apart = [_apart(own, others)[1:] for own, others in zip(conditions, where, strict=True)]
+    return [", ".join(map(_word, (*name, *more))) for name, more in zip(found, apart, strict=True)]
+
+
+def _apart(own: list[str], others: list[list[str]]) -> list[str]:
+    """The first word, and those others that not all have."""
+    return own[:1] + [word for word in own[1:] if not all(word in other for other in others)]
 
 
 def _word(word: str) -> str:
     key, _, value = word.partition("=")
     if key == "checkpoint_s":
-        return f"checkpoints every {value} s"
+        return "no checkpoints" if value == "0" else f"checkpoints every {value} s"
     try:
         return f"{key} {digits(float(value), 3)}" if value else key
     except ValueError:

@@ -70,7 +70,7 @@ def draw(scene: Scene) -> Figure:
     legend.append(Entry(f"within {unsigned(MARGIN)} of 1", {"facecolor": BAND, "edgecolor": GRID}, patch=True))
     tall = [PANEL_HEAD + ROW * len(rows) + AXIS for rows in panels.values()]
     sheet = page(scene, TITLE, lead, sum(tall), legend, _notes([arm for _, arm in found]))
-    left = room_for(names([arm for _, arm in found]).values(), NAMES)
+    left = room_for(names(arm for _, arm in found), NAMES)
     limits = reach([arm for _, arm in found])
     top = 0.0
     for (run_id, condition), rows in panels.items():
@@ -143,10 +143,10 @@ def _panel(sheet: Page, place: tuple[float, float], arms: Sequence[Arm], limits:
     for place_in, head in zip(at, heads, strict=True):
         sheet.text(place_in, top + ROW * len(arms) + 0.24, head, fontsize=SMALL, color=QUIET, ha="right" if place_in == INSIDE else "left")
     called = names(arms)
-    shown = fitted(called.values(), left - 0.12, lines=1)
-    for row, arm in enumerate(arms):
+    shown = fitted(called, left - 0.12, lines=1)
+    for row, (arm, name) in enumerate(zip(arms, called, strict=True)):
         middle = top + ROW * (row + 0.5)
-        sheet.text(left - 0.1, middle, shown[called[arm.label]], ha="right", va="center")
+        sheet.text(left - 0.1, middle, shown[name], ha="right", va="center")
         told = (words(arm), figure(arm.recovery_s, scale).partition(" ")[0], number(arm.lost_s.value * scale if arm.lost_s else None))
         for place_in, text in zip(at, (*told, "" if arm.p is None else probability(arm.p)), strict=True):
             sheet.text(place_in, middle, text, va="center", fontsize=SMALL, ha="right" if place_in == INSIDE else "left")
@@ -156,10 +156,14 @@ def _notes(arms: Sequence[Arm]) -> list[str]:
     said = ["Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."]
     never = sum(arm.hit for arm in arms if arm.recovered == 0 and arm.hit)
     said += [f"{never} hits have no recovery: the stream ended first, another fault came, or jobs were given up."] if never else []
-    said += [f"{names(arms)[arm.label]}: {arm.lost_jobs} jobs were done without it, and not with it." for arm in arms if arm.lost_jobs]
+    said += [
+        f"{name}: {arm.lost_jobs} jobs were done without it, and not with it."
+        for arm, name in zip(arms, names(arms), strict=True)
+        if arm.lost_jobs
+    ]
     notes: dict[str, list[str]] = {}
     called = names(arms)
-    for arm in arms:
+    for arm, name in zip(arms, called, strict=True):
         for note in arm.notes:
-            notes.setdefault(note, []).append(called[arm.label])
+            notes.setdefault(note, []).append(name)
     return said + [f"{'all' if len(whose) == len(arms) > 1 else '; '.join(whose)}: {note}" for note, whose in notes.items()]

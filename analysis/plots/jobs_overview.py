@@ -157,14 +157,14 @@ def _faults(sheet: Page, left: float, top: float, wide: float, scene: Scene) -> 
     arms = [arm for _, arm in jobs_faults.arms_of(scene) if arm.slowdown is not None]
     arms = in_order(arms)[:MOST_ROWS]
     called_so = names(arms)
-    side = min(SIDE + 0.5, max(width_in(part) for one in called_so.values() for part in one.split(", ")) + 0.2)
+    side = min(SIDE + 0.5, max(width_in(part) for one in called_so for part in one.split(", ")) + 0.2)
     axes = sheet.axes(left + side, top + HEAD_IN, wide - side - 0.05, TALL, ylim=(len(arms) - 0.5, -0.5), yticks=[])
     jobs_faults.forest(axes, arms, jobs_faults.reach(arms))
     axes.set_xlabel("times as long")
-    _names(sheet, left + side - 0.1, top + HEAD_IN, [called_so[arm.label] for arm in arms], side - 0.12)
-    worst = max(arms, key=lambda arm: arm.slowdown.value if arm.slowdown is not None else 0.0)
+    _names(sheet, left + side - 0.1, top + HEAD_IN, called_so, side - 0.12)
+    worst, its = max(zip(arms, called_so, strict=True), key=lambda one: one[0].slowdown.value if one[0].slowdown is not None else 0.0)
     slower = sum(jobs_faults.verdict(arm) == "slower" for arm in arms)
-    finding = f"{slower} of {len(arms)} are shown to be slower; most: {called_so[worst.label]}, {jobs_faults.words(worst)} times as long."
+    finding = f"{slower} of {len(arms)} are shown to be slower; most: {its}, {jobs_faults.words(worst)} times as long."
     _head(sheet, (left, top, wide), HEADS[3], finding)
 
 
