@@ -115,9 +115,9 @@ def test_a_checkpoint_is_told_by_when_it_was_written_however_late_it_is_heard(tm
     with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
         engine.admit(a_job(1, class_, 600.0), 1, 0.0)
         until(engine, "checkpoint")
-        was = (tmp_path / "job-1" / "checkpoint").read_text()
-        while (tmp_path / "job-1" / "checkpoint").read_text() == was:
-            time.sleep(0.001)
+        seen = {(tmp_path / "job-1" / "checkpoint").read_text()}
+        while len(seen) < 3:  # the last but one has been told by then
+            seen.add((tmp_path / "job-1" / "checkpoint").read_text())
         (process,) = children(vars(vars(engine)["_forker"])["_process"].pid)
         os.kill(process, signal.SIGKILL)
         while Path(f"/proc/{process}").exists():  # until it has been waited for
@@ -125,6 +125,11 @@ def test_a_checkpoint_is_told_by_when_it_was_written_however_late_it_is_heard(tm
         *checkpoints, ended = until(engine, "ended")
     assert checkpoints
     assert all(one.at_s < ended.at_s for one in checkpoints)
+
+
+def test_where_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"jobs.stderr: cannot be written \(No such file"), opened(tmp_path / "none", a_class()):
+        pass
 
 
 def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
