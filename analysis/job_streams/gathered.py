@@ -15,6 +15,7 @@ from analysis.depending.checkpoints import trials
 from analysis.depending.lines import of_run as trained
 from analysis.depending.network import lines
 from analysis.depending.study import arms
+from analysis.queueing.copies import distinct
 from analysis.queueing.fitting import fit
 from analysis.queueing.records import AGAIN, ROWS, STOCK, streams, tells_of_jobs
 from analysis.queueing.validating import validate
@@ -127,7 +128,7 @@ def _waits(told: Iterable[Told], refused: list[str]) -> tuple[Waits, ...]:
             groups.setdefault(one.stream.group, []).append(one)
     found = []
     for group in groups.values():
-        some = [one.stream for one in group]
+        some = distinct([one.stream for one in group], refused)
         try:
             found.append(Waits(group[0].title, tuple(group), validate(fit(some), some, MARGIN)))
         except Refused as error:
@@ -154,7 +155,7 @@ def _places(run: Run, told: Sequence[Told], refused: list[str]) -> tuple[Place, 
             continue
         baseline = BASELINE if BASELINE in names else names[0]
         try:
-            found += places(mine, baseline)
+            found += places(mine, baseline, refused)
         except Refused as error:
             refused.append(str(error))
     return tuple(found)

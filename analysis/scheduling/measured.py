@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analysis.simulating.figures import figures
 from analysis.simulating.loop import play
-from analysis.simulating.study import Arm, compared
+from analysis.simulating.study import FEWEST, Arm, compared
 from analysis.stats.effect import moments, t_quantile
 from analysis.terms import Refused
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Replay:
     """Mean waits of a policy's streams, measured and simulated, in seconds; `longer_s` is measured less simulated, with its 95 % interval.
 
-    The interval is None with one stream.
+    The interval is None with fewer than three streams.
     """
 
     policy: str
@@ -40,7 +40,10 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All of one engine with so many slots. `streams` are paired; `alone` those that not every policy had; `lost` jobs were not done."""
+    """All under one condition on one engine with so many slots. `streams` are paired; `alone` those that not every policy had.
+
+    `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
+    """
 
     engine: str
     slots: int
@@ -50,20 +53,36 @@ class Place:
     baseline: str
     arms: tuple[Arm, ...]
     replays: tuple[Replay, ...]
+    condition: str = ""
+    copies: int = 0
 
 
-def places(streams: Sequence[Recorded], baseline: str) -> list[Place]:
-    """Compare, engine by engine. Raises: Refused, where no arrivals were those of all policies."""
-    found = []
-    for engine, slots in dict.fromkeys((one.engine, one.slots) for one in streams):
-        found.append(_place([one for one in streams if (one.engine, one.slots) == (engine, slots)], baseline))
+def places(streams: Sequence[Recorded], baseline: str, refused: list[str]) -> list[Place]:
+    """Compare, condition by condition: what differs in more than the policy is never paired. What cannot be is said in `refused`.
+
+    Raises: Refused, where in none were any arrivals those of all policies.
+    """
+    groups: dict[tuple[str, str, int], list[Recorded]] = {}
+    for one in streams:
+        groups.setdefault((one.condition, one.engine, one.slots), []).append(one)
+    found: list[Place] = []
+    why: list[Refused] = []
+    for group in groups.values():
+        try:
+            found.append(_place(group, baseline))
+        except Refused as error:
+            why.append(error)
+    if not found:
+        raise why[0]
+    refused += [str(error) for error in why]
     return found
 
 
 def _place(streams: Sequence[Recorded], baseline: str) -> Place:
     by_policy: dict[str, dict[str, Recorded]] = {}
-    for one in streams:
-        by_policy.setdefault(one.policy, {})[one.arrivals] = one
+    for one in sorted(streams, key=lambda one: one.again):
+        by_policy.setdefault(one.policy, {}).setdefault(one.arrivals, one)
+    kept = [one for mine in by_policy.values() for one in mine.values()]
     shared = [key for key in next(iter(by_policy.values())) if all(key in mine for mine in by_policy.values())]
     where = f"{streams[0].engine} with {streams[0].slots} slots"
     if baseline not in by_policy:
@@ -78,11 +97,13 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
         engine=streams[0].engine,
         slots=streams[0].slots,
         streams=len(shared),
-        alone=len(streams) - len(shared) * len(by_policy),
-        lost=sum(one.lost for one in streams),
+        alone=len(kept) - len(shared) * len(by_policy),
+        lost=sum(one.lost for one in kept),
         baseline=baseline,
         arms=tuple(compared(counted, baseline)),
         replays=tuple(_replay(policy, list(by_policy[policy].values())) for policy in counted if policy in policies.names()),
+        condition=streams[0].condition,
+        copies=len(streams) - len(kept),
     )
 
 
@@ -91,6 +112,6 @@ def _replay(policy: str, streams: Sequence[Recorded]) -> Replay:
     simulated_s = [figures(one.coming, play(one.coming, one.played.slots, policy)).mean_wait_s for one in streams]
     longer_s, spread = moments([real - made for real, made in zip(measured_s, simulated_s, strict=True)])
     n = len(streams)
-    half = t_quantile(0.975, n - 1) * spread / n**0.5 if n > 1 else None
+    half = t_quantile(0.975, n - 1) * spread / n**0.5 if n >= FEWEST else None
     interval = None if half is None else (longer_s - half, longer_s + half)
     return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, longer_s, interval)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from analysis.plain import printable_json
+from analysis.plain import one_line, printable_json
 from analysis.printing import columns, hanging, on_page
 from analysis.simulating.study_page import LEGEND, tables
 from analysis.wording import digits
@@ -33,10 +33,14 @@ def as_json(found: Sequence[Place], refused: Sequence[str]) -> str:
 def _parts(found: Sequence[Place]) -> Iterator[RenderableType]:
     for one in found:
         yield Text(f"MEASURED: {one.slots} slots of {one.engine}, {one.streams} streams, the same arrivals for every policy.")
+        if len(found) > 1:
+            yield Text(one_line(one.condition, 300), "bold")
+        if one.copies:
+            yield Text(f"{one.copies} streams that had the jobs of another under the same policy: copies, left out.")
         if one.alone:
             yield Text(f"{one.alone} streams, whose arrivals not every policy had, are left out of the comparison.")
         if one.lost:
-            yield Text(f"{one.lost} jobs were not done and have no part in these figures.")
+            yield Text(f"{one.lost} jobs were not done in their first attempt and have no part in these figures.")
         yield Text("")
         yield from tables(one.arms, one.baseline)
         if one.replays:

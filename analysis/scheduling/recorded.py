@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.formats.fields import Fields
+from analysis.history.hardware import machine_of
+from analysis.queueing.records import AGAIN, STOCK
 from analysis.simulating.loop import Played
 from analysis.simulating.stream import Coming
 from analysis.terms import Refused, Unreadable
@@ -26,7 +28,9 @@ FEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One stream under one policy; its jobs that were done, in the order of submission. `lost` counts the others.
+    """One stream under one policy; its jobs that were done in their first attempt, in the order of submission. `lost` counts the others.
+
+    `condition` is all that was asked for but the policy, and the machine; `again` is a copy of the untouched machine's stream.
 
     `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size. A slot
     is taken from admission, or from the start where nobody admits.
@@ -40,6 +44,8 @@ class Recorded:
     coming: tuple[Coming, ...]
     played: Played
     lost: int
+    condition: str = ""
+    again: bool = False
 
 
 def recorded(run: Run, refused: list[str]) -> list[Recorded]:
@@ -49,11 +55,20 @@ def recorded(run: Run, refused: list[str]) -> list[Recorded]:
         raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
     found = []
     for cell in cells:
+        if cell.outcome != "measured":
+            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
+            continue
         try:
-            found.append(_recorded(cell, run.origin))
+            found.append(replace(_recorded(cell, run.origin), condition=_condition(run, cell), again=cell.tweakset == AGAIN))
         except Unreadable as error:
             refused.append(str(error))
     return found
+
+
+def _condition(run: Run, cell: Cell) -> str:
+    parts = [part for part in cell.workload.split(":") if not part.startswith("policy=")]
+    under = "" if cell.tweakset in {STOCK, AGAIN} else f" under {cell.tweakset}"
+    return f"{':'.join(parts)}{under} on {machine_of(run.machine)}"
 
 
 def _recorded(cell: Cell, origin: str) -> Recorded:
@@ -65,7 +80,7 @@ def _recorded(cell: Cell, origin: str) -> Recorded:
     about = Fields(told[0], origin, f"{place}.stream")
     slots = about.whole("slots")
     numbers = [Fields({"row": one.value}, origin, one.place).known_numbers("row", KNOWN) for one in rows]
-    done = [(row, one) for row, one in zip(rows, numbers, strict=True) if row.text("outcome") == "done"]
+    done = [(row, one) for row, one in zip(rows, numbers, strict=True) if row.text("outcome") == "done" and _first(row)]
     done.sort(key=lambda both: _time(*both, "submit_s"))
     if len(done) < FEWEST or slots < 1:
         raise Unreadable(f"{origin}: {place}: {len(done)} jobs on {slots} slots were done; {FEWEST} and more say something of a policy.")
@@ -87,6 +102,11 @@ def _recorded(cell: Cell, origin: str) -> Recorded:
         played=Played(submit_s, taken_s, end_s, np.array([one.get("replicas", 1.0) for _, one in done]), (ANY,) * len(done), {ANY: slots}),
         lost=len(rows) - len(done),
     )
+
+
+def _first(row: Fields) -> bool:
+    """Whether it took one attempt: between two it held no slot, and what they took is not what a job takes."""
+    return not row.has("attempts") or row.whole("attempts") <= 1
 
 
 _MOMENTS = (("submit_s",), ("admit_s", "start_s"), ("end_s",))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .stream import Source
 
+FEWEST = 3  # streams that carry an interval
 GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
 METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
 
@@ -104,8 +105,8 @@ def _effect(metric: Metric, baseline: Sequence[Figures], candidate: Sequence[Fig
     before, after = ([float(getattr(one, metric.name)) for one in arm] for arm in (baseline, candidate))
     if min(*before, *after) <= 0:
         return Against(None, reason="no wait")
-    if len(before) < 2:
-        return Against(None, reason="one stream")
+    if len(before) < FEWEST:
+        return Against(None, reason="one stream" if len(before) == 1 else f"fewer than {FEWEST} streams")
     try:
         effect = paired_effect(metric, before, after, 0.0)
     except NotComparable:

@@ -1,7 +1,8 @@
 """Compare policies on real streams of jobs with identical arrivals, and play each stream again in simulation: does that wait as long?
 
 Reads saved runs of streams of jobs. Streams are paired by their arrivals (kind, rate, seed, every job's planned submission and size);
-engines and numbers of slots are never mixed. The simulator is given when jobs came and how long each held its slot.
+engines, numbers of slots, machines and whatever else
+was asked for are never mixed. The simulator is given when jobs came and how long each held its slot.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def run(asked: argparse.Namespace) -> int:
     streams = _streams(asked.runs, refused)
     if not streams:
         raise Refused(refused[0] if refused else f"{', '.join(asked.runs)}: no run that tells of jobs.")
-    found = measured.places(streams, asked.baseline)
+    found = measured.places(streams, asked.baseline, refused)
     for line in refused:
         print("refused:", line, file=sys.stderr)
     from analysis.scheduling import measured_page  # noqa: PLC0415  # rich

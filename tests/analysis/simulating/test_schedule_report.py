@@ -11,7 +11,7 @@ from analysis.__main__ import main
 from analysis.simulating.loop import play
 from analysis.simulating.stream import jobs
 from tests.analysis.simulating.made_jobs import ANY, source
-from tests.synthetic import AGAIN, STOCK, Made, saved_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,3 +120,40 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     assert main(["schedule", "report", str(saved(tmp_path, *reports))]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_a_second_stream_of_the_same_jobs_is_a_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, *(stream(policy, seed) for seed in (1, 2, 3) for policy in ("sjf", "fifo")), stream("fifo", 3))
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["places"]
+    assert (place["streams"], place["alone"], place["copies"]) == (3, 0, 1)
+
+
+def test_two_streams_show_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, *(stream(policy, seed) for seed in (1, 2) for policy in ("sjf", "fifo")))
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["places"]
+    assert place["arms"][1]["against"]["mean_wait_s"] == {"effect": None, "p": None, "reason": "fewer than 3 streams"}
+    assert {one["interval_s"] for one in place["replays"]} == {None}
+
+
+def test_a_job_that_was_tried_again_has_no_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    again = stream("fifo", 1)
+    again["job"][7] |= {"attempts": 2, "end_s": again["job"][7]["end_s"] + 1000}
+    assert main(["schedule", "report", str(saved(tmp_path, again)), "--json"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["places"]
+    assert place["lost"] == 1
+    assert place["arms"][0]["seeds"][0]["mean_response_s"] < 10
+
+
+def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = saved_run(Made(arms=(STOCK, Arm("tuned")), blocks=3))
+    for one in run["benchmarks"]:
+        info = one["extra_info"]
+        info["report"] = stream("fifo" if info["tweakset"] == "stock" else "sjf", info["block"])
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run))
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [len(place["arms"]) for place in found["places"]] == [1]
+    assert any("no stream under fifo" in line for line in found["refused"])
