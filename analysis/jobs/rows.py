@@ -97,7 +97,7 @@ def _told(run: Run, cell: Cell) -> Told:
     cpus = run.machine.get("cpu_count")
     return Told(
         cell=cell.id,
-        unit=(run.origin, cell.block),
+        unit=(run.run_id, cell.block),
         workload=cell.workload,
         tweakset=cell.tweakset,
         engine=stream.text("engine"),

@@ -197,3 +197,21 @@ def test_systems_are_called_by_what_differs() -> None:
     assert list(short(names).values()) == ["cores=0.5", "cores=1", "cores=1 under fast"]
     assert list(short(["job_stream:classes=profile", "job_stream:classes=profile:cores=1"]).values()) == ["as classes have it", "cores=1"]
     assert list(short(["job_stream:classes=profile"]).values()) == ["job_stream"]
+
+
+def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {(ONE, "stock", block): report([job(runs=1 + block)]) for block in (1, 2)}
+    names = [str(saved(tmp_path, told, name=name)) for name in ("one.json", "copy.json")]
+    assert main(["jobs", "profile", *names, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert one(found)["runs"] == 2
+    assert one(found)["time_s"]["low"] is None
+    assert any("a copy is no replicate" in line for line in found["refused"])
+
+
+def test_runs_of_two_machines_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {(ONE, "stock", 1): report([job()])}
+    here, there = saved(tmp_path, told, name="here.json"), saved(tmp_path, told, name="there.json", cpus=4)
+    there.write_text(there.read_text().replace(json.loads(here.read_text())["deeptweak"]["run_id"], "another"))
+    assert main(["jobs", "profile", str(here), str(there)]) == 2
+    assert "is of another machine" in capsys.readouterr().err
