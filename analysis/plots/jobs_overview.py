@@ -65,7 +65,8 @@ def _kinds(scene: Scene) -> list[str]:
     told = [str(told.stream.arrivals.get("kind", "")) for one in scene.streams for told in one.told]
     if not told:
         raise NothingToDraw("no cell tells of a stream of jobs")
-    return list(dict.fromkeys(told))
+    # In a closed stream a job comes when another ends: its gaps are times of service.
+    return [kind for kind in dict.fromkeys(told) if kind != "closed"] or ["closed"]
 
 
 def _head(sheet: Page, place: tuple[float, float, float], title: str, finding: str) -> None:
@@ -99,7 +100,7 @@ def _arrivals(sheet: Page, left: float, top: float, wide: float, scene: Scene) -
     if not counts:
         raise NothingToDraw("no two jobs came after each other")
     axes.plot([0, 12], np.exp([0, -12]), color=QUIET, linewidth=1.0, linestyle=(0, (5, 1.5)), zorder=3)
-    axes.set(yscale="log", ylim=(LEAST, 1.2), xlim=(0, 9), xlabel="gap between jobs ÷ mean gap", ylabel="part longer")
+    axes.set(yscale="log", ylim=(LEAST, 1.2), xlim=(0, 9), xlabel="gap between jobs ÷ mean gap", ylabel="share of gaps longer")
     axes.yaxis.set_major_locator(FixedLocator([1e-3, 1e-2, 1e-1, 1]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
@@ -127,8 +128,8 @@ def _fits(found: list[Waits]) -> str:
     counts = {word: sum(one.verdict == word for one in held) for word in jobs_waits.VERDICTS}
     said = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     off = sorted(one.ratio.value for one in held if one.ratio is not None)
-    span = f" Measured ÷ predicted: {digits(off[0], 2)} to {digits(off[-1], 2)}." if off else ""
-    return f"Curves: the model. Verdicts on it in {len(held)} settings: {said}.{span}"
+    span = f"; measured ÷ predicted {digits(off[0], 2)} to {digits(off[-1], 2)}" if off else ""
+    return f"Curves: model. Of {len(held)} setting{'s' if len(held) > 1 else ''} {said}{span}."
 
 
 def _policies(sheet: Page, left: float, top: float, wide: float, scene: Scene) -> None:

@@ -123,6 +123,12 @@ def test_a_fault_comes_with_its_parameters() -> None:
     assert workloads.load(under(fault="kill:rate_per_s=0.5", slots="2", rate="4")[0]).params["fault_rate_per_s"] == 0.5
 
 
+def test_a_fault_can_stand_beside_the_same_stream_without_it() -> None:
+    """What it costs is told by both."""
+    plain, killed = under(fault="none,kill:rate_per_s=0.5", slots="2", rate="4")
+    assert killed == f"{plain}:fault=kill:fault_rate_per_s=0.5"
+
+
 def test_classes_of_one_s_own_are_known_by_what_the_file_says(tmp_path: Path) -> None:
     """Its digest is in the name, and the process is given the file."""
     own = tmp_path / "own.yaml"
