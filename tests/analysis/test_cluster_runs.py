@@ -1,0 +1,94 @@
+"""What the committed runs of streams of jobs carry: waits against Erlang, Little's law, policies, packet loss, checkpoints.
+
+Each was measured on the machine that its name says; here only what was saved is judged.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import jsonschema
+import pytest
+
+from analysis.load import load
+from analysis.queueing.erlang import erlang_c
+
+HOUSE = Path(__file__).parents[2]
+RUNS = HOUSE / "data" / "runs"
+MACHINE = "2026-11-22_amd-epyc-2cpu.json"
+KINDS = ("queueing", "scheduling", "checkpoints", "network", "profile")
+
+
+@cache
+def said(*command: str) -> Any:  # noqa: ANN401 whatever JSON a command writes
+    """What a command says of a run, as JSON."""
+    done = subprocess.run([sys.executable, "-m", "analysis", *command, "--json"], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@cache
+def jobs(kind: str) -> list[list[dict[str, Any]]]:
+    """The rows of each stream of a run."""
+    run = load(str(RUNS / f"cluster-{kind}_{MACHINE}"))
+    streams = [[dict(job) for job in cell.report["job"]] for cell in run.cells]
+    assert streams
+    return streams
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_obeys_the_schema(kind: str) -> None:
+    schema = json.loads((HOUSE / "data" / "run.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(json.loads((RUNS / f"cluster-{kind}_{MACHINE}").read_text(encoding="utf-8")))
+
+
+def test_mean_wait_of_600_jobs_at_two_slots_is_erlangs_within_three_standard_errors_of_runs() -> None:
+    """Poisson arrivals of 6 a second, exponential jobs of 0.2 s: load 0.6, C = 0.45, Wq = C·s / (c(1 − load)) = 112.5 ms."""
+    waits_s = [fmean(job["admit_s"] - job["submit_s"] for job in stream) for stream in jobs("queueing")]
+    assert [len(stream) for stream in jobs("queueing")] == [600] * 6
+    expected_s = erlang_c(2, 1.2) * 0.2 / (2 * 0.4)
+    assert expected_s == pytest.approx(0.1125)
+    standard_error_s = stdev(waits_s) / math.sqrt(len(waits_s))
+    assert abs(fmean(waits_s) - expected_s) < 3 * standard_error_s
+
+
+@pytest.mark.parametrize("kind", ["queueing", "scheduling"])
+def test_littles_law_is_exact_on_every_stream(kind: str) -> None:
+    """Integrated event by event, over an interval that starts and ends empty."""
+    for stream in jobs(kind):
+        moments = sorted([(job["submit_s"], 1) for job in stream] + [(job["end_s"], -1) for job in stream])
+        area, inside, before_s = 0.0, 0, moments[0][0]
+        for at_s, change in moments:
+            area += inside * (at_s - before_s)
+            inside, before_s = inside + change, at_s
+        assert inside == 0
+        assert area == pytest.approx(math.fsum(job["end_s"] - job["submit_s"] for job in stream), rel=1e-9)
+
+
+def test_shortest_job_first_waits_less_than_first_come_first_served_on_the_same_jobs() -> None:
+    (place,) = said("schedule", "report", str(RUNS / f"cluster-scheduling_{MACHINE}"))["places"]
+    (sjf,) = [arm for arm in place["arms"] if arm["policy"] == "sjf"]
+    judged = sjf["against"]["mean_wait_s"]
+    assert judged["effect"]["low"] > 0  # the gain: fifo's mean wait over its own, less 1
+    assert judged["p"] < 0.05
+
+
+def test_one_percent_of_packet_loss_slows_training_and_communication_grows_as_its_root() -> None:
+    lines = said("depend", "network", str(RUNS / f"cluster-network_{MACHINE}"))["lines"]
+    for line in lines:
+        (one,) = [loss for loss in line["losses"] if loss["loss"] == pytest.approx(0.01)]
+        assert one["slowdown"]["low"] > 1
+    (delayed,) = [line for line in lines if line["exponent"] is not None]
+    assert delayed["exponent"]["low"] < 0.5 < delayed["exponent"]["high"]
+
+
+def test_the_measured_best_interval_between_checkpoints_holds_dalys() -> None:
+    (trial,) = said("depend", "checkpoint", str(RUNS / f"cluster-checkpoints_{MACHINE}"))["trials"]
+    assert trial["least_s"]["low"] < trial["advice"]["daly_s"] < trial["least_s"]["high"]
