@@ -86,6 +86,11 @@ def _measured(one: Told, rows: Sequence[Mapping[str, object]], origin: str) -> M
 
 def _report(streams: Sequence[Measured], engine: str, slots: int, target_s: float) -> Report:
     beside = [one for one in streams if (one.told.engine, one.told.slots) == (engine, slots) and one.target_s in {None, target_s}]
+    sets = sorted({one.told.tweakset for one in beside})
+    if len(sets) > 1:
+        raise Refused(
+            f"{engine} with {slots} slots: streams under several tweak sets ({', '.join(sets)}) are never mixed; name runs of one."
+        )
     by_arm: dict[str, dict[str, Measured]] = {}
     for one in beside:
         by_arm.setdefault(ELASTIC if one.target_s is not None else _named(one.told), {})[_jobs(one.told)] = one

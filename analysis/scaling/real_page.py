@@ -11,6 +11,7 @@ from analysis.plain import printable_json
 from analysis.printing import hanging, on_page
 
 from .page import tables
+from .study import PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,8 +55,8 @@ def _lines(one: Report) -> Iterator[str]:
         yield f"It was {one.off:.1%} off on average over its jobs; {one.early:.1%} of them took less than the band, {one.late:.1%} more."
     if one.profile_node_s is not None:
         yield f"Measuring beforehand took {one.profile_node_s:.3g} node-seconds a stream."
-    if one.runs < 2:
-        yield "One stream: nothing has an interval. Run more blocks."
+    if one.runs < PAIRS:
+        yield f"Fewer than {PAIRS} streams: nothing has an interval. Run more blocks."
     if len(one.arms) < 2:
         yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
     if one.alone:

@@ -40,6 +40,7 @@ NODE_SECONDS = Metric("node_s_per_job", "lower")
 PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
 PROFILED = ((1, 2, 4, 8, 16), (0.25, 1.0, 4.0), 3)  # replicas, sizes over the mean, and how often each
 WARM_UP = 0.1
+PAIRS = 3  # seeds or streams that carry an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +193,8 @@ def within(times_s: Floats, target_s: float) -> float:
 
 
 def against(chosen: Arm, other: Arm) -> Arm:
-    """The choice against another way, seed by seed; none where there is one seed."""
-    if len(chosen.seeds) < 2:
+    """The choice against another way, seed by seed; nothing of fewer than three."""
+    if len(chosen.seeds) < PAIRS:
         return other
     more = [mine.within - theirs.within for mine, theirs in zip(chosen.seeds, other.seeds, strict=True)]
     before, after = ([one.node_s_per_job for one in arm.seeds] for arm in (other, chosen))

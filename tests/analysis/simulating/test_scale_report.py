@@ -119,7 +119,7 @@ def test_one_stream_and_a_choice_alone_say_what_is_missing(tmp_path: Path, capsy
     assert main(["scale", "report", str(path)]) == 0
     said = capsys.readouterr().out
     assert "Nothing stands beside the choice" in said
-    assert "One stream: nothing has an interval" in said
+    assert "Fewer than 3 streams: nothing has an interval" in said
 
 
 def test_a_page_has_shares_node_seconds_and_what_the_profile_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,3 +140,14 @@ def test_jobs_that_no_two_ways_shared_are_refused(tmp_path: Path, capsys: pytest
     told = {(CHOSEN, "stock", 1): stream(1, None), (STATIC, "stock", 1): stream(2, 2)}
     assert main(["scale", "report", str(saved(tmp_path, told, params={STATIC: {"replicas": 2}, CHOSEN: {"replicas": None}}))]) == 2
     assert "no jobs met every way of scaling" in capsys.readouterr().err
+
+
+def test_two_streams_carry_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, static = reported(run(tmp_path, blocks=2), capsys)["arms"]
+    assert (static["more_within"], static["node_seconds"]) == (None, None)
+
+
+def test_streams_under_a_tweak_set_are_not_mixed_with_those_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {(STATIC, "tuned", at): stream(at, 2) for at in (1, 2, 3)} | {(CHOSEN, "stock", at): stream(at, None) for at in (1, 2, 3)}
+    assert main(["scale", "report", str(saved(tmp_path, told))]) == 2
+    assert "under several tweak sets (stock, tuned) are never mixed" in capsys.readouterr().err
