@@ -125,6 +125,22 @@ def test_it_is_told_how_much_was_sent_again() -> None:
     assert not workloads.told("ddp_network", {"network": []})
 
 
+def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:
+    """Killed before an answer came: the other end is still on its way into its namespace, and would be for ten minutes."""
+    program = (
+        "import os, time; from fixtures.network import counting\n"
+        "counting.ping('127.0.0.1', lambda: (print(os.getpid(), flush=True), time.sleep(600)))"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=HOUSE, stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout is not None
+        pid = int(asking.stdout.readline())
+        asking.kill()
+    deadline_s = time.monotonic() + 15
+    while Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
 def test_a_relay_that_is_no_more_is_told() -> None:
     """Whoever killed it: what was measured over it is void, and that is a sentence."""
     one, other = socket.socketpair()
