@@ -103,7 +103,8 @@ def notes(found: Sequence[tuple[Gathered, Waits]]) -> list[str]:
     units = dict.fromkeys(waits.validation.fit.units.why for _, waits in found)
     said = [f"Intervals are {why}." for why in units]
     said.append(f"{RULE[0].upper()}{RULE[1:]}")
-    said += [f"{one.title}: UNSTABLE: {one.validation.unstable}" for _, one in found if one.validation.unstable]
+    named = zip(settings(found), found, strict=True)
+    said += [f"{name}: UNSTABLE: {one.validation.unstable}" for name, (_, one) in named if one.validation.unstable]
     if any(waits.validation.fit.simulated for _, waits in found):
         said.append("SIMULATED: no job of these ever ran.")
     return said
