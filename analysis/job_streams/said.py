@@ -38,11 +38,13 @@ def of_run(run: Run, found: Gathered | None) -> list[tuple[str, list[str]]]:
     """What is said of a run's streams: waits, policies, faults, lines that lose packets; nothing for a run that had none."""
     if found is None:
         return []
+    # Systems are compared where nothing goes wrong: what a fault costs is said of faults.
+    closed = any(one.closed for one in found.told) and not any(one.fault for one in found.told)
     parts = {
         "Waits": list(_waits(found)),
         "Policies": [line for place in found.places for line in _policies(place)],
         "Faults": list(_faults(found)),
-        "Systems": list(systems.sentences(run)) if any(one.closed for one in found.told) else [],
+        "Systems": list(systems.sentences(run)) if closed else [],
         "Packet loss": [_network(line) for line in found.lines],
         "Left out": [line.removeprefix(f"{run.origin}: ") for line in found.refused],
     }
