@@ -79,8 +79,8 @@ def _wait(waits: Waits) -> str:
     if one.unstable:
         return f"{wait}; UNSTABLE: {one.unstable}"
     held = _chosen(waits)
-    if held is None:
-        return f"{wait}."
+    if held is None or held.verdict == "not judged":
+        return f"{wait}."  # the model's figure is none of this stream's
     predicted = digits(held.predicted_s * scale, 3)
     return f"{wait}; {held.model} says {predicted} {short}, measured ÷ predicted {figure(held.ratio)}: {VERDICTS[held.verdict]}."
 
