@@ -19,7 +19,7 @@ from .scene import NothingToDraw
 from .style import HEAD, QUIET, SMALL, drawn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Iterator
 
     from matplotlib.figure import Figure
 
@@ -83,17 +83,10 @@ def _arrivals(sheet: Page, left: float, top: float, wide: float, scene: Scene) -
     axes = sheet.axes(left + LEFT, top + HEAD_IN, wide - LEFT - 0.05, TALL)
     counts: dict[str, int] = {}
     for kind in _kinds(scene):
-        gaps = [
-            gap
-            for one in scene.streams
-            for told in one.told
-            if told.stream.arrivals.get("kind", "") == kind
-            for gap in (np.diff(columns(told.stream).submit),)
-            if len(gap) and gap.mean() > 0
-        ]
+        gaps = list(_gaps(scene, kind))
         if not gaps:
             continue
-        every = np.sort(np.concatenate([gap / gap.mean() for gap in gaps]))
+        every = np.sort(np.concatenate(gaps))
         counts[kind] = len(every)
         style = look(kind)
         axes.step(every, 1 - np.arange(len(every)) / len(every), where="post", color=style["color"], linewidth=1.6, zorder=2)
@@ -108,6 +101,18 @@ def _arrivals(sheet: Page, left: float, top: float, wide: float, scene: Scene) -
     axes.grid(visible=True)
     finding = f"{sum(counts.values())} gaps. Dashed: exponential gaps, as of jobs that come by pure chance."
     _head(sheet, (left, top, wide), HEADS[0], finding)
+
+
+def _gaps(scene: Scene, kind: str) -> Iterator[np.ndarray]:
+    """Gaps of each stream, over their mean. Policies and loads of a block met what chance drew once: it counts once."""
+    seen: set[Hashable] = set()
+    for told in (told for one in scene.streams for told in one.told):
+        keys = set(told.stream.drawn)
+        gap = np.diff(columns(told.stream).submit)
+        if told.stream.arrivals.get("kind", "") != kind or keys & seen or not len(gap) or gap.mean() <= 0:
+            continue
+        seen |= keys
+        yield gap / gap.mean()
 
 
 def _waits(sheet: Page, left: float, top: float, wide: float, scene: Scene) -> None:

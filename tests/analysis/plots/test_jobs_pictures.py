@@ -192,6 +192,12 @@ def test_the_overview_says_of_each_part_what_was_found(drawings: dict[str, Figur
     assert len(drawings["jobs_overview"].axes) == 4
 
 
+def test_the_overview_counts_what_chance_drew_once_however_many_policies_met_it() -> None:
+    """Three streams of 40 jobs have 39 gaps each, under one policy as under four."""
+    figure = jobs_overview.draw(scene_of([scheduling_run(blocks=3, count=40)]))
+    assert "117 gaps" in said(figure).replace("\n", " ")
+
+
 def test_the_overview_names_what_was_not_measured() -> None:
     """Of queues alone: no policies, no faults, and two panels left."""
     figure = jobs_overview.draw(scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))]))
