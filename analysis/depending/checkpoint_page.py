@@ -85,6 +85,11 @@ def _trial(one: Trial, advice: Advice | None) -> Iterator[RenderableType]:
 
 
 def _lines(one: Trial, advice: Advice | None) -> Iterator[str]:
+    for each in one.tried:
+        if each.lost:
+            every = f"checkpoints every {each.checkpoint_s:g} s" if each.checkpoint_s else "no checkpoints"
+            jobs = "job was not done and is" if each.lost == 1 else "jobs were not done and are"
+            yield f"with {every} {each.lost} {jobs} in no time: it is worse than it looks."
     if one.mtbf_s is not None:
         yield f"{one.killed} attempts failed in {number(one.ran_s)} s of running: one running job fails every {_open(one.mtbf_s)} s."
     else:

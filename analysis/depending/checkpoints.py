@@ -8,7 +8,7 @@ interval over blocks, open at an end where the blocks cannot tell it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +38,8 @@ OUTSIDE = "outside the intervals that were tried"
 class Tried:
     """One interval; 0 is no checkpoint at all. `time` is time per work, `foretold` the same by Daly's formula, with the time to restart.
 
-    `against` is how much more time than the best it takes, `p` that of the difference after Holm; both None for the best itself.
+    `more` is how much more time than the best it takes, `p` that of the difference after Holm; both None for the best itself. `lost` jobs
+    were not done and are in no time, which is the shorter for it: the longest are lost most.
     """
 
     checkpoint_s: float
@@ -47,6 +48,7 @@ class Tried:
     foretold: float | None
     more: float | None = None
     p: float | None = None
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequenc
     tried = []
     for level, own in sorted(times.items()):
         told = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
-        tried.append(Tried(level, sum(map(len, own.values())), mean(own), told))
+        lost = sum(job.outcome != "done" for one in streams if one.checkpoint_s == level for job in one.jobs)
+        tried.append(Tried(level, sum(map(len, own.values())), mean(own), told, lost=lost))
     blocks = len({one.unit for one in streams})
     return Trial(condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why)
 
@@ -160,7 +163,7 @@ def _against_best(tried: Sequence[Tried], times: Mapping[float, Mapping[Unit, Se
     known_p = {level: one.p for level, one in ratios.items() if one is not None and one.p is not None}
     p = dict(zip(known_p, holm(list(known_p.values())), strict=True))
     return tuple(
-        Tried(one.checkpoint_s, one.streams, one.time, one.foretold, found.value - 1 if found else None, p.get(one.checkpoint_s))
+        replace(one, more=found.value - 1 if found else None, p=p.get(one.checkpoint_s))
         for one in tried
         for found in [ratios[one.checkpoint_s]]
     )

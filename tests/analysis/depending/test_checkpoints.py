@@ -64,6 +64,7 @@ def test_time_per_work_is_held_time_over_that_of_the_same_jobs_without_faults() 
     (found,) = trials([twin, made, replace(made, checkpoint_s=1.0)])
     assert [one.time.value for one in found.tried if one.time] == [1.75, 1.75]
     assert (found.killed, found.ran_s, found.restart_s) == (4, 23, 0.5)
+    assert [one.lost for one in found.tried] == [1, 1]
     assert found.least_s is None
     assert found.why == TOO_FEW_LEVELS
 
