@@ -23,7 +23,7 @@ from analysis.queueing.erlang import erlang_c
 HOUSE = Path(__file__).parents[2]
 RUNS = HOUSE / "data" / "runs"
 MACHINE = "2026-11-22_amd-epyc-2cpu.json"
-KINDS = ("queueing", "scheduling", "checkpoints", "network", "profile")
+KINDS = ("queueing", "scheduling", "checkpoints", "network", "profile", "scaling", "poisoning")
 
 
 @cache
@@ -92,3 +92,12 @@ def test_one_percent_of_packet_loss_slows_training_and_communication_grows_as_it
 def test_the_measured_best_interval_between_checkpoints_holds_dalys() -> None:
     (trial,) = said("depend", "checkpoint", str(RUNS / f"cluster-checkpoints_{MACHINE}"))["trials"]
     assert trial["least_s"]["low"] < trial["advice"]["daly_s"] < trial["least_s"]["high"]
+
+
+def test_more_jobs_take_the_target_time_where_replicas_are_chosen_for_each() -> None:
+    (found,) = said("scale", "report", str(RUNS / f"cluster-scaling_{MACHINE}"))["reports"]
+    others = [arm for arm in found["arms"] if arm["more_within"] is not None]
+    assert len(others) == 3
+    for other in others:
+        _, low, _ = other["more_within"]  # points more, with its interval
+        assert low > 0
