@@ -48,7 +48,7 @@ def test_what_is_no_command_is_answered_with_those_there_are(tmp_path: Path, wor
 def test_help_says_what_each_command_is_for(tmp_path: Path) -> None:
     done = command(tmp_path, "--help")
     assert done.code == 0
-    for line in ("restore    put back what a killed run left changed", "doctor     root, GPU", "list       the tweak sets"):
+    for line in ("restore    put back what a killed run left changed", "doctor     root, GPU", "list       tweak sets"):
         assert done.lines(line)
 
 
