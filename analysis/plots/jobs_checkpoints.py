@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TITLE = "How often to write a checkpoint"
 ANSWERS = "Which interval between checkpoints costs least under faults, and whether Young's and Daly's formulas find it."
-ORDER = 9
+ORDER = -2
 REPORTS = frozenset({"job", "fault"})
 
 LEFT, TALL, BELOW = 0.62, 2.3, 0.55

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TITLE = "What faults cost"
 ANSWERS = "How much longer jobs took under each fault, how long a stream took to catch up, and what work was lost."
-ORDER = 8
+ORDER = -3
 REPORTS = frozenset({"job", "fault"})
 
 ROW, NAMES, WORDS, AXIS = 0.24, 2.2, 2.75, 0.46

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TITLE = "Training over lines that lose packets"
 ANSWERS = "How much longer a step takes at which loss, and whether it is TCP's law, its timeouts or something else that decides."
-ORDER = 19
+ORDER = -1
 REPORTS = frozenset({"network"})
 
 LEFT, GAP, TALL, BELOW = 0.62, 0.35, 1.9, 0.55

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TITLE = "Jobs over time"
 ANSWERS = "How a stream went: when slots were busy and queues long, and what a fault took away."
-ORDER = 1
+ORDER = -8
 REPORTS = frozenset({"job"})
 
 LEFT, STRIP, QUEUE, LANE, SPACE, BELOW = 0.62, 0.42, 0.5, 0.17, 0.3, 0.5

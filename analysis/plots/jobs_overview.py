@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TITLE = "Cluster jobs at a glance"
 ANSWERS = "How jobs came, whether models foretell their waits, which policy serves them best, and what faults cost, on one page."
-ORDER = 0
+ORDER = -9
 REPORTS = JOBS
 
 GAP, LEFT, HEAD_IN, TALL, BELOW, SIDE = 0.45, 0.55, 0.62, 1.85, 0.55, 1.25

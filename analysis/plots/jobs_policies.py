@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TITLE = "Policies on the same jobs"
 ANSWERS = "Which policy lets jobs wait less, by how much, and how surely; and whom that costs."
-ORDER = 4
+ORDER = -5
 REPORTS = frozenset({"job"})
 
 ROW, NAMES, WORDS, AXIS, GROUP = 0.22, 1.6, 1.95, 0.46, 0.26

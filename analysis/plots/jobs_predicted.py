@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TITLE = "Times of jobs, predicted and measured"
 ANSWERS = "How far off the predicted times were that policies chose by, and of which classes."
-ORDER = 12
+ORDER = -4
 REPORTS = JOBS
 
 LEFT, GAP, TALL, BELOW = 0.62, 0.35, 2.4, 0.55

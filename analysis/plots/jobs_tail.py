@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TITLE = "How long jobs wait, and how many"
 ANSWERS = "Whether the tail of the waits is as the model has it, or rare long waits are missed by a mean that fits."
-ORDER = 3
+ORDER = -6
 REPORTS = JOBS
 
 LEFT, GAP, TALL, BELOW = 0.58, 0.5, 1.45, 0.5

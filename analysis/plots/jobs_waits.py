@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TITLE = "Waits by load, measured and predicted"
 ANSWERS = "Whether queueing models foretell how long jobs wait, at which loads and arrivals, and how far they are off."
-ORDER = 2
+ORDER = -7
 REPORTS = JOBS
 
 LEFT, GAP, TALL, BELOW, ROW, NAMES, RATIO, WORDS, AXIS = 0.55, 0.5, 2.1, 0.55, 0.23, 2.6, 1.5, 0.85, 0.46
