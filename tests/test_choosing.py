@@ -177,6 +177,19 @@ def test_an_order_has_the_folder_of_data_sets_for_who_reads_them(tmp_path: Path)
     assert {elsewhere.order_of(cell).data for cell in elsewhere.cells.values()} == {tmp_path / "there"}
 
 
+def test_what_a_workload_draws_is_drawn_anew_in_each_block_and_in_each_run(tmp_path: Path) -> None:
+    """Runs with --seed=1 and --seed=2 share no stream: pooled, their blocks are replicates. Weights of other workloads stay as they are."""
+
+    def seeds(workload: str, seed: int) -> set[int]:
+        found = planned(tmp_path, workloads=workload, seed=seed, blocks=4)
+        return {found.order_of(cell).seed for cell in found.cells.values()}
+
+    of_runs = [seeds("job_stream:jobs=3", seed) for seed in (1, 2, 3)]
+    assert [len(one) for one in of_runs] == [4, 4, 4]
+    assert len(set().union(*of_runs)) == 12
+    assert seeds("idle", 2) == {2}
+
+
 def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_path: Path) -> None:
     """The other variant of the study is measured: stock and its copy in two blocks, at a second each."""
     found = planned(tmp_path)
