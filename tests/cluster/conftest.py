@@ -18,6 +18,7 @@ import yaml
 from tests.cluster.operators.fixtures import kaito_operator, skyhook_operator
 from tests.cluster.rig import clients, kind, simulated, up
 from tests.cluster.runs import here, place
+from tests.cluster.streams import cluster, streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tests.cluster.rig.clients import Client
 
 
-__all__ = ["here", "kaito_operator", "place", "skyhook_operator"]  # fixtures
+__all__ = ["cluster", "here", "kaito_operator", "place", "skyhook_operator", "streams"]  # fixtures
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 PATIENCE_S = 60
 OURS = "deeptweak/tests"  # label of what the tests have put into a cluster

@@ -8,8 +8,12 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 
+from fixtures.cluster import api as apis
+from fixtures.cluster import job_streams
+from fixtures.cluster.connect import Cluster, Where, connect
 from fixtures.jobs.engines import Wanted, load
 from fixtures.jobs.terms import Event, JobClass, Planned, Size
 
@@ -99,3 +103,27 @@ class Streams:
         """An engine for the block."""
         with load(engine).opened(self.wanted(**wanted)) as opened:
             yield Play(opened)
+
+
+def left(cluster: Cluster) -> dict[str, list[str]]:
+    """What is there that a stream makes, by name, and the nodes that are away."""
+    kinds = {"jobs": apis.JOBS, "pods": apis.PODS, "leases": apis.LEASES}
+    found = {what: [one["metadata"]["name"] for one in apis.list_(cluster, kind)[0]] for what, kind in kinds.items()}
+    nodes = apis.list_(cluster, apis.NODES)[0]
+    return {**found, "away": [one["metadata"]["name"] for one in nodes if one["spec"].get("unschedulable") or job_streams.taken_by(one)]}
+
+
+NOTHING: dict[str, list[str]] = {"jobs": [], "pods": [], "leases": [], "away": []}
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    """As the engine connects to it."""
+    return connect(Where(str(kubeconfig), None, namespace))
+
+
+@pytest.fixture
+def streams(here: Here, namespace: str, cluster: Cluster, tmp_path: Path) -> Iterator[Streams]:
+    """A test's own; after it nothing of a stream may be there."""
+    yield Streams(here, namespace, tmp_path)
+    assert left(cluster) == NOTHING
