@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
+from analysis.jobs.one_machine import of_one_machine
 from analysis.load import load_each
 from analysis.queueing.records import AGAIN
 from analysis.terms import Refused, Unreadable
@@ -55,8 +56,11 @@ class Trained:
 
 
 def trained(names: Sequence[str], refused: list[str]) -> list[Trained]:
-    """Read every cell that tells of a line; what cannot be used is said in `refused`, a line each. Raises: Refused, for none."""
-    found = [one for run in load_each(names, refused) for one in of_run(run, refused)]
+    """Read every cell that tells of a line; what cannot be used is said in `refused`, a line each.
+
+    Raises: Refused, for none, and for runs of different machines.
+    """
+    found = [one for run in of_one_machine(load_each(names, refused), refused) for one in of_run(run, refused)]
     if not found:
         where = ", ".join(names)
         raise Refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
+from analysis.jobs.one_machine import of_one_machine
 from analysis.load import load_each
 from analysis.queueing.records import AGAIN, ROWS, STREAM
 from analysis.queueing.terms import OUTCOMES
@@ -25,8 +26,11 @@ LONGEST = 1e10  # seconds; a clock that reads more counts something else
 
 
 def streams(names: Sequence[str], refused: list[str]) -> list[Stream]:
-    """Read every stream of the runs that are named; what cannot be used is said in `refused`, a line each. Raises: Refused, for none."""
-    found = [stream for run in load_each(names, refused) for stream in of_run(run, refused)]
+    """Read every stream of the runs that are named; what cannot be used is said in `refused`, a line each.
+
+    Raises: Refused, for none, and for runs of different machines.
+    """
+    found = [stream for run in of_one_machine(load_each(names, refused), refused) for stream in of_run(run, refused)]
     if not found:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no cell tells of a stream of jobs.")
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.history.hardware import Machines
 from analysis.load import load_each
 from analysis.terms import Refused
 
+from .one_machine import of_one_machine
 from .rows import told
 
 if TYPE_CHECKING:
@@ -22,15 +22,7 @@ def streams(names: Sequence[str], refused: list[str]) -> list[Told]:
     Raises: Refused, where nothing can, and for runs of different machines.
     """
     found: list[Told] = []
-    machines, met = Machines(), set[str]()
-    for run in load_each(names, refused):
-        if run.run_id in met:
-            refused.append(f"{run.origin}: is a run that was read before; a copy is no replicate, and is left out.")
-            continue
-        met.add(run.run_id)
-        machines.number_of(run.machine)
-        if len(machines.known) > 1:
-            raise Refused(f"{run.origin}: is of another machine ({'; '.join(map(str, machines.known))}); name runs of one.")
+    for run in of_one_machine(load_each(names, refused), refused):
         try:
             found += told(run, refused)
         except Refused as error:

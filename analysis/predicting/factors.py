@@ -1,4 +1,4 @@
-"""What a saved cell says of the conditions it ran under: its variant's parameters, tweak set or monitor, levels of a design, machine."""
+"""What a saved cell says of the conditions it ran under: its variant's parameters, tweak set or monitor, design levels, node, kernel."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Run
 
 AGAIN = "stock-again"
+KERNEL = "kernel_release"  # of one machine nothing else changes from run to run
 FOUND = "as found"
-MACHINE = ("cpu_model", "cpu_count", "kernel_release")
 
 
 def of_cell(run: Run, cell: Cell) -> dict[str, float | str]:
@@ -23,7 +23,7 @@ def of_cell(run: Run, cell: Cell) -> dict[str, float | str]:
     found |= _arm(run, cell)
     if cell.node:
         found["machine"] = cell.node
-    return found | plain({name: run.machine.get(name) for name in MACHINE})
+    return found | plain({KERNEL: run.machine.get(KERNEL)})
 
 
 def plain(said: Mapping[str, object], before: str = "") -> dict[str, float | str]:

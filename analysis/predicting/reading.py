@@ -6,6 +6,7 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.jobs.one_machine import of_one_machine
 from analysis.load import load_each
 from analysis.plain import one_line
 from analysis.terms import Refused
@@ -27,7 +28,7 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
     """Read all that is named. `without` are factors that models must not see.
 
     The response, where it is not said, is the service time of jobs, the primary metric of other runs, `time_s` of CSV.
-    Raises: Refused, for a response or a factor that nothing tells, with what there is.
+    Raises: Refused, for a response or a factor that nothing tells, with what there is, and for runs of different machines.
     """
     notes: list[str] = []
     runs, files = _opened(names, notes)
@@ -43,7 +44,8 @@ def rows_of(names: Sequence[str], response: str) -> tuple[list[Row], list[str]]:
 
 
 def _opened(names: Sequence[str], notes: list[str]) -> tuple[list[Run], list[Path]]:
-    runs = list(load_each([name for name in names if not name.endswith(".csv")], notes))
+    # Two machines are two levels of all that they differ in: what a third would do, no group that is left out can say.
+    runs = list(of_one_machine(load_each([name for name in names if not name.endswith(".csv")], notes), notes))
     return runs, [Path(name) for name in names if name.endswith(".csv")]
 
 

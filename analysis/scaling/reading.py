@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.jobs.one_machine import of_one_machine
 from analysis.load import find, load, parsed
 from analysis.opening import read_whole
 from analysis.terms import Refused, Unreadable
@@ -17,19 +18,21 @@ from .terms import Law, Point
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from analysis.terms import Run
+
 NEEDED = ("replicas", "time_s")
 
 
 def points(names: Sequence[str]) -> tuple[list[Point], list[str]]:
     """Read all that is named: CSV with `replicas`, `time_s` and, where sizes differ, `work`; saved runs of streams of jobs.
 
-    Returns: the points, and what was left out, a sentence each. Raises: Refused, where nothing is left.
+    Returns: the points, and what was left out, a sentence each. Raises: Refused, where nothing is left, and for runs of different machines.
     """
-    found: list[Point] = []
     left_out: list[str] = []
-    for name in names:
-        for path in [Path(name)] if name.endswith(".csv") else find([name]):
-            found += _csv(path) if path.suffix == ".csv" else _run(path, left_out)
+    paths = [path for name in names for path in ([Path(name)] if name.endswith(".csv") else find([name]))]
+    found = [point for path in paths if path.suffix == ".csv" for point in _csv(path)]
+    for run in of_one_machine((load(path) for path in paths if path.suffix != ".csv"), left_out):
+        found += _run(run, left_out)
     if not found:
         raise Refused(f"{', '.join(names)}: no job that ended with replicas and a time. {' '.join(left_out)}".rstrip())
     return found, left_out
@@ -46,16 +49,16 @@ def _csv(path: Path) -> list[Point]:
         raise Unreadable(f"{path}: is no CSV in UTF-8 ({error}).") from None
 
 
-def _run(path: Path, left_out: list[str]) -> list[Point]:
+def _run(run: Run, left_out: list[str]) -> list[Point]:
     found = []
-    for cell in load(path).cells:
+    for cell in run.cells:
         rows = cell.report.get("job", ())
         done = [row for row in rows if row.get("outcome") == "done" and isinstance(row.get("work"), int | float)]
         for at, row in enumerate(done):
             times = [row.get(name) for name in ("start_s", "end_s")]
             if not all(isinstance(one, int | float) for one in times):
-                raise Unreadable(f"{path}: {cell.id}: job row {at} is done and has no start_s or end_s.")
-            found.append(_point({**row, "time_s": times[1] - times[0]}, f"{path}: {cell.id}: job {row.get('job')}"))  # type: ignore[operator]
+                raise Unreadable(f"{run.origin}: {cell.id}: job row {at} is done and has no start_s or end_s.")
+            found.append(_point({**row, "time_s": times[1] - times[0]}, f"{run.origin}: {cell.id}: job {row.get('job')}"))  # type: ignore[operator]
         if len(done) < len(rows):
             left_out.append(f"{cell.id}: {len(rows) - len(done)} of {len(rows)} jobs were not done, or tell no size.")
     return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from analysis.load import load_each
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
@@ -50,10 +49,12 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _streams(names: list[str], refused: list[str]) -> list[Measured]:
+    from analysis.jobs.one_machine import of_one_machine  # noqa: PLC0415  # as above
+    from analysis.load import load_each  # noqa: PLC0415  # as above
     from analysis.scaling.real import measured  # noqa: PLC0415  # as above
 
     found: list[Measured] = []
-    for run in load_each(names, refused):
+    for run in of_one_machine(load_each(names, refused), refused):
         try:
             found += measured(run, refused)
         except Refused as error:
