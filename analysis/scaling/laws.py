@@ -39,7 +39,7 @@ def most_useful(law: Law, most: int) -> int:
 
 
 def choose(law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE) -> Choice:
-    """The replicas, up to `most`, with which a job takes nearest the target, as a ratio; of equals the fewest.
+    """The replicas, up to `most` and as long as more are faster, that bring a job nearest the target, as a ratio; of equals the fewest.
 
     From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by half): a job that is done by few may have
     no number that fits.
