@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from analysis.queueing.page import little
 from analysis.queueing.words import figure, unit
+from analysis.scheduling.measured import lost_unequally
 from analysis.wording import digits, probability
 
 from . import systems
@@ -109,6 +110,8 @@ def _policies(place: Place) -> Iterator[str]:
         yield f"{lead}: mean wait over {place.baseline}'s: {'; '.join(sure)}."
     if other:
         yield f"{'No' if sure else f'{lead}: no'} difference from {place.baseline}'s mean wait is shown: {'; '.join(other)}."
+    if place.unequal:
+        yield lost_unequally(place)
     grow = [arm.policy for arm in place.arms if arm.grows]
     if grow:
         yield f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come; these waits are of this length of stream."

@@ -1,12 +1,13 @@
 """Policies compared on real streams with identical arrivals, and each real stream played again in simulation: does that wait as long?
 
-A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. The simulator gets the
-measured submissions and times in service and the policy by name; what it does not know is what the engine takes to start a job.
+A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. Of a stream those jobs
+count that were done under every policy: one that loses the slow jobs would else look quick. The simulator gets the measured submissions and
+times in service and the policy by name; what it does not know is what the engine takes to start a job.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analysis.simulating.figures import figures
@@ -16,9 +17,11 @@ from analysis.stats.effect import moments, t_quantile
 from analysis.terms import Refused
 
 from . import policies
+from .recorded import FEWEST as FEWEST_JOBS
+from .recorded import only
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .recorded import Recorded
 
@@ -43,6 +46,7 @@ class Place:
     """All under one condition on one engine with so many slots. `streams` are paired; `alone` those that not every policy had.
 
     `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
+    `unequal` is there where the policies lost different jobs of a paired stream: how many each lost, and `common` those done under all.
     """
 
     engine: str
@@ -55,6 +59,8 @@ class Place:
     replays: tuple[Replay, ...]
     condition: str = ""
     copies: int = 0
+    unequal: Mapping[str, int] = field(default_factory=dict)
+    common: int = 0
 
 
 def places(streams: Sequence[Recorded], baseline: str, refused: list[str]) -> list[Place]:
@@ -78,6 +84,17 @@ def places(streams: Sequence[Recorded], baseline: str, refused: list[str]) -> li
     return found
 
 
+def lost_unequally(one: Place) -> str:
+    """Say that policies lost different jobs, and what figures over those that all did leave out; nothing where they did not."""
+    if not one.unequal:
+        return ""
+    lost = ", ".join(f"{policy} {count}" for policy, count in one.unequal.items())
+    return (
+        f"The policies lost different jobs ({lost}): figures and ratios are over the {one.common} that were done under every policy. "
+        "A lost job leaves its slots to the others: that these are sooner under a policy that lost more is no gain."
+    )
+
+
 def _place(streams: Sequence[Recorded], baseline: str) -> Place:
     by_policy: dict[str, dict[str, Recorded]] = {}
     for one in sorted(streams, key=lambda one: one.again):
@@ -89,10 +106,18 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
         raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
     if not shared:
         raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
+    done = {key: frozenset.intersection(*(mine[key].done for mine in by_policy.values())) for key in shared}
+    least = min(map(len, done.values()))
+    if least < FEWEST_JOBS:
+        raise Refused(
+            f"{where}: of a stream only {least} jobs were done under every policy ({', '.join(sorted(by_policy))}), and {FEWEST_JOBS} are "
+            "needed: policies that lose different jobs cannot be compared. Name runs whose jobs were done."
+        )
     counted = {
-        policy: tuple(figures(mine[key].coming, mine[key].played) for key in shared)
+        policy: tuple(figures(*only(mine[key], done[key])) for key in shared)
         for policy, mine in sorted(by_policy.items(), key=lambda both: (both[0] != baseline, both[0]))
     }
+    unequal = any(mine[key].done != done[key] for mine in by_policy.values() for key in shared)
     return Place(
         engine=streams[0].engine,
         slots=streams[0].slots,
@@ -104,6 +129,8 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
         replays=tuple(_replay(policy, list(by_policy[policy].values())) for policy in counted if policy in policies.names()),
         condition=streams[0].condition,
         copies=len(streams) - len(kept),
+        unequal={policy: sum(by_policy[policy][key].lost for key in shared) for policy in counted} if unequal else {},
+        common=sum(map(len, done.values())),
     )
 
 

@@ -12,6 +12,8 @@ from analysis.printing import columns, hanging, on_page
 from analysis.simulating.study_page import LEGEND, tables
 from analysis.wording import digits
 
+from .measured import lost_unequally
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -41,6 +43,8 @@ def _parts(found: Sequence[Place]) -> Iterator[RenderableType]:
             yield Text(f"{one.alone} streams, whose arrivals not every policy had, are left out of the comparison.")
         if one.lost:
             yield Text(f"{one.lost} jobs were not done in their first attempt and have no part in these figures.")
+        if one.unequal:
+            yield Text(lost_unequally(one))
         yield Text("")
         yield from tables(one.arms, one.baseline)
         if one.replays:

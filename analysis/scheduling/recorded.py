@@ -18,6 +18,8 @@ from analysis.terms import Refused, Unreadable
 from .terms import Job
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from analysis.terms import Cell, Run
 
 ANY = "any"
@@ -47,6 +49,11 @@ class Recorded:
     condition: str = ""
     again: bool = False
 
+    @property
+    def done(self) -> frozenset[int]:
+        """The numbers of its jobs that were done in their first attempt."""
+        return frozenset(one.job.number for one in self.coming)
+
 
 def recorded(run: Run, refused: list[str]) -> list[Recorded]:
     """Read every stream of a run; what cannot be used is said in `refused`. Raises: Refused, for a run that tells of no jobs."""
@@ -63,6 +70,14 @@ def recorded(run: Run, refused: list[str]) -> list[Recorded]:
         except Unreadable as error:
             refused.append(str(error))
     return found
+
+
+def only(stream: Recorded, numbers: Container[int]) -> tuple[tuple[Coming, ...], Played]:
+    """Those of its jobs that have these numbers, as they were among all others."""
+    at = [place for place, one in enumerate(stream.coming) if one.job.number in numbers]
+    old = stream.played
+    times = (old.submit_s[at], old.start_s[at], old.end_s[at], old.replicas[at])
+    return tuple(stream.coming[place] for place in at), Played(*times, tuple(old.kinds[place] for place in at), old.slots)
 
 
 def _condition(run: Run, cell: Cell) -> str:

@@ -18,7 +18,7 @@ from tests.analysis.queueing.made_streams import MadeStream, rows, stream_row, s
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from analysis.job_streams.gathered import Gathered
     from analysis.terms import Run
@@ -80,6 +80,21 @@ def test_an_unstable_stream_has_no_stationary_figure() -> None:
     said = told(run)["Waits"]
     assert "UNSTABLE" in said
     assert "M/M/2 says" not in said
+
+
+def test_policies_that_lost_different_jobs_are_told(scheduling: Run) -> None:
+    """Three of each of sjf's streams failed: five blocks."""
+
+    def failing(row: Mapping[str, object]) -> dict[str, object]:
+        return {**row, "outcome": "failed"} if row["job"] in {5, 6, 7} else dict(row)
+
+    cells = tuple(
+        replace(cell, report={**cell.report, "job": tuple(map(failing, cell.report["job"]))}) if "sjf" in cell.workload else cell
+        for cell in scheduling.cells
+    )
+    lost = "The policies lost different jobs (fifo 0, fair_share 0, priority 0, sjf 15): figures and ratios are over the 385"
+    assert lost in told(replace(scheduling, cells=cells))["Policies"]
+    assert "lost different jobs" not in told(scheduling)["Policies"]
 
 
 def test_policies_are_told_and_waits_only_of_first_come_first_served(scheduling: Run) -> None:

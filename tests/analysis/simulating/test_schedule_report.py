@@ -146,6 +146,55 @@ def test_a_job_that_was_tried_again_has_no_part(tmp_path: Path, capsys: pytest.C
     assert place["arms"][0]["seeds"][0]["mean_response_s"] < 10
 
 
+def given_up(policy: str, seed: int, jobs: int) -> dict[str, Any]:
+    """A stream whose jobs of the longest waits were given up."""
+    made = stream(policy, seed)
+    longest = sorted(made["job"], key=lambda row: row["submit_s"] - row["admit_s"])[:jobs]
+    for row in longest:
+        row |= {"outcome": "never started", "admit_s": None, "start_s": None, "end_s": None}
+    return made
+
+
+def test_a_policy_that_loses_the_slow_jobs_is_no_better_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both streams are fifo's, and of one the thirty longest waits are lost: over the jobs that both did, they are the same."""
+    told = [stream("fifo", seed) for seed in (1, 2, 3)]
+    lossy = [given_up("fifo", seed, 30) for seed in (1, 2, 3)]
+    for one in lossy:
+        one["stream"][0]["policy"] = "sjf"
+    path = saved(tmp_path, *told, *lossy)
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["places"]
+    assert place["unequal"] == {"fifo": 0, "sjf": 90}
+    assert place["common"] == 3 * (JOBS - 30)
+    fifo, sjf = place["arms"]
+    assert sjf["seeds"] == fifo["seeds"]
+    assert main(["schedule", "report", str(path)]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert (
+        "The policies lost different jobs (fifo 0, sjf 90): figures and ratios are over the 360 that were done under every policy." in page
+    )
+    assert "is no gain" in page
+
+
+def test_policies_that_lost_the_same_jobs_lost_no_different_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = [stream(policy, seed) for seed in (1, 2, 3) for policy in ("fifo", "sjf")]
+    for one in reports:
+        next(row for row in one["job"] if row["job"] == 7)["outcome"] = "failed"
+    assert main(["schedule", "report", str(saved(tmp_path, *reports)), "--json"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["places"]
+    assert (place["lost"], place["unequal"], place["common"]) == (6, {}, 3 * (JOBS - 1))
+
+
+def test_policies_with_too_few_jobs_in_common_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 150 jobs one lost the first 70, the other the last 70."""
+    reports = [stream(policy, 1) for policy in ("fifo", "sjf")]
+    for one, gone in zip(reports, (range(70), range(80, JOBS)), strict=True):
+        for row in one["job"]:
+            row["outcome"] = "failed" if row["job"] in gone else "done"
+    assert main(["schedule", "report", str(saved(tmp_path, *reports))]) == 2
+    assert "of a stream only 10 jobs were done under every policy (fifo, sjf), and 20 are needed" in capsys.readouterr().err
+
+
 def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = saved_run(Made(arms=(STOCK, Arm("tuned")), blocks=3))
     for one in run["benchmarks"]:
