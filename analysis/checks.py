@@ -85,6 +85,19 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
     return len(boots) == 1 or not any(one.kind == "boot" for arm in arms for one in arm.requested)
 
 
+def jobs_not_done(names: tuple[str, str], cells: tuple[Sequence[Cell], Sequence[Cell]]) -> list[str]:
+    """Say how many jobs of each arm's streams were not done: the steps of these have a time as well, which is none of a job's.
+
+    A job that failed early has a short one, and one that was given up as long a one as there was patience.
+    """
+    rows = [[row for cell in arm for row in cell.report.get("job", ())] for arm in cells]
+    lost = [sum(row.get("outcome") != "done" for row in some) for some in rows]
+    if not any(lost):
+        return []
+    said = "; ".join(f"{count} of {len(some)} under {name}" for name, count, some in zip(names, lost, rows, strict=True))
+    return [f"jobs were not done: {said}. Their time until they failed or were given up counts here as that of the others."]
+
+
 def different_data(baseline: Cell, candidate: Cell) -> str | None:
     """Say how the work of two cells differs, None where they did the same: only then does their ratio speak of the machine."""
     for fact in SAME_WORK:

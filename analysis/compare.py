@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .arms import Arm, met, must_have, no_copies, same_runs, side, studies
 from .between import must_match, primary_of, run_notes
-from .checks import must_be_in_force, must_be_same_work, must_not_contradict, same_machine
+from .checks import jobs_not_done, must_be_in_force, must_be_same_work, must_not_contradict, same_machine
 from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
 from .reading import metric_named, reader
 from .stats.adjust import ADJUSTMENTS
@@ -167,6 +167,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     notes = pair_notes(pairing if options.relative_to is None else replace(pairing, caveat=None))
     notes += run_notes(draft, arms, (base, candidate), read)
     notes += inside_notes(draft, pairing, read)
+    notes += jobs_not_done((draft.baseline, draft.tweakset), pairing.cells)
     return replace(draft, notes=(*_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
 
 

@@ -396,3 +396,18 @@ def test_an_interrupted_run_is_compared_as_far_as_it_got() -> None:
     one = verdict(AGAIN, change=cut)
     assert (one.pairs, one.blocks) == (3, 6)
     assert "block 4 left out: not run." in one.notes
+
+
+def test_jobs_that_were_not_done_are_said_of_the_time_they_are_in() -> None:
+    """Two of four jobs a cell were given up under the candidate, and one failed; of the baseline's all were done."""
+
+    def told(saved: JSON) -> None:
+        for record in (one["extra_info"] for one in saved["benchmarks"]):
+            outcomes = ["done"] * 4 if record["tweakset"] == "stock" else ["done", "never started", "never ended", "failed"]
+            record["report"] = {"job": [{"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes)]}
+
+    assert verdict(Arm("slow"), change=told, blocks=5).notes[-1] == (
+        "jobs were not done: 0 of 20 under stock; 15 of 20 under slow. "
+        "Their time until they failed or were given up counts here as that of the others."
+    )
+    assert not any("jobs" in note for note in verdict(Arm("slow"), blocks=5).notes)
