@@ -71,7 +71,8 @@ def test_a_list_that_holds_a_stream_twice_holds_it_once(tmp_path: Path) -> None:
     ("kind", "planned_s", "work", "drawn"),
     [
         ("poisson", [0.5, 1.25], [1, 1], (0.5, 1.25)),
-        ("poisson", [0.5, 1.2500000001], [1, 2], (0.5, 1.25)),
+        ("poisson", [0.5, 1.2500004], [1, 2], (0.5, 1.25)),
+        ("poisson", [0.5, 1.250002], [1, 2], (0.5, 1.250002)),
         ("deterministic", [1, 2], [0.3, 0.4], (0.3, 0.4)),
         ("deterministic", [1, 2], [1, 1], None),  # nothing is drawn, so that nothing is drawn twice
         ("closed", [None, None], [3, 4], (3, 4)),

@@ -92,6 +92,7 @@ def test_how_many_slots_were_held_at_once() -> None:
         (Job(7, 5.0, None, 6.0, 5.5), "clock went backwards in job 7"),
         (Job(7, 5.0, 6.0, 5.5, 7.0), "clock went backwards in job 7"),
         (Job(7, 5.0, 6.0, None, 5.5), "clock went backwards in job 7"),
+        (Job(7, 5.0, None, None, 4.0), "clock went backwards in job 7"),
         (Job(7, 5.0), "job 7 never started"),
         (Job(7, 5.0, 5.0), "job 7 never ended"),
         (Job(7, 5.0, None, 5.0), "job 7 never ended"),
