@@ -110,7 +110,7 @@ def _policies(place: Place) -> Iterator[str]:
         yield f"{lead}: mean wait over {place.baseline}'s: {'; '.join(sure)}."
     if other:
         yield f"{'No' if sure else f'{lead}: no'} difference from {place.baseline}'s mean wait is shown: {'; '.join(other)}."
-    if place.unequal:
+    if place.left_out:
         yield lost_unequally(place)
     grow = [arm.policy for arm in place.arms if arm.grows]
     if grow:

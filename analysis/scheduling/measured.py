@@ -1,8 +1,9 @@
 """Policies compared on real streams with identical arrivals, and each real stream played again in simulation: does that wait as long?
 
-A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. Of a stream those jobs
-count that were done under every policy: one that loses the slow jobs would else look quick. The simulator gets the measured submissions and
-times in service and the policy by name; what it does not know is what the engine takes to start a job.
+A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. A policy that lost
+other jobs than the baseline is not compared: what is left of its jobs may well be the quick ones. Of the others those jobs count that each
+did in the first attempt. The simulator gets the measured submissions and times in service and the policy by name; what it does not know is
+what the engine takes to start a job.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Place:
     """All under one condition on one engine with so many slots. `streams` are paired; `alone` those that not every policy had.
 
     `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
-    `unequal` is there where the policies lost different jobs of a paired stream: how many each lost, and `common` those done under all.
+    `left_out` are the policies that lost other jobs than the baseline: how many of the baseline's they never did, and it of theirs.
+    `common` counts the jobs that the others are compared over.
     """
 
     engine: str
@@ -59,7 +61,7 @@ class Place:
     replays: tuple[Replay, ...]
     condition: str = ""
     copies: int = 0
-    unequal: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     common: int = 0
 
 
@@ -85,13 +87,16 @@ def places(streams: Sequence[Recorded], baseline: str, refused: list[str]) -> li
 
 
 def lost_unequally(one: Place) -> str:
-    """Say that policies lost different jobs, and what figures over those that all did leave out; nothing where they did not."""
-    if not one.unequal:
+    """Say which policies are not compared, since they lost other jobs than the baseline; nothing where none did."""
+    if not one.left_out:
         return ""
-    lost = ", ".join(f"{policy} {count}" for policy, count in one.unequal.items())
+    said = "; ".join(
+        f"{policy} never did {less} of the jobs that {one.baseline} did" + (f" and did {more} that it did not" if more else "")
+        for policy, (less, more) in one.left_out.items()
+    )
     return (
-        f"The policies lost different jobs ({lost}): figures and ratios are over the {one.common} that were done under every policy. "
-        "A lost job leaves its slots to the others: that these are sooner under a policy that lost more is no gain."
+        f"Not compared with {one.baseline}: {said}. "
+        "The jobs that are left may well be the quick ones, and had the slots of those that were lost."
     )
 
 
@@ -106,32 +111,39 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
         raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
     if not shared:
         raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
-    done = {key: frozenset.intersection(*(mine[key].done for mine in by_policy.values())) for key in shared}
-    least = min(map(len, done.values()))
-    if least < FEWEST_JOBS:
-        raise Refused(
-            f"{where}: of a stream only {least} jobs were done under every policy ({', '.join(sorted(by_policy))}), and {FEWEST_JOBS} are "
-            "needed: policies that lose different jobs cannot be compared. Name runs whose jobs were done."
-        )
-    counted = {
-        policy: tuple(figures(*only(mine[key], done[key])) for key in shared)
-        for policy, mine in sorted(by_policy.items(), key=lambda both: (both[0] != baseline, both[0]))
+    met = {
+        policy: [mine[key] for key in shared] for policy, mine in sorted(by_policy.items(), key=lambda both: (both[0] != baseline, both[0]))
     }
-    unequal = any(mine[key].done != done[key] for mine in by_policy.values() for key in shared)
+    alike = {
+        policy: own for policy, own in met.items() if all(one.ended == base.ended for one, base in zip(own, met[baseline], strict=True))
+    }
+    common = [frozenset.intersection(*(own[at].at_once for own in alike.values())) for at in range(len(shared))]
+    if min(map(len, common)) < FEWEST_JOBS:
+        raise Refused(
+            f"{where}: of a stream only {min(map(len, common))} jobs were done in their first attempt under every policy "
+            f"({', '.join(alike)}), and {FEWEST_JOBS} are needed. Name runs in which fewer had to be tried again."
+        )
+    counted = {policy: tuple(figures(*only(one, jobs)) for one, jobs in zip(own, common, strict=True)) for policy, own in alike.items()}
     return Place(
         engine=streams[0].engine,
         slots=streams[0].slots,
         streams=len(shared),
-        alone=len(kept) - len(shared) * len(by_policy),
+        alone=len(kept) - len(shared) * len(met),
         lost=sum(one.lost for one in kept),
         baseline=baseline,
         arms=tuple(compared(counted, baseline)),
-        replays=tuple(_replay(policy, list(by_policy[policy].values())) for policy in counted if policy in policies.names()),
+        replays=tuple(_replay(policy, list(by_policy[policy].values())) for policy in met if policy in policies.names()),
         condition=streams[0].condition,
         copies=len(streams) - len(kept),
-        unequal={policy: sum(by_policy[policy][key].lost for key in shared) for policy in counted} if unequal else {},
-        common=sum(map(len, done.values())),
+        left_out={name: _otherwise(own, met[baseline]) for name, own in met.items() if name not in alike},
+        common=sum(map(len, common)),
     )
+
+
+def _otherwise(own: Sequence[Recorded], base: Sequence[Recorded]) -> tuple[int, int]:
+    """How many jobs of the baseline's a policy never did, and how many it did that the baseline never did."""
+    pairs = list(zip(own, base, strict=True))
+    return sum(len(two.ended - one.ended) for one, two in pairs), sum(len(one.ended - two.ended) for one, two in pairs)
 
 
 def _replay(policy: str, streams: Sequence[Recorded]) -> Replay:

@@ -43,7 +43,7 @@ def _parts(found: Sequence[Place]) -> Iterator[RenderableType]:
             yield Text(f"{one.alone} streams, whose arrivals not every policy had, are left out of the comparison.")
         if one.lost:
             yield Text(f"{one.lost} jobs were not done in their first attempt and have no part in these figures.")
-        if one.unequal:
+        if one.left_out:
             yield Text(lost_unequally(one))
         yield Text("")
         yield from tables(one.arms, one.baseline)

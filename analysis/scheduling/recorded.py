@@ -33,6 +33,7 @@ class Recorded:
     """One stream under one policy; its jobs that were done in their first attempt, in the order of submission. `lost` counts the others.
 
     `condition` is all that was asked for but the policy, and the machine; `again` is a copy of the untouched machine's stream.
+    `ended` are the numbers of all jobs that were done, in whichever attempt.
 
     `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size. A slot
     is taken from admission, or from the start where nobody admits.
@@ -48,9 +49,10 @@ class Recorded:
     lost: int
     condition: str = ""
     again: bool = False
+    ended: frozenset[int] = frozenset()
 
     @property
-    def done(self) -> frozenset[int]:
+    def at_once(self) -> frozenset[int]:
         """The numbers of its jobs that were done in their first attempt."""
         return frozenset(one.job.number for one in self.coming)
 
@@ -116,6 +118,7 @@ def _recorded(cell: Cell, origin: str) -> Recorded:
         coming=tuple(_coming(row, one, float(seconds)) for (row, one), seconds in zip(done, end_s - taken_s, strict=True)),
         played=Played(submit_s, taken_s, end_s, np.array([one.get("replicas", 1.0) for _, one in done]), (ANY,) * len(done), {ANY: slots}),
         lost=len(rows) - len(done),
+        ended=frozenset(row.whole("job") for row in rows if row.text("outcome") == "done"),
     )
 
 
