@@ -10,7 +10,6 @@ import math
 
 RTO_S = 0.2  # Linux waits at least so long before it sends again what nothing was heard of (TCP_RTO_MIN)
 SMALL_WINDOW = 4  # segments: with fewer in flight, three duplicate acknowledgements cannot come, and only a timeout ends a loss
-OF_IP_AND_TCP = 40  # bytes of both headers
 
 
 def rate_bit_s(mss_bytes: float, rtt_s: float, loss: float) -> float:
