@@ -85,17 +85,25 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
     return len(boots) == 1 or not any(one.kind == "boot" for arm in arms for one in arm.requested)
 
 
-def jobs_not_done(names: tuple[str, str], cells: tuple[Sequence[Cell], Sequence[Cell]]) -> list[str]:
+def jobs_not_done(names: tuple[str, str], cells: tuple[Sequence[Cell], Sequence[Cell]], *, paired: bool) -> list[str]:
     """Say how many jobs of each arm's streams were not done: the steps of these have a time as well, which is none of a job's.
 
-    A job that failed early has a short one, and one that was given up as long a one as there was patience.
+    A job that failed early has a short one, and one that was given up as long a one as there was patience. Where both arms of a pair lost
+    the same jobs, that falls on both; where not, an arm would gain by losing jobs.
+
+    Raises: NotComparable, if the arms lost others, or are no pairs and lost any.
     """
-    rows = [[row for cell in arm for row in cell.report.get("job", ())] for arm in cells]
-    lost = [sum(row.get("outcome") != "done" for row in some) for some in rows]
-    if not any(lost):
+    lost = [[{row.get("job") for row in cell.report.get("job", ()) if row.get("outcome") != "done"} for cell in arm] for arm in cells]
+    if not any(map(any, lost)):
         return []
-    said = "; ".join(f"{count} of {len(some)} under {name}" for name, count, some in zip(names, lost, rows, strict=True))
-    return [f"jobs were not done: {said}. Their time until they failed or were given up counts here as that of the others."]
+    many = [(sum(map(len, its)), sum(len(cell.report.get("job", ())) for cell in arm)) for its, arm in zip(lost, cells, strict=True)]
+    said = "; ".join(f"{count} of {of} under {name}" for name, (count, of) in zip(names, many, strict=True))
+    if not paired or lost[0] != lost[1]:
+        raise NotComparable(
+            f"not the same jobs were done; lost: {said}. Their time until they failed or were given up is no job's. "
+            "`analysis schedule report` compares policies, `analysis depend report` says what was lost."
+        )
+    return [f"jobs were not done: {said}, the same ones. Their time until they failed or were given up counts here as that of the others."]
 
 
 def different_data(baseline: Cell, candidate: Cell) -> str | None:

@@ -157,6 +157,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         must_not_contradict([*pairing.cells[0], *pairing.cells[1]])
         if pairing.samples is not None:
             must_be_same_work(*pairing.cells)
+        lost = jobs_not_done((draft.baseline, draft.tweakset), pairing.cells, paired=pairing.samples is None)
         primary = effect_of(draft.primary_metric, pairing, draft.margin, read)
     except NotComparable as reason:
         return replace(draft, reason=str(reason))
@@ -166,8 +167,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
     notes = pair_notes(pairing if options.relative_to is None else replace(pairing, caveat=None))
     notes += run_notes(draft, arms, (base, candidate), read)
-    notes += inside_notes(draft, pairing, read)
-    notes += jobs_not_done((draft.baseline, draft.tweakset), pairing.cells)
+    notes += inside_notes(draft, pairing, read) + lost
     return replace(draft, notes=(*_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
 
 

@@ -398,16 +398,31 @@ def test_an_interrupted_run_is_compared_as_far_as_it_got() -> None:
     assert "block 4 left out: not run." in one.notes
 
 
-def test_jobs_that_were_not_done_are_said_of_the_time_they_are_in() -> None:
-    """Two of four jobs a cell were given up under the candidate, and one failed; of the baseline's all were done."""
+def lost(*jobs: int, under: tuple[str, ...] = ("slow",)) -> Callable[[JSON], None]:
+    """Of four jobs a cell these were given up; under other tweak sets all were done."""
 
     def told(saved: JSON) -> None:
         for record in (one["extra_info"] for one in saved["benchmarks"]):
-            outcomes = ["done"] * 4 if record["tweakset"] == "stock" else ["done", "never started", "never ended", "failed"]
-            record["report"] = {"job": [{"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes)]}
+            gone = jobs if record["tweakset"] in under else ()
+            record["report"] = {"job": [{"job": at, "outcome": "never ended" if at in gone else "done"} for at in range(4)]}
 
-    assert verdict(Arm("slow"), change=told, blocks=5).notes[-1] == (
-        "jobs were not done: 0 of 20 under stock; 15 of 20 under slow. "
+    return told
+
+
+def test_an_arm_gains_nothing_by_losing_jobs() -> None:
+    """A job that fails early has a short time: where the arms lost different ones, their times are none of the same work."""
+    one = verdict(Arm("slow"), change=lost(1, 2, 3), blocks=5)
+    assert (one.verdict, one.primary) == ("not comparable", None)
+    assert one.reason.startswith(
+        "not the same jobs were done; lost: 0 of 20 under stock; 15 of 20 under slow. Their time until they failed"
+    )
+
+
+def test_jobs_that_were_lost_in_both_arms_are_said_of_the_time_they_are_in() -> None:
+    one = verdict(Arm("slow"), change=lost(3, under=("stock", "slow")), blocks=5)
+    assert one.verdict != "not comparable"
+    assert one.notes[-1] == (
+        "jobs were not done: 5 of 20 under stock; 5 of 20 under slow, the same ones. "
         "Their time until they failed or were given up counts here as that of the others."
     )
-    assert not any("jobs" in note for note in verdict(Arm("slow"), blocks=5).notes)
+    assert not any("jobs" in note for note in verdict(Arm("slow"), change=lost(), blocks=5).notes)

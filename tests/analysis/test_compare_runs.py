@@ -20,7 +20,9 @@ from analysis.terms import Refused, UnknownName
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    Report = Mapping[str, tuple[Mapping[str, object], ...]]
 
 SWAPPINESS = {"vm.swappiness": "1"}
 FAST = Arm("fast", 0.10, SWAPPINESS)
@@ -111,6 +113,19 @@ def test_runs_without_a_workload_in_common_are_refused() -> None:
 def test_work_of_another_size_is_no_comparison() -> None:
     (one, _) = compare_arms(arm(1, 2, 3), [arm(4, 5, 6, made=Made(steps=20))])
     assert one.reason.startswith("the cells did not do the same work: on cpu 14 steps of 112 samples")
+
+
+def test_runs_that_lost_jobs_are_no_comparison_even_if_both_lost_as_many() -> None:
+    """Their streams are others: nobody can tell whether the lost jobs were alike."""
+
+    def lossy(*seeds: int) -> Side:
+        runs = arm(*seeds).runs
+        told: Report = {"job": ({"job": 0, "outcome": "done"}, {"job": 1, "outcome": "never ended"})}
+        return Side(f"runs {seeds}", tuple(replace(run, cells=tuple(replace(one, report=told) for one in run.cells)) for run in runs))
+
+    found = compare_arms(lossy(1, 2, 3), [lossy(4, 5, 6)])
+    assert {one.verdict for one in found} == {"not comparable"}
+    assert all(one.reason.startswith("not the same jobs were done; lost: ") for one in found)
 
 
 def test_tweak_sets_of_one_run_are_paired_by_block() -> None:
