@@ -1,4 +1,4 @@
-"""What the committed runs of streams of jobs carry: waits against Erlang, Little's law, policies, packet loss, checkpoints.
+"""What the committed runs of streams of jobs carry: waits against Erlang, Little's law, policies, faults, learning.
 
 Each was measured on the machine that its name says; here only what was saved is judged.
 """
@@ -23,7 +23,7 @@ from analysis.queueing.erlang import erlang_c
 HOUSE = Path(__file__).parents[2]
 RUNS = HOUSE / "data" / "runs"
 MACHINE = "2026-11-22_amd-epyc-2cpu.json"
-KINDS = ("queueing", "scheduling", "checkpoints", "network", "profile", "scaling", "poisoning")
+KINDS = ("queueing", "scheduling", "checkpoints", "network", "profile", "scaling", "poisoning", "hyper", "neighbours")
 
 
 @cache
@@ -101,3 +101,21 @@ def test_more_jobs_take_the_target_time_where_replicas_are_chosen_for_each() -> 
     for other in others:
         _, low, _ = other["more_within"]  # points more, with its interval
         assert low > 0
+
+
+def test_optimiser_and_rate_decide_when_an_accuracy_is_reached_and_hang_together() -> None:
+    """Adam is sooner; what a larger rate gives momentum, it does not give Adam."""
+    found = said("jobs", "hyper", str(RUNS / f"cluster-hyper_{MACHINE}"))
+    assert all(point["reached"] == point["jobs"] == 20 for point in found["points"])
+    verdicts = {term["label"]: term["verdict"] for term in found["effects"]["terms"]}
+    assert verdicts["optimiser"] == verdicts["lr"] == "improved"
+    assert verdicts["lr:optimiser"] == "interacts"
+
+
+def test_two_busy_threads_are_no_isolated_neighbour_and_jobs_without_memory_have_no_slowdown() -> None:
+    arms = {arm["fault"]: arm for arm in said("depend", "report", str(RUNS / f"cluster-neighbours_{MACHINE}"))["arms"]}
+    assert arms["cpu_hog"]["slowdown"]["low"] > 1.1
+    assert (arms["cpu_hog"]["isolation"], arms["io_hog"]["isolation"]) == ("not isolated", "isolated")
+    assert arms["few_cores"]["slowdown"]["low"] > 2  # a quarter of two CPUs
+    assert "done" not in arms["little_memory"]["outcomes"]
+    assert arms["little_memory"]["slowdown"] is None
