@@ -48,7 +48,7 @@ class Place:
 
     `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
     `left_out` are the policies that lost other jobs than the baseline: how many of the baseline's they never did, and it of theirs.
-    `common` counts the jobs that the others are compared over.
+    `common` counts the jobs that the others are compared over. `unplayed` streams lost slots or jobs, and were not played in simulation.
     """
 
     engine: str
@@ -63,6 +63,7 @@ class Place:
     copies: int = 0
     left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     common: int = 0
+    unplayed: int = 0
 
 
 def places(streams: Sequence[Recorded], baseline: str, refused: list[str]) -> list[Place]:
@@ -124,6 +125,7 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
             f"({', '.join(alike)}), and {FEWEST_JOBS} are needed. Name runs in which fewer had to be tried again."
         )
     counted = {policy: tuple(figures(*only(one, jobs)) for one, jobs in zip(own, common, strict=True)) for policy, own in alike.items()}
+    playable = {policy: [one for one in by_policy[policy].values() if one.playable] for policy in met}
     return Place(
         engine=streams[0].engine,
         slots=streams[0].slots,
@@ -132,11 +134,12 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
         lost=sum(one.lost for one in kept),
         baseline=baseline,
         arms=tuple(compared(counted, baseline)),
-        replays=tuple(_replay(policy, list(by_policy[policy].values())) for policy in met if policy in policies.names()),
+        replays=tuple(_replay(policy, mine) for policy, mine in playable.items() if mine and policy in policies.names()),
         condition=streams[0].condition,
         copies=len(streams) - len(kept),
         left_out={name: _otherwise(own, met[baseline]) for name, own in met.items() if name not in alike},
         common=sum(map(len, common)),
+        unplayed=sum(not one.playable for one in kept),
     )
 
 

@@ -51,6 +51,8 @@ def _parts(found: Sequence[Place]) -> Iterator[RenderableType]:
             yield Text("\nthe same submissions and times in service, played in simulation")
             heads = ["policy", "streams", "mean wait s", "simulated s", "longer by s [95 %]"]
             yield columns(heads, [_row(replay) for replay in one.replays])
+        if one.unplayed:
+            yield Text(f"Not played in simulation: {one.unplayed} streams that lost slots or jobs, which it knows nothing of.")
         yield Text("")
     yield hanging(LEGEND, "dim", "dim")
 

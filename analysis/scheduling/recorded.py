@@ -33,7 +33,8 @@ class Recorded:
     """One stream under one policy; its jobs that were done in their first attempt, in the order of submission. `lost` counts the others.
 
     `condition` is all that was asked for but the policy, and the machine; `again` is a copy of the untouched machine's stream.
-    `ended` are the numbers of all jobs that were done, in whichever attempt.
+    `ended` are the numbers of all jobs that were done, in whichever attempt. `playable` is a stream whose slots were all there all the
+    time and none of whose jobs was lost or tried again: the simulator knows of no slot that is away, or held by what never got done.
 
     `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size. A slot
     is taken from admission, or from the start where nobody admits.
@@ -50,6 +51,7 @@ class Recorded:
     condition: str = ""
     again: bool = False
     ended: frozenset[int] = frozenset()
+    playable: bool = True
 
     @property
     def at_once(self) -> frozenset[int]:
@@ -119,6 +121,7 @@ def _recorded(cell: Cell, origin: str) -> Recorded:
         played=Played(submit_s, taken_s, end_s, np.array([one.get("replicas", 1.0) for _, one in done]), (ANY,) * len(done), {ANY: slots}),
         lost=len(rows) - len(done),
         ended=frozenset(row.whole("job") for row in rows if row.text("outcome") == "done"),
+        playable=len(done) == len(rows) and not cell.report.get("node"),
     )
 
 

@@ -81,6 +81,25 @@ def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation
     assert replay["interval_s"] == pytest.approx([OVERHEAD_S, OVERHEAD_S])
 
 
+@pytest.mark.parametrize("lost", ["slots", "a job", "an attempt"])
+def test_a_stream_that_lost_something_is_not_played_in_simulation(lost: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it waited longer would be the fault's, and be taken for the engine's."""
+    streams = [stream("fifo", seed) for seed in (1, 2, 3, 4)]
+    if lost == "slots":
+        streams[3]["node"] = [{"node": "node-1", "at_s": 1.0, "what": "lost"}]
+    elif lost == "a job":
+        streams[3]["job"][7] |= {"outcome": "never ended", "end_s": None}
+    else:
+        streams[3]["job"][7] |= {"attempts": 2}
+    path = saved(tmp_path, *streams)
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    (place,) = json.loads(capsys.readouterr().out)["places"]
+    (replay,) = place["replays"]
+    assert (replay["streams"], place["unplayed"]) == (3, 1)
+    assert main(["schedule", "report", str(path)]) == 0
+    assert "Not played in simulation: 1 streams that lost slots or jobs" in capsys.readouterr().out
+
+
 def test_the_page_says_what_was_measured_and_what_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lost = stream("fifo", 1)
     lost["job"][7] |= {"outcome": "never ended", "end_s": None}
