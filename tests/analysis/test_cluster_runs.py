@@ -23,7 +23,19 @@ from analysis.queueing.erlang import erlang_c
 HOUSE = Path(__file__).parents[2]
 RUNS = HOUSE / "data" / "runs"
 MACHINE = "2026-11-22_amd-epyc-2cpu.json"
-KINDS = ("queueing", "scheduling", "checkpoints", "network", "profile", "scaling", "poisoning", "hyper", "neighbours")
+KINDS = (
+    "queueing",
+    "scheduling",
+    "checkpoints",
+    "network",
+    "profile",
+    "scaling",
+    "poisoning",
+    "hyper",
+    "neighbours",
+    "faults",
+    "kubernetes",
+)
 
 
 @cache
@@ -119,3 +131,19 @@ def test_two_busy_threads_are_no_isolated_neighbour_and_jobs_without_memory_have
     assert arms["few_cores"]["slowdown"]["low"] > 2  # a quarter of two CPUs
     assert "done" not in arms["little_memory"]["outcomes"]
     assert arms["little_memory"]["slowdown"] is None
+
+
+@pytest.mark.parametrize(("kind", "away_s"), [("faults", 6), ("kubernetes", 30)])
+def test_a_lost_node_costs_time_and_no_job(kind: str, away_s: float) -> None:
+    """Processes of one machine, and pods of a cluster: what ran there runs again, and the queue is gone a while after the node is back."""
+    (node,) = [arm for arm in said("depend", "report", str(RUNS / f"cluster-{kind}_{MACHINE}"))["arms"] if arm["fault"] == "node"]
+    assert node["slowdown"]["low"] > 1
+    assert node["outcomes"].keys() == {"done"}
+    assert node["recovery_s"]["value"] > away_s
+    assert node["hit"] > 0
+
+
+def test_a_flood_is_felt_whoever_is_next() -> None:
+    floods = [arm for arm in said("depend", "report", str(RUNS / f"cluster-faults_{MACHINE}"))["arms"] if arm["fault"] == "flood"]
+    assert len(floods) == 2
+    assert all(arm["slowdown"]["low"] > 1 and arm["isolation"] == "not isolated" for arm in floods)
