@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .accuracy import Poisoning
     from .blocks import Ratio
+    from .policies import Spared
     from .study import Arm
 
 LEGEND = (
@@ -32,24 +33,30 @@ LEGEND = (
 STYLES = {"isolated": "green", "not isolated": "bold red", "open": "yellow"}
 
 
-def as_json(arms: Sequence[Arm], poisonings: Sequence[Poisoning], margin: float, refused: Sequence[str]) -> str:
+def as_json(arms: Sequence[Arm], policies: Sequence[Spared], poisonings: Sequence[Poisoning], margin: float, refused: Sequence[str]) -> str:
     """Write all of it for programs; the fields are those of the terms."""
-    about = {"margin": margin, "rule": RULE, "refused": list(refused)}
-    return printable_json({"arms": [asdict(one) for one in arms], "poisonings": [asdict(one) for one in poisonings], **about})
+    found = {"arms": [*map(asdict, arms)], "policies": [*map(asdict, policies)], "poisonings": [*map(asdict, poisonings)]}
+    return printable_json({**found, "margin": margin, "rule": RULE, "refused": list(refused)})
 
 
-def render(arms: Sequence[Arm], poisonings: Sequence[Poisoning], margin: float, *, color: bool = False) -> str:
+def render(arms: Sequence[Arm], policies: Sequence[Spared], poisonings: Sequence[Poisoning], margin: float, *, color: bool = False) -> str:
     """Write it for people."""
-    return on_page(_parts(arms, poisonings, margin), color=color)
+    return on_page(_parts(arms, policies, poisonings, margin), color=color)
 
 
-def _parts(arms: Sequence[Arm], poisonings: Sequence[Poisoning], margin: float) -> Iterator[RenderableType]:
+def _parts(arms: Sequence[Arm], policies: Sequence[Spared], poisonings: Sequence[Poisoning], margin: float) -> Iterator[RenderableType]:
     faulty = {arm.condition for arm in arms if arm.fault}
     for condition in dict.fromkeys(arm.condition for arm in arms):
         if condition in faulty:
             yield Text(in_lines(one_line(condition)), "bold")
             yield from _condition([arm for arm in arms if arm.condition == condition], margin)
             yield ""
+    if policies:
+        yield Text("policies under the same fault: response of the stream's own jobs, over that under fifo", "bold")
+        rows = [[one_line(f"{one.policy}, {one.label}"), f"{one.blocks}", ratio(one.response), _p(one.p)] for one in policies]
+        yield columns(("", "blocks", "response [95 %]", "p"), rows)
+        yield hanging(("•", f"{one_line(f'{one.policy}, {one.label}')}: {one.why}") for one in policies if one.why)
+        yield ""
     if not faulty and not poisonings:
         yield Text("No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream.")
     if poisonings:
@@ -80,11 +87,23 @@ def _condition(arms: Sequence[Arm], margin: float) -> Iterator[RenderableType]:
 
 def _arm(arm: Arm) -> list[str]:
     jobs = sum(arm.outcomes.values())
-    p = NONE if arm.p is None else probability(arm.p)
     goodput = NONE if arm.goodput is None else number(arm.goodput.value)
     useful = NONE if arm.useful is None else f"{100 * arm.useful.value:.1f} %"
     lost_s = NONE if arm.lost_s is None else number(arm.lost_s.value)
-    return [one_line(arm.label), f"{arm.blocks}", f"{arm.outcomes.get('done', 0)}/{jobs}", useful, lost_s, ratio(arm.slowdown), p, goodput]
+    return [
+        one_line(arm.label),
+        f"{arm.blocks}",
+        f"{arm.outcomes.get('done', 0)}/{jobs}",
+        useful,
+        lost_s,
+        ratio(arm.slowdown),
+        _p(arm.p),
+        goodput,
+    ]
+
+
+def _p(p: float | None) -> str:
+    return NONE if p is None else probability(p)
 
 
 def _recovery(arm: Arm) -> list[str]:

@@ -143,7 +143,10 @@ def test_a_lost_node_costs_time_and_no_job(kind: str, away_s: float) -> None:
     assert node["hit"] > 0
 
 
-def test_a_flood_is_felt_whoever_is_next() -> None:
-    floods = [arm for arm in said("depend", "report", str(RUNS / f"cluster-faults_{MACHINE}"))["arms"] if arm["fault"] == "flood"]
+def test_a_flood_is_felt_whoever_is_next_and_less_with_fair_share() -> None:
+    found = said("depend", "report", str(RUNS / f"cluster-faults_{MACHINE}"))
+    floods = [arm for arm in found["arms"] if arm["fault"] == "flood"]
+    (fair,) = found["policies"]
+    assert fair["response"]["high"] < 1
     assert len(floods) == 2
     assert all(arm["slowdown"]["low"] > 1 and arm["isolation"] == "not isolated" for arm in floods)

@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the verdicts. Raises: Refused."""
-    from analysis.depending import accuracy, records, study  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.depending import accuracy, policies, records, study  # noqa: PLC0415  # numpy, which --help need not wait for
     from analysis.depending.report_page import as_json, render  # noqa: PLC0415  # rich
     from analysis.table import wants_color  # noqa: PLC0415  # as above
     from analysis.wording import parse_percent  # noqa: PLC0415  # as above
@@ -38,9 +38,10 @@ def run(asked: argparse.Namespace) -> int:
     margin = parse_percent(asked.margin)
     refused: list[str] = []
     streams = records.streams(asked.runs, refused)
-    arms, poisonings = study.arms(streams, margin), accuracy.poisonings(streams)
+    arms, spared, poisonings = study.arms(streams, margin), policies.spared(streams), accuracy.poisonings(streams)
     for line in refused:
         print("refused:", line, file=sys.stderr)
-    said = as_json(arms, poisonings, margin, refused) if asked.json else render(arms, poisonings, margin, color=wants_color(sys.stdout))
+    found = (arms, spared, poisonings, margin)
+    said = as_json(*found, refused) if asked.json else render(*found, color=wants_color(sys.stdout))
     print(said, end="")
     return 0

@@ -128,7 +128,7 @@ def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain() -> None:
     assert arm.slowdown is not None
     assert arm.slowdown.value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
-    page = " ".join(render([arm], (), MARGIN).split())
+    page = " ".join(render([arm], (), (), MARGIN).split())
     assert "6 jobs were done without the fault, and not with it; slowdowns are of the others, which are sooner only because" in page
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
     assert not arms(slower, MARGIN)[1].thinned
@@ -139,7 +139,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare() -> None:
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
     assert "in 3 of 3 streams no job was done: they have no part in slowdown and goodput." in arm.notes
-    page = " ".join(render([arm], (), MARGIN).split())
+    page = " ".join(render([arm], (), (), MARGIN).split())
     assert "9 jobs were done without the fault, and not with it; nothing is left to compare." in page
 
 
