@@ -14,6 +14,7 @@ from analysis.depending.accuracy import poisonings
 from analysis.depending.checkpoints import trials
 from analysis.depending.lines import of_run as trained
 from analysis.depending.network import lines
+from analysis.depending.policies import spared
 from analysis.depending.study import arms
 from analysis.queueing.copies import distinct
 from analysis.queueing.fitting import fit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from analysis.depending.accuracy import Poisoning
     from analysis.depending.checkpoints import Trial
     from analysis.depending.network import Line
+    from analysis.depending.policies import Spared
     from analysis.depending.study import Arm
     from analysis.queueing.terms import Stream
     from analysis.queueing.validating import Validation
@@ -74,7 +76,8 @@ class Waits:
 class Gathered:
     """All of one run; what could not be used, a line each.
 
-    `arms` are streams under faults and their like without, `trials` intervals between checkpoints, `lines` what lost packets.
+    `arms` are streams under faults and their like without, `spared` policies under the same fault, `trials` intervals between checkpoints,
+    `lines` what lost packets.
     """
 
     run: Run
@@ -82,6 +85,7 @@ class Gathered:
     waits: tuple[Waits, ...] = ()
     places: tuple[Place, ...] = ()
     arms: tuple[Arm, ...] = ()
+    spared: tuple[Spared, ...] = ()
     poisonings: tuple[Poisoning, ...] = ()
     trials: tuple[Trial, ...] = ()
     lines: tuple[Line, ...] = ()
@@ -102,7 +106,7 @@ def gather(run: Run) -> Gathered | None:
     held = arms(hit, MARGIN)
     faulty = tuple(held) if any(one.fault for one in held) else ()
     poisoned = [one for one in poisonings(hit) if one.drop is not None or one.poisoned]
-    return Gathered(run, told, waits, between, faulty, tuple(poisoned), tuple(trials(hit)), over, tuple(refused))
+    return Gathered(run, told, waits, between, faulty, tuple(spared(hit)), tuple(poisoned), tuple(trials(hit)), over, tuple(refused))
 
 
 def _told(run: Run, refused: list[str]) -> tuple[Told, ...]:

@@ -137,13 +137,17 @@ def _faults(found: Gathered) -> Iterator[str]:
         lost = "" if arm.lost_s is None else f"; {figure(arm.lost_s)} s of work lost a stream"
         isolation = f"; {arm.isolation}" if arm.isolation else ""
         yield f"{name}: {held}{p}{isolation}{recovery}{lost}."
+    for one in found.spared:
+        p = "" if one.p is None else f", p {probability(one.p)}"
+        takes = one.why if one.response is None else f"the stream's own jobs take {_ratio(one.response)} of their time under fifo{p}."
+        yield f"{one.label.partition(' ')[0]}, policy {one.policy}: {takes or 'nothing to be compared.'}"
     for trial in found.trials:
         said = trial.why if trial.least_s is None else f"least time at checkpoints every {figure(trial.least_s).replace('inf', 'no end')} s"
         yield f"Checkpoints under {trial.fault.partition(' ')[0]}: {said}."
-    for one in found.poisonings:
-        if one.drop is not None:
-            setting = f" ({one.setting})" if one.setting else ""
-            yield f"{one.poisoned:g} poisoned{setting}: accuracy falls by {figure(one.drop)} to {figure(one.accuracy)}."
+    for bad in found.poisonings:
+        if bad.drop is not None:
+            setting = f" ({bad.setting})" if bad.setting else ""
+            yield f"{bad.poisoned:g} poisoned{setting}: accuracy falls by {figure(bad.drop)} to {figure(bad.accuracy)}."
 
 
 def _held(arm: Arm) -> str:

@@ -104,9 +104,9 @@ def _arrivals(sheet: Page, left: float, top: float, wide: float, scene: Scene) -
 
 
 def _gaps(scene: Scene, kind: str) -> Iterator[np.ndarray]:
-    """Gaps of each stream, over their mean. Policies and loads of a block met what chance drew once: it counts once."""
+    """Gaps of each stream, over their mean. What chance drew for a block counts once, of a stream without a fault if there is one."""
     seen: set[Hashable] = set()
-    for told in (told for one in scene.streams for told in one.told):
+    for told in sorted((told for one in scene.streams for told in one.told), key=lambda told: told.fault is not None):
         keys = set(told.stream.drawn)
         gap = np.diff(columns(told.stream).submit)
         if told.stream.arrivals.get("kind", "") != kind or keys & seen or not len(gap) or gap.mean() <= 0:

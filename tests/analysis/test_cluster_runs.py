@@ -17,6 +17,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from analysis.job_streams.gathered import gather
+from analysis.job_streams.said import of_run
 from analysis.load import load
 from analysis.queueing.erlang import erlang_c
 
@@ -150,3 +152,9 @@ def test_a_flood_is_felt_whoever_is_next_and_less_with_fair_share() -> None:
     assert fair["response"]["high"] < 1
     assert len(floods) == 2
     assert all(arm["slowdown"]["low"] > 1 and arm["isolation"] == "not isolated" for arm in floods)
+
+
+def test_a_run_says_which_policy_spares_its_own_jobs() -> None:
+    run = load(str(RUNS / f"cluster-faults_{MACHINE}"))
+    faults = " ".join(dict(of_run(run, gather(run)))["Faults"])
+    assert "flood, policy fair_share: the stream's own jobs take 0.673 [0.571, 0.794] of their time under fifo, p 0.003." in faults

@@ -30,14 +30,17 @@ from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.queueing.open_queues import mmc
 from analysis.queueing.terms import Inputs
 from tests.analysis.depending.test_network import MadeLine, root, saved
-from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, scheduling_run
+from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
 from tests.analysis.plots.reading import faults, lines_of, points, said
+from tests.analysis.queueing.made_streams import MadeStream, rows, stream_row
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
+
+    from tests.analysis.job_streams.made_runs import Report
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
 
@@ -196,6 +199,21 @@ def test_the_overview_counts_what_chance_drew_once_however_many_policies_met_it(
     """Three streams of 40 jobs have 39 gaps each, under one policy as under four."""
     figure = jobs_overview.draw(scene_of([scheduling_run(blocks=3, count=40)]))
     assert "117 gaps" in said(figure).replace("\n", " ")
+
+
+def test_the_overview_shows_how_jobs_came_without_the_flood() -> None:
+    """In three blocks 40 jobs, and the same with 20 of a flood: 39 gaps a block, whichever of the two is read first."""
+
+    def stream(block: int, count: int, fault: dict[str, str] | None) -> Report:
+        made = MadeStream(jobs=count)
+        return {"job": rows(made, block), "stream": [{**stream_row(made, block), "fault": fault}]}
+
+    reports = {
+        "job_stream:fault=flood": lambda block: stream(block, 60, {"fault": "flood"}),
+        "job_stream:jobs=40": lambda block: stream(block, 40, None),
+    }
+    figure = jobs_overview.draw(scene_of([run_of(reports, blocks=3)]))
+    assert "117 gaps." in said(figure).replace("\n", " ")
 
 
 def test_the_overview_names_what_was_not_measured() -> None:
