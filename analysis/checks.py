@@ -85,25 +85,26 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
     return len(boots) == 1 or not any(one.kind == "boot" for arm in arms for one in arm.requested)
 
 
-def jobs_not_done(names: tuple[str, str], cells: tuple[Sequence[Cell], Sequence[Cell]], *, paired: bool) -> list[str]:
-    """Say how many jobs of each arm's streams were not done: the steps of these have a time as well, which is none of a job's.
+def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
+    """Check that every job of a cell's stream was done: the time until one failed or was given up is none, and losing jobs would be a gain.
 
-    A job that failed early has a short one, and one that was given up as long a one as there was patience. Where both arms of a pair lost
-    the same jobs, that falls on both; where not, an arm would gain by losing jobs.
-
-    Raises: NotComparable, if the arms lost others, or are no pairs and lost any.
+    Raises: NotComparable, saying how many were not, or that the rows of jobs are not one for each step.
     """
-    lost = [[{row.get("job") for row in cell.report.get("job", ()) if row.get("outcome") != "done"} for cell in arm] for arm in cells]
-    if not any(map(any, lost)):
-        return []
-    many = [(sum(map(len, its)), sum(len(cell.report.get("job", ())) for cell in arm)) for its, arm in zip(lost, cells, strict=True)]
-    said = "; ".join(f"{count} of {of} under {name}" for name, (count, of) in zip(names, many, strict=True))
-    if not paired or lost[0] != lost[1]:
+    lost, of, under = 0, 0, ""
+    for cell in cells:
+        rows = cell.report.get("job", ())
+        if not rows and "stream" not in cell.report:
+            continue
+        numbers = {row.get("job") for row in rows if isinstance(row.get("job"), int)}
+        if len(numbers) != len(rows) or (cell.steps is not None and len(rows) != len(cell.steps.wall_s)):
+            raise NotComparable(f"{cell.id} does not tell what became of each of its jobs: the file was damaged or edited.")
+        missing = sum(row.get("outcome") != "done" for row in rows)
+        lost, of, under = lost + missing, of + len(rows), cell.tweakset
+    if lost:
         raise NotComparable(
-            f"not the same jobs were done; lost: {said}. Their time until they failed or were given up is no job's. "
-            "`analysis schedule report` compares policies, `analysis depend report` says what was lost."
+            f"{lost} of {of} jobs were not done under {under}, and the time until a job fails or is given up is no job's. "
+            "`python -m analysis depend report` says what was lost."
         )
-    return [f"jobs were not done: {said}, the same ones. Their time until they failed or were given up counts here as that of the others."]
 
 
 def different_data(baseline: Cell, candidate: Cell) -> str | None:
@@ -111,12 +112,19 @@ def different_data(baseline: Cell, candidate: Cell) -> str | None:
     for fact in SAME_WORK:
         if baseline.facts.get(fact) != candidate.facts.get(fact):
             return f"the arms differ in {fact}"
+    if _plan(baseline) != _plan(candidate):
+        return "the arms met different jobs"
     if baseline.steps is None or candidate.steps is None or not (baseline.applied and candidate.applied):
         return None  # other tools do not say which samples they worked on; how many is what fitted into their time
     for column in ("warmup", "samples", "tokens"):
         if getattr(baseline.steps, column) != getattr(candidate.steps, column):
             return f"the arms differ in {column} a step" if column != "warmup" else "the arms differ in their warm-up steps"
     return None
+
+
+def _plan(cell: Cell) -> list[str]:
+    """Which jobs a stream was to have, and when; nothing for what is no stream."""
+    return sorted(repr([row.get(name) for name in ("job", "class", "planned_submit_s", "work")]) for row in cell.report.get("job", ()))
 
 
 def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .arms import Arm, met, must_have, no_copies, same_runs, side, studies
 from .between import must_match, primary_of, run_notes
-from .checks import jobs_not_done, must_be_in_force, must_be_same_work, must_not_contradict, same_machine
+from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
 from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
 from .reading import metric_named, reader
 from .stats.adjust import ADJUSTMENTS
@@ -154,10 +154,10 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         enough(pairing, draft.blocks)
         for one, cells in zip((base, candidate), pairing.cells, strict=True):
             must_be_in_force(one.tweakset, cells)
+            must_have_done_its_jobs(cells)
         must_not_contradict([*pairing.cells[0], *pairing.cells[1]])
         if pairing.samples is not None:
             must_be_same_work(*pairing.cells)
-        lost = jobs_not_done((draft.baseline, draft.tweakset), pairing.cells, paired=pairing.samples is None)
         primary = effect_of(draft.primary_metric, pairing, draft.margin, read)
     except NotComparable as reason:
         return replace(draft, reason=str(reason))
@@ -167,7 +167,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
     notes = pair_notes(pairing if options.relative_to is None else replace(pairing, caveat=None))
     notes += run_notes(draft, arms, (base, candidate), read)
-    notes += inside_notes(draft, pairing, read) + lost
+    notes += inside_notes(draft, pairing, read)
     return replace(draft, notes=(*_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
 
 

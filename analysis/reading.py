@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .arms import Arm, side
-from .checks import different_data, must_be_in_force, must_not_contradict
+from .checks import different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from .terms import Metric, NotComparable
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Reader:
             cells = [cell for cell in self.control.cells.values() if cell.outcome == "measured"]
             must_be_in_force(self.control.tweakset, cells)
             must_not_contradict(cells)
+            must_have_done_its_jobs(cells)
 
     def moved(self, runs: tuple[frozenset[str], frozenset[str]], metric: Metric) -> float:
         """By how much the control itself changed between the runs of two arms, as a gain."""

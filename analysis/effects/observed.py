@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from analysis.arms import Arm, met, studies
 from analysis.between import primary_of
-from analysis.checks import different_data, must_be_in_force, must_not_contradict
+from analysis.checks import different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.reading import Reader, metric_named
 from analysis.switched.expand import is_switched
 from analysis.terms import NotComparable
@@ -148,6 +148,7 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
         raise NotComparable(doubts[cell.id])
     must_be_in_force(run.tweaksets[cell.tweakset], [cell])
     must_not_contradict([cell])
+    must_have_done_its_jobs([cell])
     reason = different_data(first, cell) if first is not None and first is not cell else None
     if reason:
         raise NotComparable(f"did other work than {first.tweakset if first else ''} in its block: {reason}")

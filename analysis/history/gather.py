@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.checks import must_be_in_force, must_not_contradict
+from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.reading import metric_named
 from analysis.switched.expand import is_switched
 from analysis.terms import NotComparable, Refused
@@ -114,11 +114,14 @@ class _Gatherer:
         return logs
 
     def _can_be_used(self, run: Run, cell: Cell) -> bool:
+        what = "cells that contradict their own steps"
         try:
             must_not_contradict([cell])
+            what = "cells whose tweak set was not in force"
             must_be_in_force(run.tweaksets[cell.tweakset], [cell])
+            what = "cells whose jobs were not all done"
+            must_have_done_its_jobs([cell])
         except NotComparable as reason:
-            what = "cells that contradict their own steps" if cell.contradictions else "cells whose tweak set was not in force"
             self._leave_out(what, f"{run.origin}: {str(reason).removesuffix('.')}")
             return False
         return True

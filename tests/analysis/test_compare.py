@@ -398,31 +398,51 @@ def test_an_interrupted_run_is_compared_as_far_as_it_got() -> None:
     assert "block 4 left out: not run." in one.notes
 
 
-def lost(*jobs: int, under: tuple[str, ...] = ("slow",)) -> Callable[[JSON], None]:
-    """Of four jobs a cell these were given up; under other tweak sets all were done."""
+def jobs_told(steps: int, **of: Callable[[int], JSON]) -> Callable[[JSON], None]:
+    """Every cell tells of a job for each of its steps; of a tweak set what `of` makes of it."""
 
     def told(saved: JSON) -> None:
         for record in (one["extra_info"] for one in saved["benchmarks"]):
-            gone = jobs if record["tweakset"] in under else ()
-            record["report"] = {"job": [{"job": at, "outcome": "never ended" if at in gone else "done"} for at in range(4)]}
+            change = of.get(record["tweakset"])
+            rows = ({"job": at, "work": 1.0, "outcome": "done"} | (change(at) if change else {}) for at in range(steps))
+            record["report"] = {"job": list(rows)}
 
     return told
 
 
-def test_an_arm_gains_nothing_by_losing_jobs() -> None:
-    """A job that fails early has a short time: where the arms lost different ones, their times are none of the same work."""
-    one = verdict(Arm("slow"), change=lost(1, 2, 3), blocks=5)
+STEPS = 14
+
+
+@pytest.mark.parametrize("also", [False, True])
+def test_an_arm_gains_nothing_by_losing_jobs(*, also: bool) -> None:
+    """A job that fails early has a short time, which is no job's: not even where the other arm lost as many."""
+
+    def loses(at: int) -> JSON:
+        return {"outcome": "failed"} if at < 3 else {}
+
+    one = verdict(Arm("slow"), change=jobs_told(STEPS, slow=loses, **({"stock": loses} if also else {})), blocks=5)
     assert (one.verdict, one.primary) == ("not comparable", None)
-    assert one.reason.startswith(
-        "not the same jobs were done; lost: 0 of 20 under stock; 15 of 20 under slow. Their time until they failed"
-    )
+    assert one.reason.startswith(f"15 of 70 jobs were not done under {'stock' if also else 'slow'}, and the time until a job fails")
 
 
-def test_jobs_that_were_lost_in_both_arms_are_said_of_the_time_they_are_in() -> None:
-    one = verdict(Arm("slow"), change=lost(3, under=("stock", "slow")), blocks=5)
-    assert one.verdict != "not comparable"
-    assert one.notes[-1] == (
-        "jobs were not done: 5 of 20 under stock; 5 of 20 under slow, the same ones. "
-        "Their time until they failed or were given up counts here as that of the others."
-    )
-    assert not any("jobs" in note for note in verdict(Arm("slow"), change=lost(), blocks=5).notes)
+@pytest.mark.parametrize("damage", [{"job": None}, {"job": 0}, {"job": [1]}])
+def test_jobs_that_cannot_be_told_apart_are_no_proof_that_all_were_done(damage: JSON) -> None:
+    one = verdict(Arm("slow"), change=jobs_told(STEPS, slow=lambda at: damage if at > 1 else {}), blocks=5)
+    assert one.verdict == "not comparable"
+
+
+def test_rows_of_jobs_that_are_missing_are_no_jobs_that_were_done() -> None:
+    """Two rows for fourteen steps in every cell: what became of the other twelve nobody knows."""
+    one = verdict(Arm("slow"), change=jobs_told(2), blocks=5)
+    assert one.verdict == "not comparable"
+    assert "does not tell what became of each of its jobs" in one.reason
+
+
+def test_arms_that_met_different_jobs_are_no_pair() -> None:
+    one = verdict(Arm("slow"), change=jobs_told(STEPS, slow=lambda _at: {"work": 0.5}), blocks=5)
+    assert one.verdict == "not comparable"
+    assert "the arms met different jobs" in one.reason
+
+
+def test_streams_whose_jobs_were_all_done_are_compared() -> None:
+    assert verdict(Arm("slow"), change=jobs_told(STEPS), blocks=5).primary is not None

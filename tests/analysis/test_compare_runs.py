@@ -20,9 +20,9 @@ from analysis.terms import Refused, UnknownName
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    Report = Mapping[str, tuple[Mapping[str, object], ...]]
+    from analysis.terms import Cell
 
 SWAPPINESS = {"vm.swappiness": "1"}
 FAST = Arm("fast", 0.10, SWAPPINESS)
@@ -115,17 +115,31 @@ def test_work_of_another_size_is_no_comparison() -> None:
     assert one.reason.startswith("the cells did not do the same work: on cpu 14 steps of 112 samples")
 
 
-def test_runs_that_lost_jobs_are_no_comparison_even_if_both_lost_as_many() -> None:
-    """Their streams are others: nobody can tell whether the lost jobs were alike."""
+def lossy(of: Side, tweakset: str) -> Side:
+    """The same runs; under this tweak set the first job of each stream failed."""
 
-    def lossy(*seeds: int) -> Side:
-        runs = arm(*seeds).runs
-        told: Report = {"job": ({"job": 0, "outcome": "done"}, {"job": 1, "outcome": "never ended"})}
-        return Side(f"runs {seeds}", tuple(replace(run, cells=tuple(replace(one, report=told) for one in run.cells)) for run in runs))
+    def told(cell: Cell) -> Cell:
+        many = len(cell.steps.wall_s) if cell.steps else 0
+        outcomes = ("failed" if cell.tweakset == tweakset and at == 0 else "done" for at in range(many))
+        return replace(cell, report={"job": tuple({"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes))})
 
-    found = compare_arms(lossy(1, 2, 3), [lossy(4, 5, 6)])
-    assert {one.verdict for one in found} == {"not comparable"}
-    assert all(one.reason.startswith("not the same jobs were done; lost: ") for one in found)
+    return replace(of, runs=tuple(replace(run, cells=tuple(map(told, run.cells))) for run in of.runs))
+
+
+def test_runs_that_lost_jobs_are_no_comparison() -> None:
+    found = compare_arms(lossy(arm(1, 2, 3), "stock"), [arm(4, 5, 6)])
+    reasons = {one.tweakset: one.reason for one in found}
+    assert "jobs were not done under stock" in reasons["stock"]
+    assert "jobs were not done" not in reasons["stock-again"]
+
+
+def test_what_runs_are_relative_to_may_not_have_lost_jobs_either() -> None:
+    """A control that failed early makes whatever stands over it look slow, or the other way round."""
+    made = Made(arms=(STOCK, AGAIN, FAST))
+    base, candidate = arm(1, made=made), lossy(arm(2, made=made), "stock")
+    found = compare_arms(base, [candidate], Options(relative_to="stock"))
+    assert found
+    assert all("jobs were not done under stock" in one.reason for one in found)
 
 
 def test_tweak_sets_of_one_run_are_paired_by_block() -> None:
