@@ -18,8 +18,6 @@ from analysis.stats.effect import moments, t_quantile
 from analysis.terms import Refused
 
 from . import policies
-from .recorded import FEWEST as FEWEST_JOBS
-from .recorded import only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,8 +45,8 @@ class Place:
     """All under one condition on one engine with so many slots. `streams` are paired; `alone` those that not every policy had.
 
     `lost` jobs were not done in their first attempt; `copies` are streams that had the jobs of another under the same policy, left out.
-    `left_out` are the policies that lost other jobs than the baseline: how many of the baseline's they never did, and it of theirs.
-    `common` counts the jobs that the others are compared over. `unplayed` streams lost slots or jobs, and were not played in simulation.
+    `left_out` are the policies under which other jobs were done in their first attempt: how many of the baseline's were not, and of theirs
+    under it. `unplayed` streams lost slots or jobs, and were not played in simulation.
     """
 
     engine: str
@@ -62,7 +60,6 @@ class Place:
     condition: str = ""
     copies: int = 0
     left_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    common: int = 0
     unplayed: int = 0
 
 
@@ -92,12 +89,16 @@ def lost_unequally(one: Place) -> str:
     if not one.left_out:
         return ""
     said = "; ".join(
-        f"{policy} never did {less} of the jobs that {one.baseline} did" + (f" and did {more} that it did not" if more else "")
+        " and ".join(
+            f"{count} that {done} did were lost or tried again under {lost}"
+            for count, done, lost in ((less, one.baseline, policy), (more, policy, one.baseline))
+            if count
+        )
         for policy, (less, more) in one.left_out.items()
     )
     return (
-        f"Not compared with {one.baseline}: {said}. "
-        "The jobs that are left may well be the quick ones, and had the slots of those that were lost."
+        f"Not compared with {one.baseline}: of the jobs {said}. "
+        "Those that are left may well be the quick ones, and had the slots of the others. `analysis depend report` has all that were done."
     )
 
 
@@ -116,15 +117,9 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
         policy: [mine[key] for key in shared] for policy, mine in sorted(by_policy.items(), key=lambda both: (both[0] != baseline, both[0]))
     }
     alike = {
-        policy: own for policy, own in met.items() if all(one.ended == base.ended for one, base in zip(own, met[baseline], strict=True))
+        policy: own for policy, own in met.items() if all(one.at_once == base.at_once for one, base in zip(own, met[baseline], strict=True))
     }
-    common = [frozenset.intersection(*(own[at].at_once for own in alike.values())) for at in range(len(shared))]
-    if min(map(len, common)) < FEWEST_JOBS:
-        raise Refused(
-            f"{where}: of a stream only {min(map(len, common))} jobs were done in their first attempt under every policy "
-            f"({', '.join(alike)}), and {FEWEST_JOBS} are needed. Name runs in which fewer had to be tried again."
-        )
-    counted = {policy: tuple(figures(*only(one, jobs)) for one, jobs in zip(own, common, strict=True)) for policy, own in alike.items()}
+    counted = {policy: tuple(figures(one.coming, one.played) for one in own) for policy, own in alike.items()}
     playable = {policy: [one for one in by_policy[policy].values() if one.playable] for policy in met}
     return Place(
         engine=streams[0].engine,
@@ -138,15 +133,14 @@ def _place(streams: Sequence[Recorded], baseline: str) -> Place:
         condition=streams[0].condition,
         copies=len(streams) - len(kept),
         left_out={name: _otherwise(own, met[baseline]) for name, own in met.items() if name not in alike},
-        common=sum(map(len, common)),
         unplayed=sum(not one.playable for one in kept),
     )
 
 
 def _otherwise(own: Sequence[Recorded], base: Sequence[Recorded]) -> tuple[int, int]:
-    """How many jobs of the baseline's a policy never did, and how many it did that the baseline never did."""
+    """How many jobs that the baseline did in their first attempt a policy did not, and the other way round."""
     pairs = list(zip(own, base, strict=True))
-    return sum(len(two.ended - one.ended) for one, two in pairs), sum(len(one.ended - two.ended) for one, two in pairs)
+    return sum(len(two.at_once - one.at_once) for one, two in pairs), sum(len(one.at_once - two.at_once) for one, two in pairs)
 
 
 def _replay(policy: str, streams: Sequence[Recorded]) -> Replay:

@@ -18,8 +18,6 @@ from analysis.terms import Refused, Unreadable
 from .terms import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from analysis.terms import Cell, Run
 
 ANY = "any"
@@ -33,7 +31,7 @@ class Recorded:
     """One stream under one policy; its jobs that were done in their first attempt, in the order of submission. `lost` counts the others.
 
     `condition` is all that was asked for but the policy, and the machine; `again` is a copy of the untouched machine's stream.
-    `ended` are the numbers of all jobs that were done, in whichever attempt. `playable` is a stream whose slots were all there all the
+    `playable` is a stream whose slots were all there all the
     time and none of whose jobs was lost or tried again: the simulator knows of no slot that is away, or held by what never got done.
 
     `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size. A slot
@@ -50,7 +48,6 @@ class Recorded:
     lost: int
     condition: str = ""
     again: bool = False
-    ended: frozenset[int] = frozenset()
     playable: bool = True
 
     @property
@@ -74,14 +71,6 @@ def recorded(run: Run, refused: list[str]) -> list[Recorded]:
         except Unreadable as error:
             refused.append(str(error))
     return found
-
-
-def only(stream: Recorded, numbers: Container[int]) -> tuple[tuple[Coming, ...], Played]:
-    """Those of its jobs that have these numbers, as they were among all others."""
-    at = [place for place, one in enumerate(stream.coming) if one.job.number in numbers]
-    old = stream.played
-    times = (old.submit_s[at], old.start_s[at], old.end_s[at], old.replicas[at])
-    return tuple(stream.coming[place] for place in at), Played(*times, tuple(old.kinds[place] for place in at), old.slots)
 
 
 def _condition(run: Run, cell: Cell) -> str:
@@ -120,7 +109,6 @@ def _recorded(cell: Cell, origin: str) -> Recorded:
         coming=tuple(_coming(row, one, float(seconds)) for (row, one), seconds in zip(done, end_s - taken_s, strict=True)),
         played=Played(submit_s, taken_s, end_s, np.array([one.get("replicas", 1.0) for _, one in done]), (ANY,) * len(done), {ANY: slots}),
         lost=len(rows) - len(done),
-        ended=frozenset(row.whole("job") for row in rows if row.text("outcome") == "done"),
         playable=len(done) == len(rows) and not cell.report.get("node"),
     )
 

@@ -187,12 +187,11 @@ def test_a_policy_that_loses_the_slow_jobs_is_no_better_for_it(tmp_path: Path, c
     assert main(["schedule", "report", str(path), "--json"]) == 0
     (place,) = json.loads(capsys.readouterr().out)["places"]
     assert place["left_out"] == {"sjf": [90, 0]}
-    assert place["common"] == 3 * JOBS
     assert [arm["policy"] for arm in place["arms"]] == ["fifo", "priority"]
     assert place["arms"][0]["seeds"] == place["arms"][1]["seeds"]
     assert main(["schedule", "report", str(path)]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "Not compared with fifo: sjf never did 90 of the jobs that fifo did. The jobs that are left may well be the quick ones" in page
+    assert "Not compared with fifo: of the jobs 90 that fifo did were lost or tried again under sjf. Those that are left" in page
 
 
 def test_policies_that_lost_the_same_jobs_lost_no_different_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,30 +200,28 @@ def test_policies_that_lost_the_same_jobs_lost_no_different_ones(tmp_path: Path,
         next(row for row in one["job"] if row["job"] == 7)["outcome"] = "failed"
     assert main(["schedule", "report", str(saved(tmp_path, *reports)), "--json"]) == 0
     (place,) = json.loads(capsys.readouterr().out)["places"]
-    assert (place["lost"], place["left_out"], place["common"]) == (6, {}, 3 * (JOBS - 1))
+    assert (place["lost"], place["left_out"]) == (6, {})
+    assert [arm["policy"] for arm in place["arms"]] == ["fifo", "sjf"]
 
 
-def test_a_job_that_one_policy_tried_again_counts_under_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It was done under both, so that nothing is lost; but what it took is not what a job takes."""
+def test_a_policy_that_tries_the_slow_jobs_again_is_no_better_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All streams are fifo's. Under what is called sjf the longest wait of each was of a job that was tried again, and has no part."""
     reports = [stream("fifo", seed) for seed in (1, 1, 2, 2, 3, 3)]
     for one in reports[::2]:
         one["stream"][0]["policy"] = "sjf"
         max(one["job"], key=lambda row: row["admit_s"] - row["submit_s"])["attempts"] = 2
     assert main(["schedule", "report", str(saved(tmp_path, *reports)), "--json"]) == 0
     (place,) = json.loads(capsys.readouterr().out)["places"]
-    assert (place["left_out"], place["common"]) == ({}, 3 * (JOBS - 1))
-    fifo, sjf = place["arms"]
-    assert sjf["seeds"] == fifo["seeds"]
+    assert place["left_out"] == {"sjf": [3, 0]}
+    assert [arm["policy"] for arm in place["arms"]] == ["fifo"]
 
 
-def test_policies_with_too_few_jobs_in_common_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All were done, but of 150 one tried the first 70 again, the other the last 70."""
+def test_where_the_baseline_lost_jobs_it_is_the_baseline_that_is_said_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reports = [stream(policy, 1) for policy in ("fifo", "sjf")]
-    for one, gone in zip(reports, (range(70), range(80, JOBS)), strict=True):
-        for row in one["job"]:
-            row["attempts"] = 2 if row["job"] in gone else 1
-    assert main(["schedule", "report", str(saved(tmp_path, *reports))]) == 2
-    assert "only 10 jobs were done in their first attempt under every policy (fifo, sjf), and 20 are needed" in capsys.readouterr().err
+    reports[0]["job"][7]["outcome"] = "failed"
+    assert main(["schedule", "report", str(saved(tmp_path, *reports))]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "Not compared with fifo: of the jobs 1 that sjf did were lost or tried again under fifo." in page
 
 
 def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
