@@ -14,17 +14,36 @@ if TYPE_CHECKING:
 
 
 def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
-    """Hand runs on; a copy of one that was there before is left out, and said in `refused`.
+    """Hand runs on; of one that was resumed or copied the file with most in it, what is left out being said in `refused`.
 
     Raises: Refused, at the first run of another machine.
     """
-    machines, met = Machines(), set[str]()
+    machines, first = Machines(), ""
+    whole: dict[str, Run] = {}
     for run in runs:
         machines.number_of(run.machine)
+        first = first or run.origin
         if len(machines.known) > 1:
-            raise Refused(f"{run.origin}: is of another machine ({'; '.join(map(str, machines.known))}); name runs of one.")
-        if run.run_id in met:
-            refused.append(f"{run.origin}: is a run that was read before; a copy is no replicate, and is left out.")
+            here, there = machines.known
+            raise Refused(f"{run.origin}: is of another machine ({there}) than {first} ({here}); name runs of one.")
+        more, less = sorted((whole.get(run.run_id, run), run), key=lambda one: len(_times(one)), reverse=True)
+        if run.run_id in whole:
+            refused.append(
+                f"{less.origin}: is of the same run as {more.origin}, where all of it is: a copy is no replicate, and is left out."
+            )
+        whole[run.run_id] = more
+    seen: dict[object, str] = {}
+    for run in whole.values():
+        times = _times(run)
+        twin = next((seen[one] for one in times if one in seen), None)
+        if twin is not None:
+            refused.append(f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left out.")
             continue
-        met.add(run.run_id)
+        seen |= dict.fromkeys(times, run.origin)
         yield run
+
+
+def _times(run: Run) -> set[object]:
+    """What was measured, cell by cell: no two cells ever take the very same times."""
+    measured = (cell for cell in run.cells if cell.outcome == "measured" and cell.steps is not None)
+    return {(cell.workload, cell.steps.wall_s) for cell in measured if cell.steps is not None and len(set(cell.steps.wall_s)) > 1}

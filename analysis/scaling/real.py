@@ -45,7 +45,7 @@ class Report:
     `arms` begin with the choice. `reachable` is the part of the jobs for which the choice expected a number of replicas that fits;
     `off` the mean of |predicted/measured − 1| of the time of the jobs it chose for, None where no law was told; `profile_node_s` is what
     was measured beforehand took, for each stream. `late` and `early` are the parts of its jobs that took more and
-    less than the band.
+    less than the band. Of arms that are `unlike` the choice other jobs were done: they are not held against it.
     """
 
     engine: str
@@ -60,6 +60,7 @@ class Report:
     profile_node_s: float | None
     late: float
     early: float
+    unlike: tuple[str, ...] = ()
 
 
 def measured(run: Run, refused: list[str]) -> list[Measured]:
@@ -102,6 +103,7 @@ def _report(streams: Sequence[Measured], engine: str, slots: int, target_s: floa
     streams_of = {name: [by_arm[name][key] for key in shared] for name in order}
     arms = [_arm(name, some, target_s, where) for name, some in streams_of.items()]
     chosen = streams_of[ELASTIC]
+    unlike = tuple(name for name, some in streams_of.items() if [_done(one) for one in some] != [_done(one) for one in chosen])
     ran_s = np.array([_ran_s(job) for one in chosen for job in one.told.jobs if job.done])
     return Report(
         engine=engine,
@@ -110,13 +112,18 @@ def _report(streams: Sequence[Measured], engine: str, slots: int, target_s: floa
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
         lost=sum(not job.done for some in streams_of.values() for one in some for job in one.told.jobs),
-        arms=(arms[0], *(against(arms[0], one) for one in arms[1:])),
+        arms=(arms[0], *(one if one.name in unlike else against(arms[0], one) for one in arms[1:])),
         reachable=_mean(one.reachable for one in chosen),
         off=_mean(_off(one) for one in chosen),
         profile_node_s=_mean(one.profile_node_s for one in chosen),
         late=float((ran_s > target_s * (1 + TOLERANCE)).mean()),
         early=float((ran_s < target_s * (1 - TOLERANCE)).mean()),
+        unlike=unlike,
     )
+
+
+def _done(one: Measured) -> set[int]:
+    return {job.number for job in one.told.jobs if job.done}
 
 
 def _arm(name: str, streams: Sequence[Measured], target_s: float, where: str) -> Arm:

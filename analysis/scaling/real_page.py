@@ -61,5 +61,10 @@ def _lines(one: Report) -> Iterator[str]:
         yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
     if one.alone:
         yield f"{one.alone} streams, whose jobs did not meet every way of scaling, are left out."
+    if one.unlike:
+        yield (
+            f"Not held against the choice: {', '.join(one.unlike)}, of which other jobs were done at once. "
+            "Whichever lost those off the target would gain by it."
+        )
     if one.lost:
         yield f"{one.lost} jobs were not done in their first attempt and have no part in these figures."

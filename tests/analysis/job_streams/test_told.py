@@ -92,7 +92,10 @@ def test_policies_that_lost_different_jobs_are_told(scheduling: Run) -> None:
         replace(cell, report={**cell.report, "job": tuple(map(failing, cell.report["job"]))}) if "sjf" in cell.workload else cell
         for cell in scheduling.cells
     )
-    assert "Not compared with fifo: of the jobs 15 that fifo did were lost or tried again under sjf." in told(replace(scheduling, cells=cells))["Policies"]
+    assert (
+        "Not compared with fifo: of the jobs 15 that fifo did were lost or tried again under sjf."
+        in told(replace(scheduling, cells=cells))["Policies"]
+    )
     assert "Not compared" not in told(scheduling)["Policies"]
 
 

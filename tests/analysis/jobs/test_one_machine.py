@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
+from analysis.jobs.one_machine import of_one_machine
+from analysis.load import load_each
 from analysis.scaling.reading import points
 
 RUNS = Path(__file__).parents[3] / "data" / "runs"
@@ -30,11 +32,12 @@ def run_of(kind: str) -> Path:
     return path
 
 
-def moved(folder: Path, kind: str, *, elsewhere: bool) -> Path:
-    """A run once more: of another machine and by another name, or a mere copy."""
+def moved(folder: Path, kind: str, *, elsewhere: bool, renamed: bool = False) -> Path:
+    """A run once more: of another machine and by another name, by another name alone, or a mere copy."""
     told = json.loads(run_of(kind).read_text(encoding="utf-8"))
     if elsewhere:
         told["machine_info"]["deeptweak"]["mem_total_bytes"] *= 4
+    if elsewhere or renamed:
         told["deeptweak"]["run_id"] = "another"
         for one in told["benchmarks"]:
             one["extra_info"]["run_id"] = "another"
@@ -55,11 +58,15 @@ def test_runs_of_two_machines_are_refused(command: str, kind: str, tmp_path: Pat
     assert "name runs of one." in err
 
 
+@pytest.mark.parametrize("renamed", [False, True])
 @pytest.mark.parametrize(("command", "kind"), [one for one in COMMANDS if not one[0].startswith(("predict", "scale fit"))])
-def test_a_copy_changes_nothing_and_is_said(command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_changes_nothing_and_is_said(
+    command: str, kind: str, *, renamed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its own name, and by another: no two runs take the very same times."""
     assert main([*command.split(), str(run_of(kind)), "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
-    assert main([*command.split(), str(run_of(kind)), str(moved(tmp_path, kind, elsewhere=False)), "--json"]) == 0
+    assert main([*command.split(), str(run_of(kind)), str(moved(tmp_path, kind, elsewhere=False, renamed=renamed)), "--json"]) == 0
     out, err = capsys.readouterr()
     both = json.loads(out)
     assert "a copy is no replicate, and is left out" in err + str(both.pop("refused", []))
@@ -83,3 +90,19 @@ def test_a_copy_gives_a_law_no_further_jobs(tmp_path: Path) -> None:
     both, left_out = points([str(run_of("scaling")), str(moved(tmp_path, "scaling", elsewhere=False))])
     assert both == alone
     assert any("a copy is no replicate" in line for line in left_out)
+
+
+@pytest.mark.parametrize("first", ["whole", "part"])
+def test_of_a_run_that_was_resumed_the_whole_counts(first: str, tmp_path: Path) -> None:
+    """The file that its first session saved has two of five blocks; whichever is named first."""
+    told = json.loads(run_of("faults").read_text(encoding="utf-8"))
+    told["benchmarks"] = [one for one in told["benchmarks"] if one["extra_info"]["block"] <= 2]
+    told["deeptweak"]["cells"] = [one for one in told["deeptweak"]["cells"] if one["block"] <= 2]
+    part = tmp_path / "part.json"
+    part.write_text(json.dumps(told), encoding="utf-8")
+    refused: list[str] = []
+    names = [str(run_of("faults")), str(part)]
+    (kept,) = of_one_machine(load_each(names if first == "whole" else names[::-1], refused), refused)
+    assert len(kept.cells) == 30
+    (line,) = refused
+    assert line.startswith(f"{part}: is of the same run as {run_of('faults')}")

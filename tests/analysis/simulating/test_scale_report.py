@@ -105,6 +105,18 @@ def test_streams_of_other_jobs_stand_alone(tmp_path: Path, capsys: pytest.Captur
     assert (found["runs"], found["alone"]) == (2, 2)
 
 
+def test_a_way_that_loses_the_jobs_off_the_target_is_no_better_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {(name, "stock", at): stream(at, many) for name, many in ((CHOSEN, None), (STATIC, 2)) for at in (1, 2, 3)}
+    for row in told[STATIC, "stock", 2]["job"][:20]:
+        row["outcome"] = "failed"
+    path = saved(tmp_path, told, params={CHOSEN: {"replicas": None}, STATIC: {"replicas": 2}})
+    found = reported(path, capsys)
+    assert found["unlike"] == ["2 for all"]
+    assert found["arms"][1]["more_within"] is None
+    assert main(["scale", "report", str(path)]) == 0
+    assert "Not held against the choice: 2 for all, of which other jobs were done" in " ".join(capsys.readouterr().out.split())
+
+
 def test_jobs_that_were_not_done_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lost = stream(1, 2)
     lost["job"][3] |= {"outcome": "killed"}
