@@ -279,6 +279,17 @@ def test_a_cell_whose_setting_was_not_in_force_is_lost() -> None:
     assert "was not in force: vm.dirty_ratio was to be 1 and the kernel answered 20" in note
 
 
+def test_a_cell_whose_jobs_were_not_all_done_is_lost() -> None:
+    """What became of a stream's jobs is told for each of its steps: here the first one failed."""
+    saved = designed("ablation", Keys(FOUR), ablation(4), QUIET)
+    one = next(one["extra_info"] for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "profile.only-1")
+    steps = len(one["steps"]["wall_s"])
+    one["report"] = {"job": [{"job": at, "outcome": "done" if at else "failed"} for at in range(steps)]}
+    (found,) = effects_of(load.from_json(saved, "made-up.json"))
+    (note,) = [note for note in found.notes if note.startswith("lost: ")]
+    assert f"1 of {steps} jobs were not done under profile.only-1" in note
+
+
 @pytest.mark.parametrize("kind", ["ablation", "factorial"])
 def test_cells_about_which_as_found_was_another_are_lost(kind: str) -> None:
     """From block 4 on somebody else had set the key: what was "as found" there is not what it was in the beginning."""

@@ -135,6 +135,16 @@ def test_cells_that_contradict_their_steps_are_left_out() -> None:
     assert gathered.notes[0].startswith("left out, cells that contradict their own steps: 1 (the first: x.json: cnn_train-stock-b")
 
 
+def test_cells_whose_jobs_were_not_all_done_are_left_out() -> None:
+    saved = saved_run(Made(arms=(STOCK,), blocks=2, steps=4))
+    first, second = (one["extra_info"] for one in saved["benchmarks"])
+    for one, outcome in ((first, "failed"), (second, "done")):
+        one["report"] = {"job": [{"job": at, "outcome": outcome} for at in range(len(one["steps"]["wall_s"]))]}
+    gathered = gather([from_json(saved, "x.json")])
+    assert len(values(gathered, "stock")) == 1
+    assert gathered.notes[0].startswith("left out, cells whose jobs were not all done: 1 (the first: x.json: 6 of 6 jobs were not done")
+
+
 def test_a_copy_of_a_run_counts_once() -> None:
     run = nightly(1, sort=0.1)
     gathered = gather([run, replace(run, origin="copy.json")])
