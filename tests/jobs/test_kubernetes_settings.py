@@ -204,6 +204,17 @@ def test_a_node_that_is_lost_or_back_is_told_once() -> None:
     assert made.seen("DELETED", node("a")) is False
 
 
+@pytest.mark.parametrize("key", ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"])
+def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> None:
+    """A kubelet that was stopped is ready before the cluster takes them off, and what comes meanwhile is deleted; an owner's taint is none."""
+    made = nodes(2, "a")
+    tainted, owned = node("a"), node("a")
+    tainted["spec"]["taints"] = [{"key": key, "effect": "NoExecute"}]
+    owned["spec"]["taints"] = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
+    stages = [owned, node("a", ready=False), tainted, owned]
+    assert [made.seen("MODIFIED", one) for one in stages] == [None, False, None, True]
+
+
 def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> None:
     made = nodes(2, "a")
     made.lost.add("a")
