@@ -206,7 +206,7 @@ def test_a_node_that_is_lost_or_back_is_told_once() -> None:
 
 @pytest.mark.parametrize("key", ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"])
 def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> None:
-    """A kubelet that was stopped is ready before the cluster takes them off, and what comes meanwhile is deleted; an owner's taint is none."""
+    """A kubelet that was stopped is ready before the cluster takes them off, and what comes meanwhile is deleted. Not so an owner's."""
     made = nodes(2, "a")
     tainted, owned = node("a"), node("a")
     tainted["spec"]["taints"] = [{"key": key, "effect": "NoExecute"}]
