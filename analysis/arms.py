@@ -10,7 +10,7 @@ from .load import GLOB, load_each
 from .terms import Refused, UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from .terms import Cell, Run, TweakSet
 
@@ -118,13 +118,18 @@ def no_copies(runs: Iterable[Run]) -> None:
     """
     seen: dict[object, tuple[Run, Cell]] = {}
     for run in {one.run_id: one for one in runs}.values():
-        for cell in run.cells:
-            times = cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())
-            if cell.outcome != "measured" or len(set(times)) < 2:
-                continue
-            first, other = seen.setdefault((cell.workload, times), (run, cell))
+        for times, cell in times_of(run):
+            first, other = seen.setdefault(times, (run, cell))
             if first is not run:
                 raise Refused(f"{run.origin}: {cell.id} has the very times of {other.id} in {first.origin}: a copy is no measurement.")
+
+
+def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
+    """What each cell measured, by which it is known under any name: no two cells ever take the very same times."""
+    for cell in run.cells:
+        times = cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())
+        if cell.outcome == "measured" and len(set(times)) > 1:
+            yield (cell.workload, times), cell
 
 
 def studies(arms: Iterable[Arm]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.queueing.terms import Figure
+from analysis.stats.adjust import holm
 from analysis.stats.effect import ALPHA, ROUNDING, moments, t_quantile, t_tail
 
 if TYPE_CHECKING:
@@ -82,3 +83,10 @@ def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
         math.exp(log + sign * t_quantile(1 - tail, n - 1) * se) for tail in (ALPHA / 2, ALPHA) for sign in (-1.0, 1.0)
     )
     return Ratio(math.exp(log), n, low, high, low90, high90, 2 * t_tail(abs(log) / se, n - 1))
+
+
+def adjusted(ratios: Sequence[Ratio | None]) -> list[float | None]:
+    """Each ratio's p after Holm over all that have one; None for those without."""
+    known = {at: one.p for at, one in enumerate(ratios) if one is not None and one.p is not None}
+    found = dict(zip(known, holm(list(known.values())), strict=True))
+    return [found.get(at) for at in range(len(ratios))]

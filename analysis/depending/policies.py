@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analysis.stats.adjust import holm
-
-from .blocks import ratio
+from .blocks import adjusted, ratio
 from .figures import responses, shared
 from .study import twin_of
 
@@ -42,36 +40,33 @@ class Spared:
 
 def spared(streams: Sequence[Stream]) -> list[Spared]:
     """Compare every policy with fifo under every fault that both met."""
-    found: dict[tuple[str, str, int, str], dict[Unit, tuple[Stream, Stream]]] = {}
-    for base in streams:
-        if base.fault is None or _policy(base) != FIFO:
-            continue
-        for other in streams:
-            alike = (_rest(other), other.label, other.retries, other.unit) == (_rest(base), base.label, base.retries, base.unit)
-            if alike and (other.fault, other.tweakset) == (base.fault, base.tweakset) and _policy(other) != FIFO:
-                key = (_rest(base), base.label, base.retries, _policy(other))
-                found.setdefault(key, {}).setdefault(base.unit, (base, other))
-    made = [_compared(condition, label, policy, pairs, streams) for (condition, label, _, policy), pairs in found.items()]
-    judged = [at for at, one in enumerate(made) if one.response is not None and one.response.p is not None]
-    adjusted = dict(zip(judged, holm([_p(made[at]) for at in judged]), strict=True))
-    return [replace(one, p=adjusted.get(at)) for at, one in enumerate(made)]
+    met: dict[tuple[object, ...], dict[str, Stream]] = {}
+    for one in streams:
+        if one.fault is not None:
+            met.setdefault((_rest(one), one.fault, one.label, one.retries, one.tweakset, one.unit), {}).setdefault(_policy(one), one)
+    found: dict[tuple[object, ...], dict[Unit, tuple[Stream, Stream]]] = {}
+    for (condition, _, label, retries, _, _), under in met.items():
+        base = under.get(FIFO)
+        for policy, other in under.items():
+            if base is not None and other is not base:
+                found.setdefault((condition, label, retries, policy), {}).setdefault(base.unit, (base, other))
+    made = [_compared(pairs, streams) for pairs in found.values()]
+    return [replace(one, p=p) for one, p in zip(made, adjusted([one.response for one in made]), strict=True)]
 
 
-def _compared(condition: str, label: str, policy: str, pairs: dict[Unit, tuple[Stream, Stream]], streams: Sequence[Stream]) -> Spared:
+def _compared(pairs: dict[Unit, tuple[Stream, Stream]], streams: Sequence[Stream]) -> Spared:
+    base, other = next(iter(pairs.values()))
+    made = Spared(_rest(base), base.label, _policy(other), len(pairs), None)
     times: dict[Unit, list[tuple[float, float]]] = {}
     for unit, (base, other) in pairs.items():
         twin = twin_of(base, streams)
         own = None if twin is None else {job.number for job, _ in shared(base, twin)}
         met = [(job, before) for job, before in shared(other, base) if own is None or job.number in own]
         if any((job.outcome == "done") != (before.outcome == "done") for job, before in met):
-            return Spared(condition, label, policy, len(pairs), None, why=LOST)
+            return replace(made, why=LOST)
         if (both := responses(met)) is not None:
             times[unit] = [both]
-    return Spared(condition, label, policy, len(pairs), ratio(times))
-
-
-def _p(one: Spared) -> float:
-    return 1.0 if one.response is None or one.response.p is None else one.response.p
+    return replace(made, response=ratio(times))
 
 
 def _policy(stream: Stream) -> str:

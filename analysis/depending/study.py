@@ -11,10 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from analysis.stats.adjust import holm
 from analysis.stats.effect import ALPHA
 
-from .blocks import grouped, mean, ratio
+from .blocks import adjusted, grouped, mean, ratio
 from .figures import goodput_per_s, responses, shared, totals
 from .recovery import after
 
@@ -100,9 +99,7 @@ def arms(streams: Sequence[Stream], margin: float) -> list[Arm]:
         _arm(condition, label if alike[condition, label] == 1 else f"{label} retries={retries}", ones)
         for (condition, label, retries), ones in found.items()
     ]
-    at = [number for number, arm in enumerate(made) if arm.slowdown is not None and arm.slowdown.p is not None]
-    adjusted = dict(zip(at, holm([_p(made[number]) for number in at]), strict=True))
-    return [_judged(arm, adjusted.get(number), margin) for number, arm in enumerate(made)]
+    return [_judged(arm, p, margin) for arm, p in zip(made, adjusted([arm.slowdown for arm in made]), strict=True)]
 
 
 def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
@@ -114,10 +111,6 @@ def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
     ]
     wanted = (stream.checkpoint_s, stream.retries)
     return min(there, key=lambda one: ((one.checkpoint_s, one.retries) != wanted, one.checkpoint_s, one.retries), default=None)
-
-
-def _p(arm: Arm) -> float:
-    return 1.0 if arm.slowdown is None or arm.slowdown.p is None else arm.slowdown.p
 
 
 def _arm(condition: str, label: str, ones: Sequence[_One]) -> Arm:

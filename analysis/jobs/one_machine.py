@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analysis.arms import times_of
 from analysis.history.hardware import Machines
 from analysis.terms import Refused
 
@@ -19,31 +20,26 @@ def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
     Raises: Refused, at the first run of another machine.
     """
     machines, first = Machines(), ""
-    whole: dict[str, Run] = {}
+    whole: dict[str, list[Run]] = {}
     for run in runs:
         machines.number_of(run.machine)
         first = first or run.origin
         if len(machines.known) > 1:
             here, there = machines.known
             raise Refused(f"{run.origin}: is of another machine ({there}) than {first} ({here}); name runs of one.")
-        more, less = sorted((whole.get(run.run_id, run), run), key=lambda one: len(_times(one)), reverse=True)
-        if run.run_id in whole:
-            refused.append(
-                f"{less.origin}: is of the same run as {more.origin}, where all of it is: a copy is no replicate, and is left out."
-            )
-        whole[run.run_id] = more
+        whole.setdefault(run.run_id, []).append(run)
     seen: dict[object, str] = {}
-    for run in whole.values():
-        times = _times(run)
+    for same in whole.values():
+        run = max(same, key=lambda one: len(dict(times_of(one))))
+        times = dict(times_of(run))
+        refused += [
+            f"{one.origin}: is of the same run as {run.origin}, where all of it is: a copy is no replicate, and is left out."
+            for one in same
+            if one is not run
+        ]
         twin = next((seen[one] for one in times if one in seen), None)
         if twin is not None:
             refused.append(f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left out.")
             continue
         seen |= dict.fromkeys(times, run.origin)
         yield run
-
-
-def _times(run: Run) -> set[object]:
-    """What was measured, cell by cell: no two cells ever take the very same times."""
-    measured = (cell for cell in run.cells if cell.outcome == "measured" and cell.steps is not None)
-    return {(cell.workload, cell.steps.wall_s) for cell in measured if cell.steps is not None and len(set(cell.steps.wall_s)) > 1}

@@ -31,8 +31,8 @@ class Recorded:
     """One stream under one policy; its jobs that were done in their first attempt, in the order of submission. `lost` counts the others.
 
     `condition` is all that was asked for but the policy, and the machine; `again` is a copy of the untouched machine's stream.
-    `playable` is a stream whose slots were all there all the
-    time and none of whose jobs was lost or tried again: the simulator knows of no slot that is away, or held by what never got done.
+    `playable` is a stream whose slots were all there all the time and none of whose jobs was lost or tried again: the simulator knows of no
+    slot that is away, or held by what never got done.
 
     `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size. A slot
     is taken from admission, or from the start where nobody admits.
