@@ -1,57 +1,77 @@
-# Two commands: `make bench` sets up and runs the main job, `make test` sets up and passes the tests.
-# As root (sudo make bench) every kernel setting can be measured; without, those that need no root.
+# `make bench` sets up and runs the main job, `make test` sets up and passes the tests that any machine can run.
+# `make help` says the rest. What cannot be done here, in a container or without root, is left out and said.
 VENV ?= .venv
 PYTHON ?= python3
 TORCH = $(shell sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' pyproject.toml)
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 NAME ?= exp1
+export DEBIAN_FRONTEND = noninteractive
+# setuptools warns of folders that are named like an editable package; this project runs from its folder and installs none.
+PIP = PYTHONWARNINGS=ignore $(VENV)/bin/pip
+PYTEST = $(VENV)/bin/python -m pytest
+# Whole sessions wait for clusters and for their turn at this kernel: more processes than there are cores, a module in each.
+SESSIONS = $(PYTEST) -n $$(( $$(nproc) < 6 ? $$(nproc) + 2 : 8 )) --dist=loadscope --no-loadscope-reorder
+# In CI, as root where there is apt-get, what tests need of the system is installed; elsewhere those tests are skipped with the reason.
+INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then apt-get update -qq && apt-get install -y -qq --no-install-recommends
 
-.PHONY: bench test setup browser monitors cluster clean
+.PHONY: bench test test-machine test-cluster test-all for-machine for-cluster setup help clean
 
-bench: setup
+bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--blocks=10)
 	$(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
 
-# In two processes; with a path in ARGS, or as `$(VENV)/bin/python -m pytest`, in one.
-test: setup browser monitors cluster
-	$(VENV)/bin/python -m tests.side_by_side $(ARGS)
+test: $(VENV)/test  ## three to seven minutes on 2 cores: no root, no torch, no cluster, nothing is built (ARGS=tests/tweaks: a part)
+	$(PYTEST) -n auto --maxprocesses=8 --dist=worksteal --tier=quick $(ARGS)
 
-setup: $(VENV)/ready
+test-machine: for-machine  ## as root, on a machine you can spare: this kernel, whole sessions, torch, a browser, a thousand kills
+	$(SESSIONS) --tier=machine $(ARGS)
 
-# Where no NVIDIA GPU answers, torch's CPU build is a twentieth of the size; where its index cannot be reached, the usual one serves.
-$(VENV)/ready: pyproject.toml
+test-cluster: for-cluster  ## a real Kubernetes cluster (the first time it is built: 6 minutes)
+	$(SESSIONS) --tier=cluster $(ARGS)
+
+test-all:  ## all three; one that fails does not stop the others
+	@failed=; $(MAKE) test || failed=1; $(MAKE) --keep-going for-machine for-cluster || failed=1; \
+	$(SESSIONS) --tier=machine --tier=cluster $(ARGS) || failed=1; test -z "$$failed"
+
+for-machine: $(VENV)/dev
+	@for name in chromium google-chrome chromium-browser; do if command -v $$name >/dev/null; then exit 0; fi; done; \
+	$(INSTALL) chromium; fi
+	@if command -v perf >/dev/null && command -v top >/dev/null; then exit 0; fi; \
+	$(INSTALL) procps && { apt-get install -y -qq --no-install-recommends linux-perf || \
+	    apt-get install -y -qq --no-install-recommends linux-tools-common "linux-tools-$$(uname -r)"; }; fi
+
+# KUBECONFIG's cluster, kind's, or one of this machine: its Go programs are built once, in the user's cache.
+for-cluster: $(VENV)/dev
+	@if [ -z "$$KUBECONFIG" ] && ! $(VENV)/bin/python -m tests.cluster.rig can 2>/dev/null; then $(INSTALL) \
+	    containerd runc containernetworking-plugins busybox-static iptables iproute2 openssl; fi; fi
+	@if [ -n "$$KUBECONFIG" ]; then exit 0; fi; $(VENV)/bin/python -m tests.cluster.rig build --if-possible
+
+setup: $(VENV)/bench  ## what `make bench` needs
+
+$(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11 …")'
-	$(PYTHON) -m venv $(VENV) || { echo "No venv module: apt-get install python3-venv, or your distribution's equivalent." >&2; exit 1; }
-	$(VENV)/bin/pip install --quiet --upgrade pip
-	if ! nvidia-smi -L >/dev/null 2>&1 && \
-	    $(PYTHON) -c 'import urllib.request as u; u.urlopen("$(TORCH_CPU_INDEX)/torch/", timeout=10)' 2>/dev/null; \
-	then $(VENV)/bin/pip install --quiet --index-url $(TORCH_CPU_INDEX) $(TORCH); fi
-	$(VENV)/bin/pip install --quiet --editable '.[workloads,monitors,test]'
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "No venv module: apt-get install python3-venv, or your distribution's equivalent." >&2; exit 1; }
+	$(PIP) install --quiet --upgrade pip
+
+# Light: nothing is compiled beforehand, since most of it is never imported.
+$(VENV)/test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --quiet --no-compile --editable '.[test]'
 	touch $@
 
-# Tests open the report in a browser. In CI, as root where there is apt-get, it is installed; elsewhere those tests are skipped without it.
-browser:
-	@for name in chromium google-chrome chromium-browser; do if command -v $$name >/dev/null; then exit 0; fi; done; \
-	if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
-	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
-	else echo "No Chromium: the tests that open the report in a browser are skipped (apt-get install chromium)." >&2; fi
+# Where no NVIDIA GPU answers, torch's CPU build is a twentieth of the size; where its index cannot be reached, the usual one serves.
+$(VENV)/bench: pyproject.toml | $(VENV)/bin/python
+	if ! nvidia-smi -L >/dev/null 2>&1 && \
+	    $(PYTHON) -c 'import urllib.request as u; u.urlopen("$(TORCH_CPU_INDEX)/torch/", timeout=10)' 2>/dev/null; \
+	then $(PIP) install --quiet --index-url $(TORCH_CPU_INDEX) $(TORCH); fi
+	$(PIP) install --quiet --editable '.[workloads,monitors]'
+	touch $@
 
-# Tests run monitors of the system for real. In CI, as root where there is apt-get, they are installed; linux-perf is Debian's name, the
-# other two are Ubuntu's. Elsewhere those tests are skipped without them.
-monitors:
-	@if command -v perf >/dev/null && command -v top >/dev/null; then exit 0; fi; \
-	if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; \
-	    apt-get install -y -qq --no-install-recommends procps; \
-	    apt-get install -y -qq --no-install-recommends linux-perf || \
-	    apt-get install -y -qq --no-install-recommends linux-tools-common "linux-tools-$$(uname -r)"; \
-	else echo "No perf or no top: the tests that run them are skipped (apt-get install linux-perf procps)." >&2; fi
+$(VENV)/dev: $(VENV)/bench
+	$(PIP) install --quiet --editable '.[workloads,monitors,test,dev]'
+	touch $@
 
-# Tests start a Kubernetes cluster of this machine: Debian's containerd, and Go programs that are built once (6 minutes on 2 cores).
-# In CI, as root where there is apt-get, what is missing is installed; elsewhere it is said, and those tests are skipped.
-cluster: setup
-	@if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! $(VENV)/bin/python -m tests.cluster.rig can 2>/dev/null; \
-	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    containerd runc containernetworking-plugins busybox-static iptables iproute2 openssl; fi
-	@if [ -n "$$KUBECONFIG" ]; then exit 0; fi; if $(VENV)/bin/python -m tests.cluster.rig can; then $(VENV)/bin/python -m tests.cluster.rig build; fi
+help:  ## this
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-clean:
-	rm -rf $(VENV) .benchmarks
+clean:  ## remove the environment; saved runs stay
+	rm -rf $(VENV) .benchmarks/scratch

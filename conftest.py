@@ -9,7 +9,8 @@ import pytest
 
 from fixtures import command_line, host, plugin, saving, spread, targets, time_limit
 from fixtures.display import Display, plan_lines
-from fixtures.node.signals import stop_like_ctrl_c
+from fixtures.node.signals import listen_no_more, stop_like_ctrl_c
+from fixtures.page import printable
 from fixtures.plugin import DISPLAY, RUN, cell_of
 from fixtures.run import Run
 from fixtures.terms import USAGE, BadInput
@@ -50,11 +51,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Set up before pytest-benchmark reads its options."""
+    if not config.pluginmanager.hasplugin("benchmark"):
+        pytest.exit("-p no:benchmark: it is pytest-benchmark that keeps and saves what is measured. Leave that out.", returncode=USAGE)
     config.pluginmanager.register(plugin, "deeptweak")
     if not spread.is_worker(config):
         config.pluginmanager.register(Finish(), "deeptweak-finish")
     option = config.option
     if _named(config):
+        _refuse_empty(list(config.invocation_params.args))
         _refuse_bad_target(config)
         spread.configure(config)
     if _named(config) and option.benchmark_disable:
@@ -65,6 +69,14 @@ def pytest_configure(config: pytest.Config) -> None:
     given = " ".join(map(str, config.invocation_params.args))
     if _named(config) and not any(f"--benchmark-{name.replace('_', '-')}" in given for name in tables):
         option.benchmark_quiet = True  # a row a cell, hundreds of columns wide, would bury the verdicts
+
+
+def _refuse_empty(words: list[str]) -> None:
+    # A variable that is not set: taken for no option, `--tweaks=$SETS` would run everything and `--gate=$LIMITS` pass everything.
+    for word, following in zip(words, [*words[1:], "-"], strict=True):
+        name, equals, value = word.partition("=")
+        if name.startswith("--") and not (value if equals else following).strip():
+            pytest.exit(f"{name}: is empty. Give it a value, or leave it out.", returncode=USAGE)
 
 
 def _refuse_bad_target(config: pytest.Config) -> None:
@@ -129,7 +141,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     run, cells = session.config.stash[RUN], [cell for item in session.items if (cell := cell_of(item))]
     for line in plan_lines(run, cells, every=session.config.get_verbosity() > 0):
-        print(line)
+        print(printable(line))
     _keep_to_the_time(session.config, run, cells)
     return True
 
@@ -164,6 +176,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     run = session.config.stash.get(RUN, None)
     if run is None or not run.records:
         return (yield)
+    listen_no_more()  # what is measured is saved; of the summary `apart` hears what ends it
     run.interrupted |= exitstatus == pytest.ExitCode.INTERRUPTED or len(run.records) < len(run.cells) or run.unasked
     run.close()
     try:
@@ -191,14 +204,18 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.C
     output = config.stash.get(SUMMARY, None)
     if output is None:
         return
-    # Only a session that ran benchmarks needs the read side.
-    from analysis.ending import ending  # noqa: PLC0415
-    from analysis.terms import Refused  # noqa: PLC0415
 
-    try:
-        text, status = ending(output, config.stash.get(GATE, None), color=terminalreporter.hasmarkup)
-    except Refused as error:
-        text, status = f"No verdict: {error}", USAGE  # a run without verdicts is no success
+    def verdicts() -> tuple[str, int]:
+        # Only a session that ran benchmarks needs the read side.
+        from analysis.ending import ending  # noqa: PLC0415
+        from analysis.terms import Refused  # noqa: PLC0415
+
+        try:
+            return ending(output, config.stash.get(GATE, None), color=terminalreporter.hasmarkup)
+        except Refused as error:
+            return f"No verdict: {error}", USAGE  # a run without verdicts is no success
+
+    text, status = saving.apart(verdicts)
     terminalreporter.write_line(text)
     session = terminalreporter._session  # noqa: SLF001 its only place
     if session and session.exitstatus == pytest.ExitCode.OK:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,26 +14,29 @@ if TYPE_CHECKING:
 
     from .terms import Cell, Run, TweakSet
 
+DEEPTWEAK = "deeptweak-csv"
 # A run and a block of it: what two cells must share to have run close in time.
 Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side of a comparison: runs, and the tweak set meant in them; None means each tweak set with its like."""
+    """One side of a comparison: runs, and the tweak set meant in them; None means each tweak set with its like. `notes` go below it."""
 
     label: str
     runs: tuple[Run, ...]
     tweakset: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The cells of one tweak set under one workload, measured or not, by run and block."""
+    """The cells of one tweak set under one workload, measured or not, by run and block; `started_utc` by run, empty where unknown."""
 
     label: str
     tweakset: TweakSet
     cells: Mapping[Place, Cell]
+    started_utc: Mapping[str, str]
 
     @property
     def runs(self) -> frozenset[str]:
@@ -44,11 +47,13 @@ class Side:
 def read_arm(text: str, refused: list[str]) -> Arm:
     """Read what `PATH[:TWEAKSET]` names; PATH is a file, a quoted glob or a folder, and all its runs are one arm.
 
+    One configuration of a DeepTweak directory, `DIR/exp1`, is a tweak set of the run that `DIR` is: the same as `DIR:exp1`.
+
     Files that cannot be read are added to `refused`, one line each.
 
     Raises: Refused, where nothing can be read. UnknownName, where a run does not have the tweak set.
     """
-    path, tweakset = _split(text)
+    path, tweakset = _configuration(text) or _split(text)
     own: list[str] = []
     runs = tuple(load_each([path], own))
     if not runs:
@@ -60,7 +65,7 @@ def read_arm(text: str, refused: list[str]) -> Arm:
         first = seen.setdefault(run.run_id, run.origin)
         if first != run.origin:
             raise Refused(f"{run.origin}: is the same run as {first} ({run.run_id}): a copy is no second measurement; name one of them.")
-    return Arm(text, runs, tweakset)
+    return Arm(f"{path}:{tweakset}" if tweakset else text, runs, tweakset)
 
 
 def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -> None:
@@ -74,11 +79,42 @@ def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -
             raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {', '.join(sorted(known))}.")
 
 
+def _configuration(text: str) -> tuple[str, str] | None:
+    folder = Path(text)
+    try:
+        if not (folder / "benchmark.csv").is_file():
+            return None
+        folder = folder if folder.name and ".." not in folder.parts else folder.resolve()
+    except (OSError, ValueError):  # no name of a file; who reads it says so
+        return None
+    return str(folder.parent), folder.name
+
+
 def _split(text: str) -> tuple[str, str | None]:
     path, colon, tweakset = text.rpartition(":")
     if not colon or Path(text).exists() or not (Path(path).exists() or GLOB & set(path)):
         return text, None
     return path, tweakset
+
+
+def of_one_workload(base: Arm, candidate: Arm) -> Arm:
+    """Answer the candidate with the base's name for its one workload, where both are DeepTweak directories: they call it by their node."""
+    names = [{name for run in arm.runs for name in run.workloads} for arm in (base, candidate)]
+    if any(run.format != DEEPTWEAK for arm in (base, candidate) for run in arm.runs) or any(len(each) != 1 for each in names):
+        return candidate
+    (name,), (other,) = names
+    if name == other:
+        return candidate
+    runs = tuple(
+        replace(
+            run,
+            workloads={name: replace(run.workloads[other], name=name)},
+            cells=tuple(replace(cell, workload=name) for cell in run.cells),
+        )
+        for run in candidate.runs
+    )
+    note = f"of two nodes, {name} and {other}, taken for one workload: how the nodes differ is part of any difference."
+    return replace(candidate, runs=runs, notes=(note,))
 
 
 def same_runs(one: Arm, other: Arm) -> bool:
@@ -95,7 +131,8 @@ def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
         if (cell.study, cell.workload, cell.tweakset) == (study, workload, tweakset)
     }
     known = next((run.tweaksets[tweakset] for run in arm.runs if tweakset in run.tweaksets), None)
-    return Side(arm.label, known, cells) if cells and known else None
+    started_utc = {run.run_id: run.started_utc for run in arm.runs}
+    return Side(arm.label, known, cells, started_utc) if cells and known else None
 
 
 def met(arm: Arm, study: str) -> dict[str, list[str]]:

@@ -11,17 +11,22 @@ from .wording import listed, percent, probability
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .terms import Cell, Comparison, Run, TweakSet
+    from .terms import Cell, Comparison, Run, Setting, TweakSet
 
 LEVEL = 0.05
+AVAILABLE = "mem_available_bytes_mean"
+HUGEPAGE_BYTES = 2 << 20
+LEAST_BYTES = 1 << 28  # less may be lost among what other programs take and give
+# Kinds of settings that are read back in every cell, from the kernel or from the workload's process.
+READ_BACK = ("sysctl", "environment", "process")
 # Facts of a workload that must agree: its data and where it ran.
 SAME_WORK = ("data_crc32", "device")
 
 
 def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
-    """Check that every kernel value asked for stood there in every cell (the manipulation check).
+    """Check that every value asked for, of the kernel or of the workload's process, stood there in every cell (the manipulation check).
 
-    Boot tokens and limits are not values that are written: the run side checks them before a cell and skips it where they fail.
+    Boot tokens and the limits of `ulimit.conf` are not among them: the run side checks them and skips or fails the cell.
 
     Raises: NotComparable, naming the settings and blocks.
     """
@@ -29,7 +34,7 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
     for cell in cells:
         asked: Mapping[str, object] = cell.applied.requested if cell.applied else {}
         observed: Mapping[str, object] = cell.applied.observed if cell.applied else {}
-        for key in dict.fromkeys([*(one.key for one in tweakset.requested if one.kind == "sysctl"), *asked]):
+        for key in dict.fromkeys([*(one.key for one in tweakset.requested if one.kind in READ_BACK), *asked]):
             if key not in asked or observed.get(key) is None:
                 failed.setdefault(f"{key} was not read back", []).append(cell.block)
             elif not same_value(asked[key], observed[key]):
@@ -66,7 +71,7 @@ def _number(word: str) -> int | str:
 def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
     """Whether two arms ran on one and the same untouched machine, so that any difference between them is noise.
 
-    True where no monitor ran, kernel values asked for stood there already, boot tokens were those of one boot shared by both, and the
+    True where no monitor ran, values asked for stood there already, boot tokens were those of one boot shared by both, and the
     workloads' limits were equal. Scripts count by what they were seen to do: where no cell shows a changed tunable, none gets credit for
     chance.
     """
@@ -77,7 +82,7 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
         for arm, cell in zip(arms, pair, strict=True):
             if cell.applied is None or (arm.scripts and cell.applied.side_effects):
                 return False  # without a record of what was applied, nobody knows what was touched
-            if any(one.kind == "sysctl" and one.key not in cell.applied.already_in_force for one in arm.requested):
+            if any(one.kind in READ_BACK and one.key not in cell.applied.already_in_force for one in arm.requested):
                 return False
             boots.add(cell.boot_id)
         if pair[0].limits != pair[1].limits:
@@ -173,6 +178,8 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     if run.interrupted:
         lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
     lines += _left_behind(run)
+    comparisons = tuple(comparisons)
+    lines += _hugepages(run, comparisons)
     for comparison in comparisons:
         effect = comparison.primary
         if comparison.untouched and effect is not None and effect.p < LEVEL:
@@ -183,6 +190,66 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
             )
     lines += [f"{name}: {warning}" for name, tweakset in run.tweaksets.items() for warning in tweakset.warnings if _own(run, name, warning)]
     return lines
+
+
+def reserved_bytes(settings: Iterable[Setting]) -> int:
+    """What boot tokens and `vm.nr_hugepages` reserve as huge pages, in bytes.
+
+    `hugepages=` belongs to the `hugepagesz=` before it, else to `default_hugepagesz=`, else to pages of 2 MiB
+    (admin-guide/mm/hugetlbpage.rst).
+    """
+    settings = tuple(settings)
+    boot = [one for one in settings if one.kind == "boot"]
+    default = next((_size_bytes(one.value) for one in boot if one.key == "default_hugepagesz"), 0) or HUGEPAGE_BYTES
+    size, pools = default, dict[int, int]()
+    for one in boot:
+        if one.key == "hugepagesz":
+            size = _size_bytes(one.value) or size
+        elif one.key == "hugepages":  # `0:2,1:3` are pages of each NUMA node
+            counts = [part.rpartition(":")[2] for part in one.value.split(",")]
+            pools[size] = sum(int(count) for count in counts if re.fullmatch("[0-9]{1,15}", count))
+    typed = [
+        one.value for one in settings if (one.kind, one.key) == ("sysctl", "vm.nr_hugepages") and re.fullmatch("[0-9]{1,15}", one.value)
+    ]
+    if typed:
+        pools[default] = int(typed[-1])
+    return sum(size * pages for size, pages in pools.items())
+
+
+def _size_bytes(text: str) -> int:
+    found = re.fullmatch("([0-9]{1,15})([KMGT]?)", text.upper())
+    return int(found[1]) << 10 * " KMGT".index(found[2] or " ") if found else 0
+
+
+def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
+    """The manipulation check of what cannot be read back: pages that are reserved are not available."""
+    lines = []
+    for comparison in comparisons:
+        stock, cells = (
+            [cell for cell in run.cells if (cell.workload, cell.tweakset) == (comparison.workload, arm) and AVAILABLE in cell.telemetry]
+            for arm in (comparison.baseline, comparison.tweakset)
+        )
+        asked = _reserved(run, comparison.tweakset, cells, stock) - _reserved(run, comparison.baseline, stock, cells)
+        if not stock or not cells or asked < LEAST_BYTES:
+            continue
+        less = sum(cell.telemetry[AVAILABLE] for cell in stock) / len(stock) - sum(cell.telemetry[AVAILABLE] for cell in cells) / len(cells)
+        if less < asked / 2:
+            which = "less" if less >= 0 else "more"
+            lines.append(
+                f"{comparison.tweakset} reserves {asked / 2**30:.2f} GiB more in huge pages than {comparison.baseline}, and yet under "
+                f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: they were not in force, "
+                "as far as the run shows."
+            )
+    return lines
+
+
+def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]) -> int:
+    """What a tweak set reserves in cells and not in others: no tokens of a boot that both shared, nothing that stood there already."""
+    cells = tuple(cells)
+    one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
+    there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
+    asked = run.tweaksets[name].requested if name in run.tweaksets else ()
+    return reserved_bytes(one for one in asked if one.key not in there and not (one_boot and one.kind == "boot"))
 
 
 def _own(run: Run, name: str, warning: str) -> bool:

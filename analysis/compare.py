@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .arms import Arm, met, must_have, no_copies, same_runs, side, studies
+from .arms import Arm, met, must_have, no_copies, of_one_workload, same_runs, side, studies
 from .between import must_match, primary_of, run_notes
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
 from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
@@ -73,6 +73,7 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
         must_have(run, "workload", options.workloads, run.workloads)
     if base.tweakset is None and any(same_runs(base, one) and one.tweakset is None for one in candidates):
         raise Refused(f"{base.label} is compared with itself: name two of its tweak sets, {base.label}:TWEAKSET.")
+    candidates = [of_one_workload(base, one) for one in candidates]
     no_copies([run for arm in (base, *candidates) for run in arm.runs])
     drafts = [draft for name in studies([base]) for draft in _study(base, candidates, name, options)]
     if not drafts and not any(same_runs(base, other) for other in candidates):
@@ -128,6 +129,7 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 primary_metric=primary_of(declared, study, workload),
                 adjustment=options.adjustment,
                 relative_to=options.relative_to,
+                notes=candidate.notes,
                 baseline_run=base.label.removesuffix(f":{base.tweakset}"),
                 candidate_run=candidate.label.removesuffix(f":{candidate.tweakset}"),
             )
@@ -163,12 +165,13 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         return replace(draft, reason=str(reason))
     second = _first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read)
     others = [_first_effect((metric_named(name),), draft, pairing, read) for name in options.metrics]
-    untouched = base.runs == candidate.runs and same_machine((base.tweakset, candidate.tweakset), list(zip(*pairing.cells, strict=True)))
+    beside = base.runs == candidate.runs and pairing.samples is None
+    untouched = beside and same_machine((base.tweakset, candidate.tweakset), list(zip(*pairing.cells, strict=True)))
     draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
     notes = pair_notes(pairing if options.relative_to is None else replace(pairing, caveat=None))
     notes += run_notes(draft, arms, (base, candidate), read)
     notes += inside_notes(draft, pairing, read)
-    return replace(draft, notes=(*_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
+    return replace(draft, notes=(*draft.notes, *_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
 
 
 def _failed(*sides: Side) -> int:

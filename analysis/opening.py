@@ -51,8 +51,11 @@ def resolved(path: Path | str) -> Path:
     try:
         place = Path(path).resolve()
         place.exists()  # a name that is too long is found out by asking
-    except (OSError, RuntimeError, ValueError) as error:  # pathlib of Python 3.11 answers a circle of links with RuntimeError
-        raise Refused(f"{path}: {reason_of(error)}.") from None
+        why = reason_of(RuntimeError()) if place.is_symlink() else None  # from Python 3.13 on a circle's links are left as they are
+    except (OSError, RuntimeError, ValueError) as error:  # up to 3.12 they are a RuntimeError
+        why = reason_of(error)
+    if why:
+        raise Refused(f"{path}: {why}.")
     return place
 
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from .checks import different_data
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
 from .terms import NotComparable
+from .turns import clock_of, must_be_near_in_time, seconds, side_by_side
 from .wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .arms import Place, Side
+    from .stats.effect import Times
     from .terms import Cell, Effect, Metric
 
 STOCK = "stock"
@@ -26,7 +28,14 @@ MINIMUM_UNITS = 3
 COMFORTABLE_UNITS = 5
 TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
 BORROWED = "an arm of {} has no spread of its own worth the name: it is taken to scatter like the other."
-MANY_RUNS = "means of whole runs: drift between them is part of the difference unless base and candidate runs took turns."
+MANY_RUNS = (
+    "means of whole runs at different times: p and interval also hold where the machine drifts steadily or runs resemble their neighbours, "
+    "as far as these runs show it. Arms that take turns see more."
+)
+OUT_OF_TURN = (
+    "the cells of a block did not run one after the other, so they are no pairs: p and interval also hold where the machine drifts "
+    "steadily or cells resemble their neighbours, as far as these cells show it. Arms that take turns see more."
+)
 RELATIVE = (
     "each cell relative to {} of its own block: what the time between the runs did to both cancels, what it did to one of them does not, "
     "and two runs cannot tell. {} itself moved by {} in {}, which is not judged."
@@ -41,14 +50,16 @@ ONE_RUN_AN_ARM = (
 class Pairing:
     """The units of two arms.
 
-    `pairs` are complete blocks; where the arms have none in common, `samples` holds each arm's units, one list of cells a unit.
-    `left_out` says why blocks are missing: reason → blocks.
+    `pairs` are complete blocks; where the arms have none in common, `samples` holds each arm's units, one list of cells a unit, and `times`
+    when each was measured (seconds, or places in the order of one run), the earliest first; None where drift cancels in each unit, NaN
+    where it is not known. `left_out` says why blocks are missing: reason → blocks.
     """
 
     pairs: tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...] = ()
     samples: tuple[Sequence[Sequence[tuple[Place, Cell]]], Sequence[Sequence[tuple[Place, Cell]]]] | None = None
     left_out: Mapping[str, list[int]] = field(default_factory=dict)
     caveat: str | None = None
+    times: Times | None = None
 
     @property
     def units(self) -> int:
@@ -84,15 +95,16 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
     """Set two arms against each other.
 
     Same run: by block; same runs: by block in each, and a run is the unit. Other runs: run against run, since everything between them
-    is confounded with the arm. Only where each cell is `controlled` by another of its block do cells of two runs say something: by
-    block where the blocks had equal samples, else as two samples.
+    is confounded with the arm; so are the cells of one run whose blocks did not run side by side. Only where each cell is `controlled` by
+    another of its block do cells of two runs say something: by block where the blocks had equal samples, else as two samples.
     """
     if base.runs & candidate.runs:
         paired = _by_block(*_beside(base, candidate))
-        return replace(paired, caveat=TAKING_TURNS) if paired.by_run else paired
+        if controlled or side_by_side(paired.pairs):
+            return replace(paired, caveat=TAKING_TURNS) if paired.by_run else paired
+        return _in_order(base, candidate, OUT_OF_TURN)
     if not controlled:
-        units = tuple(_run_units(side) for side in (base, candidate))
-        return Pairing((), (units[0], units[1]), _missing(base, candidate), MANY_RUNS)
+        return _in_order(base, candidate, MANY_RUNS)
     if len(base.runs) == len(candidate.runs) == 1:
         one, other = ({("", block): cell for (_, block), cell in side.cells.items()} for side in (base, candidate))
         paired = _by_block(one, other)
@@ -100,6 +112,20 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
             return Pairing(_at_home(paired, base, candidate), None, paired.left_out)
     units = tuple(_units(side) for side in (base, candidate))
     return Pairing((), (units[0], units[1]), _missing(base, candidate))
+
+
+def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
+    """Put the units of two arms into the order of time: runs by when they started; cells, where both arms are of one run, as they ran."""
+    alone = base.runs == candidate.runs and len(base.runs) == 1
+    clock = clock_of([cell for side in (base, candidate) for _, cell in _measured(side)])
+    units, times = [], []
+    for side in (base, candidate):
+        own = [[one] for one in _measured(side)] if alone else _run_units(side)
+        timed = [(clock(unit[0][1]) if alone else seconds(side.started_utc[unit[0][0][0]]), unit) for unit in own]
+        timed.sort(key=lambda one: one[0])
+        times.append([time for time, _ in timed])
+        units.append([unit for _, unit in timed])
+    return Pairing((), (units[0], units[1]), _missing(base, candidate), caveat, (times[0], times[1]))
 
 
 def _at_home(paired: Pairing, base: Side, candidate: Side) -> tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...]:
@@ -204,6 +230,8 @@ def _enough_units(pairing: Pairing) -> None:
         raise NotComparable(ONE_RUN_AN_ARM)
     if max(n, m) < MINIMUM_UNITS:
         raise NotComparable(f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are needed{_why(pairing)}.")
+    if pairing.times is not None:
+        must_be_near_in_time(pairing.times)
 
 
 def _why(pairing: Pairing) -> str:
@@ -223,7 +251,7 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, value: Callable[[
         base, candidate = (_values(metric, pairing, side, value) for side in (0, 1))
         return paired_effect(metric, base, candidate, margin)
     base, candidate = ([unit_value(metric, unit, value) for unit in arm] for arm in pairing.samples)
-    return two_sample_effect(metric, base, candidate, margin)
+    return two_sample_effect(metric, base, candidate, margin, pairing.times)
 
 
 def _values(metric: Metric, pairing: Pairing, side: int, value: Callable[[Place, Cell, Metric], float]) -> list[float]:

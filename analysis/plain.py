@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import UTC, datetime
 
 ELLIPSIS = "…"
 SENTENCE = 10_000  # characters, at most
@@ -23,6 +24,15 @@ def one_line(text: object, longest: int = 500) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in " ".join(str(text).split())
     )
     return seen if len(seen) <= longest else seen[: longest - 1] + ELLIPSIS
+
+
+def moment(text: object) -> datetime | None:
+    """Read a time of ISO 8601, in UTC where it does not say otherwise; None where it is none."""
+    try:
+        stamp = datetime.fromisoformat(str(text))
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def printable_json(said: object) -> str:

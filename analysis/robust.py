@@ -57,6 +57,9 @@ def lines(comparisons: Sequence[Comparison]) -> list[str]:
         effect = one.primary
         if effect is None:
             continue
+        if effect.design == "two-sample" and one.relative_to is None:
+            said.append(f"{one.workload}, {one.tweakset}: none: ranks take runs to be independent, and at different times they may not be.")
+            continue
         other = opinion(effect)
         parted = (other.p < ALPHA) != (effect.p < ALPHA)
         said.append(

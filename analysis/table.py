@@ -7,6 +7,7 @@ stands in a numbered line below.
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .checks import warnings_of
+from .plain import one_line
 from .printing import WIDTH, hanging, in_lines, on_page, unit_of
 from .switched.inside import outlasts
 from .wording import number, place_of, probability, size, unsigned
@@ -39,6 +41,7 @@ LABELS = {
     "step_time_p10_s": ("p10 step", "p10 step {}"),
     "step_time_q1_s": ("q1 step", "lower quartile of step time {}"),
     "step_time_min_s": ("min step", "shortest step {}"),
+    "step_time_round_adjusted_s": ("step", "step {}"),
     "step_time_median_s": ("median step", "median step {}"),
     "step_time_mean_s": ("mean step", "mean step {}"),
     "cpu_s_per_step": ("CPU a step", "{} CPU s a step"),
@@ -62,7 +65,7 @@ def render_table(comparisons: Sequence[Comparison], runs: Sequence[Run], width: 
     name_width = min(NAME_WIDTH, max(map(len, names.values()), default=0))
     parts.append(Text(headline(runs), "bold" if color else ""))
     for study in dict.fromkeys(one.study for one in comparisons):
-        parts.append(Text(f"{study}: {next(run.studies[study].question for run in runs if study in run.studies)}"))
+        parts.append(Text(one_line(f"{study}: {next(run.studies[study].question for run in runs if study in run.studies)}")))
         rows = [one for one in comparisons if one.study == study]
         for title, group in _groups(rows, names):
             parts.append("")
@@ -133,7 +136,7 @@ def _counts(run: Run) -> str:
 
 
 def _machine(run: Run) -> str:
-    facts = [form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)]
+    facts = [form.format(one_line(run.machine[name])) for name, form in MACHINE.items() if run.machine.get(name)]
     where = place_of(run)
     return (", ".join(facts) or "machine unknown") + (f"\n{where[0].upper()}{where[1:]}" if where else "")
 
@@ -147,6 +150,13 @@ def _group(title: str, named: Mapping[str, Comparison], name_width: int, footnot
     metrics = sorted((metric for metric in (primary, second) if metric), key=lambda metric: not metric.name.startswith("throughput"))
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="")
     head = "tweak set" if len({one.workload for one in rows}) == 1 else "workload"
+    shown = [_cells(name, one, metrics, footnotes) for name, one in named.items()]
+    least = [len("1/1"), *(EFFECT_WIDTH for _ in metrics), 6, 4, len("not comparable")]
+    taken = [max(width, *map(len, column)) + 1 for width, column in zip(least, list(zip(*shown, strict=True))[1:-1], strict=True)]
+    see = max(len("see"), *(len(mark) for row in shown for mark in row[-1].split(",")))
+    spare = WIDTH - sum(taken) - 1
+    name_width = min(name_width, spare - see)
+    see = max(see, spare - name_width)
     table.add_column(f"\n{head}", overflow="fold", min_width=name_width)
     table.add_column("\nn", justify="right", no_wrap=True)
     for metric in metrics:
@@ -155,19 +165,19 @@ def _group(title: str, named: Mapping[str, Comparison], name_width: int, footnot
     table.add_column(f"{SHORT[rows[0].adjustment]}\np", justify="right", no_wrap=True, min_width=6)
     table.add_column("MDE\n%", justify="right", no_wrap=True, min_width=4)
     table.add_column("\nverdict", no_wrap=True, min_width=len("not comparable"))
-    table.add_column("\nsee", overflow="fold")
-    for name, one in named.items():
-        sentences = [one.reason, *one.notes] if _needs_reason(one) else one.notes
-        table.add_row(
-            Text(name),
-            _units(one),
-            *(_gain(one.primary if metric == primary else one.second) or (_single(one) if metric == primary else "") for metric in metrics),
-            "" if one.p_adjusted is None else probability(one.p_adjusted),
-            "" if one.mde is None else size(one.mde),
-            Text(one.verdict, STYLES[one.verdict]),
-            footnotes.mark(sentences),
-        )
+    table.add_column("\nsee", no_wrap=True)
+    for name, *figures, verdict, marks in shown:
+        lines = textwrap.wrap(marks.replace(",", " "), see)  # a blank is as wide as the comma it stands for
+        table.add_row(Text(name), *figures, Text(verdict, STYLES[verdict]), "\n".join(lines).replace(" ", ","))
     return [Text.assemble((in_lines(title), "bold"), f"   {_baseline(rows, metrics)}"), table]
+
+
+def _cells(name: str, one: Comparison, metrics: Sequence[Metric], footnotes: _Footnotes) -> list[str]:
+    """Write a row: name, units, gains, p, MDE, verdict, and the numbers of the sentences below the tables."""
+    gains = {metric: _gain(one.second) for metric in metrics} | {one.primary_metric: _gain(one.primary) or _single(one)}
+    p, mde = "" if one.p_adjusted is None else probability(one.p_adjusted), "" if one.mde is None else size(one.mde)
+    sentences = [one.reason, *one.notes] if _needs_reason(one) else one.notes
+    return [name, _units(one), *(gains[metric] for metric in metrics), p, mde, one.verdict, footnotes.mark(sentences)]
 
 
 def _needs_reason(one: Comparison) -> bool:
@@ -232,8 +242,9 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     seen: set[str] = {one.primary.design for one in comparisons if one.primary}
     seen |= {one.verdict for one in comparisons}
     seen |= {effect.metric.name for one in comparisons for effect in (one.primary, one.second) if effect is not None}
+    paired = ", paired by block (n)" if seen & {"paired", "switched"} else ""
     said = {
-        "+": "is faster, - is slower, in both columns: % more or less work per second than the baseline, paired by block (n).",
+        "+": f"is faster, - is slower, in both columns: % more or less work per second than the baseline{paired}.",
         "n: switched": "pairs of segments inside processes, or processes where there are five or more.",
         "n + m": "units of base and candidate where they share no blocks: cells of one run each, or whole runs.",
         "*": "the primary metric, declared before the run; the verdict stands on it.",

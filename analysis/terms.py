@@ -63,7 +63,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting a tweak set asks for, as written in its manifest. `kind` is sysctl, ulimit, service or boot."""
+    """One setting a tweak set asks for, as written in its manifest. `kind` is sysctl, ulimit, service, boot, environment or process."""
 
     kind: str
     key: str
@@ -122,6 +122,7 @@ class Cell:
     value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
     `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
     cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
+    One that took turns with others of its block has `slices_s`, the mean time of a step in each round.
     `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
     are what that cost and what the whole process used.
     """
@@ -149,6 +150,7 @@ class Cell:
     telemetry_missing: Mapping[str, str] = field(default_factory=dict)
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     segments: tuple[Cell, ...] = ()
+    slices_s: tuple[float, ...] = ()
     process: int | None = None
     node: str | None = None
     report: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
@@ -160,7 +162,7 @@ class Cell:
 class Factor:
     """One setting of a tweak set that a design varied. `levels` begin with None, the machine as it was found.
 
-    `kind` is sysctl, ulimit, service, boot, or script (a shellscript package as a whole, called `script:<package>`).
+    `kind` is that of a setting, or script (a shellscript package as a whole, called `script:<package>`).
     """
 
     tweakset: str

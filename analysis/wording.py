@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from .terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from .terms import Effect, Run
 
+UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it
 # Beyond a thousandfold change digits say nothing.
 LARGEST = 10.0
 PERCENT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%", re.ASCII)
@@ -31,6 +32,15 @@ def place_of(run: Run) -> str:
     return (
         f"{several} {place.get('nodes', 'unknown')} of {cluster}, tweaks by {place.get('apply')}, workloads by {place.get('workload_via')}"
     )
+
+
+def gpus_of(machine: Mapping[str, object]) -> list[str]:
+    """Name a machine's GPUs, equal ones together: `2 × NVIDIA A100`. Where nobody noted how many there are, no number is said."""
+    gpus = machine.get("gpus")
+    there = [one for one in gpus if isinstance(one, dict)] if isinstance(gpus, list) else []
+    names = [str(one.get("name")) for one in there]
+    unknown = {str(one.get("name")) for one in there if one.get("count") == UNCOUNTED}
+    return [f"{name} (how many is not recorded)" if name in unknown else f"{names.count(name)} × {name}" for name in dict.fromkeys(names)]
 
 
 def study_files(run: Run) -> list[str]:
@@ -52,12 +62,12 @@ def percent(fraction: float) -> str:
     return f"{number(fraction)} %"
 
 
-def number(fraction: float) -> str:
+def number(fraction: float, decimals: int = 1) -> str:
     """Write a signed change without its unit, for a column whose head says percent."""
     if abs(fraction) >= LARGEST:
         return f"{fraction * 100:+.1e}"
-    rounded = round(fraction * 100, 1)
-    return f"{rounded + 0.0:+.1f}"  # the sum turns -0.0 into 0.0
+    rounded = round(fraction * 100, decimals)
+    return f"{rounded + 0.0:+.{decimals}f}"  # the sum turns -0.0 into 0.0
 
 
 def speed(fraction: float) -> str:
@@ -77,6 +87,11 @@ def unsigned(fraction: float) -> str:
     return f"{fraction * 100:.1f}".removesuffix(".0") + " %"
 
 
+def exactly(fraction: float) -> str:
+    """Write a size that somebody typed, as they did: 0.0205 is `2.05 %`."""
+    return f"{fraction * 100:.6g} %"
+
+
 def size(fraction: float) -> str:
     """Write a size for a column whose head says percent."""
     return f">{LARGEST * 100:.0f}" if fraction >= LARGEST else f"{fraction * 100:.1f}"
@@ -92,6 +107,11 @@ def digits(value: float, most: int = 4) -> str:
 def probability(p: float) -> str:
     """Write a p-value: two digits, never 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
+
+
+def ended(text: str) -> str:
+    """End a line with one full stop, whether or not it came with its own."""
+    return f"{text.rstrip('.')}."
 
 
 def listed(numbers: Iterable[int]) -> str:

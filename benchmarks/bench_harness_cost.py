@@ -1,6 +1,6 @@
 """What does the harness itself cost?
 
-It must stay far below what it measures: putting a 20-key tweak set into force, reading it back and restoring it takes at most 50 ms;
+It must stay far below what it measures: putting a 20-key tweak set into force, reading it back and restoring it takes at most 75 ms;
 a cell costs at most 20 ms of CPU apart from tweak and workload; the sampler takes at most 0.5 % of one core at 10 Hz.
 Run alone: `pytest benchmarks/bench_harness_cost.py`.
 """
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.node import lock
-from fixtures.node.journal import state_dir
 from fixtures.node.machine import Machine, Write
+from fixtures.node.state_dirs import state_dir
 from fixtures.node.telemetry import Sampler
 from fixtures.node.tunables import sysctl_path
 
@@ -49,7 +49,7 @@ KEYS = {
     "fs.inotify.max_user_watches": "1048577",
     "kernel.sched_autogroup_enabled": "0",
 }
-MAX_CYCLE_S = 0.050
+MAX_CYCLE_S = 0.075
 MAX_CELL_CPU_S = 0.020
 MAX_SAMPLER_SHARE = 0.005
 SAMPLED_S = 10.0

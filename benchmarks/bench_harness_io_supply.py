@@ -27,7 +27,7 @@ from fixtures import workloads
 from fixtures.io import bytes_read, cached, verify
 from fixtures.io.dataset import Spec
 from fixtures.node import lock
-from fixtures.node.journal import state_dir
+from fixtures.node.state_dirs import state_dir
 from fixtures.targets._process import run
 from fixtures.terms import Order
 

@@ -1,4 +1,4 @@
-"""Do kernel settings change the speed of AI training on this machine?
+"""Do kernel or process settings change the speed of AI training on this machine?
 
 Hypothesis under test, one per tweak set and workload: it makes no difference beyond ±3 %. `stock-again`, a verbatim copy of the
 untouched machine, always runs too: whatever is "found" there is noise.
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 STUDY = Study(
     name="kernel_tweaks",
-    question="Do kernel settings change the speed of AI training on this machine?",
+    question="Do kernel or process settings change the speed of AI training on this machine?",
     workloads=("lora_finetune", "cnn_train", "ddp_train", "checkpoint_train"),
     tweaks=(
         "thp-always",
         "thp-never",
+        "malloc-hugepages",
+        "malloc-keep-memory",
         "memory-overcommit",
         "scheduler-throughput",
         "tcp-buffers",

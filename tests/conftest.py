@@ -1,103 +1,143 @@
-"""What tests need of the machine, in one place: `@pytest.mark.needs("root", "torch")`.
-
-With CI set, a need that any CI machine can meet and that is not met fails the test instead of skipping it.
-"""
+"""Tiers: each test runs in the one that its needs say (tests/needs.py); a run ends with what it left to the others."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+import signal
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
-from fixtures.gpu import compiler
-from fixtures.io.dlio import installed
-from tests.cluster.rig import kind, up
+from tests import needs
 from tests.kernel_lock import kernel_lock, kernel_unchanged
+from tests.needs import NEEDS, REFERENCE, TIERS, needs_of
+from tests.sessions import place
+from tests.waiting import HASTE, PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["kernel_lock", "kernel_unchanged"]  # fixtures
+    from tests.needs import Tier
 
-# No deadline: a test never judges time. With CI set, hypothesis itself draws the same examples every time.
-if not os.environ.get("CI"):
-    hypothesis.settings.register_profile("house", deadline=None)
-    hypothesis.settings.load_profile("house")
+__all__ = ["REFERENCE", "kernel_lock", "kernel_unchanged", "place"]  # fixtures
+LEFT_OUT = pytest.StashKey["dict[Tier, int]"]()  # how many tests of each other tier
+CHOSEN = pytest.StashKey[int]()  # and of those that were asked for
+CLUSTER = "tests/cluster/"
 
-
-def chromium() -> str | None:
-    """The path of the browser that tests drive; None where there is none."""
-    return next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
-
-
-def cluster() -> bool:
-    """Is there a Kubernetes cluster, or can one be made here?"""
-    return bool(os.environ.get("KUBECONFIG")) or not up.why_not() or kind.runs()
-
-
-def dlio() -> bool:
-    """Is there a DLIO that runs?"""
-    try:
-        installed.find()
-    except installed.NoDlio:
-        return False
-    return True
+# A test never judges time: no deadline, and no complaint about examples that a busy machine is slow to draw. With CI set, every run draws
+# the same ones.
+hypothesis.settings.register_profile(
+    "house",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    max_examples=20,
+    derandomize=bool(os.environ.get("CI")),
+)
+hypothesis.settings.load_profile("house")
 
 
-def program(name: str) -> bool:
-    """Is there a program of that name, on the path or in this Python's environment?"""
-    return shutil.which(name) is not None or Path(sys.executable).with_name(name).exists()
+@pytest.fixture(scope="session", autouse=True)
+def _patient() -> Iterator[None]:
+    """Where the harness would give up after seconds, it waits here for as long as a test does: the machine may be busy.
+
+    And Ctrl-C is heard: a shell that starts a job in the background has it ignored, by all that tests start too.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in HASTE:
+            patch.setattr(name, PATIENCE_S)
+        for name in [name for name in os.environ if name.startswith("PYTEST_XDIST")]:
+            patch.delenv(name)  # a session that a test starts is no worker
+        yield
 
 
-def nvrtc() -> bool:
-    """Is CUDA's compiler here? It needs no GPU; torch for CUDA brings it, torch for CPUs does not."""
-    if compiler.missing():
-        return False
-    try:
-        return bool(compiler.version())
-    except (RuntimeError, OSError):
-        return False
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Choose a tier."""
+    parser.getgroup("deeptweak tests").addoption(
+        "--tier", choices=TIERS, action="append", help="run the tests of this tier alone; several may be named (default: all)"
+    )
 
 
-REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
-NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
-    "root": (lambda: os.geteuid() == 0, "it changes the running kernel: run as root"),
-    "torch": (lambda: importlib.util.find_spec("torch") is not None, "torch is not installed: `make test` installs it"),
-    "cc": (lambda: shutil.which("cc") is not None, "it compiles a small C library: install a C compiler"),
-    "go": (lambda: shutil.which("go") is not None, "actionlint is built with Go: install Go"),
-    "unshare": (lambda: shutil.which("unshare") is not None, "it needs util-linux's unshare"),
-    "chromium": (lambda: chromium() is not None, "it opens a page in a browser: install Chromium, or `make test` with CI set and as root"),
-    "reference": (REFERENCE.is_dir, f"it reads other people's data, which is not here ({REFERENCE})"),
-    "cluster": (cluster, f"it needs a Kubernetes cluster: set KUBECONFIG, or install kind and Docker. {up.why_not()}"),
-    "dlio": (dlio, f"it runs DLIO itself: install dlio-benchmark in an environment of its own and put its path into {installed.VARIABLE}"),
-    "psutil": (lambda: importlib.util.find_spec("psutil") is not None, "psutil is not installed: `make test` installs it"),
-    "py-spy": (lambda: program("py-spy"), "py-spy is not installed: `make test` installs it"),
-    "perf": (lambda: program("perf"), "it runs perf: apt-get install linux-perf, or `make test` with CI set and as root"),
-    "top": (lambda: program("top"), "it runs top: apt-get install procps, or `make test` with CI set and as root"),
-    "nsys": (lambda: program("nsys"), "it runs NVIDIA Nsight Systems"),
-    "ncu": (lambda: program("ncu"), "it runs NVIDIA Nsight Compute"),
-    "dcgmi": (lambda: program("dcgmi"), "it runs NVIDIA DCGM"),
-    "nvidia-smi": (lambda: program("nvidia-smi"), "it runs nvidia-smi: it needs NVIDIA's driver"),
-    "nvrtc": (nvrtc, "it compiles a CUDA kernel: install torch for CUDA, or cuda-bindings and nvidia-cuda-nvrtc"),
-    "gpu": (lambda: Path("/proc/driver/nvidia/version").exists(), "it needs an NVIDIA GPU"),
-}
-# What a CI machine may lack: data that must not be copied, an installation of gigabytes that nothing else needs, and hardware.
-MAY_LACK = {"reference", "dlio", "nvrtc", "gpu", "nsys", "ncu", "dcgmi", "nvidia-smi"}
+def tier_of(item: pytest.Item) -> Tier:
+    """The tier of a test: that of the most demanding of its needs."""
+    tiers = {NEEDS[name].tier for name in needs_of(item)} | ({"machine"} if item.get_closest_marker("slow") else set())
+    return next((tier for tier in ("cluster", "machine") if tier in tiers), "quick")
+
+
+# Last: syrupy has seen every test by then, and calls no snapshot unused whose test is of another tier.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the tiers that were asked for."""
+    asked = config.getoption("tier") or TIERS
+    longest: list[pytest.Item] = []
+    rest: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    left_out = config.stash[LEFT_OUT] = {}
+    for item in items:
+        tier = tier_of(item)
+        if tier in asked:
+            (longest if tier == "cluster" else rest).append(item)
+        else:
+            left_out[tier] = left_out.get(tier, 0) + 1
+            others.append(item)
+    items[:] = longest + rest
+    config.stash[CHOSEN] = len(items)
+    if others:
+        config.hook.pytest_deselected(items=others)
+
+
+class OneProcessPerModule(LoadScopeScheduling):  # type: ignore[misc] # xdist's, which mypy does not see
+    """A module's fixtures are set up once; a folder's, where they are a cluster."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module.rpartition("/")[0] if module.startswith(CLUSTER) else module
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:  # noqa: ANN401 xdist's
+    """How `--dist=loadscope` groups tests."""
+    return OneProcessPerModule(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, or in CI fail, a test whose needs are not met."""
-    for marker in item.iter_markers("needs"):
-        for need in marker.args:
-            met, reason = NEEDS[need]
-            if met():
-                continue
-            if os.environ.get("CI") and need not in MAY_LACK:
-                pytest.fail(f"not skipped in CI: {reason}", pytrace=False)
+    """Skip a test whose needs are not met; with CI set, fail it where installing something would have met them."""
+    needs.tier_now = tier_of(item)
+    for name in needs_of(item):
+        reason = NEEDS[name].unavailable_reason()
+        if reason and os.environ.get("CI") and NEEDS[name].installable:
+            pytest.fail(f"not skipped in CI: {reason}", pytrace=False)
+        if reason:
             pytest.skip(reason)
+
+
+# With xdist the workers collect, and the first to end tells.
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 xdist's
+    """Take a worker's count."""
+    for key, name in ((LEFT_OUT, "left_out"), (CHOSEN, "chosen")):
+        if name in getattr(node, "workeroutput", {}):
+            node.config.stash.setdefault(key, node.workeroutput[name])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the controller what this worker has left out. Where all that was named is of other tiers, running nothing is no failure."""
+    config = session.config
+    left_out, chosen = config.stash.get(LEFT_OUT, {}), config.stash.get(CHOSEN, 0)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput |= {"left_out": left_out, "chosen": chosen}
+    elif session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and left_out and not chosen:
+        session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:  # noqa: ANN401 pytest's own, not exported
+    """End with one line: what did not run, and which command runs it."""
+    if not config.getoption("tier"):
+        return
+    parts = [f"{count:,} tests of {TIERS[tier]}" for tier, count in config.stash.get(LEFT_OUT, {}).items()]
+    skipped: Sequence[Any] = terminalreporter.stats.get("skipped", ())
+    parts += [f"{len(skipped):,} that cannot run here (-rs says why)"] if skipped else []
+    terminalreporter.write_line(f"Not run: {'; '.join(parts) or 'nothing'}.")

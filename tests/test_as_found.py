@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fixtures.targets import Ran
-    from fixtures.terms import Cell, Order, TweakSet
+    from fixtures.terms import Cell, Order, Telemetry, TweakSet
     from fixtures.tweaks.local import Plan
 
 SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
@@ -43,17 +44,27 @@ class Shared(Local):
         self.fake = make_root(folder)
         self.machine = self.fake.machine()
         self.meanwhile: Callable[[FakeRoot], None] = lambda _: None
+        self.as_it_runs: Callable[[FakeRoot], None] = lambda _: None
         self.deaf = False
 
     def plan(self, tweakset: TweakSet) -> Plan:
         """Everybody is root in a folder of his own."""
         from fixtures.tweaks.local import plan  # noqa: PLC0415
 
-        return plan(tweakset, self.machine.tunables, is_root=True)
+        return plan(tweakset, self.machine.tunables)
 
     def run(self, cell: Cell, order: Order) -> Ran:
-        """The real workload, with somebody else beside it."""
-        ran = super().run(cell, order)
+        """The real workload, with somebody else beside it; the last second of it is theirs."""
+        assert self._sampler is not None
+        end = self._sampler.end
+
+        def later(window: tuple[float, float] | None = None) -> Telemetry:
+            self.as_it_runs(self.fake)
+            return end(window)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self._sampler, "end", later)
+            ran = super().run(cell, order)
         self.meanwhile(self.fake)
         return ran
 
@@ -118,9 +129,34 @@ def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_
     assert session.cell(ratio) is None
 
 
-def test_what_was_written_and_taken_back_before_the_end_is_not_seen_and_harms_nobody_later(session: Session) -> None:
+def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_harms_nobody_later(session: Session) -> None:
     assert session.cell("stock", meanwhile=lambda fake: (swapping("33")(fake), swapping("60")(fake))[0]) is None
     assert session.cell("stock-again") is None
+
+
+@pytest.mark.parametrize(("name", "found"), [("knobs", "10"), ("stock", "60")])
+def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(session: Session, name: str, found: str) -> None:
+    """Whether the cell has set it or leaves it as found. A second is ten looks; it is this machine in the folder that is looked at."""
+
+    def for_a_second(fake: FakeRoot) -> None:
+        fake.put(SWAPPINESS, "33")
+        time.sleep(1.0)
+        fake.put(SWAPPINESS, found)
+
+    session.target.as_it_runs = for_a_second
+    why = session.cell(name)
+    session.target.as_it_runs = lambda _: None
+    assert str(why).startswith(f"{SWAPPINESS} was '33' for a while as the workload ran, not '{found}': something else writes it")
+    assert session.cell(name) is None
+
+
+def test_what_putting_back_took_is_in_the_record_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod ended by force, an undo script that failed: known for good, although every value is back."""
+    restore = session.target.restore
+    monkeypatch.setattr(session.target, "restore", lambda: replace(restore(), notes=("pod p was deleted by force",)))
+    assert session.cell("knobs") is None
+    session.run.close()
+    assert session.run.document()["machine_check"] == {"changed": {}, "restored": True, "notes": ["pod p was deleted by force"]}
 
 
 def test_somebody_elses_change_in_a_cell_without_that_key_is_not_ours(session: Session) -> None:

@@ -6,29 +6,18 @@ import os
 import re
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.workloads import names
 from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness, until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+on_the_kernel = pytest.mark.usefixtures("kernel_unchanged")  # the others end before anything is touched
 QUICK = ("--blocks=1", "--steps=3")
 SKYHOOK = (
     "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata: {name: one}\nspec: {packages: {one: {version: 1.0.0, image: %s}}}\n"
 )
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path)
-    yield place
-    place.clear_up()
+TUNING = SKYHOOK.replace("%s}", "ghcr.io/nvidia/skyhook-packages/tuning, configMap: {sysctl.conf: '%s'}}")
 
 
 def refused(done: Done) -> str:
@@ -52,19 +41,34 @@ def untouched(place: Place) -> bool:
         ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? There are: {', '.join(names())}"),
         ((), " , ", r"--workloads= , : .*There are: "),
         (("--blocks=0",), "idle", r"--blocks=0: at least 1 is needed"),
+        (("--plan", "--blocks=99999999999"), "idle", r"--blocks=99999999999: .*; a run has 20,000 at most"),
+        (("--plan", "--tweaks="), "idle", r"--tweaks: is empty\."),
+        (("--plan", "--tweaks", " "), "idle", r"--tweaks: is empty\."),
+        (("--gate=",), "idle", r"--gate: is empty\."),
+        ((), "", r"--workloads: is empty\."),
         (("--blocks=-2",), "idle", r"--blocks=-2: at least 1 is needed"),
         (("--steps=1",), "idle", r"--steps=1: at least 2 are needed"),
         (("--nodes=bench=yes",), "idle", r"--nodes is an option of --target=kubernetes: add that, or leave it out"),
         (("--target=kubernetes", "--gpus=-1"), "idle", r"--gpus=-1: 0 or more"),
         (("--target=cloud",), "idle", r"--target=cloud: no such target\. There are: kubernetes, local"),
         (("-n", "2"), "idle", r"-n: this is one machine with one kernel, .*Leave -n out"),
-        (("--resume", "--tweaks=thp-never"), "idle", r"--resume: there is no interrupted run of this plan"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_answered(place: Place, options: tuple[str, ...], workload: str, says: str) -> None:
     """Before the first cell."""
     assert re.search(says, refused(place.run(*options, workload=workload)))
-    assert "--resume" in options or untouched(place)
+    assert untouched(place)
+
+
+@on_the_kernel
+def test_there_must_be_something_to_resume(place: Place) -> None:
+    assert refused(place.run("--resume", "--tweaks=thp-never")).startswith("--resume: there is no interrupted run of this plan")
+
+
+def test_without_the_plugin_that_keeps_what_is_measured_nothing_begins(place: Place) -> None:
+    assert refused(place.call(sys.executable, "-m", "pytest", "benchmarks/", "--plan", "-p", "no:benchmark")).startswith(
+        "-p no:benchmark: "
+    )
 
 
 @pytest.mark.parametrize("option", ["--blocks=x", "--steps=1.5", "--seed=one"])
@@ -80,16 +84,31 @@ def test_a_number_that_is_none_is_refused_by_name(place: Place, option: str) -> 
     [
         ("a: [1,\n", r"one\.yaml"),
         ("kind: Pod\napiVersion: v1\n", r"holds a Pod of v1; a tweak set is made of Skyhook"),
-        (SKYHOOK % "ghcr.io/nvidia/skyhook-packages/kdump", r"is of no package kind known here; the kinds are tuning and shellscript"),
+        (
+            SKYHOOK % "ghcr.io/nvidia/skyhook-packages/kdump",
+            r"no package kind known here; the kinds are tuning, shellscript, process",
+        ),
         ("\x00\x01", r"one\.yaml"),
+        (TUNING % f"vm.swappiness = {'1' * 200_000}", r"one\.yaml: .* line 1: 'vm\.swappiness = 1+'… has 200,016 characters"),
+        (TUNING % f"vm.{'a' * 200_000} = 1", r"one\.yaml: .* line 1: 'vm\.a+'… has 200,007 characters"),
     ],
-    ids=["broken YAML", "another kind", "unknown package", "no text"],
+    ids=["broken YAML", "another kind", "unknown package", "no text", "a long value", "a long key"],
 )
 def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: str) -> None:
     path = place.folder / "one.yaml"
     path.write_text(text)
     assert re.search(says, refused(place.run(f"--tweaks={path}")))
     assert untouched(place)
+
+
+def test_a_plan_shows_control_characters_and_lets_no_terminal_obey_them(place: Place) -> None:
+    """They may stand in any text of a manifest."""
+    path = place.manifest("red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J \x00")
+    done = place.run(f"--tweaks={path}", "--plan", *QUICK)
+    assert done.code == 0, done.out
+    assert {one for one in done.out if not one.isprintable()} <= {"\n", "\t"}
+    assert done.lines("vm.swappiness: ")[0].endswith(r"-> 1\x1b[31m0")
+    assert done.lines(r"| echo \x1b[2J \x00")
 
 
 def outcomes(place: Place) -> dict[str, str]:
@@ -100,6 +119,7 @@ def reason(place: Place, tweakset: str) -> str:
     return next(str(c["reason"]) for c in place.saved()["deeptweak"]["cells"] if c["tweakset"] == tweakset)
 
 
+@on_the_kernel
 def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> None:
     """Its first key was in force already; the workload never ran under half a set."""
     path = place.manifest("half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101")
@@ -112,6 +132,7 @@ def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> No
     assert "half-b1" not in {b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]}
 
 
+@on_the_kernel
 def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
     """What it had changed by then included."""
     text = f"echo {another_swappiness()} > /proc/sys/vm/swappiness\necho no luck >&2\nexit 7"
@@ -120,23 +141,6 @@ def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
     assert outcomes(place)["unlucky"] == "failed"
     assert "script/apply.sh failed: exit code 7: no luck" in reason(place, "unlucky")
     assert swappiness() == found
-
-
-def private_mounts(*commands: str) -> tuple[str, ...]:
-    """Run what follows with mounts that nobody else sees."""
-    return ("unshare", "--mount", "--propagation=private", "bash", "-ec", "; ".join([*commands, 'exec "$@"']), "bash")
-
-
-@pytest.mark.needs("unshare")
-def test_where_the_kernels_files_are_read_only_sets_are_skipped_and_stock_is_measured(place: Place) -> None:
-    """As in most containers."""
-    place.before = private_mounts("mount -o remount,bind,ro /sys", "mount --bind /proc/sys /proc/sys", "mount -o remount,bind,ro /proc/sys")
-    typed = place.manifest("typed", sysctl=f"vm.swappiness = {another_swappiness()}")
-    done = place.run(f"--tweaks=thp-never,{typed}", *QUICK, "--benchmark-save=one")
-    assert done.code == 2
-    assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "typed": "skipped", "thp-never": "skipped"}
-    assert reason(place, "typed") == "vm.swappiness: its file system is mounted read-only"
-    assert "/sys/kernel/mm/transparent_hugepage/enabled: its file system is mounted read-only" in reason(place, "thp-never")
 
 
 def on_a_small_disk(place: Place, free_kib: int) -> Done:
@@ -162,6 +166,7 @@ def on_a_small_disk(place: Place, free_kib: int) -> Done:
 
 
 # Three cells of idle take 16 KiB as progress, 1 KiB as telemetry and 30 KiB as the run's JSON.
+@on_the_kernel
 @pytest.mark.needs("unshare")
 def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: Place) -> None:
     """Nothing half written, the file is named, and --resume saves without measuring again once there is room."""
@@ -171,6 +176,7 @@ def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: P
     assert "idle x" not in (place.folder / "output").read_text()
 
 
+@on_the_kernel
 @pytest.mark.needs("unshare")
 def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
     """What cannot be stored need not be measured; --resume measures the rest once there is room."""
@@ -179,6 +185,7 @@ def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
     assert 0 < (place.folder / "output").read_text().count("idle x") <= 3
 
 
+@on_the_kernel
 @pytest.mark.parametrize(
     ("path", "says"), [("/dev/full", "the file of --benchmark-json: No space left"), ("{}/gone/x.json", "gone/x.json: No such file")]
 )
@@ -205,6 +212,7 @@ sys.meta_path.insert(0, Gone())
 """
 
 
+@on_the_kernel
 def test_a_workload_whose_framework_is_missing_says_how_to_get_it(place: Place) -> None:
     """Each of its cells failed, with the command that helps."""
     (place.folder / "sitecustomize.py").write_text(NO_TORCH)
@@ -230,6 +238,7 @@ if "fixtures.workloads.idle" in sys.orig_argv:
 """
 
 
+@on_the_kernel
 def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: Place) -> None:
     """Its last lines are kept; the cells after it are measured; the machine is back each time."""
     (place.folder / "sitecustomize.py").write_text(DEATHS)
@@ -262,6 +271,7 @@ def test_a_state_folder_that_cannot_be_written_is_named(place: Place) -> None:
     assert "Set DEEPTWEAK_STATE_DIR" in said
 
 
+@on_the_kernel
 def test_a_second_run_is_refused_and_told_who_holds_the_machine(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The first one, which sleeps meanwhile so as not to be over before they are, goes on undisturbed."""
     tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
@@ -287,7 +297,9 @@ def test_a_second_run_is_refused_and_told_who_holds_the_machine(place: Place, tm
 @pytest.mark.parametrize("arguments", [(".",), (), ("tests/test_matrix.py", ".")], ids=["pytest .", "pytest", "tests and ."])
 def test_benchmarks_are_never_collected_unless_named(place: Place, arguments: tuple[str, ...]) -> None:
     """They change a kernel."""
-    done = place.call(sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *arguments)
+    folders = [f"--ignore={path}" for path in (HOUSE / "tests").iterdir() if path.is_dir()]  # which would take half a minute to collect
+    plugins = ("-p", "no:cacheprovider", "-p", "no:syrupy")
+    done = place.call(sys.executable, "-m", "pytest", "--collect-only", "-q", *plugins, *folders, *arguments)
     assert done.code == 0, done.out
     assert done.lines("tests/test_matrix.py::")
     assert not [line for line in done.lines("benchmarks/") if line.startswith("benchmarks/")]  # some tests are named after a command
@@ -298,6 +310,6 @@ def test_from_the_folder_of_the_benchmarks_too(place: Place) -> None:
     done = place.call(
         "bash",
         "-c",
-        f"cd {HOUSE}/benchmarks && exec {sys.executable} -m pytest --collect-only -q -p no:cacheprovider ../tests/test_matrix.py",
+        f"cd '{HOUSE}/benchmarks' && exec '{sys.executable}' -m pytest --collect-only -q -p no:cacheprovider ../tests/test_matrix.py",
     )
     assert (done.code, done.lines("bench_")) == (0, [])

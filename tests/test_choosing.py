@@ -20,12 +20,12 @@ from fixtures.planned import Planned
 from fixtures.run import Run
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Refused, Study, TweakSet
-from tests.sessions import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fixtures.workloads import Workload
+    from tests.sessions import Place
 
 STUDY = Study(
     "study",
@@ -200,7 +200,7 @@ def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_p
     run = Run(options(tmp_path), Local(tmp_path))
     run.choose(run.declare(STUDY))
     lines = list(plan_lines(run, list(run.cells.values())))
-    assert "Skipped: made:kind=tar: no tar here" in lines
+    assert "Left out: made:kind=tar: no tar here" in lines
     assert sum("(skipped, see below)" in line for line in lines) == 4
     assert any(line.startswith("Data sets are read from") for line in lines)
     assert "What a name of made leaves out: kind raw." in lines
@@ -311,9 +311,9 @@ def test_a_study_is_called_as_its_file_is() -> None:
         ("benchmarks/bench_kernel_tweaks.py benchmarks/bench_io_patterns.py", {"bench_kernel_tweaks", "bench_io_patterns"}),
     ],
 )
-def test_the_folder_is_the_main_job_and_every_other_study_is_named(tmp_path: Path, named: str, studies: set[str]) -> None:
+def test_the_folder_is_the_main_job_and_every_other_study_is_named(place: Place, named: str, studies: set[str]) -> None:
     """A new study does not make the main job longer."""
     command = [sys.executable, "-m", "pytest", *named.split(), "--collect-only", "-q"]
-    done = Place(tmp_path).call(*command, f"--benchmark-storage={tmp_path}", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    done = place.call(*command, f"--benchmark-storage={place.storage}", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
     assert done.code == 0, done.out
     assert set(re.findall(r"benchmarks/(\w+)\.py", done.out)) == studies

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures import __main__ as commands
 from fixtures import designs, monitors, tweaks, workloads
-from fixtures.node import gpus
+from fixtures.__main__ import main
+from fixtures.node import gpus, lock
+from tests import fake_root
 from tests.node.test_nvml import library
-from tests.sessions import Place
+from tests.sessions import Done
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from tests.sessions import Done
+    from tests.sessions import Place
 
 
-def command(folder: Path, *words: str) -> Done:
-    return Place(folder).call(sys.executable, "-m", "fixtures", *words)
+@pytest.fixture
+def command(place: Place) -> Callable[..., Done]:
+    return partial(place.call, sys.executable, "-m", "fixtures")
 
 
-def test_list_names_every_tweak_set_workload_design_and_monitor_with_what_it_is(tmp_path: Path) -> None:
-    done = command(tmp_path, "list")
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """A command that touches nothing, in this process."""
+
+    def call(*words: str) -> Done:
+        monkeypatch.setenv("COLUMNS", "160")
+        monkeypatch.setattr(sys, "argv", ["fixtures", *words])
+        try:
+            code = main()
+        except SystemExit as left:
+            code = int(left.code or 0)
+        return Done(code, "".join(capsys.readouterr()))
+
+    return call
+
+
+def test_list_names_every_tweak_set_workload_design_and_monitor_with_what_it_is(call: Callable[..., Done]) -> None:
+    done = call("list")
     assert done.code == 0
     for tweakset in tweaks.resolve("all"):
         assert [line for line in done.lines(f"  {tweakset.name} ") if tweakset.description in line], tweakset.name
@@ -37,48 +61,78 @@ def test_list_names_every_tweak_set_workload_design_and_monitor_with_what_it_is(
     assert done.lines("psutil_thread:interval_s=…: ")
 
 
+def test_list_for_a_reader_that_has_seen_enough_ends_quietly(monkeypatch: pytest.MonkeyPatch, call: Callable[..., Done]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as broken:
+        monkeypatch.setattr(sys, "stdout", broken)
+        assert call("list") == Done(0, "")
+
+
+@pytest.mark.parametrize("target", ["local", "kubernetes"])
+@pytest.mark.parametrize("option", ["--context=", "--kubeconfig= ", "--namespace="])
+def test_a_restore_whose_option_is_empty_is_refused(call: Callable[..., Done], option: str, target: str) -> None:
+    """A variable that is not set: it would have restored another cluster, or this machine."""
+    done = call("restore", f"--target={target}", option)
+    assert done.code == 2
+    assert done.lines(f"error: {option.partition('=')[0]}: is empty. ")
+
+
 @pytest.mark.parametrize("words", [(), ("put-back",), ("restore", "now")])
-def test_what_is_no_command_is_answered_with_those_there_are(tmp_path: Path, words: tuple[str, ...]) -> None:
-    done = command(tmp_path, *words)
+def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[..., Done], words: tuple[str, ...]) -> None:
+    done = call(*words)
     assert done.code == 2
     assert "{restore,doctor,list,detect-gpu,arrivals}" in done.out
-    assert "Traceback" not in done.out
 
 
-def test_help_says_what_each_command_is_for(tmp_path: Path) -> None:
-    done = command(tmp_path, "--help")
+def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
+    done = call("--help")
     assert done.code == 0
     for line in ("restore    put back what a killed run left changed", "doctor     root, GPU", "list       tweak sets"):
         assert done.lines(line)
 
 
-def test_doctor_has_a_line_for_every_tweak_set_of_the_catalogue(tmp_path: Path) -> None:
+def test_doctor_has_a_line_for_every_tweak_set_of_the_catalogue(command: Callable[..., Done]) -> None:
     """It can be measured here, or why not."""
-    done = command(tmp_path, "doctor")
+    done = command("doctor")
     assert done.code in (0, 2)  # 2 where a run holds this machine
     for tweakset in tweaks.resolve("all"):
         assert done.lines(f"tweak set {tweakset.name} ") or done.lines(f"tweak set {tweakset.name}"), tweakset.name
 
 
-def test_a_journal_that_somebody_edited_is_not_guessed_at(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("kernel_lock")
+def test_a_journal_that_somebody_edited_is_not_guessed_at(place: Place, command: Callable[..., Done]) -> None:
     """One line: where, and what to do by hand."""
-    place = Place(tmp_path)
     place.state.mkdir()
     (place.state / "journal.jsonl").write_text("not a record\n")
     (place.state / "journal.jsonl").chmod(0o600)
-    done = command(tmp_path, "restore")
+    done = command("restore")
     assert (done.code, done.out.count("\n")) == (2, 1)
-    assert f"error: {place.state}/journal.jsonl, line 1: not a journal record" in done.out
+    assert f"{place.state}/journal.jsonl, line 1: " in done.out
     (place.state / "journal.jsonl").unlink()  # it is there still; a real run on this machine would take it for one that was killed
 
 
+def test_restore_from_a_damaged_journal_ends_with_2(call: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is back, and yet somebody should look; then there is nothing more to restore."""
+    fake = fake_root.make(tmp_path)
+    monkeypatch.setattr(commands, "Machine", fake.machine)
+    monkeypatch.setattr(lock, "machine_held", contextlib.nullcontext)
+    fake.machine().apply("x", fake_root.writes([("/proc/sys/vm/swappiness", "10")]))
+    fake.journal.write_text("garbage")
+    done = call("restore")
+    assert (done.code, fake.wrong()) == (2, {})
+    assert done.lines("journal.jsonl, line 1: ")
+    again = call("restore")
+    assert (again.code, again.lines("Nothing to restore")) == (0, [again.out.strip()])
+
+
 @pytest.mark.needs("cc", "root")
-def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("kernel_lock")
+def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(place: Place, tmp_path: Path) -> None:
     """On a stand-in for NVML; what it does to clocks, limit and MPS is in power/test_cap_gpu_full.py."""
     uuid, gpu = "GPU-00000000-0000-0000-0000-000000000000", tmp_path / "gpu"
     gpu.write_text("150000 1200 0\n")
-    driver = {"LD_LIBRARY_PATH": str(library(tmp_path)), "FAKE_NVML_STATE": str(gpu)}
-    place = Place(tmp_path, environment=driver)
+    place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path)), "FAKE_NVML_STATE": str(gpu)}
     kept = gpus.Gpus(place.state).journal
     kept.begin({"record": "begin", "version": 1, "pid": 2**22, "started": 1, "power_limit_mw": {uuid: 250000}, "mps": None})
     kept.add({"record": "write", "gpu": uuid, "knob": "sm_mhz", "value": 1200})
@@ -91,8 +145,10 @@ def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(tmp_path: Pa
 
 
 @pytest.mark.needs("cc")
-def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(tmp_path: Path) -> None:
+def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(
+    place: Place, command: Callable[..., Done], tmp_path: Path
+) -> None:
     """The stand-in is none of them; and here is none at all, or one that somebody may have."""
-    place = Place(tmp_path, environment={"LD_LIBRARY_PATH": str(library(tmp_path))})
-    done = place.call(sys.executable, "-m", "fixtures", "detect-gpu")
-    assert (done.code, done.out) == (1, "Fake GPU: none of 3080Ti, A100\n")
+    place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path))}
+    done = command("detect-gpu")
+    assert (done.code, done.out.partition(":")[0]) == (1, "Fake GPU")

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import marks
-from tests.sessions import Place, swappiness
+from tests.sessions import swappiness
 from tests.test_design_endings import KNOBS
 from tests.test_design_sessions import file_of, outcomes
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.sessions import Place
 
-pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
-def test_a_level_that_the_kernel_refuses_costs_its_own_points_only(tmp_path: Path) -> None:
+def test_a_level_that_the_kernel_refuses_costs_its_own_points_only(place: Place) -> None:
     """On the real kernel, in the middle of the design; the file says what the kernel answered."""
-    place = Place(tmp_path)
     place.manifest("over", sysctl="vm.swappiness = 999\nvm.dirty_writeback_centisecs = 503")
-    asked = [f"--tweaks={tmp_path}/over.yaml", "--design=ablation", "--blocks=2", "--steps=3", f"--design-file={file_of(place)}"]
+    asked = [f"--tweaks={place.folder}/over.yaml", "--design=ablation", "--blocks=2", "--steps=3", f"--design-file={file_of(place)}"]
     done = place.run(*asked, "--benchmark-save=one")
     assert done.code == 2
     failed = {"over", "over.no-vm.dirty_writeback_centisecs"}
@@ -36,9 +35,8 @@ def test_a_level_that_the_kernel_refuses_costs_its_own_points_only(tmp_path: Pat
     assert all("vm.swappiness" in reason and "999" in reason for reason in reasons.values())
 
 
-def test_a_plan_fits_a_page_and_shows_a_script_once(tmp_path: Path) -> None:
+def test_a_plan_fits_a_page_and_shows_a_script_once(place: Place) -> None:
     """A script that ten tweak sets run is the same ten times; of the machine as found the plan says what that is."""
-    place = Place(tmp_path)
     place.manifest("knobs", sysctl=KNOBS, apply="# none\necho long > /proc/sys/kernel/printk_devkmsg")
     done = place.run(f"--tweaks={place.folder}/knobs.yaml", "--design=factorial", "--blocks=2", "--plan")
     assert done.code == 0, done.out

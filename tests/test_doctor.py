@@ -99,9 +99,10 @@ def test_a_run_that_is_going_on_is_in_the_way(tmp_path: Path, monkeypatch: pytes
 
 def test_a_journal_that_a_killed_run_left_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
-    Journal(tmp_path).begin({"record": "begin"})
+    journal = Journal(tmp_path)
+    journal.begin({"record": "begin"})
     found = list(doctor.examine())
-    (tmp_path / "journal.jsonl").unlink()  # a real run on this machine would take it for one that was killed
+    journal.close()  # a real run on this machine would take it for one that was killed
     assert next(f for f in found if f.subject == "journal").mark == "no"
     assert doctor.worst(found)
 

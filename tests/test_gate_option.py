@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.sessions import Place, another_swappiness
+from tests.sessions import another_swappiness
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+    from tests.sessions import Done, Place
+
+pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
 def options(place: Place, *more: str) -> list[str]:
     return [f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {another_swappiness()}')}", "--blocks=4", "--steps=10", *more]
+
+
+def run(place: Place, *more: str) -> Done:
+    """Steps that sleep 20 ms: the shortest of ten is hardly longer, whatever else the machine has to do."""
+    return place.run(*options(place, *more), workload="idle:wait_s=0.02")
 
 
 def gate_file(folder: Path, text: str) -> str:
@@ -25,21 +32,19 @@ def gate_file(folder: Path, text: str) -> str:
     return f"--gate={path}"
 
 
-def test_a_limits_file_gates_the_tweak_sets_of_the_run(tmp_path: Path) -> None:
+def test_a_limits_file_gates_the_tweak_sets_of_the_run(place: Place, tmp_path: Path) -> None:
     """A sleeping workload does not mind vm.swappiness: within 40 % surely, one block cannot tell."""
-    place = Place(tmp_path)
-    done = place.run(*options(place), gate_file(tmp_path, "max_regression: 40%\n"))
+    done = run(place, gate_file(tmp_path, "max_regression: 40%\n"))
     assert done.code == 0, done.out
-    assert "Pass: 1 contrast compared, none slower than allowed." in done.out
-    done = place.run(*options(place, "--blocks=1"), gate_file(tmp_path, "max_regression: 40%\n"))
+    assert "Pass: 1 contrast" in done.out
+    done = run(place, "--blocks=1", gate_file(tmp_path, "max_regression: 40%\n"))
     assert done.code == 3, done.out
-    assert "Undecided: 1 of 1 contrast" in done.out
+    assert "Undecided: 1 of 1" in done.out
 
 
-def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(tmp_path: Path) -> None:
+def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(place: Place, tmp_path: Path) -> None:
     """The stored run is a real one, edited so that its tweak set looks twice as fast as its stock; today it is not."""
-    place = Place(tmp_path)
-    place.run(*options(place, "--benchmark-save=base"))
+    run(place, "--benchmark-save=base")
     stored: dict[str, Any] = place.saved()
     stored["deeptweak"]["run_id"] = "edited"
     for benchmark in stored["benchmarks"]:
@@ -49,10 +54,10 @@ def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(tmp_p
             record["metrics"] = {}
     path = tmp_path / "baseline.json"
     path.write_text(json.dumps(stored))
-    done = place.run(*options(place, f"--gate={path}"))
+    done = run(place, f"--gate={path}")
     assert done.code == 1, done.out
-    assert "Regression: 1 of 1 contrast slower than allowed." in done.out
-    assert "relative to stock of its own block" in " ".join(done.out.split())
+    assert "Regression: 1 of 1" in done.out
+    assert "relative to stock" in " ".join(done.out.split())
 
 
 @pytest.mark.parametrize(
@@ -63,8 +68,7 @@ def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(tmp_p
         ("max_regression: 3%\nbaseline: nothing.json\n", "nothing.json: no such file"),
     ],
 )
-def test_a_gate_that_cannot_be_used_stops_the_session_before_its_first_cell(tmp_path: Path, text: str, said: str) -> None:
-    place = Place(tmp_path)
+def test_a_gate_that_cannot_be_used_stops_the_session_before_its_first_cell(place: Place, tmp_path: Path, text: str, said: str) -> None:
     done = place.run(*options(place), gate_file(tmp_path, text))
     assert done.code == 2, done.out
     assert said in done.out

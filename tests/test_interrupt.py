@@ -6,31 +6,26 @@ import contextlib
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
-from tests.sessions import PATIENCE_S, Done, Place, another_swappiness, caught, swappiness, until, workload_of
+from tests import waiting
+from tests.sessions import Done, another_swappiness, caught, swappiness, until, workload_of
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+    from tests.sessions import Place
+
+pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
 ENDLESS = 1_000_000  # steps of a workload that is killed
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path)
-    yield place
-    place.clear_up()
 
 
 def options(place: Place, value: int) -> tuple[str, ...]:
@@ -106,6 +101,31 @@ def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_w
     assert whole["deeptweak"]["design"] == part["deeptweak"]["design"]
     assert [c["id"] for c in whole["deeptweak"]["cells"]] == whole["deeptweak"]["design"]["order"]
     assert list((place.storage / "progress").iterdir()) == []
+
+
+@pytest.mark.parametrize("stop", [ctrl_c, terminate])
+def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place, stop: Callable[[subprocess.Popen[str]], None]) -> None:
+    """All was measured, and is saved; the machine was put back, and that is said."""
+    process = place.start(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", "--blocks=1", "--steps=3", "--benchmark-save=one")
+    with caught(lambda: bool(place.files()), process):
+        stop(process)
+    done = place.ended(process)
+    assert done.code in (0, 2), done.out
+    assert "Traceback" not in done.out
+    assert done.lines("Machine: as it was found")
+    assert done.lines("Saved: ")
+    assert (done.code == 2) == bool(done.lines("No verdict: it was cut off"))
+    jsonschema.Draft202012Validator(SCHEMA).validate(place.saved())
+    assert place.saved()["deeptweak"]["interrupted"] is False
+
+
+def test_too_little_memory_for_the_summary_is_said_at_once(place: Place) -> None:
+    """The session itself fits, the libraries that reckon do not; some of them would wait for memory for ever."""
+    place.before = ("prlimit", f"--as={220_000 * 1024}")
+    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", "--blocks=1", "--steps=3", "--benchmark-save=one")
+    assert (done.code, "Traceback" in done.out) == (2, False), done.out
+    assert done.lines("No verdict: ")
+    assert done.lines("Saved: ")
 
 
 def killed(place: Place, value: int, *more: str, finished: int = 1) -> int | None:
@@ -191,12 +211,9 @@ def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Pla
 
 def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:
     """It would disturb whatever runs next. By itself this one, the first of its run, would go on for longer than anybody waits here."""
-    assert 0.002 * ENDLESS > 10 * PATIENCE_S
+    assert 0.002 * ENDLESS > 5 * waiting.PATIENCE_S
     workload = killed(place, another_swappiness(), "--seed=5", f"--steps={ENDLESS}", finished=0)
-    deadline = time.monotonic() + PATIENCE_S
-    while Path(f"/proc/{workload}").exists():
-        assert time.monotonic() < deadline, "it goes on"
-        time.sleep(0.01)
+    waiting.until(lambda: not Path(f"/proc/{workload}").exists(), "it goes on")
     assert place.restore().code == 0
 
 

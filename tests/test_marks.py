@@ -78,9 +78,11 @@ def test_its_mode_and_its_link_stay(path: Path, made: Marks) -> None:
     assert made.mark(X, "Y") is not None  # for it, somebody else has written there
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_run_as_root_leaves_it_its_owners(path: Path, made: Marks) -> None:
-    os.chown(path, 12345, 12345)
+    try:
+        os.chown(path, 12345, 12345)
+    except PermissionError:
+        pytest.skip("only root can give a file away")
     made.mark(STOCK, "Y")
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12345)
 

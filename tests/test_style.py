@@ -18,16 +18,19 @@ def _passes(*command: str) -> None:
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
 
 
+@pytest.mark.needs("ruff")
 def test_ruff_finds_nothing() -> None:
     """All rules, but for the exceptions that pyproject.toml gives a reason for."""
     _passes(sys.executable, "-m", "ruff", "check", ".")
 
 
+@pytest.mark.needs("ruff")
 def test_the_code_is_formatted() -> None:
     """One format, nobody's taste."""
     _passes(sys.executable, "-m", "ruff", "format", "--check", ".")
 
 
+@pytest.mark.needs("mypy")
 def test_types_hold() -> None:
     """Strict mypy over everything, tests included."""
     _passes(sys.executable, "-m", "mypy")

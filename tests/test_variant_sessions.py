@@ -133,7 +133,7 @@ def test_the_plan_says_what_is_to_be_made_and_the_room_for_it(place: Place) -> N
     ("more", "says"),
     [
         ("record_length_bytes=1e13", "Not enough room: "),
-        ("model_size_bytes=1E", "Skipped: io_train:"),
+        ("model_size_bytes=1E", "Left out: io_train:"),
         ("batch_size=5000000:record_length_bytes_resize=1e6:num_files_train=5000000", "ready and being read, take 5e+03 GB, and "),
     ],
 )

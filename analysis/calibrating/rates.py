@@ -116,8 +116,7 @@ def word_rates(seed: int, trials: int, scenarios: Sequence[Scenario] = WORDED) -
     """How often one contrast in throughput gets each of our verdicts and rulings, by how much longer the candidate really takes."""
     rows = {}
     for scenario in scenarios:
-        gains = many.log_gains(_sessions(scenario, seed, trials))[:, np.newaxis]  # families of one
-        effects = many.paired_effects(gains, MARGIN)
+        effects = many.side_by_side([many.effects(_sessions(scenario, seed, trials), MARGIN)])  # families of one
         given = ((many.words(effects), many.WORDS), (many.rulings(effects, MARGIN), many.RULINGS))
         rows[scenario.name] = tuple(float((said == at).mean()) for said, words in given for at in range(len(words)))
     return Rates("Our words", (*many.WORDS, *many.RULINGS), rows)
@@ -135,9 +134,12 @@ def ask(contrasts: Iterable[Sessions]) -> Answers:
     ranks: list[Alarms] = []
     calls: dict[str, list[Alarms] | None] = {RANKS: ranks}
     for sessions in contrasts:
-        ranks.append(many.signed_rank_p(many.log_gains(sessions)) < ALPHA)
+        if sessions.interleaved:
+            ranks.append(many.signed_rank_p(many.log_gains(sessions)) < ALPHA)
+        else:
+            calls[RANKS] = None  # `compare --robust` gives none there
         for name, quantile in SUMMARIES.items():
-            effects[name].append(many.paired_effects(many.log_gains(sessions, quantile), MARGIN))
+            effects[name].append(many.effects(sessions, MARGIN, quantile))
         for rule in rules():
             column = calls.setdefault(rule.name, [] if sessions.blocks >= rule.runs else None)
             if column is not None:

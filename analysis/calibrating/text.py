@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 NARROW = 5  # columns: a share's, so that eleven of them fit
 OURS = {
-    "ours, throughput": ("paired t on the log ratio of throughput, block by block; p < 0.05 after Holm", "analysis/compare.py"),
+    "ours, throughput": (
+        "paired t on the log ratio of throughput, block by block, p < 0.05 after Holm; A then B: one series in time",
+        "analysis/compare.py",
+    ),
     "ours, p10 step": ("the same on the 10th percentile of step time", "analysis/compare.py"),
     SCREEN: ("throughput, p < 0.05 after Benjamini & Hochberg: for a screen", "analysis/stats/adjust.py"),
     GATE: (f"throughput, p < 0.05 after Holm and more than {unsigned(MARGIN)} lost", "analysis/gating/rule.py"),

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
 EXAMPLE = """\
-BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or of pytest-benchmark, a DeepTweak directory, or a quoted glob or
-folder of saved runs that are replicates of one arm. With BASE alone its tweak sets are compared inside the run.
+BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or of pytest-benchmark, a DeepTweak directory (DIR:exp1 or DIR/exp1 is
+one of its tweak sets), or a quoted glob or folder of saved runs that are replicates of one arm. With BASE alone its tweak sets are
+compared inside the run.
 
 examples:
   python -m analysis compare .benchmarks/*/0001_exp1.json           tweak sets of one run with its stock
@@ -35,6 +36,7 @@ examples:
   python -m analysis compare before.json after.json                 each tweak set with its like in another run
   python -m analysis compare before.json after.json --relative-to stock   … freed of drift between the runs
   python -m analysis compare 'runs/old-*.json' 'runs/new-*.json'    several runs an arm
+  python -m analysis compare data/one_node/base data/one_node/exp1  two tweak sets of a DeepTweak directory
 
 Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be used.
 """
@@ -69,7 +71,7 @@ def run(asked: argparse.Namespace) -> int:
     options = Options(adjustment=asked.adjust, relative_to=asked.relative_to, tweaksets=tweaksets, workloads=workloads)
     try:
         comparisons = _compare(base, candidates, asked.baseline, options)
-        runs = list({id(one): one for arm in (base, *candidates) for one in arm.runs}.values())
+        runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
         said = as_json(comparisons, runs, refused) if asked.json else _text(comparisons, runs, every=asked.all)
         if asked.robust and not asked.json:
             said += _robust(comparisons)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from analysis.load import load_each
 from analysis.saving import write_whole
 from analysis.terms import Refused
+from analysis.wording import ended
 
 if TYPE_CHECKING:
     import argparse
@@ -93,7 +94,7 @@ def _write(runs: Sequence[Run], asked: argparse.Namespace) -> tuple[list[Written
         try:
             content = written(known[name].draw(scene), asked.format)
         except NothingToDraw as reason:
-            missing[name] = str(reason).rstrip(".") + "."
+            missing[name] = ended(str(reason))
             continue
         files.append(_save(asked.output / f"{name}.{asked.format}", content, name, known[name].ANSWERS))
     rows: list[Row] = []

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from analysis.printing import columns, measures, tiny, unit_of
-from analysis.wording import percent, unsigned
+from analysis.wording import probability, unsigned
 
-from .once import RATES, beside
+from .once import RATES, beside, rates
 from .sampled import averaged
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ def parts(one: Described) -> Iterator[RenderableType]:
         ["\ntweak set", "\nsamples/s", "mean of\nrates", "\nlag-1", "steps\nworth", "warm-up\nsteps", "\nunsettled"],
         ([arm.tweakset, *_habits(mine[arm.tweakset], arm)] for arm in one.repeated),
     )
+    if one.friedman is not None:
+        tested = f"χ² {one.friedman.chi2:.1f}, p {probability(one.friedman.p)}"
+        over = f"{one.friedman.blocks} blocks × {one.friedman.arms} arms"
+        yield Text("")
+        yield Text(f"Do the arms differ at all, by their ranks of mean step time within blocks? Friedman over {over}: {tested}.")
     yield from beside([(name, averaged([cell.sampled for cell in cells])) for name, cells in mine.items()])
 
 
@@ -70,12 +75,8 @@ def _levels(arm: Repeated, scale: float) -> list[str]:
 
 def _habits(cells: Sequence[Inside], arm: Repeated) -> list[str]:
     """An arm's cells by their middle one; its throughput over all of them."""
-    total_s = [cell.steps * cell.mean_s for cell in cells]
-    samples = sum(time_s * cell.throughput_samples_per_s for time_s, cell in zip(total_s, cells, strict=True))
-    throughput = samples / sum(total_s)
     return [
-        f"{throughput:.4g}",
-        percent(sum(cell.mean_of_rates_per_s for cell in cells) / len(cells) / throughput - 1),
+        *rates(cells),
         f"{_middle(cell.lag_1 for cell in cells):.2f}",
         f"{_middle(cell.effective_steps for cell in cells):.0f} of {arm.steps}",
         f"{_middle(cell.warmup_steps for cell in cells):.0f}",

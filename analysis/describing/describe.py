@@ -6,6 +6,7 @@ blocks, what steps would make one believe stands beside what blocks show.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,10 +20,12 @@ from analysis.stats.within import (
     block_length,
     detectable_within,
     effective_size,
+    friedman,
     halves,
     kolmogorov_smirnov,
     median_interval,
     omnibus,
+    stalls,
     warmup_steps,
     welch,
 )
@@ -32,9 +35,10 @@ from .sampled import sampled
 from .words import Described, Inside, Repeated, TwoRuns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from analysis.stats.levels import Levels
+    from analysis.stats.within import Rank
     from analysis.telemetry import Series
     from analysis.terms import Cell, Run
 
@@ -66,6 +70,7 @@ def _workload(run: Run, name: str, series: Mapping[str, Series]) -> Described:
         cells=tuple(inside.values()),
         repeated=() if once else tuple(_repeated(told, inside, run.baseline)),
         pairs=tuple(_two_runs(cell, base) for cell in told if cell is not base) if base else (),
+        friedman=None if once else _friedman(inside.values()),
         omnibus=omnibus([_times(cell) for cell in told]) if once and len(told) > 1 else None,
         undescribed=tuple(f"{cell.id}: {_why_not(cell)}" for cell in mine if cell.id not in inside),
     )
@@ -81,11 +86,36 @@ def _why_not(cell: Cell) -> str:
     return "its file keeps no steps" if cell.steps is None else f"fewer than {FEWEST_STEPS} measured steps"
 
 
+def _friedman(cells: Iterable[Inside]) -> Rank | None:
+    """Rank the arms within blocks by their mean step time; None where a block lacks an arm."""
+    means: dict[int, dict[str, float]] = {}
+    for cell in cells:
+        means.setdefault(cell.block, {})[cell.tweakset] = cell.mean_s
+    arms = sorted({arm for block in means.values() for arm in block})
+    return (
+        friedman([[block[arm] for arm in arms] for block in means.values()])
+        if all(len(one) == len(arms) for one in means.values())
+        else None
+    )
+
+
 def _inside(cell: Cell, series: Series | None) -> Inside:
     x = _times(cell)
     samples = np.array(cell.steps.samples[cell.steps.warmup :] if cell.steps else ())
-    low_s, high_s = median_interval(x)
     own_rates = [rate for rate in cell.series.get("samples_per_s", ()) if rate is not None]
+    whole = _of_steps(cell, x, samples, own_rates, series)
+    found = [] if cell.steps and cell.steps.overlap else stalls(x)  # jobs in a queue wait behind each other
+    left = np.ones(len(x), bool)
+    for one in found:
+        left[one.first - 1 : one.first - 1 + one.steps] = False
+    if not found or left.sum() < FEWEST_STEPS:
+        return whole
+    return replace(whole, stalls=tuple(found), without=_of_steps(cell, x[left], samples[left], [], series))
+
+
+def _of_steps(cell: Cell, x: np.ndarray, samples: np.ndarray, own_rates: Sequence[float], series: Series | None) -> Inside:
+    low_s, high_s = median_interval(x)
+    overlap = cell.steps is not None and cell.steps.overlap
     return Inside(
         cell=cell.id,
         tweakset=cell.tweakset,
@@ -98,8 +128,8 @@ def _inside(cell: Cell, series: Series | None) -> Inside:
         median_high_s=high_s,
         cv=float(x.std(ddof=1) / x.mean()),
         quantiles_s=_quantiles(x),
-        throughput_samples_per_s=float(samples.sum() / x.sum()),
-        mean_of_rates_per_s=float(np.mean(own_rates or samples / x)),
+        throughput_samples_per_s=None if overlap else float(samples.sum() / x.sum()),
+        mean_of_rates_per_s=None if overlap else float(np.mean(own_rates or samples / x)),
         lag_1=float(autocorrelation(x)[1]),
         effective_steps=effective_size(x),
         warmup_steps=warmup_steps(x),

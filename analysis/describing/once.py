@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 SHARED = 0.01  # a small intraclass correlation, as an example
 SHOWN = ("p5", "p25", "p75", "p95", "p99")
-RATES = ("mean of rates", "the mean of samples/s over steps is too high by so much; throughput is samples / total time.")
+RATES = (
+    "mean of rates",
+    "the mean of samples/s over steps is too high by so much; throughput is samples / total time, and steps that overlap have none.",
+)
 LEGEND = (
     ("±", "95 % interval of this run's own mean, from 20 batch means; another run of the same may lie elsewhere."),
     RATES,
@@ -68,8 +71,7 @@ def _times(cell: Inside, scale: float) -> list[str]:
 
 def _habits(cell: Inside) -> list[str]:
     return [
-        f"{cell.throughput_samples_per_s:.4g}",
-        percent(cell.mean_of_rates_per_s / cell.throughput_samples_per_s - 1),
+        *rates([cell]),
         f"{cell.lag_1:.3f}",
         f"{cell.effective_steps:.0f}",
         str(cell.warmup_steps),
@@ -77,6 +79,37 @@ def _habits(cell: Inside) -> list[str]:
         probability(cell.halves.mann_whitney_p),
         probability(cell.halves.welch_p),
     ]
+
+
+def stalled(cell: Inside) -> Iterator[str]:
+    """Say where a run stood still, and what it is without these steps."""
+    rest = cell.without
+    if rest is None:
+        return
+    scale, unit = unit_of([cell.mean_s])
+    where = "; ".join(
+        f"steps {one.first} to {one.first + one.steps - 1} took {duration(one.took)}, {one.times:.0f} times the median each"
+        for one in cell.stalls
+    )
+    mean, without = measures(cell.mean_s * scale, rest.mean_s * scale)
+    yield (
+        f"{cell.cell}: {where}. With and without: mean {mean} and {without} {unit} ({percent(rest.mean_s / cell.mean_s - 1)}), samples/s"
+        f" {rates([cell])[0]} and {rates([rest])[0]}, CV {cell.cv:.2f} and {rest.cv:.2f}, lag-1"
+        f" {cell.lag_1:.2f} and {rest.lag_1:.2f}, steps worth {cell.effective_steps:.0f} and {rest.effective_steps:.0f}."
+    )
+
+
+def rates(cells: Sequence[Inside]) -> list[str]:
+    """Write the throughput over all of some cells, and by how much a mean of rates overstates it."""
+    known = [
+        (cell.steps * cell.mean_s, cell.throughput_samples_per_s, cell.mean_of_rates_per_s)
+        for cell in cells
+        if cell.throughput_samples_per_s is not None and cell.mean_of_rates_per_s is not None
+    ]
+    if len(known) < len(cells):
+        return ["none", "none"]
+    throughput = sum(time_s * rate for time_s, rate, _ in known) / sum(time_s for time_s, _, _ in known)
+    return [f"{throughput:.4g}", percent(sum(rate for _, _, rate in known) / len(known) / throughput - 1)]
 
 
 def beside(rows: Sequence[tuple[str, Sampled]]) -> Iterator[RenderableType]:

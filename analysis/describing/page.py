@@ -10,6 +10,7 @@ from analysis.printing import hanging, on_page
 from analysis.verdict import ONE_RUN
 
 from . import blocks, once
+from .once import stalled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +40,8 @@ def _parts(run: Run, workloads: Sequence[Described]) -> Iterator[RenderableType]
         if one.cells:
             yield Text("")
             yield from (blocks.parts(one) if one.repeated else once.parts(one))
-    notes = [("not described:", line) for one in workloads for line in one.undescribed] + [("warning:", line) for line in run.warnings]
+    notes = [("stall:", line) for one in workloads for cell in one.cells for line in stalled(cell)]
+    notes += [("not described:", line) for one in workloads for line in one.undescribed] + [("warning:", line) for line in run.warnings]
     legend = (
         *(blocks.LEGEND if repeated else ()),
         *(once.LEGEND if any(one.cells and not one.repeated for one in workloads) else ()),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from analysis.stats.levels import Ratio
     from analysis.stats.ranks import RankTest, Shift
-    from analysis.stats.within import Distance, Halves, Omnibus, Welch
+    from analysis.stats.within import Distance, Halves, Omnibus, Rank, Stall, Welch
 
     from .sampled import Sampled
 
@@ -20,10 +20,10 @@ class Inside:
     """One cell's measured steps. Intervals are of this one run: they do not say how another of the same would turn out.
 
     `mean_half_width_s`: half the 95 % interval from 20 batch means, None of a run shorter than 40 steps. `mean_of_rates_per_s`, the mean of
-    samples per second over steps, overstates the throughput and is shown to be recognised elsewhere. `lag_1` is the
-    correlation of neighbouring steps, `effective_steps` what the steps are worth as independent ones, `warmup_steps` what should be left
-    out at the start (MSER-5). `halves` are p-values of first against second half. `detectable`: smallest difference of two such
-    runs' means that their steps could show, a fraction.
+    samples per second over steps, overstates the throughput and is shown to be recognised elsewhere; steps that overlap have neither.
+    `lag_1` is the correlation of neighbouring steps, `effective_steps` what the steps are worth as independent ones, `warmup_steps` what
+    should be left out at the start (MSER-5). `halves` are p-values of first against second half. `detectable`: smallest difference of two
+    such runs' means that their steps could show, a fraction. `stalls` are where it stood still, `without` the same run less these steps.
     """
 
     cell: str
@@ -37,14 +37,16 @@ class Inside:
     median_high_s: float
     cv: float
     quantiles_s: Mapping[str, float]
-    throughput_samples_per_s: float
-    mean_of_rates_per_s: float
+    throughput_samples_per_s: float | None
+    mean_of_rates_per_s: float | None
     lag_1: float
     effective_steps: float
     warmup_steps: int
     halves: Halves
     detectable: float
     sampled: Sampled
+    stalls: tuple[Stall, ...] = ()
+    without: Inside | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class Described:
     """One workload of a run, the baseline's cells first.
 
     `repeated` is there where arms were run in several blocks of equally many steps, `pairs` where each was run once, each against the
-    baseline; `omnibus` is over all of those. `undescribed` says why cells are missing.
+    baseline; `omnibus` is over all of those, `friedman` over the arms of complete blocks. `undescribed` says why cells are missing.
     """
 
     workload: str
@@ -105,4 +107,5 @@ class Described:
     repeated: tuple[Repeated, ...]
     pairs: tuple[TwoRuns, ...]
     omnibus: Omnibus | None
+    friedman: Rank | None
     undescribed: tuple[str, ...]

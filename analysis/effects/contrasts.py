@@ -107,7 +107,7 @@ def contrasts(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
         error=ERROR,
         error_df=made.error_df,
         error_ms=made.error_ms,
-        mean=float(done.beta[0]),
+        mean=made.mean,
         blocks=first if first > 1 else 0,
         resolution=None,
         orthogonal=balanced,
@@ -226,4 +226,4 @@ def _levels(made: Frame, done: Fit, there: list[str], counts: dict[str, int]) ->
     for name, code in zip(there, coded_levels(there, there), strict=True):
         weights = np.concatenate([np.eye(first)[0], code])
         mean, variance = done.contrast(weights)
-        yield made.level(("tweak set", name), counts[name], mean, float(done.beta[0]), variance)
+        yield made.level(("tweak set", name), counts[name], mean, variance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,12 @@ CHOSEN = (
     "which cells ran was decided by what came out before: intervals here are of cells as they stand, and the largest of many looks larger "
     "than it is. Only cells run again to confirm it are free of that."
 )
+
+UNBALANCED = (
+    "the cells do not balance: effects are least squares, each adjusted for the others; they are not independent of each other, "
+    "and sums of squares do not add up to the total."
+)
+UNBALANCED_ALONE = "the cells do not balance: a level of few cells is known less well, and the mean is of all cells, not of the levels."
 
 
 def effects_of(run: Run, metric: str | None = None, asked: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
@@ -90,12 +97,14 @@ def _notes(one: Effects) -> Iterator[str]:
         where = f" in block{'s' if len(lost.blocks) > 1 else ''} {', '.join(lost.blocks)}" if any(lost.blocks) else ""
         yield f"lost: {lost.point}{where}: {lost.reason}."
     if not one.orthogonal and seen.design not in WHOLE_SETS:
-        yield (
-            "the cells do not balance: effects are least squares, each adjusted for the others; they are not independent of each other, "
-            "and sums of squares do not add up to the total."
-        )
+        yield UNBALANCED_ALONE if _adds_up(one) else UNBALANCED
     if 0 < one.error_df < COMFORTABLE_DF:
         yield f"{one.error_df} degrees of freedom only for the error: with fewer than {COMFORTABLE_DF} one odd cell can decide."
+
+
+def _adds_up(one: Effects) -> bool:
+    *parts, whole = one.anova
+    return math.isclose(math.fsum(part.ss for part in parts), whole.ss, rel_tol=1e-9)
 
 
 def _refused(seen: Observed, reason: str) -> Effects:

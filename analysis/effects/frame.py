@@ -146,13 +146,18 @@ class Frame:
             self.seen.scale == "log",
         )
 
-    def level(self, name: tuple[str, str], n: int, mean: float, grand: float, variance: float) -> Level:
+    @cached_property
+    def mean(self) -> float:
+        """The mean of all cells, the blocks' own levels taken off."""
+        return float(self.freed.mean())
+
+    def level(self, name: tuple[str, str], n: int, mean: float, variance: float) -> Level:
         """Make the record of one level of one factor from its mean on the scale of the analysis."""
         low = high = None
         if self.error_ms is not None:
             half = t_quantile(0.975, self.error_df) * math.sqrt(variance * self.error_ms)
             low, high = sorted((self.unit(mean - half), self.unit(mean + half)))
-        return Level(*name, n, self.unit(mean), mean - grand, low, high)
+        return Level(*name, n, self.unit(mean), mean - self.mean, low, high)
 
     def pairs(self) -> tuple[Pair, ...]:
         """Mean responses at every two levels of every two factors, blocks taken off; none of a pair of which a combination is missing."""

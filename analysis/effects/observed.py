@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from analysis.arms import Arm, met, studies
 from analysis.between import primary_of
-from analysis.checks import different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict
+from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.reading import Reader, metric_named
 from analysis.switched.expand import is_switched
 from analysis.terms import NotComparable
@@ -157,7 +157,7 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
 
 def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
     """Keys that had their value already: setting them changed nothing, whatever is found."""
-    for factor in (one for one in run.design.factors if one.tweakset == profile and one.kind == "sysctl"):
+    for factor in (one for one in run.design.factors if one.tweakset == profile and one.kind in READ_BACK):
         cells = [
             cell
             for cell in _cells(run, study, workload)

@@ -86,7 +86,7 @@ def several(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
         error=model.error,
         error_df=model.error_df,
         error_ms=model.error_ss / model.error_df,
-        mean=float(done.beta[0]),
+        mean=made.mean,
         blocks=made.base.shape[1] if made.base.shape[1] > 1 else 0,
         resolution=None,
         orthogonal=_balanced(made),
@@ -161,7 +161,7 @@ def _terms(made: Frame, done: Fit, places: dict[tuple[int, ...], slice], there: 
             weights[0] = 1.0
             weights[places[at,]] = code[index]
             mean, variance = done.contrast(weights)
-            levels.append(made.level((factor.name, level), counts[level], mean, float(done.beta[0]), variance))
+            levels.append(made.level((factor.name, level), counts[level], mean, variance))
             if index and min(counts[level], counts[names[0]]) >= (FEWEST_RUNS if made.base.shape[1] > 1 else 1):
                 against = np.zeros(len(done.beta))
                 against[places[at,]] = code[index] - code[0]

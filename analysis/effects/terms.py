@@ -131,7 +131,7 @@ class Source:
 class Level:
     """Where a factor stood and what came out on average over the others: `mean` is adjusted for blocks and what was lost.
 
-    In the metric's own unit (a geometric mean on the log scale); `deviation` is from the mean of all levels, on the scale of the
+    In the metric's own unit (a geometric mean on the log scale); `deviation` is from the mean of all cells, on the scale of the
     analysis (log gain, or the response's unit). `low`, `high`: 95 % of the mean where there is an error term. `n`: cells.
     """
 

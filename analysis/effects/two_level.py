@@ -75,7 +75,7 @@ def two_level(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
         error=_error(made, lenth),
         error_df=made.error_df if made.replicated else 0,
         error_ms=made.error_ms,
-        mean=float(done.beta[0]),
+        mean=made.mean,
         blocks=first if first > 1 else 0,
         resolution=None if partly else resolution(defining),
         orthogonal=bool(shared.max() < 1e-6 * len(columns)),
@@ -178,7 +178,7 @@ def _levels(made: Frame, done: Fit, told: Sequence[Effect], first: int) -> list[
                 weights = np.zeros(len(done.beta))
                 weights[[0, first + index]] = 1.0, sign
                 mean, variance = done.contrast(weights)
-                found.append(made.level((factor.name, level), counts.get(level, 0), mean, float(done.beta[0]), variance))
+                found.append(made.level((factor.name, level), counts.get(level, 0), mean, variance))
     return found
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.metrics import metrics_of
 from analysis.terms import Cell, Design, Metric, Run, Study, TweakSet, Unreadable, Workload
+from analysis.wording import UNCOUNTED
 
 from . import deeptweak_table
 from .deeptweak_columns import CONSTANTS, KNOWN, column_of, told
@@ -73,7 +74,7 @@ def read(folder: Path) -> Run:
         started_utc="",
         interrupted=False,
         studies={STUDY: Study(STUDY, QUESTION, 0.03, blocks, PRIMARY)},
-        workloads={node: Workload(node, description="fine-tuning under DeepTweak's logger")},
+        workloads={node: Workload(node, description="fine-tuning under DeepTweak's logger", params=_params(cells))},
         tweaksets={one.tweakset.name: one.tweakset for one in found},
         cells=tuple(cells),
         machine=_machine(cells),
@@ -151,15 +152,28 @@ def _digest(cells: Sequence[Cell]) -> str:
     return hashlib.sha256(times.encode()).hexdigest()[:12]
 
 
+def _params(cells: Sequence[Cell]) -> dict[str, object]:
+    """What must be equal where another node's run is compared: what is constant in all configurations."""
+    seen: dict[str, set[object]] = {name: {cell.facts.get(name) for cell in cells} for name in CONSTANTS.values()}
+    seen["batch_size"] = {count for cell in cells if cell.steps for count in cell.steps.samples}
+    return {name: values.pop() for name, values in seen.items() if len(values) == 1 and None not in values}
+
+
 def _machine(cells: Sequence[Cell]) -> dict[str, object]:
-    """Say what is known of the machine: the memory of its GPUs, where all configurations agree on it."""
+    """Say what is known of the machine: the memory of its GPUs, where all configurations agree on it.
+
+    The logger asks one GPU, whether the machine has two or not: of how many that is is not known.
+    """
     seen = {
         tuple((name, values[0]) for name, values in cell.series.items() if name.endswith("_mem_total_bytes") and values[0])
         for cell in cells
     }
     if len(seen) != 1:
         return {}
-    return {"gpus": [{"name": f"unknown, {total / 2**30:.0f} GiB", "memory_total_bytes": int(total)} for _, total in seen.pop() if total]}
+    gpus: list[dict[str, object]] = [
+        {"name": f"unknown, {total / 2**30:.0f} GiB", "memory_total_bytes": int(total)} for _, total in seen.pop() if total
+    ]
+    return {"gpus": [{**gpus[0], "count": UNCOUNTED}] if len(gpus) == 1 else gpus}
 
 
 def _baseline(tweaksets: Sequence[TweakSet]) -> str:

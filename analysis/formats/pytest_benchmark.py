@@ -7,15 +7,16 @@ at once (a history), so what is the same in all of them is made once.
 
 from __future__ import annotations
 
+import math
 import sys
-from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
 from analysis.metrics import disagreements, metrics_of
+from analysis.plain import moment
 from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Workload
 
-from .fields import Fields
+from .fields import LONGEST_S, Fields
 from .saved_run import commit_of
 
 if TYPE_CHECKING:
@@ -114,11 +115,8 @@ def machine_of(info: Mapping[str, object]) -> dict[str, object]:
 
 def _utc(text: object) -> str:
     """Answer a time as ISO 8601 in UTC; versions before 5 wrote UTC without saying so. Empty where there is none."""
-    try:
-        stamp = datetime.fromisoformat(str(text))
-        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):
-        return ""
+    stamp = moment(text)
+    return stamp.isoformat() if stamp else ""
 
 
 @cache
@@ -129,6 +127,9 @@ def _workload(name: str, group: str) -> Workload:
 def _cell(name: str, order: int, part: Fields) -> Cell:
     stats = part.fields("stats")
     _in_seconds(part, stats)
+    reason = _no_times(stats)
+    if reason:
+        return Cell(name, "pytest-benchmark", name, AS_RUN, 1, order, "skipped", reason)
     metrics = {ours: stats.time(theirs) for theirs, ours in STATISTICS.items()}
     least, median, mean = metrics["step_time_min_s"], metrics["step_time_median_s"], metrics["step_time_mean_s"]
     if least > min(metrics["step_time_q1_s"], median, mean) * SLACK or metrics["step_time_q1_s"] > median * SLACK:
@@ -157,6 +158,17 @@ def _cell(name: str, order: int, part: Fields) -> Cell:
         facts=facts,
         contradictions=contradictions,
     )
+
+
+def _no_times(stats: Fields) -> str | None:
+    """Say why rounds are no times although nothing is wrong with them: a benchmark may save differences of times, which may be negative."""
+    data = stats.value.get("data")
+    if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) > 0:
+        return None
+    said, mean = (stats.value.get(name) for name in ("min", "mean"))
+    if said != min(data) or not isinstance(mean, float) or not math.isclose(mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12):
+        return None
+    return f"its rounds are no times but differences of times ({min(data):.3g} to {max(data):.3g} s): no ratio can be taken of them"
 
 
 def _rounds(stats: Fields) -> tuple[Steps, dict[str, float]]:

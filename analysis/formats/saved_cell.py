@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 from analysis.metrics import disagreements, metrics_of
 from analysis.terms import Applied, Cell, Outcome, Steps
 
-from . import saved_segments
+from . import saved_segments, saved_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +57,7 @@ def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *,
         contradictions=tuple(disagreements(record.known_numbers("metrics", computed), computed)),
         started_utc=record.optional_text("started_utc"),
         duration_s=record.positive("duration_s") if record.has("duration_s") else None,
+        slices_s=saved_turns.read(record, whole) if whole and record.has("turns") else (),
         window_s=_window_s(timed, whole) if timed and whole else None,
         environment=environment,
         node=record.optional_text("node"),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from .fields import Fields
 
-KINDS = ("sysctl", "ulimit", "service", "boot", "script")
+KINDS = ("sysctl", "ulimit", "service", "boot", "environment", "process", "script")
 
 
 def read(part: Fields, tweaksets: Container[str]) -> Design:

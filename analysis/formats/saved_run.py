@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 from analysis.io.metrics import with_figures
 from analysis.terms import Better, Metric, Outcome, Run, Setting, Study, TweakSet, Workload
 
-from . import saved_cell, saved_design
+from . import saved_cell, saved_design, saved_turns
 from .fields import Fields
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 8
 OURS = "deeptweak"
 
 CellKey = tuple[str, str, str, int]
@@ -53,12 +53,12 @@ def from_json(saved: object, origin: str) -> Run:
         planned = studies[key[0]].blocks
         if not 1 <= key[3] <= planned:
             part.refuse(f"is of block {key[3]}, but its study has blocks 1 to {planned}")
-        cell = saved_cell.read(part, key, records.pop(key, None), imported=imported)
-        cells[key] = cell = with_figures(cell, origin, workloads[key[1]].params, capped=design.steps is not None)
-        warnings += [f"{cell.id}: {line}" for line in cell.contradictions]
-    if records:
-        key, record = next(iter(records.items()))
-        record.refuse(f"measured {saved_cell.called(key)}, which is not in the list of cells")
+        cell = saved_cell.read(part, key, records.get(key), imported=imported)
+        cells[key] = with_figures(cell, origin, workloads[key[1]].params, capped=design.steps is not None)
+    cells = saved_turns.adjusted(cells, records)
+    warnings += [f"{cell.id}: {line}" for cell in cells.values() for line in cell.contradictions]
+    for key in [key for key in records if key not in cells]:
+        records[key].refuse(f"measured {saved_cell.called(key)}, which is not in the list of cells")
     _no_copies(cells, ours)
     warnings += _machine_left_changed(ours)
     return Run(
@@ -190,7 +190,8 @@ def _machine_left_changed(ours: Fields) -> list[str]:
         return []
     check = ours.fields("machine_check")
     changed: Mapping[str, object] = check.optional_mapping("changed")
+    notes = [f"putting the machine back: {note}" for note in (check.texts("notes") if check.has("notes") else ())]
     if check.flag("restored") and not changed:
-        return []
+        return notes
     names = ", ".join(sorted(changed)[:5]) or "values that were not named"
-    return [f"the machine was not as before when the run ended: {names}."]
+    return [f"the machine was not as before when the run ended: {names}.", *notes]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BYTES = 1 << 20
+PROCESS = {"environment.conf": "environment", "process.conf": "process"}
 KINDS = ("Skyhook", "NodeWright")  # renamed in 2026
 LISTS = ("List", "SkyhookList", "NodeWrightList")
 SWAPPED = str.maketrans("./", "/.")
@@ -74,7 +75,7 @@ def read(path: Path) -> Manifest:
     for label, package in _packages(documents, path):
         image, sections = package.get("image"), _mapping(package.get("configMap"), f"{path}: configMap of {label}")
         kind = str(image).rpartition("/")[2].partition("@")[0].partition(":")[0]
-        if kind not in ("tuning", "shellscript"):
+        if kind not in ("tuning", "shellscript", "process"):
             warnings.append(f"package {label}: image {image} is of no kind known here; what it does is not counted.")
             continue
         for section, text in sections.items():
@@ -108,7 +109,7 @@ def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mappin
 
 
 def _settings(section: str, text: str) -> list[Setting] | None:
-    """Read one section of a `tuning` package line by line; None for a section of another name."""
+    """Read one section of a `tuning` or `process` package line by line; None for a section of another name."""
     service = SERVICE.fullmatch(section)
     lines = [line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"]
     if section == "grub.conf":
@@ -118,6 +119,8 @@ def _settings(section: str, text: str) -> list[Setting] | None:
         return [Setting("sysctl", _sysctl(key.removeprefix("-").strip()), value) for key, value in map(_split, lines)]
     if section == "ulimit.conf":
         return [Setting("ulimit", *limit.groups()) for line in lines if (limit := LIMIT.fullmatch(line))]
+    if section in PROCESS:
+        return [Setting(PROCESS[section], *_split(line)) for line in lines]
     if service:
         directives = (_split(line) for line in lines if not line.startswith("["))
         return [Setting("service", f"{service[1]}.{key}", value) for key, value in directives]

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
-from analysis.wording import percent, unsigned
 
-from .words import headline, units
+from .words import figures, headline, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,12 +98,9 @@ def code(name: object) -> str:
 def _row(one: Ruled) -> str:
     comparison = one.comparison
     names = (code(comparison.workload), code(comparison.tweakset), code(one.metric.name))
-    numbers = (_loss(one.loss), _loss(one.loss_high), unsigned(one.limit), one.ruling, units(one))
+    loss, high, limit = (f"{figure} %" if figure else "not known" for figure in figures(one))
+    numbers = (loss, high, limit.replace(".0 %", " %"), one.ruling, units(one))
     return f"| {' | '.join((*names, *numbers))} |"
-
-
-def _loss(loss: float | None) -> str:
-    return "not known" if loss is None else percent(loss)
 
 
 def _reason(one: Ruled) -> str:

@@ -16,7 +16,7 @@ from analysis.stats.adjust import holm
 from analysis.stats.effect import ALPHA, POWER, t_quantile
 from analysis.switched.inside import outlasts
 from analysis.terms import Metric
-from analysis.wording import number, percent, probability, speed, unsigned
+from analysis.wording import exactly, number, percent, probability, speed
 
 from .terms import Gate, Ruled
 
@@ -91,14 +91,12 @@ def _ruled(one: Comparison, metric: Metric, effect: Effect | None, limit: float,
     if one.failed and not (p < ALPHA and loss > limit):
         return Ruled(one, metric, limit, "undecided", SURVIVORS.format(one.failed, "" if one.failed == 1 else "s"), loss, high)
     if p < ALPHA and loss > limit:
-        return Ruled(
-            one, metric, limit, "regression", f"{found}, Holm p {probability(p)}: more than {unsigned(limit)} is lost.", loss, high
-        )
+        return Ruled(one, metric, limit, "regression", f"{found}, Holm p {probability(p)}: more than {exactly(limit)} is lost.", loss, high)
     if high < limit:
         return Ruled(one, metric, limit, "pass", f"{found}: at most {percent(max(high, 0.0)).lstrip('+')} is lost.", loss, high)
     needed = blocks_needed(effect, limit)
     more = "" if needed is None else f"; a candidate that loses nothing would pass with about {needed} {_units(effect)}"
-    return Ruled(one, metric, limit, "undecided", f"{found}: a loss of {unsigned(limit)} cannot be excluded{more}.", loss, high, needed)
+    return Ruled(one, metric, limit, "undecided", f"{found}: a loss of {exactly(limit)} cannot be excluded{more}.", loss, high, needed)
 
 
 def _units(effect: Effect) -> str:

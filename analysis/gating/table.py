@@ -9,9 +9,8 @@ from rich.text import Text
 
 from analysis.plain import inert, one_line
 from analysis.printing import hanging, on_page
-from analysis.wording import number, size
 
-from .words import headline, units
+from .words import figures, headline, units
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,9 +37,8 @@ def render(gate: Gate) -> str:
     for one in ordered[:SHOWN]:
         said = [] if one.ruling == "pass" else [one.reason]
         notes = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*said, *one.comparison.notes))
-        loss, high = ("" if value is None else number(value) for value in (one.loss, one.loss_high))
         names = (one.comparison.workload, one.comparison.tweakset, one.metric.name)
-        table.add_row(*(Text(one_line(name)) for name in names), units(one), loss, high, size(one.limit), one.ruling, notes)
+        table.add_row(*(Text(one_line(name)) for name in names), units(one), *figures(one), one.ruling, notes)
     if ordered:
         parts += ["", table, ""]
     if len(ordered) > SHOWN:

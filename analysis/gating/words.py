@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+from analysis.wording import number
 
 if TYPE_CHECKING:
     from .terms import Gate, Ruled
+
+MOST_DECIMALS = 4
 
 
 def headline(gate: Gate) -> str:
@@ -24,6 +29,18 @@ def headline(gate: Gate) -> str:
 def subject(one: Ruled) -> str:
     """What a ruling is about."""
     return f"{one.comparison.workload}, {one.comparison.tweakset}, {one.metric.name}"
+
+
+def figures(one: Ruled) -> tuple[str, str, str]:
+    """Write loss, its upper bound and the limit in percent, to as many decimals as show which is larger; empty where unknown."""
+    known = [value for value in (one.loss, one.loss_high) if value is not None]
+    for decimals in range(1, MOST_DECIMALS + 1):
+        limit, *rounded = (round(100 * value, decimals) for value in (one.limit, *known))
+        exact = math.isclose(limit, 100 * one.limit, rel_tol=1e-9)
+        if exact and all(short != limit or value == one.limit for short, value in zip(rounded, known, strict=True)):
+            break
+    loss, high = ("" if value is None else number(value, decimals) for value in (one.loss, one.loss_high))
+    return loss, high, number(one.limit, decimals).lstrip("+")
 
 
 def units(one: Ruled) -> str:

@@ -14,6 +14,7 @@ from .terms import GRACT, SAID, SMACT, SMOCC, UTILIZATION, named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from .equal_work import Odd
     from .findings import Findings
     from .relations import Line
     from .shape import Course
@@ -152,21 +153,18 @@ def _memory(found: Findings) -> Iterator[str]:
 
 def _work(found: Findings) -> Iterator[str]:
     for odd in found.odd:
-        few, many = odd.least, odd.most
-        said = (
-            f"{few:.0f} to {many:.0f}"
-            if few is not None and many is not None
-            else f"{few:.0f} or more"
-            if few is not None
-            else f"{many or 0:.0f} or fewer"
-        )
-        yield (
-            f"{named(odd.size)} did not run what the others ran: {odd.samples:.0f} active samples where equally many launches would take"
-            f" {said}."
-        )
+        if odd.rival is None:
+            leaves = f"where equally many launches would take {_limits(odd)}"
+            yield f"{named(odd.size)} did not run what the others ran: {odd.samples:.0f} active samples {leaves}."
+        elif odd.size < odd.rival:
+            (other,) = (one for one in found.odd if one.size == odd.rival)
+            yield (
+                f"One of these two did not run what the others ran, and nothing tells which: {named(odd.size)} has {odd.samples:.0f} active"
+                f" samples, {named(other.size)} {other.samples:.0f} where equally many launches would take {_limits(other)}."
+            )
     if found.launches:
-        other = [f"{named(size)}: {count:g}" for size, count in found.launches.items()]
-        yield f"Launches differ from most cells' in {len(other)}: {_listed(other)}."
+        several = [f"{named(size)}: {count:g}" for size, count in found.launches.items()]
+        yield f"Launches differ from most cells' in {len(several)}: {_listed(several)}."
     for one in found.uneven:
         counts = ", ".join(f"{name} {count}" for name, count in one.counts.items())
         yield f"{one.place}: its logs are not of one length ({counts}): one was cut short."
@@ -177,6 +175,13 @@ def _work(found: Findings) -> Iterator[str]:
             f"Every cell took as long as equally many launches would (within a factor of {FACTOR:g}), as far as others of its block size"
             " tell."
         )
+
+
+def _limits(odd: Odd) -> str:
+    few, many = odd.least, odd.most
+    if few is not None and many is not None:
+        return f"{few:.0f} to {many:.0f}"
+    return f"{few:.0f} or more" if few is not None else f"{many or 0:.0f} or fewer"
 
 
 def _prediction(found: Findings) -> Iterator[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
+from analysis.plain import moment
 from analysis.reading import metric_named
 from analysis.switched.expand import is_switched
 from analysis.terms import NotComparable, Refused
@@ -188,11 +188,8 @@ def _when(mark: Mark) -> tuple[str, str]:
 
 def _utc(text: str) -> str | None:
     """Answer a time as ISO 8601 in UTC to the second, so that texts sort as times do; None where it is none."""
-    try:
-        stamp = datetime.fromisoformat(text)
-        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError):
-        return None
+    stamp = moment(text)
+    return stamp.isoformat(timespec="seconds") if stamp else None
 
 
 def _variants(found: set[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.wording import gpus_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -32,25 +34,23 @@ class Machine:
         return abs(mine - theirs) <= SAME_MEMORY * max(mine, theirs)
 
     def __str__(self) -> str:
-        gpus = dict.fromkeys(self.gpus)
         parts = [
             self.cpu_model,
             self.cpu_count and f"{self.cpu_count} CPUs",
             self.mem_total_bytes and f"{self.mem_total_bytes / GIB:.3g} GiB",
-            *(f"{self.gpus.count(name)} × {name}" for name in gpus),
+            *self.gpus,
         ]
         return ", ".join(part for part in parts if part) or "unknown machine"
 
 
 def machine_of(facts: Mapping[str, object]) -> Machine:
     """Pick out the hardware from a run's machine facts."""
-    model, count, memory, gpus = (facts.get(name) for name in ("cpu_model", "cpu_count", "mem_total_bytes", "gpus"))
-    names = [str(one.get("name")) for one in gpus if isinstance(one, dict)] if isinstance(gpus, list) else []
+    model, count, memory = (facts.get(name) for name in ("cpu_model", "cpu_count", "mem_total_bytes"))
     return Machine(
         cpu_model=model if isinstance(model, str) else None,
         cpu_count=count if isinstance(count, int) else None,
         mem_total_bytes=memory if isinstance(memory, int) else None,
-        gpus=tuple(sorted(names)),
+        gpus=tuple(sorted(gpus_of(facts))),
     )
 
 

@@ -111,6 +111,8 @@ def _benchmark(cell: Cell, stats: Mapping[str, object] | None) -> JSON:
 def _record(cell: Cell) -> JSON:
     names = ("id", "study", "workload", "tweakset", "block", "order", "outcome", "reason")
     record: JSON = {"schema_version": SCHEMA_VERSION, **{name: getattr(cell, name) for name in names}, "target": "imported"}
+    if cell.started_utc:
+        record["started_utc"] = cell.started_utc
     if cell.steps is not None:
         ends_s = accumulate(cell.steps.wall_s)
         record["steps"] = {

@@ -1,7 +1,7 @@
 """Several runs of another tool become one of ours: which tweak set each is, and which block.
 
-The first run of an arm is its block 1, the second its block 2, as they are named. A block then holds one run of each arm; whether
-these ran side by side is not known to us, and where the times say that they did not, the reader is told.
+The first run of an arm is its block 1, the second its block 2, in order of time where all say when they were saved, else as they are named.
+A block then holds one run of each arm; where these did not follow each other, `compare` takes no pairs of them.
 """
 
 from __future__ import annotations
@@ -56,12 +56,14 @@ def merge(sources: Sequence[Source]) -> Merged:
     cells: list[Cell] = []
     stats: dict[str, Mapping[str, object]] = {}
     taken: Counter[tuple[str, str]] = Counter()
-    for source, run in zip(sources, runs, strict=True):
+    timed = all(run.started_utc for run in runs)
+    for source, run in sorted(zip(sources, runs, strict=True), key=lambda one: one[1].started_utc if timed else ""):
         before = taken.copy()
         for cell, original in zip(run.cells, source.run.cells, strict=True):
             block = before[cell.workload, cell.tweakset] + cell.block
             name = f"{cell.study}/{cell.workload}-{cell.tweakset}-b{block}"
-            cells.append(replace(cell, id=name, block=block, order=len(cells)))
+            started_utc = cell.started_utc or run.started_utc or None
+            cells.append(replace(cell, id=name, block=block, order=len(cells), started_utc=started_utc))
             taken[cell.workload, cell.tweakset] += 1
             if original.id in source.stats:
                 stats[name] = source.stats[original.id]

@@ -70,7 +70,7 @@ def _went_through(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
     files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
     if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
         return 0.0
-    share = sum(one.steps for one in ranks) * run.batch_size / (files * each)
+    share = sum(one.steps for one in ranks) * (run.batch_size or 0) / (files * each)
     asked = [one.rchar_bytes for one in ranks]
     if share >= 1:
         return size

@@ -1,5 +1,7 @@
 """What a run of DLIO was asked to do: hydra's composed configuration, flattened to DLIO's own parameter names.
 
+A copy of a result folder often lacks it, since its folder is hidden. Then what DLIO wrote into its log is read, and the rest is not known.
+
 DLIO 2.0.0 says `record_length` where later ones say `record_length_bytes`; both are read. What the configuration leaves out has DLIO's
 own default, not ours.
 """
@@ -7,9 +9,11 @@ own default, not ours.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from analysis.opening import read_whole
 from analysis.terms import Unreadable
 
 from .dlio_json import yaml_of
@@ -41,19 +45,27 @@ DEFAULTS: Mapping[str, object] = {
     "exclude_start_steps": EXCLUDED_START_STEPS,
     "exclude_end_steps": EXCLUDED_END_STEPS,
 }
+# What the log says: samples per file * files / batch size / ranks; what each computation was set to.
+STEPS = re.compile(r"Max steps per epoch: \d{1,9} = (\d{1,9}) \* (\d{1,9}) / ([1-9]\d{0,8}) / \d{1,9} \(samples per file")
+COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\}?\)")
 SHUFFLES = ("file_shuffle", "sample_shuffle")
 
 
 class Config:
     """The parameters of one run. `asked` are its overrides: DLIO's dotted key, without `workload.`, to the text that was given.
 
-    `notes` is what a reader should know of them, `old` whether DLIO 2.0.0 as on PyPI ran.
+    `notes` is what a reader should know of them, `old` whether DLIO 2.0.0 as on PyPI ran, `known` whether they are all.
     """
 
     def __init__(self, params: Mapping[str, object], asked: Mapping[str, str], workload: str | None, origin: str) -> None:
         self.params, self.asked, self.workload, self.origin = params, asked, workload, origin
         self.notes: list[str] = []
         self.old = False
+        self.known = True
+
+    def optional_whole(self, name: str, least: int = 0) -> int | None:
+        """Answer a whole number; None where the configuration is not there to say it. Raises: Unreadable."""
+        return self.whole(name, least) if self.known or name in self.params else None
 
     def whole(self, name: str, least: int = 0) -> int:
         """Answer a whole number. Raises: Unreadable."""
@@ -83,8 +95,10 @@ class Config:
         return self.params.get("generate_data") is True and self.params.get("train", True) is False
 
     @property
-    def prefetch_factor(self) -> int:
+    def prefetch_factor(self) -> int | None:
         """Batches that each reader fetches ahead, as DLIO gives it to the DataLoader; where no size is set, the DataLoader's own two."""
+        if not self.known:
+            return None
         size, threads = self.whole("prefetch_size"), self.whole("read_threads")
         return math.ceil(size / threads) if size and threads else PREFETCH_FACTOR
 
@@ -92,19 +106,39 @@ class Config:
 def config_of(folder: Path, *, old: bool) -> Config:
     """Read `.hydra/config.yaml` and, where it is there, `.hydra/overrides.yaml` of a result folder; `old` is DLIO 2.0.0 as on PyPI.
 
-    Raises: Unreadable: without the configuration neither batch size nor record length is known.
+    Where the former is not there, the log says some of it. Raises: Unreadable.
     """
     path = folder / ".hydra" / "config.yaml"
+    overrides = folder / ".hydra" / "overrides.yaml"
+    asked, workload = _asked(yaml_of(overrides), overrides) if overrides.exists() else ({}, None)
+    if not path.exists():
+        return _of_log(folder / "dlio.log", asked, workload, old=old)
     top = yaml_of(path)
     sections = top.get("workload") if isinstance(top, Mapping) else None
     if not isinstance(sections, Mapping):
         raise Unreadable(f"{path}: has no section workload; it is no configuration of DLIO.")
-    overrides = folder / ".hydra" / "overrides.yaml"
-    asked, workload = _asked(yaml_of(overrides), overrides) if overrides.exists() else ({}, None)
     flat, ignored = _flat(sections, old=old)
     config = Config({**DEFAULTS, **flat}, asked, workload, str(path))
     config.old = old
     config.notes += [f"{key} is no key of the DLIO that ran, which ignores it without a word" for key in ignored]
+    return config
+
+
+def _of_log(log: Path, asked: Mapping[str, str], workload: str | None, *, old: bool) -> Config:
+    text = read_whole(log).decode(errors="replace") if log.is_file() else ""
+    steps, computation = STEPS.search(text), COMPUTATION.search(text)
+    params = (
+        dict[str, object](zip(("num_samples_per_file", "num_files_train", "batch_size"), map(int, steps.groups()), strict=True))
+        if steps
+        else {}
+    )
+    if computation:
+        params["computation_time"] = float(computation[1])
+    config = Config(params, asked, workload, str(log))
+    config.old, config.known = old, False
+    config.notes.append(
+        "its configuration (.hydra/config.yaml) is not there: no other run is held against it, and the steps left out are DLIO's own choice"
+    )
     return config
 
 

@@ -19,16 +19,21 @@ if TYPE_CHECKING:
 
 # Where something lies says nothing of how it is read.
 PLACES = frozenset({"data_folder", "checkpoint_folder", "generate_data", "output_folder", "log_level", "log_file", "seed"})
+FIRST = {"model": "{}", "processes": "{} ranks"}  # how a comparison is told from another
 TOGETHER = {"shuffle file+sample": ("file_shuffle", "sample_shuffle")}  # one question to a reader: does the order matter
 STEADY, WHOLE = "au_steady_percent", "au_whole_percent"
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Runs that differ in one thing: `levels` are its values in words, each with its runs."""
+    """Runs that differ in one thing: `levels` are its values in words, each with its runs.
+
+    `among` is what they have in common, as far as it tells them from others that differ in the same thing.
+    """
 
     factor: str
     levels: Mapping[str, tuple[Judged, ...]]
+    among: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +49,30 @@ class Tested:
     epochs: Oneway | None
     runs: Oneway | None
     skipped: int = 0
+    among: str = ""
 
 
 def compared(judged: Sequence[Judged]) -> list[Compared]:
     """Find all sets of runs that differ in one factor only."""
     found = []
+    judged = [one for one in judged if one.run.configured]
     params = [{**one.run.params, "processes": one.run.processes, "model": one.run.model} for one in judged]
     varying = {name for each in params for name in each if len({str(other.get(name)) for other in params}) > 1} - PLACES
     merged = {name: parts for name, parts in TOGETHER.items() if varying & set(parts)}
     parts = {part for group in merged.values() for part in group}
     for factor, own in [*((name, (name,)) for name in sorted(varying - parts)), *merged.items()]:
-        groups: dict[tuple[str, ...], dict[str, list[Judged]]] = {}
+        groups: dict[tuple[tuple[str, str], ...], dict[str, list[Judged]]] = {}
+        names = sorted(varying - set(own), key=lambda name: (name not in FIRST, name))
         for one, each in zip(judged, params, strict=True):
-            rest = tuple(f"{name}={each.get(name)}" for name in sorted(varying - set(own)))
             level = "+".join(str(each.get(name)) for name in own)
-            groups.setdefault(rest, {}).setdefault(level, []).append(one)
-        several = (levels for levels in groups.values() if len(levels) > 1)
-        found += [Compared(factor, {name: tuple(levels[name]) for name in sorted(levels, key=_in_order)}) for levels in several]
+            groups.setdefault(tuple((name, str(each.get(name))) for name in names), {}).setdefault(level, []).append(one)
+        several = {rest: levels for rest, levels in groups.items() if len(levels) > 1}
+        # As much of what they have in common as tells one comparison from the other.
+        told = next(length for length in range(len(names) + 1) if len({rest[:length] for rest in several}) == len(several))
+        for rest, levels in several.items():
+            among = ", ".join(FIRST.get(name, f"{name} {{}}").format(value) for name, value in rest[:told])
+            in_order = {name: tuple(levels[name]) for name in sorted(levels, key=_in_order)}
+            found.append(Compared(factor, in_order, f"{among}: " if among else ""))
     return found
 
 
@@ -91,7 +103,7 @@ def _test(group: Compared, names: tuple[str, ...], response: str, error: RunErro
     epochs = {name: [value for one in group.levels[name] for value in values_of(one, response)[skipped:]] for name in names}
     means = [[value for one in group.levels[name] if (value := run_value(one, response)) is not None] for name in names]
     runs = on_run_error(means, error) if error is not None and all(means) else None
-    return Tested(group.factor, names, response, over_epochs(epochs), runs, skipped)
+    return Tested(group.factor, names, response, over_epochs(epochs), runs, skipped, group.among)
 
 
 def values_of(one: Judged, response: str) -> Sequence[float]:
@@ -114,9 +126,12 @@ def run_value(one: Judged, response: str) -> float | None:
 
 
 def settings(judged: Iterable[Judged]) -> dict[tuple[str, int, object], dict[tuple[str, ...], list[Judged]]]:
-    """Gather runs by what they were called for (workload, ranks, override), and in it by tweak set and all their parameters."""
+    """Gather runs by what they were called for (workload, ranks, override), and in it by tweak set and all their parameters.
+
+    One of which nobody knows what it was asked for is a repeat of none.
+    """
     groups: dict[tuple[str, int, object], dict[tuple[str, ...], list[Judged]]] = {}
-    for one in judged:
+    for one in (one for one in judged if one.run.configured):
         fixed = (one.run.tweakset, *(f"{name}={one.run.params[name]}" for name in sorted(one.run.params) if name not in PLACES))
         groups.setdefault((one.run.model, one.run.processes, setting_of(one.run)), {}).setdefault(fixed, []).append(one)
     return groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from analysis.opening import read_whole
 from analysis.terms import Unreadable
 
 from .dlio_json import DAMAGED, yaml_of
-from .terms import GIB, Host
+from .terms import GIB, MIB, Host
 
 if TYPE_CHECKING:
     from analysis.formats.fields import Fields
@@ -29,6 +30,14 @@ def reported_in(summary: Fields | None) -> dict[str, object]:
     return {**summary.optional_mapping("metric"), "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")}
 
 
+def record_length_of(reported: Mapping[str, object]) -> float | None:
+    """The record length that DLIO counted with, of its two rates; None where it reports none of them."""
+    rate, mb = (reported.get(name) for name in ("train_throughput_mean_samples_per_second", "train_io_mean_MB_per_second"))
+    if not (isinstance(rate, float) and isinstance(mb, float) and 0 < rate < math.inf and 0 < mb < math.inf):
+        return None
+    return mb * MIB / rate
+
+
 def dataset_of(folder: Path, config: Config) -> dict[str, object]:
     """What the run was to read. Its folder is relative to where the job ran, which hydra notes: two jobs may use the same name."""
     hydra = folder / ".hydra" / "hydra.yaml"
@@ -39,8 +48,8 @@ def dataset_of(folder: Path, config: Config) -> dict[str, object]:
     return {
         "folder": str(Path(str(found or "")) / str(config.params.get("data_folder", ""))),
         "format": config.params.get("format"),
-        "files": config.whole("num_files_train"),
-        "samples_per_file": config.whole("num_samples_per_file"),
+        "files": config.optional_whole("num_files_train"),
+        "samples_per_file": config.optional_whole("num_samples_per_file"),
     }
 
 

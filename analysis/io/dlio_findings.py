@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .oneway import Oneway, RunError
     from .responses import Judged
 
-NAME = 24
+NAME, HEAD = 60, 24  # of a run: in a table, where it folds, and beside a note
 RESPONSES = {STEADY: "AU steady", WHOLE: "AU whole"}
 NO_REPEATS = "not possible: no setting was run twice here, so nothing says what a run by itself scatters by. Name repeats too."
 
@@ -95,7 +95,7 @@ def _scatter(error: RunError) -> str:
 
 
 def _tested(one: Tested, *, with_error: bool) -> list[str]:
-    levels = f"{one.factor} {' / '.join(one.levels)}"
+    levels = f"{one.among}{one.factor} {' / '.join(one.levels)}"
     response = RESPONSES[one.response] + (f", from epoch {one.skipped + 1}" if one.skipped else "")
     return [one_line(levels, 90), response, *_f(one.epochs), *(_f(one.runs)[:2] if with_error else [])]
 
@@ -122,4 +122,4 @@ def _notes(found: DlioStudy) -> Iterator[RenderableType]:
 
 def _names(ids: Iterable[str], everybody: int) -> str:
     names = list(ids)
-    return "all" if len(names) == everybody > 1 else one_line(", ".join(names), NAME)
+    return "all" if len(names) == everybody > 1 else one_line(", ".join(names), HEAD)

@@ -14,7 +14,7 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 from .dlio_config import config_of
-from .dlio_facts import dataset_of, host_of, number_of, reported_in, started_of
+from .dlio_facts import dataset_of, host_of, number_of, record_length_of, reported_in, started_of
 from .dlio_json import json_of
 from .dlio_steps import checkpoints_of, epochs_of, rank_files
 from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, Host, IoRun
@@ -91,7 +91,8 @@ def run_of(folder: Path) -> IoRun:
     if not epochs and any(name.startswith("train_") for name in metric.value):
         raise Unreadable(f"{path}: reports a training, and {files[0].output.name} holds no step of it; the folder is incomplete.")
     if not epochs and not config.only_generates:
-        raise Unreadable(f"{path}: neither trained nor generated data, so there is nothing to analyse.")
+        did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml says that it made data"
+        raise Unreadable(f"{path}: {did}, so there is nothing to analyse.")
     if epochs and len(files) < processes:
         there = ", ".join(str(one.rank) for one in files)
         raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {there} only; copy every <rank>_output.json.")
@@ -108,28 +109,29 @@ def _run(
     folder: Path, config: Config, summary: Fields | None, epochs: tuple[Epoch, ...] = (), checkpoints: tuple[Checkpoint, ...] = ()
 ) -> IoRun:
     processes = summary.whole("num_accelerators") if summary else 1
+    reported, usual = reported_in(summary), (EXCLUDED_START_STEPS, EXCLUDED_END_STEPS)
     return IoRun(
         origin=str(folder),
         id=_name(folder, config, processes),
-        model=config.workload or str(config.params.get("model") or folder.parent.name),
+        model=config.workload or str(config.params.get("model") or _model_above(folder)),
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
         dlio_counts_all=config.old,
         kind="training" if epochs else "generation",
         processes=processes,
-        batch_size=config.whole("batch_size", 1),
-        read_threads=config.whole("read_threads"),
+        batch_size=config.optional_whole("batch_size", 1),
+        read_threads=config.optional_whole("read_threads"),
         prefetch_factor=config.prefetch_factor,
         computation_time_s=config.computation_time_s,
-        record_length_bytes=config.number("record_length_bytes"),
+        record_length_bytes=config.number("record_length_bytes") if config.known else record_length_of(reported),
         epochs=epochs,
-        excluded_start_steps=EXCLUDED_START_STEPS if config.old else config.whole("exclude_start_steps"),
-        excluded_end_steps=EXCLUDED_END_STEPS if config.old else config.whole("exclude_end_steps"),
+        excluded_start_steps=usual[0] if config.old or not config.known else config.whole("exclude_start_steps"),
+        excluded_end_steps=usual[1] if config.old or not config.known else config.whole("exclude_end_steps"),
         checkpoints=checkpoints,
-        params=config.params,
+        params=config.params if config.known else {},
         overrides={key: value for key, value in config.asked.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
         dataset=dataset_of(folder, config),
-        reported=reported_in(summary),
+        reported=reported,
         host=host_of(summary) if summary else Host(),
         started_utc=started_of(folder, summary),
         notes=tuple(config.notes),
@@ -144,4 +146,11 @@ def _name(folder: Path, config: Config, processes: int) -> str:
     if re.match(rf"{processes}(_|$)", above):
         return above
     asked = [f"{key.rpartition('.')[2]}={value}" for key, value in config.asked.items() if not key.startswith(NO_FACTORS)]
-    return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME else f"{above}/{folder.name}"
+    return " ".join([str(processes), *asked]) if len(asked) <= MOST_IN_NAME and config.known else f"{above}/{folder.name}"
+
+
+def _model_above(folder: Path) -> str:
+    """Call a run whose configuration is not there by the folder that is neither of its time nor of its number of ranks."""
+    place = folder.resolve()
+    names = (one.name for one in (place, *place.parents) if not STAMPED.fullmatch(one.name) and not re.match(r"\d+(_|$)", one.name))
+    return next(names, "") or "unknown"

@@ -32,7 +32,10 @@ AGREES = 0.005 + 1e-9  # what rounding to two decimals can do
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One published run. `setting` is the override's last key and its value, None for the baseline; `order` its place in the design."""
+    """One published run. `setting` is the override's last key and its value, None for the baseline; `order` its place in the design.
+
+    `named`: its id has the model before it, since there are several.
+    """
 
     line: int
     model: str
@@ -41,11 +44,12 @@ class Row:
     au_percent: float
     mb_per_s: float
     order: int | None = None
+    named: bool = False
 
     @property
     def id(self) -> str:
         """What the study called its folder."""
-        return "_".join([str(self.processes), *(self.setting or ())])
+        return f"{self.model} " * self.named + "_".join([str(self.processes), *(self.setting or ())])
 
 
 def is_published(path: Path) -> bool:
@@ -101,11 +105,12 @@ def rows_of(path: Path, design: Path | None = None) -> list[Row]:
 
 
 def match(rows: Sequence[Row], runs: Sequence[IoRun]) -> dict[Row, IoRun]:
-    """Find the run that a row was made of: the same setting, and its reported figures when rounded are those published."""
+    """Find the run that a row was made of: the same setting where that is known, and reported figures that round to those published."""
     found = {}
     for row in rows:
         for run in runs:
-            if run.kind == "training" and row.processes == run.processes and row.setting == setting_of(run) and _same(row, run.reported):
+            same = row.processes == run.processes and (not run.configured or row.setting == setting_of(run))
+            if run.kind == "training" and same and _same(row, run.reported):
                 found[row] = run
                 break
     return found

@@ -35,7 +35,7 @@ def _reversals(group: Compared) -> Iterator[str]:
             if abs(b / a - 1) > LEAST and abs(d / c - 1) > LEAST and (b > a) != (d > c):
                 theirs, ours = (f"{digits(start)} to {digits(end)}{unit}" for start, end in ((a, b), (c, d)))
                 yield (
-                    f"{group.factor} {first} to {last}: {what} goes from {theirs} as DLIO reckons it, "
+                    f"{group.among}{group.factor} {first} to {last}: {what} goes from {theirs} as DLIO reckons it, "
                     f"and from {ours} over the whole epoch ({d / c - 1:+.0%})"
                 )
                 break  # both figures are one measurement

@@ -77,9 +77,11 @@ def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioS
     runs = list({run.origin: run for path in paths if path.is_dir() for run in runs_of(path, refused)}.values())
     if excluded is not None:
         runs = [excluding(run, excluded) for run in runs]
+    rows = _published(paths, refused)
+    if any(len({one.model for one in each}) > 1 for each in (runs, rows)):  # a name tells runs of one model apart
+        runs, rows = [replace(run, id=f"{run.model} {run.id}") for run in runs], [replace(row, named=True) for row in rows]
     judged = tuple(judge(run) for run in runs if run.kind == "training")
     generations = tuple(run for run in runs if run.kind == "generation")
-    rows = _published(paths, refused)
     raw = match(rows, runs)
     stale = (*stale_runs(judged, generations), *_stale_rows([row for row in rows if row not in raw], rows, runs))
     old = {one.origin: Doubt(STALE, f"it ran on the data of {one.ran_on}", EVERY) for one in stale}

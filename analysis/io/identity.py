@@ -41,8 +41,8 @@ class Identity:
 def identity(judged: Judged) -> Identity:
     """Check a run's figures against each other."""
     run = judged.run
-    if not run.epochs:
-        return Identity(why_missing="it trained nothing")
+    if not run.epochs or run.batch_size is None:
+        return Identity(why_missing="its batch size is not recorded" if run.epochs else "it trained nothing")
     if is_refused(judged):
         return Identity(why_missing=f"{judged.doubts[0].kind}: {judged.doubts[0].reason}")
     steps, kept = fewest_steps(run)
@@ -108,7 +108,7 @@ def _reported(run: IoRun, steps: int, kept: int) -> float | None:
     au, rate = (run.reported.get(name) for name in ("train_au_mean_percentage", "train_throughput_mean_samples_per_second"))
     if not isinstance(au, float) or not isinstance(rate, float) or not au:
         return None
-    if run.dlio_counts_all or not run.computation_time_s or not excludes_its_own(run):
+    if run.dlio_counts_all or not run.computation_time_s or not run.batch_size or not excludes_its_own(run):
         return None
     counted = (steps - DLIO_UNCOUNTED_STEPS) / kept
     return rate * run.computation_time_s / (au / 100 * run.batch_size * run.processes * counted)

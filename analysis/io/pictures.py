@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.saving import write_whole
+from analysis.wording import ended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def write(runs: Sequence[IoRun], folder: Path, form: str = "png") -> tuple[list[
         try:
             content = written(picture.draw(scene), form)
         except NothingToDraw as reason:
-            missing[name] = str(reason).rstrip(".") + "."
+            missing[name] = ended(str(reason))
             continue
         path = folder / f"{name}.{form}"
         write_whole(path, content)

@@ -47,17 +47,21 @@ def judge(run: IoRun, *, nominal: bool = False) -> Judged:
     """
     jobs = job_epochs(run)
     formulas = _formulas(run)
-    values = {name: [of(job) for job in jobs] for name, _, _, of in formulas}
+    unknown = _unknown(run)
+    values = {name: [of(job) for job in jobs] for name, _, _, of in formulas if name not in unknown}
     found = doubts(run)
     if jobs and not any(one.kind == "times" for one in found):
-        found += contradictions(run, values["au_steady_percent"], values["samples_per_s_dlio"])
+        found += contradictions(run, values["au_steady_percent"], values.get("samples_per_s_dlio", ()))
     # What says most comes first: it is the reason that is given.
     found.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
     if nominal and run.computation_time_s:
         formulas = [*(one for one in formulas if one[0] not in AU), *_nominal(run, run.computation_time_s)]
         values |= {name: [of(job) for job in jobs] for name, _, _, of in formulas if name in AU}
         found = [replace(one, refuses=()) if one.kind == OVERSLEEP else one for one in found]
-    responses = {name: _response(name, unit, label, values[name], found) for name, unit, label, _ in formulas}
+    responses = {
+        name: Response(name, unit, label, None, unknown[name]) if name in unknown else _response(name, unit, label, values[name], found)
+        for name, unit, label, _ in formulas
+    }
     responses |= {one.name: one for one in _bytes(jobs, found)}
     responses["checkpoint_gb_per_s"] = _checkpoint(run)
     return Judged(run, responses, tuple(found))
@@ -109,8 +113,18 @@ def job_epochs(run: IoRun) -> list[Job]:
     return [[sorted(ranks[rank], key=lambda one: one.block) for rank in sorted(ranks)] for _, ranks in sorted(found.items())]
 
 
+def _unknown(run: IoRun) -> dict[str, str]:
+    """The rates that cannot be reckoned, each with the reason: AU and shares of time need no configuration, samples and bytes do."""
+    missing = [what for what, value in (("batch size", run.batch_size), ("record length", run.record_length_bytes)) if value is None]
+    if not missing:
+        return {}
+    reason = f"not recorded: the {' and the '.join(missing)}; the configuration (.hydra/config.yaml) says it, copy the folder whole"
+    names = [name for name, unit, _, _ in _formulas(run) if unit == "MiB/s" or (unit == "samples/s" and run.batch_size is None)]
+    return dict.fromkeys(names, reason)
+
+
 def _formulas(run: IoRun) -> list[tuple[str, str, str, Callable[[Job], float]]]:
-    batch, start, end, mb = run.batch_size, run.excluded_start_steps, run.excluded_end_steps, run.record_length_bytes / MIB
+    batch, start, end, mb = run.batch_size or 0, run.excluded_start_steps, run.excluded_end_steps, (run.record_length_bytes or 0) / MIB
     left_out = f"first {start} and last {end} steps left out" if end else f"first {'step' if start == 1 else f'{start} steps'} left out"
     old = run.dlio_counts_all
     dlio_way = "as DLIO 2.0.0 reports it: all steps over all time" if old else "as DLIO reports it: S - 2 steps over the time of S - 1"

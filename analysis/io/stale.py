@@ -57,7 +57,8 @@ class _Read:
 
 def stale_runs(judged: Sequence[Judged], generations: Sequence[IoRun] = ()) -> list[Stale]:
     """Find result folders whose run read other data than its own."""
-    reads = [_of_run(one.run, one.formula("samples_per_s_whole")) for one in judged] + [_of_run(one, None) for one in generations]
+    reads = [_of_run(one.run, one.formula("samples_per_s_whole")) for one in judged if one.run.configured]
+    reads += [_of_run(one, None) for one in generations]
     order = {one.run.origin: one.run.started_utc or "" for one in judged} | {one.origin: one.started_utc or "" for one in generations}
     reads.sort(key=lambda read: order[read.origin])
     found = []
@@ -70,8 +71,8 @@ def _of_run(run: IoRun, samples_per_s: float | None) -> _Read:
     shape = tuple(run.params.get(name) for name in SHAPE)
     folder = f"{run.dataset.get('folder')} {run.dataset.get('format')}"
     files, samples = (run.dataset.get(name) for name in ("files", "samples_per_file"))
-    size = run.record_length_bytes * (files if isinstance(files, int) else 0) * (samples if isinstance(samples, int) else 0)
-    setting = (run.processes, run.batch_size)
+    size = (run.record_length_bytes or 0.0) * (files if isinstance(files, int) else 0) * (samples if isinstance(samples, int) else 0)
+    setting = (run.processes, run.batch_size or 0)
     return _Read(run.id, run.origin, folder, shape, setting, samples_per_s, run.host.cached_bytes, size, run.kind == "generation")
 
 

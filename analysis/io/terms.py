@@ -103,6 +103,7 @@ class IoRun:
     the source itself under its own names; `dlio_counts_all` is DLIO 2.0.0's way of reckoning them (all steps over all time), which later
     ones left for S - 2 steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
     queue's settings as the workload found them; `changed_nothing` is of a cell whose tweak set found all that it sets in force already.
+    What a folder of DLIO does not say, because its configuration was not copied, is None.
     """
 
     origin: str
@@ -110,11 +111,11 @@ class IoRun:
     model: str
     engine: str
     processes: int
-    batch_size: int
-    read_threads: int
-    prefetch_factor: int
+    batch_size: int | None
+    read_threads: int | None
+    prefetch_factor: int | None
     computation_time_s: float | None
-    record_length_bytes: float
+    record_length_bytes: float | None
     epochs: tuple[Epoch, ...]
     kind: Kind = "training"
     engine_version: str | None = None
@@ -134,6 +135,11 @@ class IoRun:
     order: int | None = None
     disk: Mapping[str, object] = field(default_factory=dict)
     changed_nothing: bool = False
+
+    @property
+    def configured(self) -> bool:
+        """Whether all that it was asked for is known: only then is it known what it may be compared with."""
+        return bool(self.params) or self.block is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def _doubts(run: IoRun) -> Iterator[Doubt]:
     if state is not None:
         yield Doubt("cache", state, EVERY)
     steps, kept = fewest_steps(run)
-    ahead = run.read_threads * run.prefetch_factor
+    ahead = (run.read_threads or 0) * (run.prefetch_factor or 0)
     if steps <= DLIO_UNCOUNTED_STEPS:
         yield Doubt("degenerate", f"{_steps(steps)} an epoch: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them", DLIO)
     if not kept:
@@ -145,7 +145,7 @@ def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Se
         found.append(f"AU was reported as {au:.2f} %, and the step lists give {fmean(au_per_epoch):.2f} %")
     if rate is not None and rate < 0:
         found.append("samples/s were reported below 0")
-    elif rate is not None and not abs(rate - fmean(rate_per_epoch)) <= AGREES * abs(rate):
+    elif rate is not None and rate_per_epoch and not abs(rate - fmean(rate_per_epoch)) <= AGREES * abs(rate):
         found.append(f"samples/s were reported as {rate:.2f}, and the step lists give {fmean(rate_per_epoch):.2f}")
     shortest_s = min(one.duration_s for one in run.epochs)
     if found and shortest_s < SHORTEST_S:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from analysis.jobs.profile import Best, Row
     from analysis.jobs.rows import Told
-    from analysis.terms import Effect, Run
+    from analysis.terms import Run
 
 
 def sentences(run: Run) -> Iterator[str]:
@@ -38,14 +38,15 @@ def _soonest(one: Best, rows: Sequence[Row], called: dict[str, str]) -> str:
     first = rows[0]
     where = f"{one.class_}: {figure(first.time_s)} s a job"
     if one.next:
-        where = f"{one.class_}: soonest on {called[one.system]} ({figure(first.time_s)} s a job), {_than(one.effect)} {called[one.next]}"
+        where = f"{one.class_}: soonest on {called[one.system]} ({figure(first.time_s)} s a job), {_than(one)} {called[one.next]}"
     of = "of it" if first.closed else "of the time from submission on"
     return f"{where}; there most {of} is {first.bottleneck}{'' if first.share is None else f' ({100 * first.share.value:.0f} %)'}."
 
 
-def _than(effect: Effect | None) -> str:
+def _than(one: Best) -> str:
+    effect = one.effect
     if effect is None:
-        return "by too few runs for an interval, before"
+        return f"{one.why}, before"
     shown = f"{100 * effect.gain:+.1f} % faster [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(effect.p)}"
     return f"{shown}, than" if effect.low > 0 else f"not shown to be faster ({shown}) than"
 

@@ -12,7 +12,7 @@ from analysis.effects.terms import Factor, Lost, Observed
 from analysis.effects.terms import Row as Cell
 from analysis.terms import Refused
 
-from .runs import gain, mean, over_runs
+from .runs import gain, mean, over_runs, unknown_gain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Point:
 class Hyper:
     """What was varied, all points, the one that is soonest with all its jobs, its gain over the next, effects of a factorial.
 
-    `why` says why there are no effects.
+    `why` says why there are no effects, `why_no_gain` why the gain has no interval.
     """
 
     factors: tuple[str, ...]
@@ -57,6 +57,7 @@ class Hyper:
     effect: Effect | None
     effects: Effects | None
     why: str
+    why_no_gain: str = ""
 
 
 def hyper(streams: Sequence[Told]) -> Hyper:
@@ -73,9 +74,11 @@ def hyper(streams: Sequence[Told]) -> Hyper:
     points = tuple(_point(levels, by_levels[levels], times[levels]) for levels in order)
     whole = sorted((one for one in points if one.time_s is not None and one.reached == one.jobs), key=_soon)
     best, after = [*whole[:2], None, None][:2]
-    effect = gain(TIME, _known(times[after.levels]), _known(times[best.levels])) if best and after else None
+    pair = (_known(times[after.levels]), _known(times[best.levels])) if best and after else None
+    effect = gain(TIME, *pair) if pair else None
+    why_no_gain = unknown_gain(*pair) if pair and effect is None else ""
     effects, why = _effects(factors, order, times)
-    return Hyper(tuple(one.name for one in factors), points, best, after, effect, effects, why)
+    return Hyper(tuple(one.name for one in factors), points, best, after, effect, effects, why, why_no_gain)
 
 
 def _factors(streams: Sequence[Told]) -> list[Factor]:

@@ -71,7 +71,7 @@ def _than(found: Hyper) -> str:
         return ", the only point that all jobs reach"
     then = _named(found, found.next)
     if found.effect is None:
-        return f", before {then} by too few runs for an interval"
+        return f", before {then} {found.why_no_gain}"
     one = found.effect
     shown = f"{100 * one.gain:+.1f} % faster [{100 * one.low:+.1f}, {100 * one.high:+.1f}], p {probability(one.p)}"
     return f", {shown} than {then}" if one.low > 0 else f", not shown to be faster ({shown}) than {then}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from analysis.terms import Refused
 
 from .rows import system
-from .runs import gain, mean, over_runs
+from .runs import gain, mean, over_runs, unknown_gain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
+AT_WORK = "at work"  # the last three together, where CPU time was not told
 TIME = "job_time_s"
 
 
@@ -61,13 +62,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The system on which a class takes least time, against the `next` best; `effect` is its gain, None where too few runs pair."""
+    """The system on which a class takes least time, against the `next` best; `effect` is its gain, None where `why` says."""
 
     class_: str
     system: str
     next: str
     effect: Effect | None
     cheapest: str
+    why: str = ""
 
 
 def profile(streams: Sequence[Told]) -> tuple[list[Row], list[Best]]:
@@ -103,6 +105,8 @@ def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
     lost = [job for some in jobs.values() for job in some if not job.done]
     closed = all(one.closed for one in streams)
     inside = {part: one.value for part, one in parts.items() if not (closed and part == WAITING)}
+    at_work = figure(_part(AT_WORK)) if COMPUTING not in parts else None
+    inside |= {} if at_work is None else {AT_WORK: at_work.value}
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
     return Row(
         class_=class_,
@@ -132,7 +136,9 @@ def _best(rows: Sequence[Row]) -> Best:
     if len(rows) < 2:
         return Best(rows[0].class_, rows[0].system, "", None, cheapest)
     first, second = rows[:2]
-    return Best(first.class_, first.system, second.system, gain(TIME, second.values, first.values), cheapest)
+    effect = gain(TIME, second.values, first.values)
+    why = unknown_gain(second.values, first.values) if effect is None else ""
+    return Best(first.class_, first.system, second.system, effect, cheapest, why)
 
 
 def _why(lost: Iterable[Ran]) -> str:
@@ -173,14 +179,19 @@ def _parts(job: Ran) -> dict[str, float]:
 
 
 def _part(name: str) -> Callable[[Ran, tuple[str, int]], float | None]:
-    return lambda job, _: _parts(job).get(name)
+    return lambda job, _: _of(_parts(job), name)
+
+
+def _of(parts: dict[str, float], name: str) -> float | None:
+    return max(0.0, 1 - parts[WAITING] - parts[STARTING]) if name == AT_WORK and parts else parts.get(name)
 
 
 def _share(job: Ran, part: str, *, closed: bool) -> float | None:
     """A part of the response time, or of the time without waiting."""
     found = _parts(job)
     whole = 1 - found[WAITING] if closed and found else 1.0
-    return found[part] / whole if part in found and whole > 0 else None
+    value = _of(found, part)
+    return value / whole if value is not None and whole > 0 else None
 
 
 def _core_s(job: Ran, share: float | None) -> float | None:

@@ -87,7 +87,7 @@ def _lines(one: Best, rows: Sequence[Row], called: Mapping[str, str]) -> Iterato
 def _than(one: Best) -> str:
     effect = one.effect
     if effect is None:
-        return "by too few runs for an interval, before"
+        return f"{one.why}, before"
     low, high = (f"{100 * side:+.1f}" for side in (effect.low, effect.high))
     shown = f"{100 * effect.gain:+.1f} % faster [{low}, {high}], p {probability(effect.p)}"
     return f"{shown}, than" if effect.low > 0 else f"not shown to be faster ({shown}) than"

@@ -34,6 +34,11 @@ def over_runs(values: Sequence[float]) -> Figure | None:
     return Figure(middle, middle - half, middle + half, se)
 
 
+def unknown_gain(before: Mapping[tuple[str, int], float], after: Mapping[tuple[str, int], float]) -> str:
+    """Say why there is no gain."""
+    return "by too few runs for an interval" if len(before.keys() & after.keys()) < FEWEST else "by the very same share in every run"
+
+
 def gain(metric: str, before: Mapping[tuple[str, int], float], after: Mapping[tuple[str, int], float]) -> Effect | None:
     """How much lower is better in `after`, run by run of those that both have; None where fewer than three do, or nothing varies."""
     shared = [unit for unit in before if unit in after]

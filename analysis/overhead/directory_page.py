@@ -9,6 +9,7 @@ from rich.text import Text
 
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
+from analysis.wording import ended
 
 from . import counters, of_logs
 from .directory_words import began, monitors_of, reason, same_training
@@ -39,7 +40,7 @@ def parts(found: Found) -> Iterator[RenderableType]:
         yield from _training(one)
     if found.missing:
         yield ""
-        yield hanging([("•", f"{one_line(line)}.") for line in found.missing], "dim", "dim")
+        yield hanging([("•", ended(one_line(line))) for line in found.missing], "dim", "dim")
 
 
 def _training(one: Training) -> Iterator[RenderableType]:
@@ -47,7 +48,7 @@ def _training(one: Training) -> Iterator[RenderableType]:
     yield Text(f"{one_line(one.name, 60)}: {count} condition{'' if count == 1 else 's'}, 1 run of each", "bold")
     yield from _times(one)
     yield ""
-    yield hanging([("verdict", f"not comparable: {reason(one.conditions)}"), ("work", f"{same_training(one.conditions)}.")])
+    yield hanging([("verdict", f"not comparable: {reason(one.conditions)}"), ("work", ended(same_training(one.conditions)))])
     for made in (_cpu(one), _gpu(one), _missing(one)):
         found = list(made)
         if found:
@@ -121,9 +122,9 @@ def _beside(one: Counters) -> Iterator[str]:
         interval = f"{counters.DCGMI_INTERVAL_S:g} s a sample, which dcgmi does not write down"
         yield f"{one.energy_j:.1f} J by the energy counter are {one.energy_w:.1f} W at {interval}: {ending}."
     elif one.energy_j is not None:
-        yield f"{one.energy_j:.1f} J by the energy counter, and no power of it: {one.why_no_w}."
+        yield f"{one.energy_j:.1f} J by the energy counter, and no power of it: {ended(one.why_no_w)}"
     elif one.monitor == "dcgmi":
-        yield f"no energy: {one.why_no_energy}."
+        yield f"no energy: {ended(one.why_no_energy)}"
     if one.interval_s is not None:
         yield f"{one.monitor} wrote every {one.interval_s[0]:.4f} s (standard deviation {one.interval_s[1]:.4f} s)."
     if one.no_sm:
@@ -132,7 +133,7 @@ def _beside(one: Counters) -> Iterator[str]:
 
 
 def _missing(one: Training) -> Iterator[RenderableType]:
-    said = [(each.name, f"{why}.") for each in one.conditions for why in (*each.missing.values(), *each.notes)]
+    said = [(each.name, ended(why)) for each in one.conditions for why in (*each.missing.values(), *each.notes)]
     if one.absent:
         said.append(("missing", f"no file of {', '.join(one.absent)}, which the study ran: nothing is said of them, and none is 0."))
     if one.unread:

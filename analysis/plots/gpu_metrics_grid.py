@@ -109,7 +109,7 @@ def _notes(found: Findings, tables: list[Table], marks: Marks) -> list[str]:
     if any(len(one.rows) < len(_sides(one)[0]) * len(_sides(one)[1]) for one in tables):
         notes.append("White: no such cell.")
     if marks.odd & sizes:
-        notes.append(f"Framed in red: did not run what the others ran ({', '.join(map(named, sorted(marks.odd)[:NAMED]))}).")
+        notes.append(f"Framed in red: how long it ran does not fit the others ({', '.join(map(named, sorted(marks.odd)[:NAMED]))}).")
     if marks.broken & sizes:
         notes.append(f"Struck through: a bound is broken ({', '.join(map(named, sorted(marks.broken)[:NAMED]))}).")
     notes.append("SMACT: share of the SMs that have a warp, over time. SMOCC: warps there are, of those that fit. 1 is all.")

@@ -34,7 +34,15 @@ MONITORED = False
 ROW, VALUE, COUNTS, VERDICT = 0.25, 1.15, 1.25, 1.0
 METRIC = "throughput_samples_per_s"
 # Light enough for a dark number on them, and told apart in grey by their order, which is that of the legend.
-SECTIONS = {"sysctl": "#a6cee3", "boot": "#fdbf6f", "ulimit": "#b2df8a", "service": "#cab2d6", "script": "#fb9a99"}
+SECTIONS = {
+    "sysctl": "#a6cee3",
+    "boot": "#fdbf6f",
+    "ulimit": "#b2df8a",
+    "service": "#cab2d6",
+    "environment": "#ffff99",
+    "process": "#e5d8bd",
+    "script": "#fb9a99",
+}
 OTHER = "#dddddd"
 
 

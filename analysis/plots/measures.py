@@ -17,6 +17,7 @@ NAMES = {
     "throughput_tokens_per_s": ("token throughput", "tokens/s"),
     "step_time_p10_s": ("10th percentile of step time", "s"),
     "step_time_q1_s": ("lower quartile of step time", "s"),
+    "step_time_round_adjusted_s": ("step time, cleared of its round", "s"),
     "step_time_median_s": ("median step time", "s"),
     "step_time_mean_s": ("mean step time", "s"),
     "cpu_s_per_step": ("processor time a step", "s"),

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from analysis.plain import one_line
+from analysis.wording import gpus_of
 
 from .lettering import fitted, width_in, wrapped
 from .scene import NothingToDraw
@@ -115,8 +116,7 @@ def arms_legend(looks: Mapping[str, Look], names: Sequence[str], labels: Mapping
 def stamp_of(run: Run) -> str:
     """Say which run and machine a picture is of, and with which parameters: a picture is passed on without its page."""
     facts = run.machine
-    gpus = facts.get("gpus")
-    names = [str(one.get("name")) for one in gpus if isinstance(one, dict)] if isinstance(gpus, list) else []
+    gpus = gpus_of(facts)
     blocks = f"{run.design.blocks} block{'' if run.design.blocks == 1 else 's'}, seed {run.design.seed}" if run.replicated else ""
     parts = (
         f"Run {run.run_id}",
@@ -126,7 +126,7 @@ def stamp_of(run: Run) -> str:
         f"Linux {facts['kernel_release']}" if facts.get("kernel_release") else "",
         str(facts.get("cpu_model") or ""),
         f"{facts['cpu_count']} CPUs" if facts.get("cpu_count") else "",
-        "GPU " + ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) if names else "",
+        f"GPU {', '.join(gpus)}" if gpus else "",
         f"host {facts['hostname']}" if facts.get("hostname") else "",
     )
     return " · ".join(part for part in parts if part)

@@ -43,7 +43,13 @@ UNPROVEN = 0.15  # of its colour: what was not shown must not be what is seen fi
 FRAME: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.5, "zorder": 3}
 ON_COLOUR, DARK = "#1a1a1b", 0.75
 SMALLEST_SCALE = 0.05
-SECTION_TITLES = {"boot": "boot tokens", "ulimit": "limits", "service": "service units", "script": "changed by scripts"}
+SECTION_TITLES = {
+    "boot": "boot tokens",
+    "ulimit": "limits",
+    "service": "service units",
+    "environment": "variables",
+    "script": "changed by scripts",
+}
 
 
 @dataclass(frozen=True, slots=True)

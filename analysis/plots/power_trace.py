@@ -139,7 +139,7 @@ def _knob(axes: Axes, cell: Capped, look: Look) -> None:
     """What set the pace in the first block; where another was asked for than was had, that too."""
     _ground(axes, cell.iterations)
     name, of = next((one for one in PACES if any(one[1](row.actual) is not None for row in cell.iterations)), ("", None))
-    axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL - 1, color=QUIET, va="bottom", ha="left")
+    axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
     axes.yaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
     if of is None:
         return

@@ -1,4 +1,4 @@
-"""Parameters of models: a folder of JSON files, one per network, GPU and memory clock, or the reference's folder as it is.
+"""Parameters of models: a folder of JSON files, one per network, GPU and memory clock, or the original's as they are published.
 
 A file says what it is: `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu", "mem_mhz", …}`. `kind` names the module
 that reads the rest: `reference` → `predictor`, `own` → `own_model`. Nothing in such a file is ever executed.
@@ -64,6 +64,8 @@ def available(path: Path) -> dict[Key, Callable[[], Model]]:
     place = resolved(path)
     if reference_folder.is_one(place):
         return dict(reference_folder.available(place))
+    if place.is_file() and reference_folder.is_one(place.parent):
+        raise Unreadable(f"{path}: is one of several files that PctoDL keeps of a model; name the folder they lie in.")
     files = sorted(place.glob("*.json")) if place.is_dir() else [place]
     found: dict[Key, Callable[[], Model]] = {}
     for file in files:
@@ -75,7 +77,7 @@ def available(path: Path) -> dict[Key, Callable[[], Model]]:
             raise Refused(f"{file}: a second file of {_listed([key])}; a folder has one of each.")
         found[key] = _reader(said, key, file)
     if not found:
-        raise Refused(f"{path}: no parameters in it; `python -m analysis power fit` writes them.")
+        raise Refused(f"{path}: no parameters in it; `python -m analysis power fit` writes them, PctoDL's are its folder fitting_results.")
     return found
 
 

@@ -11,6 +11,7 @@ from analysis.terms import Refused
 from . import parameters, traces
 from .predicting import predict
 from .quality import clock_of
+from .quality_of_models import copies_of
 from .terms import CLOCK, NAMED, WATTS, Partition, Setting
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .predicting import Predicted
+    from .quality import Finding
     from .terms import Model
     from .traces import Row
 
@@ -77,6 +79,11 @@ def only(path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
     return fitting[0]
 
 
+def copies(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> list[Finding]:
+    """Answer what the models behind predictions share with others, which one of each pair has no right to. Raises: Refused."""
+    return copies_of({(one.network, one.gpu, said.setting.mem_mhz) for one, said in zip(asked, found, strict=True)}, path)
+
+
 def document(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> dict[str, Any]:
     """Write predictions for programs; names and units are those of the terms, or of the model where it knows no watts or no clock."""
     return {
@@ -85,6 +92,7 @@ def document(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> 
             {"network": one.network, "gpu": one.gpu, **in_units(asdict(said), said.cap_unit, said.clock)}
             for one, said in zip(asked, found, strict=True)
         ],
+        "findings": [asdict(one) for one in copies(path, asked, found)],
     }
 
 

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from .predict_asked import Asked
     from .predicting import Predicted
+    from .quality import Finding
     from .terms import Partition
 
 NOTED = 9  # notes with a number each; more are counted
 
 
-def render(asked: Sequence[Asked], found: Sequence[Predicted], *, color: bool = False) -> str:
-    """Write predictions, those of one network on one GPU together, in order."""
+def render(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
+    """Write predictions, those of one network on one GPU together, in order; below them which models are `copied`."""
     parts: list[RenderableType] = []
     pairs = zip(asked, found, strict=True)
     for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
@@ -37,6 +38,7 @@ def render(asked: Sequence[Asked], found: Sequence[Predicted], *, color: bool = 
         parts.append(hanging((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1)))
         if len(notes) > NOTED:
             parts.append(Text(f"and {len(notes) - NOTED} more of the kind; --json has all."))
+    parts += [hanging((one.mark, f"quality of {one.where}: {one.what}") for one in copied)] if copied else []
     return on_page(parts, color=color)
 
 

@@ -33,6 +33,11 @@ class Finding:
     what: str
     refuses: bool = False
 
+    @property
+    def mark(self) -> str:
+        """What it is marked with on a page: `!`, if nothing should be built on it."""
+        return "!" if self.refuses else "·"
+
 
 def findings(rows: Sequence[Row], where: str = "traces") -> list[Finding]:
     """Answer what is wrong with traces; `where` names them."""

@@ -57,17 +57,13 @@ def render(looked: Looked) -> str:
     of_place: dict[str, list[Finding]] = defaultdict(list)
     for one in looked.findings:
         of_place[one.where].append(one)
-    lines = [line for where, found in of_place.items() for line in [("", where), *((_mark(one), one.what) for one in found)]]
+    lines = [line for where, found in of_place.items() for line in [("", where), *((one.mark, one.what) for one in found)]]
     return on_page([hanging(lines), _summary(looked)])
 
 
 def document(looked: Looked) -> dict[str, Any]:
     """Write findings for programs."""
     return {"rows": looked.rows, "models": looked.models, "findings": [asdict(one) for one in looked.findings]}
-
-
-def _mark(one: Finding) -> str:
-    return "!" if one.refuses else "·"
 
 
 def _summary(looked: Looked) -> str:

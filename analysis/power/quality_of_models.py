@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import itertools
 import json
+from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import grid, own_model, predictor
+from analysis.terms import Unreadable
+
+from . import grid, own_model, parameters, predictor
 from .own_model import Own
 from .predicting import over_clocks
 from .predictor import Reference
 from .quality import Finding
+from .trees import ARRAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from .terms import Floats, Model
+    from .trees import Ensemble
 
 Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
 CLOCKS = 30
@@ -45,18 +52,38 @@ def said(key: Key) -> str:
     return f"{key[0]} on {key[1]} at {key[2]:g} MHz"
 
 
-def _copies(models: Mapping[Key, Model]) -> Iterator[Finding]:
-    """Find models, and regressors or laws of theirs, that are another's to the last bit. Static power may be: it is the GPU's."""
+def copies_of(used: Iterable[Key], path: Path) -> list[Finding]:
+    """Answer which of the models that an answer stands on share parameters with another of those at `path`.
+
+    A model there that cannot be read is no reason against an answer that others give, and is passed over. Raises: Refused.
+    """
+    models: dict[Key, Model] = {}
+    for key, read in parameters.available(path).items():
+        with suppress(Unreadable):
+            models[key] = read()
+    return list(_copies(models, frozenset(used)))
+
+
+def _copies(models: Mapping[Key, Model], among: Collection[Key] | None = None) -> Iterator[Finding]:
+    """Find models, and regressors or laws of theirs, that are another's to the last bit. Static power may be: it is the GPU's.
+
+    Which of the two was there first nothing tells, so the pair is named. With `among` only pairs with one of these.
+    """
     parts = {key: _parts(model) for key, model in models.items()}
     for one, other in itertools.combinations(parts, 2):
+        if among is not None and one not in among and other not in among:
+            continue
+        pair = f"{said(one)} and {said(other)}"
         same = [name for name, part in parts[one].items() if parts[other].get(name) == part]
         if same and len(same) == len(parts[one]):
-            yield Finding("copy", said(other), f"it is a copy of {said(one)}.", refuses=True)
+            yield Finding("copy", pair, "all parameters are the same: one is a copy of the other, and nothing tells which.", refuses=True)
         elif same:
-            yield Finding("copy", said(other), f"{', '.join(same)}: a copy of what {said(one)} has.", refuses=True)
+            yield Finding(
+                "copy", pair, f"{', '.join(same)}: the same in both: one has them of the other, and nothing tells which.", refuses=True
+            )
 
 
-def _parts(model: Model) -> dict[str, str]:
+def _parts(model: Model) -> dict[str, object]:
     """What is a model's own, by name; of an own model its surfaces, and how they fall with the clock where that was measured."""
     if isinstance(model, Own):
         said = own_model.as_json(model)
@@ -64,11 +91,14 @@ def _parts(model: Model) -> dict[str, str]:
         return {name: json.dumps(part) for name, part in {**said["surfaces"], **curves}.items()}
     if not isinstance(model, Reference):
         return {}
-    whole = predictor.as_json(model)
-    power = {name: value for name, value in whole["power"].items() if name != "static_w"}
-    laws = {name: whole[name] for name in predictor.LAWS}
-    grown = {f"trees of {name}": one for name, one in whole["trees"].items()}
-    return {name: json.dumps(part) for name, part in {**laws, "power": power, **grown}.items()}
+    laws = {name: asdict(getattr(model, name)) for name in predictor.LAWS}
+    del laws["power"]["static_w"]
+    grown = {f"trees of {name}": _bytes(getattr(model, f"{name}_trees")) for name in predictor.FEATURES}
+    return {**laws, **grown}
+
+
+def _bytes(grown: Ensemble) -> tuple[object, ...]:
+    return grown.start, grown.rate, *(getattr(grown, name).tobytes() for name in ("sizes", *ARRAYS))
 
 
 def _same_static(models: Mapping[Key, Model]) -> Iterator[Finding]:

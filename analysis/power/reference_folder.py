@@ -1,4 +1,8 @@
-"""The original's parameters as plain arrays: `fitted_params.json`, keys `<network>|<set>`, and beside it one .npz of regressors a set.
+"""The original's parameters, as it publishes them or as plain arrays.
+
+Published are a folder a network (`fitting_results/resnet50/`) and in it, of each set, files `<part>_<set>`: curves in `.json`, the
+coefficients of the priors in `.pth` (torch), regressors in `.pkl` (joblib, scikit-learn). Plain arrays are `fitted_params.json`, keys
+`<network>|<set>`, and beside it one .npz of regressors a set. Nothing is unpickled: `pickles` reads what is in them.
 
 A set is named `[dataset][_platform]_mem<MHz>`. The original looks a network's set up by names that say less and less; the first that is
 there is used. Data sets other than imagenet have no sets of their own, so imagenet's are used for all.
@@ -17,9 +21,9 @@ from analysis.opening import must_be_file, read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from . import curves
+from . import curves, pickles
 from .platforms import platforms
-from .predictor import Reference
+from .predictor import FEATURES, Reference
 from .priors import MemSingle, MemSystem, SmSingle, SmSystem
 from .trees import Ensemble
 
@@ -27,28 +31,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    Stored = tuple[str, dict[str, Any], dict[str, Ensemble]]  # where it is from, curves and coefficients, regressors
+
 FILE = "fitted_params.json"
 DATASET = "imagenet"
 PLATFORMS = {"3080Ti": "", "A100": "a100"}  # the GPU's part in a set's name
 TREES = {"sm": "sm", "mem": "mem", "throughput": "tput", "power": "pow"}
+CURVES = ("power_params", "sm_kappa", "throughput_params")  # .json
+COEFFICIENTS = ("sm_base_model", "mem_base_model", "mem_system_model")  # .pth
+REGRESSORS = {"sm": "sm_gbr_model", "mem": "mem_gbr_model", "throughput": "throughput_gbr_model", "power": "power_dyn_anchor_gbr"}  # .pkl
 
 
 def is_one(place: Path) -> bool:
-    """Is this such a folder, or its file of parameters?"""
-    return place.name == FILE if not place.is_dir() else (place / FILE).exists()
+    """Is this such a folder, or its file of plain arrays?"""
+    return place.name == FILE if not place.is_dir() else (place / FILE).exists() or bool(_networks(place))
 
 
 def available(place: Path) -> dict[tuple[str, str, float], Callable[[], Reference]]:
     """Answer the models by network, GPU and memory clock (MHz), each with what reads it. Raises: Unreadable."""
     folder = place if place.is_dir() else place.parent
-    said = _said(folder / FILE)
-    names: dict[str, list[str]] = {}
-    for key in said:
-        network, _, one = key.partition("|")
-        names.setdefault(network, []).append(one)
+    sets = _plain_sets(folder) if (folder / FILE).exists() else {one.name: _published_sets(one) for one in _networks(folder)}
     return {
-        (network, gpu, mem_mhz): partial(_model, folder, said[f"{network}|{name}"], (network, gpu, mem_mhz), name)
-        for network, there in names.items()
+        (network, gpu, mem_mhz): partial(_model, there[name], (network, gpu, mem_mhz))
+        for network, there in sets.items()
         for gpu, known in platforms().items()
         for mem_mhz in known.searched_mem_mhz
         if (name := set_for(there, gpu, mem_mhz)) is not None
@@ -67,50 +72,113 @@ def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
     return next((name for step in steps if (name := "_".join(filter(None, step))) in names), None)
 
 
-def _said(file: Path) -> dict[str, Any]:
+def _networks(place: Path) -> list[Path]:
+    """Find the folders of networks that the original publishes: at this place, or this place itself."""
+    return [one for one in (place, *sorted(place.glob("*/"))) if next(one.glob(f"{CURVES[0]}*.json"), None)]
+
+
+def _published_sets(folder: Path) -> dict[str, Callable[[], Stored]]:
+    first = CURVES[0]
+    suffixes = [file.stem.removeprefix(first) for file in sorted(folder.glob(f"{first}*.json"))]
+    return {suffix.removeprefix("_"): partial(_published, folder, suffix) for suffix in suffixes}
+
+
+def _published(folder: Path, suffix: str) -> Stored:
+    """Read a set. Raises: Unreadable, with the file that is missing or damaged."""
+    said: dict[str, Any] = {name: _json(folder / f"{name}{suffix}.json") for name in CURVES}
+    said |= {name: pickles.tensors(folder / f"{name}{suffix}.pth") for name in COEFFICIENTS}
+    files = {own: folder / f"{name}{suffix}.pkl" for own, name in REGRESSORS.items()}
+    grown = {own: pickles.guarded(file, partial(_grown, FEATURES[own], pickles.load(file))) for own, file in files.items()}
+    return f"{folder}: its set {one_line(suffix) or 'without a name'}", said, grown
+
+
+def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
+    """Take the trees out of a GradientBoostingRegressor."""
+    said = forest.state
+    if said["loss"] != "squared_error" or said["n_features_in_"] != features:
+        raise ValueError(f"its regressor has another loss than squared_error, or other than {features} features")
+    trees = [tree.state["tree_"].state for tree in pickles.array(said["estimators_"])]
+    nodes = np.concatenate([pickles.array(tree["nodes"]) for tree in trees])
+    return Ensemble(
+        features=features,
+        start=float(pickles.array(said["init_"].state["constant_"]).item()),
+        rate=float(said["learning_rate"]),
+        sizes=np.array([len(pickles.array(tree["nodes"])) for tree in trees]),
+        value=np.concatenate([pickles.array(tree["values"]).ravel() for tree in trees]).astype(np.float64),
+        **_inner(nodes["left_child"], nodes["right_child"], nodes["feature"], nodes["threshold"]),
+    )
+
+
+def _plain_sets(folder: Path) -> dict[str, dict[str, Callable[[], Stored]]]:
+    said = _json(folder / FILE)
+    if not all(isinstance(one, dict) for one in said.values()):
+        raise Unreadable(f"{folder / FILE}: has no parameter sets, keys as in 'resnet50|imagenet_mem5001'.")
+    sets: dict[str, dict[str, Callable[[], Stored]]] = {}
+    for key, one in said.items():
+        network, _, name = key.partition("|")
+        sets.setdefault(network, {})[name] = partial(_plain, folder, network, name, one)
+    return sets
+
+
+def _plain(folder: Path, network: str, name: str, said: dict[str, Any]) -> Stored:
+    file = folder / f"{network}__{name}.npz"
+    if file.parent != folder:  # a key of the file must not lead out of its folder
+        raise Unreadable(f"{folder / FILE}: {one_line(network)} is no name of a network.")
+    must_be_file(file)
+    try:
+        with np.load(file, allow_pickle=False) as there:
+            arrays = {name: there[name] for name in there.files}
+        return (
+            f"{folder / FILE}: {one_line(network)}|{one_line(name)}",
+            said,
+            {own: _trees(name, own, arrays) for own, name in TREES.items()},
+        )
+    except (KeyError, TypeError, ValueError, EOFError, BadZipFile) as error:
+        raise Unreadable(f"{file}: is damaged: {one_line(error)}.") from None
+
+
+def _trees(name: str, own: str, arrays: dict[str, Any]) -> Ensemble:
+    start, rate = (float(value) for value in arrays[f"{name}_init_lr"])
+    parts = [arrays[f"{name}_{part}"] for part in ("children_left", "children_right", "feature", "threshold")]
+    return Ensemble(
+        features=FEATURES[own],
+        start=start,
+        rate=rate,
+        sizes=arrays[f"{name}_n"].astype(np.int64),
+        value=arrays[f"{name}_value"].astype(np.float64),
+        **_inner(*parts),
+    )
+
+
+def _inner(left: Any, right: Any, feature: Any, threshold: Any) -> dict[str, Any]:  # noqa: ANN401  # arrays of numbers
+    """Write the branches of trees as `Ensemble` has them: a leaf asks for nothing."""
+    left = left.astype(np.int64)
+    return {
+        "left": left,
+        "right": right.astype(np.int64),
+        "feature": np.where(left < 0, 0, feature).astype(np.int64),
+        "threshold": np.where(left < 0, 0.0, threshold).astype(np.float64),
+    }
+
+
+def _json(file: Path) -> dict[str, Any]:
     try:
         said = json.loads(read_whole(file))
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"{file}: is no JSON: {one_line(error)}.") from None
-    if not isinstance(said, dict) or not all(isinstance(one, dict) for one in said.values()):
-        raise Unreadable(f"{file}: has no parameter sets, keys as in 'resnet50|imagenet_mem5001'.")
+    if not isinstance(said, dict):
+        raise Unreadable(f"{file}: has no parameters, which are named values.")
     return said
 
 
-def _model(folder: Path, said: dict[str, Any], key: tuple[str, str, float], name: str) -> Reference:
-    network = key[0]
-    file = folder / f"{network}__{name}.npz"
-    if file.parent != folder:  # a key of the file must not lead out of its folder
-        raise Unreadable(f"{folder / FILE}: {one_line(network)} is no name of a network.")
+def _model(read: Callable[[], Stored], key: tuple[str, str, float]) -> Reference:
+    where, said, grown = read()
     try:
-        grown = _trees(file)
         return _reference(said, grown, *key)
     except KeyError as error:
-        raise Unreadable(f"{folder / FILE}: {one_line(network)}|{one_line(name)} has no {error}.") from None
-    except (TypeError, ValueError, EOFError, BadZipFile) as error:
-        raise Unreadable(f"{file}: is damaged: {one_line(error)}.") from None
-
-
-def _trees(file: Path) -> dict[str, Ensemble]:
-    must_be_file(file)
-    with np.load(file, allow_pickle=False) as there:
-        arrays = {name: there[name] for name in there.files}
-    grown = {}
-    for own, name in TREES.items():
-        start, rate = (float(value) for value in arrays[f"{name}_init_lr"])
-        left = arrays[f"{name}_children_left"].astype(np.int64)
-        grown[own] = Ensemble(
-            features={"sm": 13, "mem": 11, "throughput": 14, "power": 8}[own],
-            start=start,
-            rate=rate,
-            sizes=arrays[f"{name}_n"].astype(np.int64),
-            left=left,
-            right=arrays[f"{name}_children_right"].astype(np.int64),
-            feature=np.where(left < 0, 0, arrays[f"{name}_feature"]).astype(np.int64),
-            threshold=np.where(left < 0, 0.0, arrays[f"{name}_threshold"]).astype(np.float64),
-            value=arrays[f"{name}_value"].astype(np.float64),
-        )
-    return grown
+        raise Unreadable(f"{where} has no {error}.") from None
+    except (TypeError, ValueError) as error:
+        raise Unreadable(f"{where} is damaged: {one_line(error)}.") from None
 
 
 def _reference(said: dict[str, Any], grown: dict[str, Ensemble], network: str, gpu: str, mem_mhz: float) -> Reference:

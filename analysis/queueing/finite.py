@@ -15,9 +15,12 @@ from scipy.special import gammaincc
 from analysis.terms import Refused
 
 from .open_queues import load_of, must_be_inputs
+from .quantiles import must_be_time
 from .terms import Queue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .terms import Inputs
 
 LARGEST = 1_000_000
@@ -62,21 +65,27 @@ def mmck(asked: Inputs, room: int) -> Queue:
 
 
 def wait_quantile(asked: Inputs, room: int, share: float) -> float:
-    """Time that so large a share of the jobs let in wait at most, seconds. Raises: Refused.
-
-    Who finds n ≥ c jobs waits for n - c + 1 of them to leave: Erlang distributed with c/s a second.
-    """
+    """Time that so large a share of the jobs let in wait at most, seconds. Raises: Refused."""
     if not 0 < share < 1:
         raise Refused(f"a share of {share:g}: a percentile lies between 0 and 100 %.")
-    found = states(asked, room)[:-1]
-    found = found / found.sum()
-    ahead = np.arange(1, room - asked.servers + 1)
-    weights = found[asked.servers :]
-
-    def longer(time: float) -> float:
-        return float(weights @ gammaincc(ahead, time)) if len(ahead) else 0.0
-
+    longer = _longer(asked, room)
     if longer(0.0) <= 1 - share:
         return 0.0
     most = 2 * room + 40 * math.sqrt(room) + 100
     return float(brentq(lambda time: longer(time) - (1 - share), 0.0, most, xtol=1e-12, rtol=1e-13)) * asked.service_s / asked.servers
+
+
+def wait_within(asked: Inputs, room: int, time_s: float) -> float:
+    """Share of the jobs let in that wait no longer than so many seconds. Raises: Refused."""
+    must_be_time(time_s)
+    return 1 - _longer(asked, room)(time_s * asked.servers / asked.service_s)
+
+
+def _longer(asked: Inputs, room: int) -> Callable[[float], float]:
+    """Make the share of the jobs let in that wait longer than a time, counted in what a full house needs for one job (s/c).
+
+    Who finds n ≥ c jobs waits for n - c + 1 of them to leave: Erlang distributed with c/s a second.
+    """
+    found = states(asked, room)[:-1]
+    weights, ahead = found[asked.servers :] / found.sum(), np.arange(1, room - asked.servers + 1)
+    return lambda time: float(weights @ gammaincc(ahead, time)) if len(ahead) else 0.0

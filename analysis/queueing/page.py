@@ -115,6 +115,9 @@ def _predicted(title: str, some: Sequence[Predicted], why: str) -> Iterator[Rend
         heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
         yield columns(heads, [_queue(one, scale) for one in some])
         yield hanging(("•", f"{_called(one)}: {_tails(one, scale, name)}.") for one in some if one.wait_tails_s)
+        within = [one for one in some if one.wait_within]
+        if within:
+            yield hanging(("•", f"{_called(one)}: {_within(one)}.") for one in within)
         if any(one.queue.loss for one in some):
             lost = ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in some if one.queue.loss is not None)
             yield hanging([("•", f"turned away: {lost}; waits are of those let in.")])
@@ -142,6 +145,10 @@ def _tails(one: Predicted, scale: float, name: str) -> str:
         return ", ".join(f"{100 * share:g} % within {number(time * scale)} {name}" for share, time in tails.items())
 
     return f"waits {within(one.wait_tails_s)}" + (f"; responses {within(one.response_tails_s)}" if one.response_tails_s else "")
+
+
+def _within(one: Predicted) -> str:
+    return ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in one.wait_within.items())
 
 
 def _validated(one: Validation) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .fitting import inputs
 from .open_queues import allen_cunneen, kingman, mg1, mmc, must_be_stable, sakasegawa
-from .quantiles import response_quantile, wait_quantile
+from .quantiles import response_quantile, wait_quantile, wait_within
 from .terms import Figure, Unstable
 from .units import estimate
 
@@ -24,6 +24,7 @@ class Predicted:
     """A queue by a model, and its mean wait and response with the interval that the fit leaves them.
 
     `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of responses only M/M/c tells.
+    `wait_within`: seconds → share of jobs that wait no longer.
     """
 
     queue: Queue
@@ -31,6 +32,7 @@ class Predicted:
     response_s: Figure
     wait_tails_s: Mapping[float, float] = field(default_factory=dict)
     response_tails_s: Mapping[float, float] = field(default_factory=dict)
+    wait_within: Mapping[float, float] = field(default_factory=dict)
 
 
 def models(asked: Inputs) -> list[Queue]:
@@ -56,13 +58,14 @@ def predicted(fit: Fit, servers: int) -> list[Predicted]:
     return found
 
 
-def tails(one: Predicted, shares: Sequence[float]) -> Predicted:
-    """Add percentiles to a prediction of a queue that turns nobody away. Raises: Refused, for shares that are none."""
+def tails(one: Predicted, shares: Sequence[float], times_s: Sequence[float] = ()) -> Predicted:
+    """Add percentiles, and shares within times, to a prediction of a queue that turns nobody away. Raises: Refused, for what is none."""
     responses = shares if one.queue.model.startswith("M/M/") else ()
     return replace(
         one,
         wait_tails_s={share: wait_quantile(one.queue, share) for share in shares},
         response_tails_s={share: response_quantile(one.queue, share) for share in responses},
+        wait_within={time_s: wait_within(one.queue, time_s) for time_s in times_s},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from analysis.checks import same_value
+from analysis.checks import READ_BACK, same_value
 from analysis.wording import listed
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[R
         elif not answers:
             why = "the file does not say what the kernel answered" if measured else f"no cell of {tweakset.name} was measured"
             yield _row(setting, "unknown", f"{why}: not known to have been in force.")
-        elif setting.kind == "sysctl":
+        elif setting.kind in READ_BACK:
             yield _written(setting, answers)
         else:
             yield _limit(setting, measured)
@@ -74,7 +74,7 @@ def _row(setting: Setting, state: State, says: str, *, observed: tuple[str, ...]
 
 
 def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Row:
-    """A kernel value, judged by what was read back after writing and again at the end; `answers` are block and answer of each cell."""
+    """A value of the kernel or the workload's process, judged by what was read back; `answers` are block and answer of each cell."""
     key = setting.key
     said: dict[str, list[int]] = {}
     for block, applied in answers:
@@ -90,7 +90,8 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Row:
     elif all(key in applied.already_in_force for _, applied in answers):
         says = "in force before it was applied: nothing was changed."
     else:
-        says = f"in force in {len(answers)} of {len(answers)} measured cells, and put back."
+        after = "put back" if setting.kind == "sysctl" else "gone with the workload's process"
+        says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}."
     return Row(
         kind=setting.kind,
         key=key,

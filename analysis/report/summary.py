@@ -34,6 +34,7 @@ METRICS = {
     "throughput_samples_per_s": Column("throughput, samples/s"),
     "step_time_p10_s": Column("p10 step, ms", 1000),
     "step_time_q1_s": Column("q1 step, ms", 1000),
+    "step_time_round_adjusted_s": Column("step, ms", 1000),
     "step_time_median_s": Column("median step, ms", 1000),
     "step_time_mean_s": Column("mean step, ms", 1000),
 }

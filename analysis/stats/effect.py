@@ -17,11 +17,14 @@ from analysis.terms import Effect, Metric, NotComparable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    Times = tuple[Sequence[float], Sequence[float]]  # when each unit of the baseline and of the candidate was measured
+
 ALPHA = 0.05
 POWER = 0.80
 ENOUGH_PROCESSES = 5  # with fewer, a t on their means alone is too wide to say anything (2.8 standard errors and more)
 # Relative spread under which two numbers of a saved file are the same number: no two measurements agree this well.
 ROUNDING = 1e-9
+FEW = 3  # units with fewer of which an arm has no spread of its own
 LARGEST_LOG = 700.0  # its exponential is still a float
 
 
@@ -120,29 +123,65 @@ def unequal(gains: Sequence[Sequence[float]]) -> float | None:
     return float(fdtrc(*df, between / within)) if within > 0 else None
 
 
-def two_sample_effect(metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float) -> Effect:
+def two_sample_effect(
+    metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float, times: Times | None = None
+) -> Effect:
     """Compare two arms that share no blocks, on the log scale.
 
     Welch's t with Satterthwaite's degrees of freedom where both arms have at least three units; with fewer in one of them its own
-    spread cannot be had, and the pooled t takes it to be the other's.
+    spread cannot be had, and the pooled t takes it to be the other's. Both take units to be independent. Where these are runs at
+    different `times`, which stand in order in each arm, the difference must also be more than steady drift and memory (`in_time`).
 
     Raises: NotComparable, where there are fewer than three units in both arms, or the units of the arms do not differ at all.
     """
     sign = 1.0 if metric.better == "higher" else -1.0
     n, m = len(baseline), len(candidate)
     (base, base_sd), (after, after_sd) = (moments([sign * math.log(value) for value in arm]) for arm in (baseline, candidate))
-    if max(n, m) < 3:
+    if max(n, m) < FEW:
         raise NotComparable(f"{n} and {m} runs: at least 3 in one arm are needed to know how far equal runs differ.")
     if max(base_sd, after_sd) < ROUNDING:
         raise NotComparable(f"identical values of {metric.name} within each arm: these are not independent measurements.")
     pooled = math.sqrt(((n - 1) * base_sd**2 + (m - 1) * after_sd**2) / (n + m - 2))
-    if min(n, m) < 3:
+    if min(n, m) < FEW:
         error, df = pooled * math.sqrt(1 / n + 1 / m), float(n + m - 2)
     else:
         parts = base_sd**2 / n, after_sd**2 / m
         error = math.sqrt(sum(parts))
         df = sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
-    return _effect(metric, (baseline, candidate), after - base, (pooled, error, df), margin, paired=False)
+    effect = _effect(metric, (baseline, candidate), after - base, (pooled, error, df), margin, paired=False)
+    return _held_in_time(effect, margin, times) if times else effect
+
+
+def _held_in_time(effect: Effect, margin: float, times: Times) -> Effect:
+    """Widen what holds for independent runs until it also holds for runs that drift and resemble their neighbours: both tests must agree.
+
+    The gain stays that of the means. `log_sd` becomes the spread at which independent runs would leave as much open.
+    """
+    import numpy as np  # noqa: PLC0415  # not needed to read a file
+
+    from .in_time import step_in_time  # noqa: PLC0415
+
+    sign = 1.0 if effect.metric.better == "higher" else -1.0
+    arms = zip(times, (effect.values_baseline, effect.values_candidate), strict=True)
+    runs = sorted((time, arm, value) for arm, timed in enumerate(arms) for time, value in zip(*timed, strict=True))
+    when, turns, values = zip(*runs, strict=True)
+    step, step_error, df = step_in_time(sign * np.log(values), turns, when)
+    mean, error = float(step), float(step_error)
+    sd = error / math.sqrt(1 / effect.n_baseline + 1 / effect.n_candidate)
+    other = _effect(effect.metric, (effect.values_baseline, effect.values_candidate), mean, (sd, error, df), margin, paired=False)
+    wider = max(effect, other, key=lambda one: one.log_se * t_quantile(1 - ALPHA / 2, one.df))
+    return replace(
+        effect,
+        low=min(effect.low, other.low),
+        high=max(effect.high, other.high),
+        low90=min(effect.low90, other.low90),
+        high90=max(effect.high90, other.high90),
+        log_sd=wider.log_sd,
+        log_se=wider.log_se,
+        df=wider.df,
+        p=max(effect.p, other.p),
+        p_equivalent=max(effect.p_equivalent, other.p_equivalent),
+    )
 
 
 def _effect(  # noqa: PLR0913  # the numbers of one t-test

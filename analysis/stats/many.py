@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 from scipy.stats import wilcoxon
 
-from .effect import ALPHA
+from .effect import ALPHA, FEW
+from .in_time import step_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,23 +40,60 @@ class Effects:
 
 def log_gains(sessions: Sessions, quantile: float | None = None) -> Floats:
     """Log ratio of baseline to candidate, shape (sessions, blocks): of the mean step time, that is of throughput, or of a quantile."""
-    summary = sessions.steps_s.mean(axis=-1) if quantile is None else np.quantile(sessions.steps_s, quantile, axis=-1)
-    logs: Floats = np.log(summary)
+    logs = _logs(sessions, quantile)
     return logs[..., 0] - logs[..., 1]
+
+
+def _logs(sessions: Sessions, quantile: float | None) -> Floats:
+    summary = sessions.steps_s.mean(axis=-1) if quantile is None else np.quantile(sessions.steps_s, quantile, axis=-1)
+    return np.asarray(np.log(summary))
+
+
+def effects(sessions: Sessions, margin: float, quantile: float | None = None) -> Effects:
+    """Compare the arms of each session as `compare` does: by block where they ran side by side, else as one series in time."""
+    if sessions.interleaved:
+        return paired_effects(log_gains(sessions, quantile), margin)
+    logs = _logs(sessions, quantile)
+    return in_time_effects(-logs[..., 0], -logs[..., 1], margin)
 
 
 def paired_effects(gains: Floats, margin: float) -> Effects:
     """Paired t over the blocks, the last axis: as `effect.paired_effect`."""
     blocks = gains.shape[-1]
-    mean = gains.mean(axis=-1)
-    error = gains.std(axis=-1, ddof=1) / math.sqrt(blocks)
+    return _t_test(gains.mean(axis=-1), gains.std(axis=-1, ddof=1) / math.sqrt(blocks), blocks - 1, margin)
+
+
+def in_time_effects(baseline: Floats, candidate: Floats, margin: float) -> Effects:
+    """Log values of two arms, the candidate's runs after the baseline's at equal distances: as `effect.two_sample_effect` with times.
+
+    Takes: shape (…, runs) each, above is better.
+    """
+    n, m = baseline.shape[-1], candidate.shape[-1]
+    parts = [arm.var(axis=-1, ddof=1) / arm.shape[-1] if arm.shape[-1] > 1 else np.zeros(arm.shape[:-1]) for arm in (baseline, candidate)]
+    if min(n, m) < FEW:
+        df: Floats | float = n + m - 2
+        error = np.sqrt((parts[0] * n * (n - 1) + parts[1] * m * (m - 1)) / df * (1 / n + 1 / m))
+    else:
+        error = np.sqrt(sum(parts))
+        df = error**4 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
+    welch = _t_test(candidate.mean(axis=-1) - baseline.mean(axis=-1), error, df, margin)
+    step = _t_test(*step_in_time(np.concatenate([baseline, candidate], axis=-1), [0] * n + [1] * m, range(n + m)), margin)
+    return Effects(
+        log_gain=welch.log_gain,
+        log_low90=np.minimum(welch.log_low90, step.log_low90),
+        p=np.maximum(welch.p, step.p),
+        p_equivalent=np.maximum(welch.p_equivalent, step.p_equivalent),
+    )
+
+
+def _t_test(mean: Floats, error: Floats, df: Floats | float, margin: float) -> Effects:
     edge = math.log1p(margin)
     nearest = np.minimum(edge - mean, edge + mean)
     return Effects(
         log_gain=mean,
-        log_low90=mean - stdtrit(blocks - 1, 1 - ALPHA) * error,
-        p=2 * stdtr(blocks - 1, -np.abs(mean) / error),
-        p_equivalent=stdtr(blocks - 1, -nearest / error),
+        log_low90=mean - stdtrit(df, 1 - ALPHA) * error,
+        p=2 * stdtr(df, -np.abs(mean) / error),
+        p_equivalent=stdtr(df, -nearest / error),
     )
 
 

@@ -25,6 +25,7 @@ DRAWS = 5_000
 INDICES = 2_000_000  # of drawn blocks that are held at once
 BATCHES = 20
 MSER_BATCH = 5
+STALLED = 3.0  # times the median, where steps are alike; where they are not, nine in ten decide
 Z_POWER = 2.8016  # z.975 + z.80, as printed in texts
 
 
@@ -60,6 +61,19 @@ class Halves:
 
 
 @dataclass(frozen=True, slots=True)
+class Stall:
+    """Neighbouring steps that took many times as long as steps do: `steps` of them from step `first` (1 is the first), in all `took`.
+
+    `times` is how many times as long as the median step they are on average.
+    """
+
+    first: int
+    steps: int
+    took: float
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
 class Omnibus:
     """Do several runs differ at all? By their means (one-way ANOVA, F) and by ranks (Kruskal-Wallis, H), each with its p."""
 
@@ -67,6 +81,16 @@ class Omnibus:
     f_p: float
     h: float
     h_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Do several arms differ at all, by their ranks within blocks? Friedman's χ², its p, and over how many blocks and arms."""
+
+    chi2: float
+    p: float
+    blocks: int
+    arms: int
 
 
 def autocorrelation(values: Values) -> np.ndarray:
@@ -149,6 +173,24 @@ def halves(values: Values) -> Halves:
     return Halves(kolmogorov_smirnov(first, second).p, mann_whitney(first, second).p, welch(first, second).p)
 
 
+def stalls(values: Values) -> list[Stall]:
+    """Find where a run stood still: stretches of steps 3 times as long as the median and twice as long as nine in ten are.
+
+    Of such steps, a share s of n, chance would make n·s^k stretches of k; one is a stall where that is below .05. So a single long step is
+    none, and a series of unlike steps has none.
+    """
+    x = np.asarray(values, float)
+    usual = float(np.median(x))
+    is_long = x > max(STALLED * usual, 2 * float(np.quantile(x, 0.9)))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_long, [False]])))
+    runs = [(int(start), int(end - start)) for start, end in edges.reshape(-1, 2)]
+    return [
+        Stall(start + 1, count, float(x[start : start + count].sum()), float(x[start : start + count].mean() / usual))
+        for start, count in runs
+        if usual > 0 and len(x) * float(is_long.mean()) ** count < 1 - LEVEL
+    ]
+
+
 def kolmogorov_smirnov(x: Values, y: Values) -> Distance:
     """Compare two distributions wherever they differ, not only in their middle; p is exact up to 10,000 steps."""
     d, p = scipy.stats.ks_2samp(x, y)
@@ -172,6 +214,18 @@ def omnibus(samples: Sequence[Values]) -> Omnibus | None:
         return None
     means, ranks = scipy.stats.f_oneway(*samples), scipy.stats.kruskal(*samples)
     return Omnibus(float(means.statistic), float(means.pvalue), float(ranks.statistic), float(ranks.pvalue))
+
+
+def friedman(table: Sequence[Sequence[float]]) -> Rank | None:
+    """Test whether any arm differs from the others by its ranks within blocks (Friedman 1937); shape (blocks, arms), none missing.
+
+    None for fewer than three arms or two blocks, and where all are equal in all blocks. p is by χ², which is near from ten blocks on.
+    """
+    x = np.asarray(table, float)
+    if x.ndim != 2 or x.shape[0] < 2 or x.shape[1] < 3 or not np.ptp(x, axis=1).any():
+        return None
+    found = scipy.stats.friedmanchisquare(*x.T)
+    return Rank(float(found.statistic), float(found.pvalue), *x.shape)
 
 
 def detectable_within(values: Values) -> float:

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 
 def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
-    """Take all measured samples of some cells over all their time; None where the file has no throughput.
+    """Take all measured samples of some cells over all their time; None where there is none: the file has none, or the steps overlap.
 
     Where a file keeps no steps the cells are taken to have done equal work: then the rate over all of it is their harmonic mean.
     """
     steps = [cell.steps for cell in cells if cell.steps is not None]
+    if any(one.overlap for one in steps):
+        return None
     if steps and len(steps) == len(cells):
         return sum(sum(one.samples[one.warmup :]) for one in steps) / math.fsum(s for one in steps for s in one.wall_s[one.warmup :])
     rates = [cell.metrics["throughput_samples_per_s"] for cell in cells if "throughput_samples_per_s" in cell.metrics]
@@ -40,5 +42,7 @@ def time_weighted(cells: Sequence[Cell], value_of: Callable[[Cell], float | None
 
 
 def measured_s(cell: Cell) -> float | None:
-    """Answer the time of a cell's measured steps, in seconds; None where the file keeps none."""
-    return None if cell.steps is None else math.fsum(cell.steps.wall_s[cell.steps.warmup :])
+    """Answer the time of a cell's measured steps, in seconds; None where it is not known. Steps that overlap last no longer than all."""
+    if cell.steps is None or cell.steps.overlap:
+        return cell.window_s[1] - cell.window_s[0] if cell.steps is not None and cell.window_s is not None else None
+    return math.fsum(cell.steps.wall_s[cell.steps.warmup :])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Run
 
-SECTIONS = ("sysctl", "boot", "ulimit", "service", "script")
+SECTIONS = ("sysctl", "boot", "ulimit", "service", "environment", "process", "script")
 
 
 class Change(NamedTuple):

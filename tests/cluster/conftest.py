@@ -19,6 +19,8 @@ from tests.cluster.operators.fixtures import kaito_operator, skyhook_operator
 from tests.cluster.rig import clients, kind, simulated, up
 from tests.cluster.runs import here, place
 from tests.cluster.streams import cluster, streams
+from tests.needs import requires
+from tests.waiting import PATIENCE_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["cluster", "here", "kaito_operator", "place", "skyhook_operator", "streams"]  # fixtures
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
-PATIENCE_S = 60
 OURS = "deeptweak/tests"  # label of what the tests have put into a cluster
 
 
 @pytest.fixture(scope="package")
+@requires("rights of a cluster", "cluster")
 def cluster_at() -> Iterator[dict[str, str]]:
     """How to reach the cluster: KUBECONFIG and, where known, DEEPTWEAK_RIG_NODE, _IMAGE and _OVERLAY."""
     if os.environ.get("KUBECONFIG"):
@@ -114,8 +116,9 @@ def fresh_namespace(api: Client) -> Iterator[str]:
 
 
 @pytest.fixture(scope="package")
+@requires("reference")
 def crds(api: Client) -> Iterator[list[str]]:
-    """The operators' CustomResourceDefinitions, installed; those that were not there before are gone afterwards. Needs `reference`."""
+    """The operators' CustomResourceDefinitions, installed; those that were not there before are gone afterwards."""
     definitions = clients.of(api, "ApiextensionsV1Api")
     wanted: dict[str, Any] = {d["metadata"]["name"]: d for d in map(yaml.safe_load, _texts(REFERENCE / "crds"))}
     there = {d.metadata.name for d in definitions.list_custom_resource_definition().items}
@@ -152,7 +155,4 @@ def _texts(folder: Path) -> Iterator[str]:
 
 
 def _wait(what: str, holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE_S} s"
-        time.sleep(0.05)
+    until(holds, f"{what} did not come", every_s=0.05)

@@ -23,7 +23,7 @@ GROUP, VERSION = "kueue.x-k8s.io", "v1beta1"
 QUEUE = f"{GROUP}/queue-name"
 KINDS = {"localqueues": "LocalQueue", "workloads": "Workload"}
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_WITHIN_S = 60.0
+_WITHIN_S = 180.0
 
 
 @contextlib.contextmanager

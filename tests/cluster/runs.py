@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from fixtures.node import lock, pods
-from fixtures.node.journal import ROOT_STATE_DIR
+from fixtures.node.state_dirs import ROOT_STATE_DIR
 from fixtures.node.tunables import Tunables, diff
 from tests.cluster.rig import clients
 from tests.kernel_lock import kernel_held

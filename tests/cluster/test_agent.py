@@ -28,11 +28,11 @@ from fixtures.node.machine import Effects, Restored
 from fixtures.node.wire import from_json
 from fixtures.terms import BadInput, MachineHeld, TweakRefused
 from tests.cluster.line import to_cluster
+from tests.kernel_lock import turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
 Json = dict[str, Any]
 HOUSE = Path(__file__).parents[2]
@@ -72,13 +72,14 @@ def agent(cluster: Cluster, manifest: Callable[[], Json]) -> Iterator[Agent]:
 
 def hold(agent: Agent) -> Json:
     """Take the node, as soon as whoever has it lets go."""
-    deadline = time.monotonic() + HELD_S
-    while True:
-        try:
-            return agent.ask("hold")
-        except MachineHeld:
-            assert time.monotonic() < deadline
-            time.sleep(1)
+    with turn():
+        deadline = time.monotonic() + HELD_S
+        while True:
+            try:
+                return agent.ask("hold")
+            except MachineHeld:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
 
 
 def read(agent: Agent, path: str, pod_uid: str | None = None) -> str:

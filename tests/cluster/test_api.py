@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
 Object = dict[str, Any]
 LONG_S = 100.0

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.cluster.agent import AgentLost
 from fixtures.cluster.cell import Beside
-from fixtures.terms import Refused, WorkloadRun
+from fixtures.terms import Order, Refused, WorkloadRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,12 +31,22 @@ class Answers:
     def ask(self, do: str, **_: object) -> Json:
         if do in self.errors:
             raise self.errors[do]
-        answers: dict[str, Json] = {"sample_begin": {"pid": 7, "limits": {}}, "values": {SOMAXCONN: "77"}, "sample_end": TELEMETRY}
+        answers: dict[str, Json] = {
+            "sample_begin": {"pid": 7, "limits": {}, "settings": {"Nice": "5"}},
+            "values": {SOMAXCONN: "77"},
+            "sample_end": TELEMETRY,
+        }
         return answers.get(do, {})
 
 
-def cell(in_force: dict[str, str | None], **errors: Exception) -> tuple[WorkloadRun, Mapping[str, str]]:
-    beside = Beside(cast("HeldNode", Answers(**errors)), in_force, "fixtures.workloads.")
+def order(settings: Mapping[str, str] | None) -> Order:
+    return Order("idle", 5, 1, 1, process=settings or {})
+
+
+def cell(
+    in_force: dict[str, str | None], settings: Mapping[str, str] | None = None, **errors: Exception
+) -> tuple[WorkloadRun, Mapping[str, str]]:
+    beside = Beside(cast("HeldNode", Answers(**errors)), in_force, "fixtures.workloads.", order(settings))
     beside.begin({"metadata": {"uid": "u"}})
     assert beside._thread is not None
     beside._thread.join()
@@ -51,7 +61,7 @@ def test_an_agent_lost_during_a_cell_fails_it_stock_too(verb: str, in_force: dic
     lost = {verb: AgentLost(LOST)}
     if verb == "sample_begin":
         lost |= {"ping": AgentLost(LOST)}
-    run, _ = cell(in_force, **lost)
+    run, _ = cell(in_force, None, **lost)
     assert run.error == LOST
 
 
@@ -62,7 +72,7 @@ def test_an_agent_lost_as_it_reads_back_fails_the_cell() -> None:
 
 def test_an_agent_lost_before_it_saw_the_pod_fails_the_cell() -> None:
     """A pod that was over at once is not sampled; whether the agent still holds the node is asked all the same."""
-    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.")
+    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None))
     assert beside.end(WELL)[0].error == LOST
 
 
@@ -73,5 +83,19 @@ def test_what_cannot_be_sampled_is_missing_and_fails_nothing() -> None:
 
 
 def test_a_cell_that_failed_keeps_its_own_reason() -> None:
-    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.")
+    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None))
     assert beside.end(WorkloadRun((), {}, {}, 0, "out of memory"))[0].error == "out of memory"
+
+
+def test_what_the_workloads_process_has_is_the_agents_word_and_another_answer_fails_the_cell() -> None:
+    run, _ = cell({}, {"Nice": "5"})
+    assert (run.error, run.process_observed) == (None, {"Nice": "5"})
+    run, _ = cell({}, {"Nice": "6"})
+    assert run.error is not None
+    assert run.error.startswith("Nice: asked for '6'")
+
+
+def test_settings_of_a_process_that_nobody_saw_fail_the_cell() -> None:
+    beside = Beside(cast("HeldNode", Answers(sample_begin=Refused("not there"))), {}, "fixtures.workloads.", order({"Nice": "5"}))
+    beside.begin({"metadata": {"uid": "u"}})
+    assert "Nice could not be read back" in str(beside.end(WELL)[0].error)

@@ -18,11 +18,11 @@ from websocket import ABNF, WebSocket, WebSocketException
 
 from fixtures.cluster.channel import Channel, Lines
 from fixtures.terms import Refused
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WITHIN_S = 30
 RFC_6455 = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -69,7 +69,7 @@ class Server:
                 self.heard.put(bytes(frame.data))
 
     def send(self, data: bytes, opcode: int = ABNF.OPCODE_BINARY, fin: int = 1) -> None:
-        self.connected.wait(WITHIN_S)
+        self.connected.wait(PATIENCE_S)
         frame = ABNF(fin, 0, 0, 0, opcode, 0, data)
         self.client.sendall(frame.format())
 
@@ -80,7 +80,7 @@ class Server:
         with contextlib.suppress(OSError):
             self.client.close()
         self._listener.close()
-        self._thread.join(WITHIN_S)
+        self._thread.join(PATIENCE_S)
 
 
 class Heard:
@@ -95,10 +95,10 @@ class Heard:
             made.connect(server.url)  # type: ignore[no-untyped-call]  # the library is typed in part
             return made
 
-        self.channel = Channel(connect, self.lines.put, self.ends.put, WITHIN_S)
+        self.channel = Channel(connect, self.lines.put, self.ends.put, PATIENCE_S)
 
     def line(self) -> bytes:
-        return self.lines.get(timeout=WITHIN_S)
+        return self.lines.get(timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_long_line_comes_whole_in_many_frames(server: Server, heard: Heard) ->
             server.send(b"are you there", ABNF.OPCODE_PING)
     server.send(b"\x01\n\x01", fin=1)
     assert heard.line() == text
-    assert server.heard.get(timeout=WITHIN_S) == b"are you there", "the pong"
+    assert server.heard.get(timeout=PATIENCE_S) == b"are you there", "the pong"
 
 
 def test_a_message_in_fragments_is_one(server: Server, heard: Heard) -> None:
@@ -143,7 +143,7 @@ def test_what_is_sent_from_many_threads_arrives_line_by_line(server: Server, hea
         thread.start()
     received = b""
     while received.count(b"\n") < len(sent):
-        frame = server.heard.get(timeout=WITHIN_S)
+        frame = server.heard.get(timeout=PATIENCE_S)
         assert frame[0] == 0, "stdin"
         received += frame[1:]
     for thread in threads:
@@ -164,7 +164,7 @@ def test_what_is_sent_from_many_threads_arrives_line_by_line(server: Server, hea
 def test_the_end_is_told_once_with_its_reason(server: Server, heard: Heard, data: bytes, opcode: int, says: str) -> None:
     server.send(b"\x01last\n")
     server.send(data, opcode)
-    assert (heard.line(), heard.ends.get(timeout=WITHIN_S)) == (b"last", says)
+    assert (heard.line(), heard.ends.get(timeout=PATIENCE_S)) == (b"last", says)
     heard.channel.send(b"into the void")
     heard.channel.close()
     assert heard.ends.empty()
@@ -173,7 +173,7 @@ def test_the_end_is_told_once_with_its_reason(server: Server, heard: Heard, data
 def test_a_connection_that_breaks_is_told(server: Server, heard: Heard) -> None:
     server.send(b"\x01half a line")
     server.client.shutdown(socket.SHUT_RDWR)
-    assert heard.ends.get(timeout=WITHIN_S).startswith("the connection broke (")
+    assert heard.ends.get(timeout=PATIENCE_S).startswith("the connection broke (")
     assert heard.lines.empty()
 
 
@@ -182,7 +182,7 @@ def test_who_cannot_connect_is_told_why() -> None:
         raise Refused("attaching was refused")
 
     with pytest.raises(Refused, match="attaching was refused"):
-        Channel(refused, print, print, WITHIN_S)
+        Channel(refused, print, print, PATIENCE_S)
     forever = threading.Event()
     with pytest.raises(Refused, match=r"was not answered within 0\.1 s"):
         Channel(forever.wait, print, print, 0.1)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
 Object = dict[str, Any]
 OURS = "dt-0123456789ab-3"

@@ -150,8 +150,6 @@ def _with(kubeconfig: Path, path: Path, *, user: dict[str, Any] | None = None, *
     return str(path)
 
 
-@pytest.mark.cluster
-@pytest.mark.needs("cluster")
 def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig: Path, tmp_path: Path) -> None:
     """And the server has said its version."""
     assert connect(Where(kubeconfig=str(kubeconfig))).namespace == "default"
@@ -166,16 +164,12 @@ def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig:
     assert connect(Where(kubeconfig=str(path), namespace="asked-for")).namespace == "asked-for"
 
 
-@pytest.mark.cluster
-@pytest.mark.needs("cluster")
 def test_a_token_that_the_server_does_not_know_is_told(kubeconfig: Path, tmp_path: Path) -> None:
     with pytest.raises(ApiError, match=r"does not know who asks .*Log in again") as refused:
         connect(Where(kubeconfig=_with(kubeconfig, tmp_path / "k", user={"token": "of-somebody-else"})))
     assert refused.value.status == 401
 
 
-@pytest.mark.cluster
-@pytest.mark.needs("cluster")
 @pytest.mark.parametrize("wrong", [{"tls_server_name": "somebody.else"}, {"certificate_authority_data": "bm9uZQ=="}], ids=str)
 def test_a_certificate_that_does_not_fit_is_told_at_once(
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
@@ -187,8 +181,6 @@ def test_a_certificate_that_does_not_fit_is_told_at_once(
     assert not refused.value.passing
 
 
-@pytest.mark.cluster
-@pytest.mark.needs("cluster")
 def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: str) -> None:
     """As clouds have it: the kubeconfig names a program, the program prints the token; here one of a service account."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
@@ -210,8 +202,6 @@ def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: st
         create(cluster, NODES, {"metadata": {"name": "one"}})
 
 
-@pytest.mark.cluster
-@pytest.mark.needs("cluster")
 def test_in_a_pod_its_service_account_is_used(kubeconfig: Path, namespace: str, image: str, overlay_file: Path, node_name: str) -> None:
     """Its token, its certificate authority, its namespace: a run may be started in the cluster without any kubeconfig."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.cluster.follow import LAST_CONNECTION, Connected, Follower, Line, Lost, PodSeen, Reader
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Json = dict[str, Any]
-PATIENCE_S = 60.0
 
 
 def said(number: int) -> bytes:
@@ -80,8 +79,6 @@ def test_the_tail_is_short_whatever_is_written() -> None:
     assert max(map(len, reader.tail)) == 500
 
 
-@pytest.mark.cluster
-@pytest.mark.needs("cluster")
 def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path
 ) -> None:

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from fixtures.cluster.connect import Cluster
 
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
-
-
 def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams, cluster: Cluster) -> None:
     """A job waits suspended until it is admitted; its limits are its requests; a failing one says why; its end tells what it took."""
     with streams.play() as play:

@@ -17,7 +17,6 @@ from fixtures.terms import Refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
 NODE = "some-node.example.com"
 OURS, THEIRS = "0123456789ab", "ba9876543210"

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["kaito_operator"]  # a fixture
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "reference")]
+pytestmark = pytest.mark.needs("reference")
 
 Json = dict[str, Any]
 RUN_ID = "0123456789ab"
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 TUNES: Json = {
     "apiVersion": "kaito.sh/v1beta1",
     "kind": "Workspace",
@@ -134,7 +134,7 @@ def controller(cells: Cells, kaito_operator: StandIn) -> StandIn:
 
 
 @pytest.mark.needs("torch")
-@pytest.mark.torch
+@pytest.mark.needs("torch")
 def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, controller: StandIn, tmp_path: Path) -> None:
     """Steps, samples and losses; only times differ. The container lingers, so KAITO starts nothing anew and the log is complete."""
     order = Order("cnn_train", steps=3, warmup_steps=1, seed=7, scratch=tmp_path)

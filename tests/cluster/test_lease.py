@@ -22,7 +22,6 @@ from tests.cluster.line import Line, to_cluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
 Object = dict[str, Any]
 NODE = "some-node"

@@ -17,8 +17,6 @@ from tests.sessions import HOUSE
 if TYPE_CHECKING:
     from fixtures.cluster.connect import Cluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
-
 
 def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: Streams) -> None:
     """The whole way: planned arrivals, our decider, a node drained in the middle and back, never more than the slots at once."""

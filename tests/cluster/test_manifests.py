@@ -68,8 +68,6 @@ def test_no_golden_file_is_left_over() -> None:
     assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(CASES)
 
 
-@pytest.mark.cluster
-@pytest.mark.needs("cluster")
 @pytest.mark.parametrize("case", CASES)
 def test_the_api_server_takes_every_golden_manifest(case: str, kubeconfig: Path, namespace: str) -> None:
     """It validates each field, unknown ones too, without creating anything."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator, Sequence
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster"), pytest.mark.slow]
 
 Json = dict[str, Any]
 STEPS = 5

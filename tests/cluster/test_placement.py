@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster"), pytest.mark.slow]
 
 Object = dict[str, Any]
 OURS, THEIRS = "0123456789ab", "ba9876543210"
@@ -185,7 +184,7 @@ def test_each_node_left_out_has_its_reason(
         by_operator: "cordoned by Skyhook site",
         drifted: "a run could not put it back (vm.dirty_ratio was 20, is 33)",
         held: f"held by run {THEIRS} (process ",
-        leftover: "it carries marks of the NodeWright gone-long-ago, which is gone; the operator would take",
+        leftover: f"as it should be: `kubectl annotate node {leftover} nodewright.nvidia.com/nodeState_gone-long-ago-`",
         leaving: "it is being taken out of the cluster",
         of_ours: "which is gone; a restore finishes it: `python -m fixtures restore",
         unfinished: f"the Skyhook {busy} is in_progress there",

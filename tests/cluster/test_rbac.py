@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.cluster import api, names
+from fixtures.cluster import api, names, rights
 from fixtures.cluster.api import (
     CONFIGMAPS,
     CRDS,
@@ -36,14 +36,15 @@ from fixtures.cluster.connect import Cluster, Where, connect
 from fixtures.cluster.journal import Journal
 from fixtures.cluster.lease import Held
 from fixtures.cluster.placement import candidates
+from fixtures.cluster.settings import Settings
 from fixtures.cluster.transport import Request, send
+from fixtures.terms import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.cluster.runs import Here
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
 Object = dict[str, Any]
 RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
@@ -209,6 +210,26 @@ def test_what_the_run_side_asks_for_is_granted() -> None:
     found = list(asked_for())
     assert len(found) > 30
     assert [one for one in found if (one[1], getattr(api, one[2])) not in granted] == []
+
+
+@pytest.mark.parametrize("part", [None, "skyhook", "kaito"])
+def test_a_run_asks_for_the_rights_of_its_parts_and_names_what_it_lacks(
+    allowed: Callable[[list[Object]], Cluster], part: str | None
+) -> None:
+    """Each alone: what the first part gives is enough for `--apply=agent`; each of the others is asked for where it is used."""
+    cluster = allowed(documents(*([part] if part else [])))
+    runs: dict[str | None, tuple[Settings, Kind | None]] = {
+        None: (Settings(Where(), ""), None),
+        "skyhook": (Settings(Where(), ""), SKYHOOKS),
+        "kaito": (Settings(Where(), "", via="kaito"), None),
+    }
+    lacking = {"skyhook": "create skyhooks.skyhook.nvidia.com", "kaito": f"create workspaces.kaito.sh in namespace {cluster.namespace}"}
+    for of, (settings, kind) in runs.items():
+        if of in {None, part}:
+            rights.require(cluster, settings, kind)
+        else:
+            with pytest.raises(Refused, match=lacking[str(of)]):
+                rights.require(cluster, settings, kind)
 
 
 def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[list[Object]], Cluster], node: str) -> None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tests.cluster.operators.fixtures import StandIn
     from tests.fake_root import FakeRoot
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "reference"), pytest.mark.slow]
+pytestmark = pytest.mark.needs("reference")
 
 Json = dict[str, Any]
 SWAPPINESS = "/proc/sys/vm/swappiness"

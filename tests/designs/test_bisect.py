@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -195,7 +195,6 @@ def test_a_machine_where_nothing_runs_names_nothing() -> None:
     data=st.lists(st.tuples(st.integers(0, 63), st.integers(0, 3), st.floats(-1, 1)), min_size=5, max_size=24),
     count=st.integers(1, 6),
 )
-@settings(deadline=None)
 def test_a_belief_is_made_of_chances(data: list[tuple[int, int, float]], count: int) -> None:
     on = [[bits >> key & 1 for key in range(count)] for bits, _, _ in data]
     belief = weigh(on, [block for _, block, _ in data], [value for *_, value in data])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.designs import Options, fractional, screening
@@ -118,7 +118,6 @@ def test_of_the_fractions_of_one_size_it_is_the_one_of_least_aberration(case: tu
     assert (found.runs, Counter(map(len, found.words()))) == (runs, Counter(words))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 12), st.sampled_from([3, 4, 5]))
 def test_every_alias_is_said_and_every_alias_said_is_one(count: int, asked: int) -> None:
     """Recomputed from the runs: among main effects and interactions of two, and the sign of each."""
@@ -138,7 +137,6 @@ def test_every_alias_is_said_and_every_alias_said_is_one(count: int, asked: int)
         assert len(other) <= 2 or (len(effect), len(other)) == (1, 3)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(3, 14), st.sampled_from([3, 4]))
 def test_generators_and_the_defining_relation_make_the_runs(count: int, asked: int) -> None:
     """A factor's column is the product that its generator says, and every word of the relation is +1 in every run."""
@@ -202,7 +200,6 @@ def test_where_the_whole_set_is_no_run_of_the_fraction_that_is_said(count: int) 
     assert not any("not among" in line for line in found.said)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(4, 9), st.data())
 def test_effects_asked_for_are_apart_from_main_effects_and_from_each_other(count: int, data: st.DataObject) -> None:
     """Or they are refused, and what they are aliased with is named."""

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import designs
@@ -29,7 +29,7 @@ STATIC = [name for name in NAMES if hasattr(designs.load(name), "points")]
 def test_a_design_says_what_it_is_and_is_of_one_kind(name: str) -> None:
     module = designs.load(name)
     assert re.fullmatch(r"[a-z][^.\n]{20,120}", module.DESCRIPTION)
-    assert sum(hasattr(module, kind) for kind in ("points", "engine", "WITHIN")) == 1
+    assert sum(hasattr(module, kind) for kind in ("points", "engine", "WITHIN", "TURNS")) == 1
 
 
 def test_the_designs_over_keys_are_there() -> None:
@@ -47,7 +47,6 @@ def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str], **opti
 
 
 @pytest.mark.parametrize("name", STATIC)
-@settings(max_examples=25, deadline=None)
 @given(st.integers(2, 6), st.integers(1, 3))
 def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(name: str, count: int, most_levels: int) -> None:
     """Each has a level of every factor; one that changes everything is the tweak set itself, by its own name."""

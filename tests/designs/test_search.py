@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -227,7 +227,6 @@ def test_the_model_sees_a_strong_knob() -> None:
 
 
 @given(seed=st.integers(0, 1000), cells=st.integers(4, 30), spread=st.sampled_from([0.0, 1e-6, 0.05, 3.0]))
-@settings(deadline=None, max_examples=30)
 def test_a_prediction_is_always_a_number(seed: int, cells: int, spread: float) -> None:
     """Same costs, repeated points, huge differences."""
     dice = np.random.default_rng(seed)

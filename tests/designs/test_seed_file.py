@@ -16,7 +16,7 @@ from fixtures.designs import _seed_rows
 from fixtures.designs._seed_file import SeedMarks, is_one, parse
 from fixtures.marks import Marks
 from fixtures.terms import BadInput
-from tests.conftest import REFERENCE
+from tests.needs import REFERENCE
 
 if TYPE_CHECKING:
     from fixtures.choosing import Varied

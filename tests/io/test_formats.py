@@ -18,6 +18,9 @@ from fixtures.io.content import Samples
 from fixtures.terms import BadInput, Refused
 
 EVERY = formats.names()
+LIBRARIES = {"hdf5": "h5py", "tfrecord": "tfrecord"}  # those of the workloads; the others come with the harness
+NEEDING = {name: pytest.param(name, marks=pytest.mark.needs(LIBRARIES[name])) if name in LIBRARIES else name for name in EVERY}
+EACH = list(NEEDING.values())
 # Their samples lie one beside the other in each row of a pixel, as DLIO writes them: a sample is a slice across the file.
 ACROSS = {"npy", "npz"}
 
@@ -42,7 +45,7 @@ def of(name: str, height: int = 30, width: int = 17, count: int = 5) -> Samples:
     return Samples(height, width, 1 if formats.load(name).one_image_a_file else count, (10, 3))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", EACH)
 def test_every_sample_comes_back_as_it_was_drawn(name: str, tmp_path: Path) -> None:
     samples = of(name)
     found = read_back(name, written(name, tmp_path, samples), samples.count)
@@ -53,7 +56,7 @@ def test_every_sample_comes_back_as_it_was_drawn(name: str, tmp_path: Path) -> N
     assert [one.tolist() for one in found] == each.tolist()
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("size", [(1, 1, 1), (30, 17, 5), (700, 900, 1), (5, 5, 300)])
 def test_a_file_is_never_larger_than_was_said_nor_much_smaller(name: str, size: tuple[int, int, int], tmp_path: Path) -> None:
     """What is kept free for a data set is enough for it, and not twice as much."""
@@ -64,14 +67,14 @@ def test_a_file_is_never_larger_than_was_said_nor_much_smaller(name: str, size: 
     assert samples.total_bytes <= taken <= said <= 1.02 * taken + 136 * samples.count + 8192
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", EACH)
 def test_companions_are_the_files_that_lie_beside(name: str, tmp_path: Path) -> None:
     path = written(name, tmp_path, of(name))
     there = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
     assert there == {f"train/{path.name}", *(companion.format(name=path.name) for companion in formats.load(name).companions)}
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", EACH)
 def test_the_same_seed_writes_the_same_samples(name: str, tmp_path: Path) -> None:
     found = []
     for turn in ("one", "two"):
@@ -80,21 +83,21 @@ def test_the_same_seed_writes_the_same_samples(name: str, tmp_path: Path) -> Non
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", EACH)
 def test_content_does_not_compress(name: str, tmp_path: Path) -> None:
     """A file system or a device that compresses must gain nothing."""
     content = written(name, tmp_path, of(name, 300, 300)).read_bytes()
     assert len(gzip.compress(content)) > 0.97 * len(content)
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if formats.load(name).uses_transfer_size])
+@pytest.mark.parametrize("name", [one for name, one in NEEDING.items() if formats.load(name).uses_transfer_size])
 @given(transfer_size=st.integers(1, 3000))
 def test_the_transfer_size_changes_nothing_of_what_is_read(name: str, transfer_size: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = written(name, tmp_path_factory.mktemp("transfers"), of(name))
     assert [a.tolist() for a in read_back(name, path, 5, transfer_size)] == [b.tolist() for b in read_back(name, path, 5, 1 << 20)]
 
 
-@pytest.mark.parametrize("name", ["raw", "indexed_binary", "tfrecord"])
+@pytest.mark.parametrize("name", [NEEDING[name] for name in ("raw", "indexed_binary", "tfrecord")])
 def test_a_file_that_ends_too_early_is_named(name: str, tmp_path: Path) -> None:
     form = formats.load(name)
     path = written(name, tmp_path, of(name))
@@ -106,6 +109,7 @@ def test_a_file_that_ends_too_early_is_named(name: str, tmp_path: Path) -> None:
     form.close(handle)
 
 
+@pytest.mark.needs("tfrecord")
 def test_a_tfrecord_that_was_changed_does_not_match_its_checksum(tmp_path: Path) -> None:
     """TensorFlow checks it on each read, so it belongs to what reading costs."""
     path = written("tfrecord", tmp_path, of("tfrecord"))
@@ -116,6 +120,7 @@ def test_a_tfrecord_that_was_changed_does_not_match_its_checksum(tmp_path: Path)
         read_back("tfrecord", path, 5)
 
 
+@pytest.mark.needs("tfrecord")
 def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path: Path) -> None:
     from tfrecord import tfrecord_loader  # noqa: PLC0415 -- it imports torch
 
@@ -125,6 +130,7 @@ def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path
     assert [record["size"].tolist() for record in records] == [[510]] * 5
 
 
+@pytest.mark.needs("tfrecord")
 def test_the_index_of_a_tfrecord_is_offset_and_length_of_each_record(tmp_path: Path) -> None:
     """DALI's: a record of 510 bytes has 12 before it, 4 behind it, and its message says names, lengths and the size."""
     path = written("tfrecord", tmp_path, of("tfrecord"))
@@ -141,6 +147,7 @@ def test_an_index_says_where_each_sample_lies(tmp_path: Path) -> None:
     assert np.fromfile(f"{path}.sz.idx", dtype="<u8").tolist() == [510] * 5
 
 
+@pytest.mark.needs("h5py")
 def test_hdf5_has_records_under_both_names_of_dlio(tmp_path: Path) -> None:
     import h5py  # noqa: PLC0415
 

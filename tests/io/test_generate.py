@@ -22,12 +22,13 @@ from fixtures.io.dataset import Spec, contents, estimate_bytes
 from fixtures.io.generate import ensure
 from fixtures.io.verify import check
 from fixtures.terms import Refused
+from tests.waiting import PATIENCE_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[2]
-SETS = [Spec(name, 4, 1, 5000.0, 900.0) for name in formats.names()]
+SETS = [Spec(name, 4, 1, 5000.0, 900.0) for name in formats.names() if not formats.load(name).missing()]
 
 
 def silent(_line: str) -> None:
@@ -43,8 +44,7 @@ def test_each_data_set_is_whole_and_says_so(tmp_path: Path) -> None:
     made = ensure(SETS, tmp_path, said.append)
     assert sets_in(tmp_path) == sorted(spec.folder_name for spec in SETS)
     assert [check(tmp_path / spec.folder_name, spec) for spec in SETS] == list(made.values())
-    assert [line for line in said if "is there" in line] == said
-    assert len(said) == len(SETS)
+    assert sum("is there" in line for line in said) == len(SETS)  # a slow machine is told of parts in between
 
 
 def test_a_data_set_that_is_there_is_verified_and_left_alone(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats.Format, "missing", lambda form: "no h5py" if form.name == "hdf5" else None)
+    monkeypatch.setattr(formats.Format, "missing", lambda _form: "no h5py")
     with pytest.raises(Refused, match="no h5py"):
         ensure(SETS, tmp_path, silent)
     assert list(tmp_path.iterdir()) == []
@@ -195,8 +195,7 @@ def generating(root: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "fixtures.io", "generate", many, "--data", str(root)], cwd=HOUSE, text=True, stdout=-1, stderr=-1
     )
-    while process.poll() is None and not any(root.glob("*.part-*/train/*.raw")):
-        time.sleep(0.01)
+    until(lambda: process.poll() is not None or any(root.glob("*.part-*/train/*.raw")))
     assert process.poll() is None
     return process
 
@@ -238,9 +237,9 @@ def test_one_process_at_a_time_writes_and_another_waits(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         other = threading.Thread(target=run)
         other.start()
-        assert waits.wait(30)
+        assert waits.wait(PATIENCE_S)
         assert not done.is_set()
-    other.join(30)
+    other.join(PATIENCE_S)
     assert done.is_set()
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-pytestmark = pytest.mark.torch
+pytestmark = pytest.mark.needs("torch")
 
 SIDE, FILES, EACH = 30, 6, 2
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fixtures.io.dlio.keys import SPELLINGS
 from fixtures.io.overrides import parameters, written
 from fixtures.terms import BadInput
-from tests.conftest import REFERENCE
+from tests.needs import REFERENCE
 
 VALUES = st.text("abcxyz0189._-", min_size=1)
 

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.torch
+from tests.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.needs("torch")
 
 ROOT = Path(__file__).parents[2]
-# Two ranks whose barrier waits a second. A process of its own: forking the tests' would copy all that they have open.
+# Two ranks whose barrier waits so long. A process of its own: forking the tests' would copy all that they have open.
 PROGRAM = """
 import os, signal, time
 from fixtures.io import ranks
 from fixtures.terms import Refused
 
-ranks.BARRIER_TIMEOUT_S = ranks._WHO_DIED_S = 1.0
+ranks.BARRIER_TIMEOUT_S = ranks._WHO_DIED_S = {patience_s}
 
 def work(team):
     {other}
@@ -30,10 +32,10 @@ except Refused as problem:
 """
 
 
-def said(first: str, other: str, size: int = 2) -> str:
+def said(first: str, other: str, size: int = 2, patience_s: float = PATIENCE_S) -> str:
     """What the first rank says in the end."""
-    program = PROGRAM.format(first=first, other=other, size=size)
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    program = PROGRAM.format(first=first, other=other, size=size, patience_s=patience_s)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -54,7 +56,7 @@ def test_one_rank_needs_nobody() -> None:
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        ("time.sleep(600)", "did not come to the barrier within 1 s: it hangs, or reads slower than that."),
+        ("time.sleep(600)", "did not come to the barrier within 5 s: it hangs, or reads slower than that."),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV."),
         ("raise Refused('Rank 1, epoch 3, step 4: no such file.')", "Rank 1, epoch 3, step 4: no such file."),
         ("raise KeyError('batch')", "Rank 1: KeyError: 'batch'"),
@@ -63,6 +65,6 @@ def test_one_rank_needs_nobody() -> None:
 )
 def test_a_missing_rank_is_named_in_a_line(other: str, says: str) -> None:
     """Never waited for without an end."""
-    (line,) = said("team.barrier()", other).splitlines()
+    (line,) = said("team.barrier()", other, patience_s=5.0 if "sleep" in other else PATIENCE_S).splitlines()
     assert line.startswith("Rank 1")
     assert line.endswith(says)

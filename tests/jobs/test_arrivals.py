@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -155,7 +155,6 @@ def test_a_trace_can_be_given_another_rate(written: Path) -> None:
 
 
 @given(st.lists(st.floats(0, 1e8), min_size=1, max_size=30).map(sorted))
-@settings(max_examples=60, deadline=None)
 def test_a_trace_gives_back_the_very_times_that_were_written(tmp_path_factory: pytest.TempPathFactory, submit_s: list[float]) -> None:
     path = tmp_path_factory.mktemp("traces") / "trace.csv"
     with path.open("w", newline="") as file:

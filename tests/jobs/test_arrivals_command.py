@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,6 @@ def test_what_cannot_be_drawn_is_one_line_and_exit_code_2(said: Said, words: Seq
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    command = f"{sys.executable} -m fixtures arrivals --jobs=50000 | head -n 2"
+    command = f"{shlex.quote(sys.executable)} -m fixtures arrivals --jobs=50000 | head -n 2"
     done = subprocess.run(["sh", "-c", command], cwd=HOUSE, capture_output=True, text=True, check=True)
     assert (done.stdout.count("\n"), done.stderr) == (2, "")

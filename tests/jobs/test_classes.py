@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.jobs import checked, classes, stream
@@ -89,7 +89,6 @@ classes:
 
 
 @given(SHARES, SHARES, st.floats(1e-6, 1e6), st.floats(1, 50))
-@settings(max_examples=60, deadline=None)
 def test_whatever_shares_sum_to_one_are_taken_as_they_are(of_classes: list[int], of_priorities: list[int], mean: float, scv: float) -> None:
     priorities = [{"priority": at, "probability": part / sum(of_priorities)} for at, part in enumerate(of_priorities)]
     found = parse(

@@ -20,7 +20,9 @@ from fixtures.jobs.kinds import Asked, complete
 from fixtures.jobs.terms import Event, Planned
 from fixtures.power import cgroups
 from fixtures.terms import BadInput, Refused
+from tests import waiting
 from tests.jobs.made_jobs import a_class
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 HOUSE = Path(__file__).parents[2]
 HELD = limits.places(cores=True, memory=True)
 on_this_kernel = pytest.mark.skipif(isinstance(HELD, str), reason=f"{HELD}")
-PATIENCE_S = 30.0
 
 
 @contextmanager
@@ -73,7 +74,7 @@ def test_a_job_starts_works_and_ends(tmp_path: Path) -> None:
 
 
 def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) -> None:
-    """0.2 s of work, half of it serial, on two replicas: 0.15 s each."""
+    """0.2 s of work, half of it serial, on two replicas: 0.15 s each, and what starting takes."""
     class_ = a_class("spin", params={"serial": 0.5})
     with opened(tmp_path, class_) as engine:
         job = a_job(1, class_, 0.2, replicas=2)
@@ -82,7 +83,7 @@ def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) 
             engine.admit(a_job(2, class_), 1, 0.0)
         ended = until(engine, "ended")[-1]
     assert ended.used is not None
-    assert ended.used.cpu_s == pytest.approx(0.3, rel=0.2)
+    assert 0.28 < (ended.used.cpu_s or 0) < 0.4
 
 
 def test_a_job_that_needs_more_slots_than_there_are_is_refused_when_it_comes(tmp_path: Path) -> None:
@@ -304,7 +305,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
         "class_ = a_class('spin', cores=float(sys.argv[1]) or None)\n"
         "with tempfile.TemporaryDirectory() as folder, pool.opened(Wanted(1, 1, (class_,), Path(folder))) as engine:\n"
         "    engine.admit(planned(0.0, work=600.0, class_=class_)[0], 1, 0.0)\n"
-        "    while not engine.events(time.monotonic() + 30): pass\n"
+        "    while not engine.events(time.monotonic() + 300): pass\n"
         "    print(vars(vars(engine)['_forker'])['_process'].pid, flush=True); time.sleep(600)"
     )
     cores = "0" if isinstance(HELD, str) else "0.5"
@@ -317,10 +318,8 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
     for pid in processes:
         gone(pid)
     if not isinstance(HELD, str):
-        until_s = time.monotonic() + PATIENCE_S
-        while [one for place in HELD.values() for one in place.folder.glob(f"deeptweak-jobs-{run.pid}-*")]:
-            assert time.monotonic() < until_s
-            time.sleep(0.01)
+        folders = [place.folder for place in HELD.values()]
+        waiting.until(lambda: not [one for folder in folders for one in folder.glob(f"deeptweak-jobs-{run.pid}-*")])
 
 
 def children(pid: int) -> list[int]:
@@ -328,10 +327,7 @@ def children(pid: int) -> list[int]:
 
 
 def gone(pid: int) -> None:
-    until_s = time.monotonic() + PATIENCE_S
-    while cgroups.started(pid) is not None:
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
+    waiting.until(lambda: cgroups.started(pid) is None)
 
 
 def test_what_a_job_started_ends_with_it(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,6 +21,7 @@ from fixtures.jobs import faults
 from fixtures.jobs.faults import Faults, _hogs
 from fixtures.jobs.terms import Event, JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
+from tests.waiting import alive, cpu_s, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -306,7 +306,7 @@ def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
         (pid,) = map(int, parent.stdout.readline().split())
         assert working(pid)
         parent.kill()
-    gone(pid)
+    until(lambda: not alive(pid))
 
 
 def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,25 +317,7 @@ def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.M
     hogs.end()
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def working(pid: int) -> bool:
     """Has it come as far as to ask for its end with its parent? It has when it works: a tenth of a second of CPU time."""
-    deadline_s = time.monotonic() + 60
-    while time.monotonic() < deadline_s and alive(pid):
-        if time.clock_gettime((~pid << 3) | 2) > 0.1:
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def gone(pid: int) -> None:
-    deadline_s = time.monotonic() + 60
-    while alive(pid):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
+    until(lambda: not alive(pid) or cpu_s(pid) > 0.1)
+    return alive(pid)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-pytestmark = pytest.mark.torch
+pytestmark = pytest.mark.needs("torch")
 
 SMALL = {"net": "mlp", "width": 8, "batch": 64}
 

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,12 @@ from fixtures.network import Line, counting, namespace, shaping
 from fixtures.network.relay import Passing, Relay
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
+from tests.waiting import alive, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOUSE = Path(__file__).parents[2]
-REAL = [pytest.mark.kernel, pytest.mark.needs("root")]
 
 
 def test_a_packet_goes_on_after_the_delay_and_in_order() -> None:
@@ -135,10 +134,7 @@ def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:
         assert asking.stdout is not None
         pid = int(asking.stdout.readline())
         asking.kill()
-    deadline_s = time.monotonic() + 15
-    while Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
+    until(lambda: not alive(pid))
 
 
 def test_a_relay_that_is_no_more_is_told() -> None:
@@ -163,7 +159,7 @@ def test_without_rights_it_is_said_what_is_missing() -> None:
 class TestReal:
     """In namespaces of this kernel."""
 
-    pytestmark = REAL
+    pytestmark = pytest.mark.needs("kernel", "namespaces")
 
     @pytest.fixture(autouse=True)
     def the_hosts_network_is_as_it_was(self) -> Iterator[None]:
@@ -193,7 +189,7 @@ class TestReal:
     def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_it_has(self) -> None:
         assert "No congestion control 'rino' in this kernel. Did you mean 'reno'?" in (network.cannot(Line(congestion="rino")) or "")
 
-    @pytest.mark.torch
+    @pytest.mark.needs("torch")
     def test_training_over_a_line_that_loses_packets_sends_some_again(self) -> None:
         """As many as are lost: 3 % of thousands of segments, drawn by the kernel. Gradients of 256-wide layers, 4 bytes each."""
         lossy = trained("3", "0")
@@ -207,7 +203,7 @@ class TestReal:
         assert lossy.facts["compute_s"] > 0
         assert lossy.facts["gradient_bytes"] == 4 * (1024 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10)
 
-    @pytest.mark.torch
+    @pytest.mark.needs("torch")
     def test_training_over_a_line_with_a_delay_takes_round_trips_and_learns_the_same(self) -> None:
         """A step's all-reduce has two phases, so it cannot be shorter than two delays of 5 ms each."""
         slow = trained("0", "5")
@@ -216,7 +212,7 @@ class TestReal:
         assert line["packets"] is None or (line["packets"] > 1000 and line["dropped"] == 0)
         assert [step.loss for step in slow.steps] == [step.loss for step in trained("3", "0").steps]
 
-    @pytest.mark.torch
+    @pytest.mark.needs("torch")
     @pytest.mark.parametrize("delay", ["0", "5"])
     def test_nothing_outlives_a_run_that_is_killed(self, delay: str, tmp_path: Path) -> None:
         """Neither rank, nor the process between them."""
@@ -229,10 +225,7 @@ class TestReal:
             children = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
             os.kill(process.pid, signal.SIGKILL)
         assert len(children) == (2 if delay != "0" and not has_netem() else 1)
-        deadline_s = time.monotonic() + 60
-        while any(Path(f"/proc/{pid}/stat").exists() for pid in children):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
+        until(lambda: not any(map(alive, children)))
 
 
 SYSCTLS = ("/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/ipv6/conf/all/disable_ipv6")

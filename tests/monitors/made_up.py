@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-import time
 import types
 import uuid
 from dataclasses import dataclass, field
@@ -18,11 +17,11 @@ import pytest
 from fixtures import monitors
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching, WorkloadRun
+from tests.waiting import PATIENCE_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PATIENCE_S = 60
 BESIDE = 'KIND = "beside"\n'
 INSIDE = 'KIND = "inside"\nfrom contextlib import contextmanager\n'
 HARNESS = """
@@ -61,7 +60,9 @@ class Made:
     source: str = ""
     trace: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    def run(self, *, steps: int = 20, wait_s: float = 0.01, step_timeout_s: float = 30, switching: Switching | None = None) -> WorkloadRun:
+    def run(
+        self, *, steps: int = 20, wait_s: float = 0.01, step_timeout_s: float = PATIENCE_S, switching: Switching | None = None
+    ) -> WorkloadRun:
         """One cell under it; with `switching` it takes turns."""
         order = Order(
             f"idle:wait_s={wait_s}",
@@ -105,10 +106,8 @@ def gone(made: Made) -> bool:
 
 
 def vanished(trace: str) -> bool:
-    deadline = time.monotonic() + PATIENCE_S
-    while (left := traced(trace)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not left
+    until(lambda: not traced(trace), "something is left")
+    return True
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ They are no recordings. What is recorded of the real ones (dcgmi dmon, nvidia-sm
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from fixtures.monitors import _programs
+from tests.programs import PYTHON
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +96,7 @@ def put(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
     folder.mkdir(exist_ok=True)
     for name, script in programs.items():
         file = folder / name.replace("_", "-")
-        file.write_text(f"#!{sys.executable}\nimport signal, sys, time\n{script}\n")
+        file.write_text(f"{PYTHON}import signal, sys, time\n{script}\n")
         file.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setattr(_programs, "OWN", folder)

@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.monitors import _nvidia, ncu, nsys
 from tests.monitors import stand_ins
-from tests.monitors.watched import AT_LAST_S
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_when_harness_and_profiler_are_killed_the_workload_hears_the_end(
         assert profiler.stdout is not None
         assert json.loads(profiler.stdout.readline()) == {"ready": []}
         profiler.kill()
-        assert profiler.communicate(timeout=AT_LAST_S)[0] == '{"told": ""}\n'
+        assert profiler.communicate(timeout=PATIENCE_S)[0] == '{"told": ""}\n'
 
 
 def test_under_ncu_too_and_its_kernels_are_counted(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a second is long enough for a monitor that will never do it."""
-    monkeypatch.setattr(_beside, "STARTED_WITHIN_S", 0.5)
+    """Half a second is long enough for a monitor that will never stop."""
     monkeypatch.setattr(_beside, "STOPPED_WITHIN_S", 0.5)
 
 
@@ -37,9 +36,11 @@ def test_what_a_monitor_without_rights_says_last_is_told(made: Make) -> None:
     assert gone(found)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make) -> None:
-    found = made(shell("echo warming up; exec sleep 1000") + says("at work"))
+def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first word is there when it is looked at."""
+    monkeypatch.setattr(_beside, "STARTED_WITHIN_S", 0.5)
+    never = "import time\ndef watches(folder, params):\n    while not (folder / 'stdout').read_text(): time.sleep(0.01)\n    return False\n"
+    found = made(shell("echo warming up; exec sleep 1000") + never)
     run = found.run()
     assert run.error == "Monitor made_up was not seen to be at work 0.5 s after its start: warming up."
     assert run.steps == ()
@@ -47,9 +48,16 @@ def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make) -> None:
 
 
 def test_one_that_dies_while_the_workload_runs_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noticed on the way, not only at the end: a thousand steps were asked for."""
+    """Noticed on the way, not only at the end: a thousand steps were asked for. It dies when it is looked at for the first time."""
     monkeypatch.setattr(_attend, "_LOOK_EVERY_S", 0.0)
-    found = made(shell("sleep 0.1; echo broken pipe >&2; exit 5"))
+    found = made(shell("while [ ! -e die ]; do sleep 0.01; done; echo broken pipe >&2; exit 5"))
+    look = _attend.Attended.still_at_work
+
+    def looked(self: _attend.Attended, done: float) -> str | None:
+        (found.folder / "monitor/die").touch()
+        return look(self, done)
+
+    monkeypatch.setattr(_attend.Attended, "still_at_work", looked)
     run = found.run(steps=1000)
     assert run.error == "Monitor made_up ended with exit code 5 while the workload ran: broken pipe."
     assert len(run.steps) < 1000
@@ -109,15 +117,15 @@ def test_one_that_stops_sampling_half_way_was_hung(made: Make) -> None:
 
 
 def test_one_that_hangs_after_a_flood_of_samples_was_hung_too(made: Make) -> None:
-    """Hundreds in its first moment, more than all that were due."""
-    script = "i=0; while [ $i -lt 500 ]; do echo table; i=$((i+1)); done; exec sleep 1000"
-    assert "was hung" in str(made(shell(script) + says("table") + TICKS).run(steps=60, wait_s=0.05).error)
+    """Hundreds before it is seen to be at work, more than all that were due."""
+    script = "i=0; while [ $i -lt 500 ]; do echo table; i=$((i+1)); done; echo on; exec sleep 1000"
+    assert "was hung" in str(made(shell(script) + says("on") + TICKS).run(steps=60, wait_s=0.05).error)
 
 
 def test_one_that_is_only_slow_was_not(made: Make) -> None:
-    """Every 0.2 s of a hundred a second, as on a machine that has no time for it."""
-    slow = COUNTS + "def due(params, seconds): return 100 * seconds\n"
-    assert made(shell("while :; do echo table; sleep 0.2; done") + says("table") + slow).run(steps=60, wait_s=0.05).error is None
+    """Every 0.05 s of four hundred a second, as on a machine that has no time for it."""
+    slow = COUNTS + "def due(params, seconds): return 400 * seconds\n"
+    assert made(shell("while :; do echo table; sleep 0.05; done") + says("table") + slow).run(steps=60, wait_s=0.05).error is None
 
 
 def test_one_that_is_due_too_seldom_cannot_be_judged(made: Make) -> None:

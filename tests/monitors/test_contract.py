@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+def trace(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """In the environment of all that a cell starts: when it is over there is nothing with it."""
-    monkeypatch.setenv(TRACE, tmp_path.name)
-    yield tmp_path.name
-    assert traced(tmp_path.name) == {}
+    name = uuid.uuid4().hex  # other workers' tests have theirs
+    monkeypatch.setenv(TRACE, name)
+    yield name
+    assert traced(name) == {}
 
 
 def test_there_are_monitors_of_each_kind() -> None:

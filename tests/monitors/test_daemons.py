@@ -28,8 +28,8 @@ class Code:
         return next(self._looks)
 
 
-def monitor(made: Callable[[str], Made], daemons: str) -> dict[str, Any]:
-    run = made(BESIDE + f"def daemons(): return {daemons}\n").run()
+def monitor(made: Callable[[str], Made], daemons: str, more: str = "") -> dict[str, Any]:
+    run = made(BESIDE + f"def daemons(): return {daemons}\n{more}").run()
     assert run.error is None
     assert run.monitor is not None
     return dict(run.monitor)
@@ -45,10 +45,11 @@ def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(made: Callable[[str], 
 
 
 def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
-    """A loop that is always at work: it has used some before, in each of the looks, and after."""
+    """A loop that is always at work: it has used some before, until the monitor is seen to be at work, and after."""
+    seen = "seen = []\ndef watches(folder, params):\n    seen.append(_daemons.cpu_s_of({}))\n    return seen[-1] > seen[0]\n"
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
         try:
-            found = monitor(made, f"[{busy.pid}]")
+            found = monitor(made, f"[{busy.pid}]", f"from fixtures.monitors import _daemons\n{seen.format(busy.pid)}")
         finally:
             busy.kill()
     assert "cpu_s" not in found["missing"]

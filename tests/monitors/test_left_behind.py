@@ -16,8 +16,9 @@ import pytest
 from fixtures.monitors import _family
 from fixtures.targets import _process
 from fixtures.terms import Order
-from tests.monitors.made_up import HARNESS, INSIDE, PATIENCE_S, TRACE, WORKLOAD, gone, says, shell, traced, vanished
+from tests.monitors.made_up import HARNESS, INSIDE, TRACE, WORKLOAD, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
+from tests.waiting import PATIENCE_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ def test_a_workload_and_its_own_children_are_no_monitors(made: Make) -> None:
     found = made(shell("exec sleep 1001"))
     workload = WORKLOAD.format(source=found.source)
     orphan = "import subprocess; subprocess.run(['sh', '-c', 'sleep 1000 >/dev/null 2>&1 &'])\n"
-    order = Order("idle:wait_s=0.01", 20, 1, 7, found.folder, monitored=True, monitor="made_up", step_timeout_s=30)
+    order = Order("idle:wait_s=0.01", 20, 1, 7, found.folder, monitored=True, monitor="made_up", step_timeout_s=PATIENCE_S)
     assert _process.run(order, program=(sys.executable, "-c", orphan + workload)).error is None
     assert gone(found)
 
@@ -93,16 +94,13 @@ def test_when_the_harness_is_killed_a_monitors_children_go_too(made: Make, way: 
     workload = WORKLOAD.format(source=found.source)
     script = HARNESS.format(source=found.source, folder=str(found.folder), workload=workload)
     with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}) as harness:
-        deadline = time.monotonic() + PATIENCE_S
-        while "sleep 1000 " not in traced(found.trace).values():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: "sleep 1000 " in traced(found.trace).values())
         harness.kill()
     assert vanished(found.trace)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-@pytest.mark.parametrize("moment_s", [0.0, 0.2, 0.4, 0.8, 1.6])
+@pytest.mark.parametrize("moment_s", [0.2, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.4, 0.8, 1.6))])
 def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(made: Make, number: signal.Signals, moment_s: float) -> None:
     """At any moment: while it starts, between the two, at work. Which one it is depends on the machine."""
     found = made(shell("echo on; exec sleep 1000") + says("on"))

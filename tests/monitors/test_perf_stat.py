@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import _rights, perf_stat
+from fixtures.monitors import perf_stat
+from fixtures.node import probes
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
 
@@ -42,5 +43,5 @@ def test_events_that_the_kernel_does_not_give_are_a_reason(tmp_path: Path, monke
 def test_an_unprivileged_perf_would_count_zero_and_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With kernel.perf_event_paranoid=2 perf counts `context-switches:u`, which is always 0: seen with perf 6.1."""
     stand_ins.put(tmp_path / "bin", monkeypatch, perf="")
-    monkeypatch.setattr(_rights, "no_perf", lambda highest, what: f"{highest} {what}")
+    monkeypatch.setattr(probes, "perf_events", lambda highest, what: f"{highest} {what}")
     assert perf_stat.cannot({}) == "1 count what happens in the kernel"

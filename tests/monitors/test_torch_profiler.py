@@ -43,7 +43,7 @@ def profiled(
     return said["told"], json.loads((folder / torch_profiler.FILE).read_text(errors="replace"))["traceEvents"]
 
 
-@pytest.mark.torch
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("switches", ["", ":record_shapes=on:with_stack=on"])
 def test_every_operator_of_a_training_is_in_its_trace(switches: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two convolutions a step, and Adam; shapes and Python's calls where they were asked for.
@@ -61,14 +61,14 @@ def test_every_operator_of_a_training_is_in_its_trace(switches: str, tmp_path: P
     assert any(one["cat"] == "python_function" for one in spans) is bool(switches)
 
 
-@pytest.mark.torch
+@pytest.mark.needs("torch")
 def test_a_workload_without_torch_has_a_trace_without_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told, events = profiled("idle", "torch_profiler", tmp_path, monkeypatch)
     assert told["activities"] == ["CPU"]
     assert not [one for one in events if one["name"].startswith("aten::")]
 
 
-@pytest.mark.torch
+@pytest.mark.needs("torch")
 @pytest.mark.needs("gpu")
 def test_kernels_of_a_gpu_are_in_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told, events = profiled("cnn_train", "torch_profiler", tmp_path, monkeypatch, gpu=True)

@@ -19,7 +19,8 @@ from fixtures.monitors._beside import Lost
 from fixtures.monitors._turns import Turns
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching
-from tests.monitors.made_up import BESIDE, HARNESS, PATIENCE_S, TRACE, WORKLOAD, gone, says, shell, traced, vanished
+from tests import waiting
+from tests.monitors.made_up import BESIDE, HARNESS, TRACE, WORKLOAD, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ ARMS: tuple[InForce, ...] = ("found", "set", "set", "found", "found", "set", "se
 WAY = Switching(ARMS, steps=4, settle=1)
 STAMPS = "import time\nwhile True: print(time.monotonic(), flush=True); time.sleep(0.001)"
 CLOCK = f"{BESIDE}import sys\ndef command(params, pid, folder): return [sys.executable, '-S', '-c', {STAMPS!r}]\n"
-CHILD = shell(f"setsid {sys.executable} -S -c '{STAMPS}' & wait")
+CHILD = shell(f"setsid '{sys.executable}' -S -c '{STAMPS}' & wait")
 BEGUN = "def watches(folder, params): return (folder / 'stdout').read_text().count('.') > 1\n"
 
 
@@ -110,10 +111,7 @@ def state(pid: int) -> str:
 
 
 def until(pid: int, wanted: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while state(pid) not in wanted:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    waiting.until(lambda: state(pid) in wanted, every_s=0.001)
 
 
 def test_time_at_work_is_that_of_its_turns(standing: tuple[subprocess.Popen[bytes], Turns]) -> None:
@@ -160,7 +158,7 @@ def test_one_that_holds_the_workload_is_not_stopped_in_it(
 
 
 def test_one_that_stays_behind_in_a_pause_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_turns, "WITHIN_S", 0.5)
+    monkeypatch.setattr(_turns, "WITHIN_S", 2.0)
     again = "trap 'kill -STOP $$' CONT; echo on; while :; do sleep 0.01; done"
     found = made(shell(again) + says("on"))
     error = str(found.run(switching=WAY, wait_s=0.05).error)
@@ -191,12 +189,8 @@ def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) 
     script = script.replace("import Order", "import Order, Switching").replace('", 1000, ', '", 4000, ')
     script = script.replace('monitor="made_up")', 'monitor="made_up", switching=Switching(("found", "set"), 1999, 1))')
     with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE, env=os.environ | {TRACE: found.trace}) as harness:
-        deadline = time.monotonic() + PATIENCE_S
-        while not (stopped := [pid for pid in traced(found.trace) if Path(f"/proc/{pid}").exists() and state(pid) == "T"]):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        waiting.until(lambda: any(Path(f"/proc/{pid}").exists() and state(pid) == "T" for pid in traced(found.trace)))
         harness.kill()
-    assert stopped
     assert vanished(found.trace)
 
 

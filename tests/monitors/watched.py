@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fixtures import monitors
+from tests import waiting
+from tests.waiting import PATIENCE_S, cpu_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-# Far more than it takes anywhere: a test never judges time, it only ends.
-AT_LAST_S = 120.0
 WORKING = """
 def squares():
     return sum(number * number for number in range(1000))
@@ -71,21 +69,15 @@ def watch(name: str, folder: Path, enough: Callable[[Path], bool] | None = None)
                 before_s = cpu_s(pid)
                 until(lambda: cpu_s(pid) - before_s > 0.5 and (enough is None or enough(folder)), monitor)
                 monitor.send_signal(getattr(code, "STOP", signal.SIGTERM))
-                ended = monitor.wait(AT_LAST_S)
+                ended = monitor.wait(PATIENCE_S)
                 return Watched(folder, ended, pid, cpu_s(pid) - before_s)
             finally:
                 monitor.kill()
 
 
 def until(done: Callable[[], bool], monitor: subprocess.Popen[bytes]) -> None:
-    deadline_s = time.monotonic() + AT_LAST_S
-    while not done():
+    def happened() -> bool:
         assert monitor.poll() is None, "it ended before it was stopped"
-        assert time.monotonic() < deadline_s, "it is not at work"
-        time.sleep(0.02)
+        return done()
 
-
-def cpu_s(pid: int) -> float:
-    """CPU seconds of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    waiting.until(happened, "it is not at work")

@@ -10,7 +10,7 @@
  * FAKE_NVML_GPM          what the GPUs answer when asked for GPM (default 1); 0 is a GPU before Hopper
  * FAKE_NVML_GPM_MISSING  number of a GPM metric that this GPU does not have
  * FAKE_NVML_GPM_NAN      number of a GPM metric that comes out as no number
- * FAKE_NVML_GPM_IDLE_MS  so long after the first sample the GPUs have nothing more to do
+ * FAKE_NVML_GPM_IDLE     1: from here on the GPUs have nothing to do
  * FAKE_NVML_STATE        a file that has GPU 0's power limit (mW) and locked clocks (MHz; 0 is free): what is set outlives a process
  * FAKE_NVML_REFUSES      what cannot be set: "limit", "sm", "mem", or a value of one of these, e.g. "sm=1200"
  * FAKE_NVML_REASONS      the reasons of clocks that an old driver tells (default 4, the power cap); 2 is set by somebody
@@ -307,15 +307,14 @@ nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) {
 int fake_nvml_gpm_samples(void) { return allocated; }
 
 nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t gpu, nvmlGpmSample_t sample) {
-    static double first_ms;
-    int idle_ms = setting("FAKE_NVML_GPM_IDLE_MS", 0);
+    static double first_ms, busy_ms;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     sample->gpu = gpu;
     sample->at_ms = 1e3 * now.tv_sec + 1e-6 * now.tv_nsec;
     if (!first_ms) first_ms = sample->at_ms;
-    sample->busy_ms = sample->at_ms - first_ms;
-    if (idle_ms && sample->busy_ms > idle_ms) sample->busy_ms = idle_ms;
+    if (!setting("FAKE_NVML_GPM_IDLE", 0)) busy_ms = sample->at_ms - first_ms;
+    sample->busy_ms = busy_ms;
     return state(gpu, "counters");
 }
 

@@ -1,4 +1,4 @@
-"""Cycles of apply and restore that are killed at random moments, from a small process: `python -m tests.node.kills fake_root FOLDER`.
+"""Cycles of apply and restore that are killed at random moments: `python -m tests.node.kills fake_root FOLDER [HOW MANY]`.
 
 A fork takes as long as its parent is big, and a process that runs tests has grown by whatever other tests have brought into it.
 """
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # How far a cycle had come when it was killed, by the last line of its journal; "none": between two cycles.
 PHASES = {"none", "begin", "wrote", "scripts", "applied", "undoing", "restoring"}
+EVERY_PHASE = 200  # from so many kills on, each phase must have been hit; a few are only put back
 MOST_KILLS = 800  # a phase of a millisecond may need more than 200 to be hit
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
@@ -83,10 +84,10 @@ def cycles(machine: Machine, run: Callable[[], object], sets: Sequence[tuple[Seq
 
 def slack(number: int, enough: int) -> int:
     """How much longer a cycle may live than on a quiet machine: where others compete for it, no kill in time for one reaches its end."""
-    return 1 if number < enough else 4
+    return (1, 4, 16)[min(number // enough, 2)]
 
 
-def fake_root_kills(folder: Path) -> None:
+def fake_root_kills(folder: Path, kills: int = 1000) -> None:
     """Typed settings, and scripts with an undo of their own that change settings and files below /etc.
 
     Typed cycles take some 5 ms and scripted ones some 15 ms here, so that 0 … 25 ms reaches all of both.
@@ -105,21 +106,21 @@ def fake_root_kills(folder: Path) -> None:
     """
     scripts = [fake.script("apply", script), fake.script("uninstall", undo)]
     rng, phases = random.Random(SEED), collections.Counter[str]()  # noqa: S311 a seed is wanted here, not a secret
-    while phases.total() < 1000 or (phases.keys() != PHASES and phases.total() < 3 * 1000):
+    while phases.total() < kills or (kills >= EVERY_PHASE and phases.keys() != PHASES and phases.total() < 3 * kills):
         number = phases.total()
         sets = [(asked, ()), ((), scripts)][:: rng.choice([1, -1])]
-        kill_once(rng, 0.025 * slack(number, 1000), cycles(fake.machine(), lambda: time.sleep(0.002), sets))
+        kill_once(rng, 0.025 * slack(number, kills), cycles(fake.machine(), lambda: time.sleep(0.002), sets))
         phases[phase(fake.state)] += 1
         result = fake.machine().restore()
-        found = (fake.wrong(), result.stuck, result.left_alone, fake.journal.exists())
-        assert found == ({}, {}, {}, False), f"kill {number}: {found}"
+        found = (fake.wrong(), result.stuck, result.left_alone, result.damaged, list(fake.state.glob("*")))
+        assert found == ({}, {}, {}, "", []), f"kill {number}: {found}"
     time.sleep(0.2)
     assert fake.wrong() == {}, "a script of a killed run went on"
     print(f"{phases.total()} kills on a fake root: {dict(phases)}")
-    assert phases.keys() == PHASES, f"never killed in {PHASES - phases.keys()}"
+    assert kills < EVERY_PHASE or phases.keys() == PHASES, f"never killed in {PHASES - phases.keys()}"
 
 
-def real_kernel_kills(folder: Path) -> None:
+def real_kernel_kills(folder: Path, kills: int = 200) -> None:
     """Twenty sysctls, and scripts that switch transparent huge pages and read-ahead; the whole machine is compared after each kill."""
     tunables = Tunables()
     pristine = tunables.snapshot()
@@ -134,7 +135,7 @@ def real_kernel_kills(folder: Path) -> None:
     ]
     rng, phases = random.Random(SEED), collections.Counter[str]()  # noqa: S311 a seed is wanted here, not a secret
     try:
-        while phases.total() < 200 or (phases.keys() != PHASES and phases.total() < MOST_KILLS):
+        while phases.total() < kills or (phases.keys() != PHASES and phases.total() < MOST_KILLS):
             number = phases.total()
             machine = Machine(folder=folder)
             machine.tunables = tunables  # its list of files is the parent's, so that a child is soon in the midst of it
@@ -142,25 +143,25 @@ def real_kernel_kills(folder: Path) -> None:
             sets, longest_s = ([(asked, ())], 0.08) if number % 2 else ([((), scripts), (asked, ())], 0.16)
             kill_once(
                 rng,
-                longest_s * slack(number, 200),
+                longest_s * slack(number, kills),
                 cycles(machine, lambda: subprocess.run(["sha256sum", __file__], capture_output=True, check=True), sets),
             )
             phases[phase(folder)] += 1
             result = Machine(folder=folder).restore()
-            found = (result.stuck, result.left_alone, list(folder.glob("*.jsonl")), diff(pristine, tunables.snapshot()))
-            assert found == ({}, {}, [], {}), f"kill {number}: {found}"
+            found = (result.stuck, result.left_alone, result.damaged, list(folder.glob("*journal*")), diff(pristine, tunables.snapshot()))
+            assert found == ({}, {}, "", [], {}), f"kill {number}: {found}"
         time.sleep(0.2)
         assert diff(pristine, tunables.snapshot()) == {}, "a script of a killed run went on"
     finally:
         Machine(folder=folder).restore()
     print(f"{phases.total()} kills on the real kernel: {dict(phases)}")
-    assert phases.keys() == PHASES, f"never killed in {PHASES - phases.keys()}"
+    assert kills < EVERY_PHASE or phases.keys() == PHASES, f"never killed in {PHASES - phases.keys()}"
 
 
 if __name__ == "__main__":
     stop_like_ctrl_c()
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # the tests hold the kernel: it ends with them, and puts back what is in force
-    kills, where = {"fake_root": fake_root_kills, "real_kernel": real_kernel_kills}[sys.argv[1]], Path(sys.argv[2])
+    kill_many, where = {"fake_root": fake_root_kills, "real_kernel": real_kernel_kills}[sys.argv[1]], Path(sys.argv[2])
     (where / "scripts").mkdir()
     tempfile.tempdir = str(where / "scripts")  # those of the killed leave nothing in /tmp
-    kills(where)
+    kill_many(where, *map(int, sys.argv[3:]))

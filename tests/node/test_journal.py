@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.node.journal import ROOT_STATE_DIR, Journal, state_dir
+from fixtures.node import probes, state_dirs
+from fixtures.node.journal import Damaged, Journal
+from fixtures.node.state_dirs import state_dir
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 BEGIN: dict[str, Any] = {
     "record": "begin",
@@ -31,7 +35,7 @@ BEGIN: dict[str, Any] = {
 WROTE = {"record": "wrote", "path": "/proc/sys/a", "observed": "1"}
 APPLIED = {"record": "applied", "effects": {}}
 RECORDS = [BEGIN, WROTE, APPLIED]
-NO_RECORD = r"^[^\n]*journal\.jsonl, line {line}: not a journal record [^\n]*by hand, then remove the file\.$"
+NO_RECORD = r"^[^\n]*journal\.jsonl, line {line}: not a journal record [^\n]*journal\.snapshot: put them back by hand, then remove both\.$"
 
 
 @pytest.fixture(autouse=True)
@@ -60,8 +64,8 @@ def test_no_journal_says_nothing(tmp_path: Path) -> None:
     assert Journal(tmp_path / "never").read() == []
 
 
-@given(cut=st.integers(0, 600))
-def test_a_torn_line_says_nothing(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+@given(cut=st.integers(len(json.dumps(BEGIN, separators=(",", ":"))) + 1, 600))
+def test_a_torn_later_line_says_nothing(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     """Cut anywhere, what is whole is read; the next record does not stick to the torn one."""
     folder = tmp_path_factory.mktemp("torn")
     path = written(folder).path
@@ -69,9 +73,64 @@ def test_a_torn_line_says_nothing(tmp_path_factory: pytest.TempPathFactory, cut:
     path.write_bytes(torn)
     whole = RECORDS[: torn.count(b"\n")]
     assert Journal(folder).read() == whole
-    if whole:
-        Journal(folder).add(WROTE)
-        assert Journal(folder).read() == [*whole, WROTE]
+    Journal(folder).add(WROTE)
+    assert Journal(folder).read() == [*whole, WROTE]
+
+
+def made_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "x").touch()
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "gone": Path.unlink,
+    "empty": lambda path: path.write_bytes(b""),
+    "first line torn": lambda path: path.write_bytes(path.read_bytes()[:20]),
+    "zeros": lambda path: path.write_bytes(bytes(512)),
+    "garbage": lambda path: path.write_bytes(b"garbage\n"),
+    "garbage in front": lambda path: path.write_bytes(b"garbage\n" + path.read_bytes()),
+    "a first record in the middle": lambda path: path.write_bytes(2 * path.read_bytes()),
+    "brackets": lambda path: path.write_bytes(b"[" * 100_000 + b"\n"),
+    "a folder": made_a_folder,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_journal_is_never_no_journal(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    """From the copy of its first record all is known that was before; without it, only where to look."""
+    damage(written(tmp_path).path)
+    journal = Journal(tmp_path)
+    with pytest.raises(Damaged, match=NO_RECORD.format(line=r"\d")) as damaged:
+        journal.read()
+    assert journal.records() == [BEGIN, {"record": "scripts", "damaged": damaged.value.what}]
+    journal.copy.write_bytes(journal.copy.read_bytes()[:-1])
+    with pytest.raises(Damaged):
+        journal.records()
+    assert journal.exists()
+    journal.close()
+    assert (journal.exists(), Journal(tmp_path).records()) == (False, [])
+
+
+def test_a_process_knows_its_own_journal_though_all_files_are_gone(tmp_path: Path) -> None:
+    """Whole state folders have been removed by scripts."""
+    journal = written(tmp_path / "state")
+    shutil.rmtree(tmp_path / "state")
+    assert journal.exists()
+    assert journal.records()[0] == BEGIN
+    journal.close()
+    assert not journal.exists()
+
+
+def test_what_a_run_leaves_that_was_killed_while_it_began_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No journal yet, so nothing was changed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", lambda _self, _to: os._exit(0))
+        if (pid := os.fork()) == 0:
+            Journal(tmp_path).begin(BEGIN)
+        os.waitpid(pid, 0)
+    assert list(tmp_path.iterdir())
+    assert (Journal(tmp_path).exists(), Journal(tmp_path).records(), list(tmp_path.iterdir())) == (False, [], [])
 
 
 @pytest.mark.parametrize("line", [b"no json", b"5", b"{}", b'{"record": "begin"}', b"\xff"])
@@ -149,8 +208,16 @@ def test_a_line_of_a_hundred_thousand_brackets_is_refused_too(tmp_path: Path) ->
         Journal(tmp_path).read()
 
 
-OTHER_PATHS = ["/etc/passwd", "/etc/cron.d/x", "/etc/sysctl.d/../passwd", "/etc/sysctl.d/a/b", "/root/x", "proc/sys/a", ""]
-OTHER_PATHS += ["/proc/sys", "/proc/sys/../1/mem", "/proc/sys/a\0b", "/home/proc/sys/a", "/sys/x", "/sys/block/a/b/queue/x"]
+OTHER_PATHS = ["/etc/passwd", "/etc/cron.d/x", "/etc/sysctl.d/../passwd", "/etc/sysctl.conf.d/a", "/root/x", "proc/sys/a", ""]
+OTHER_PATHS += [
+    "/proc/sys",
+    "/proc/sys/../1/mem",
+    "/proc/sys/a\0b",
+    "/home/proc/sys/a",
+    "/sys/x",
+    "/sys/devices/pci0000:00/x",
+    "/sys/block/a",
+]
 
 
 @pytest.mark.parametrize("path", OTHER_PATHS)
@@ -176,9 +243,8 @@ def test_a_journal_that_others_may_write_is_refused(tmp_path: Path, mode: int) -
     path.chmod(mode)
     for text in (path.read_bytes(), b"{", b""):
         path.write_bytes(text)
-        for use in (Journal(tmp_path).read, Journal(tmp_path).set_aside):
-            with pytest.raises(Refused, match=rf"journal\.jsonl: others may write to it \(mode 0{mode:o}\).*chown"):
-                use()
+        with pytest.raises(Refused, match=rf"journal\.jsonl: others may write to it \(mode 0{mode:o}\).*chown"):
+            Journal(tmp_path).records()
         assert path.read_bytes() == text
 
 
@@ -224,18 +290,24 @@ def test_a_second_journal_is_never_begun_over_a_first(tmp_path: Path) -> None:
 
 
 def test_begin_is_on_disk_before_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file's data, then the folder that names it; a record within a run needs neither, the effects need the first."""
+    """The data of the file and of its copy, before they have their names, then the folder that names them; later records are appended."""
     synced: list[str] = []
-    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(str(Path(f"/proc/self/fd/{handle}").readlink())))
+
+    def noted(handle: int) -> None:
+        name = Path(f"/proc/self/fd/{handle}").readlink()
+        synced.append(name.name)
+        assert name.name != ".journal" or json.loads(name.read_text()) == BEGIN
+
+    monkeypatch.setattr(os, "fsync", noted)
     journal = Journal(tmp_path)
     journal.begin(BEGIN)
-    assert synced == [str(journal.path), str(tmp_path)]
+    assert synced == [".journal", ".journal", tmp_path.name]
     journal.add(WROTE)
-    assert len(synced) == 2
+    assert len(synced) == 3
     journal.add(APPLIED, sync=True)
-    assert synced[2:] == [str(journal.path)]
+    assert synced[3:] == ["journal.jsonl"]
     journal.close()
-    assert synced[3:] == [str(tmp_path)]
+    assert synced[4:] == [tmp_path.name]
 
 
 @pytest.mark.parametrize("limit", [0, 1, 20])
@@ -264,15 +336,21 @@ def test_a_record_that_does_not_fit_leaves_the_others_readable(tmp_path: Path) -
     assert Journal(tmp_path).read() == [*RECORDS, WROTE]
 
 
-def test_the_state_folder_is_the_named_one_else_root_s_else_the_user_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_folder_is_the_named_one_else_the_first_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root's, the user's own, and for who can change nothing one with the temporary files; none where nothing can be written."""
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
     assert state_dir() == tmp_path
     monkeypatch.delenv("DEEPTWEAK_STATE_DIR")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert state_dir() == ROOT_STATE_DIR
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(state_dirs, "ROOT_STATE_DIR", tmp_path / "root")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(probes, "settings", lambda: "no")
+    assert state_dir() == tmp_path / "root"
+    (tmp_path / "root").write_text("")  # no folder
     assert state_dir() == tmp_path / "xdg/deeptweak"
     monkeypatch.delenv("XDG_STATE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
     assert state_dir() == tmp_path / ".local/state/deeptweak"
+    (tmp_path / ".local").write_text("")
+    assert state_dir().parent == Path(tempfile.gettempdir())
+    monkeypatch.setattr(probes, "settings", lambda: None)
+    assert state_dir() == tmp_path / "root"  # which is refused when it is used

@@ -130,6 +130,32 @@ def test_a_workload_of_another_run_keeps_the_node(tmp_path: Path) -> None:
         pods.refuse_workloads(tmp_path, within_s=0)
 
 
+STEP = "/var/lib/skyhook/dt-0123456789ab-12340001"
+
+
+def test_a_step_of_our_package_is_known_by_the_folder_that_all_it_starts_has(tmp_path: Path) -> None:
+    """As the real agent's steps were seen: PATH and HOME of the host, SKYHOOK_ROOT_DIR of the resource; the script's own children too."""
+    others = {
+        100: "PATH=/bin",
+        200: "SKYHOOK_ROOT_DIR=/var/lib/skyhook/gpu-tuning",
+        300: f"SKYHOOK_ROOT_DIR={STEP}-longer",
+        400: f"OLDPWD={STEP}",
+    }
+    for pid, variable in others.items():
+        process(tmp_path, pid, ID, "sleep 45", 10)
+        (tmp_path / f"proc/{pid}/environ").write_text(f"HOME=/root\0{variable}\0")
+    (tmp_path / "proc/400/cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")  # somebody looks into its folder
+    (tmp_path / "proc/500").mkdir()  # gone between listing and reading
+    pods.refuse_steps(tmp_path)
+    process(tmp_path, 600, ID, "sleep 45", 10)
+    (tmp_path / "proc/600/environ").write_text(f"SKYHOOK_ROOT_DIR={STEP}\0")
+    process(tmp_path, 700, ID, f"python -m skyhook_agent.controller apply /root {STEP}/tuning-1.1.4-uid-2", 10)
+    (tmp_path / "proc/700/environ").write_text("")
+    assert pods.steps(tmp_path) == dict.fromkeys((600, 700), "dt-0123456789ab-12340001")
+    with pytest.raises(pods.StepRuns, match=r"a step of dt-0123456789ab-12340001 still runs there: process 600, 'sleep 45'\."):
+        pods.refuse_steps(tmp_path)
+
+
 def test_a_workload_that_is_about_to_end_is_waited_for(tmp_path: Path) -> None:
     """Its pod was deleted by whoever finishes a killed run; its last process may take a moment."""
     process(tmp_path, 400, ID, "python -m fixtures.workloads.idle", 13)
@@ -165,8 +191,7 @@ def elsewhere() -> Iterator[int]:
     process.stdout.close()
 
 
-@pytest.mark.kernel
-@pytest.mark.needs("root", "unshare")
+@pytest.mark.needs("namespaces")
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_a_setting_is_read_where_the_process_lives(elsewhere: int) -> None:
     """net.* and kernel.msg* are its own there, vm.* is the machine's; this process stays where it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +11,10 @@ from fixtures.node import recording as recording_of_a_cell
 from fixtures.node import sampler as process
 from fixtures.node.recording import Recording
 from fixtures.node.sources import Converted, Row, SourceMissing
+from fixtures.node.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 
@@ -104,9 +106,13 @@ def test_what_is_read_is_the_same_whenever_it_is_parsed(tmp_path: Path, monkeypa
 
 
 class _Ticking:
-    """A clock that a wait moves on, and a command at the end. `stopped`: from when the process stood still, and until when."""
+    """A clock that a wait moves on, and a command at the end. `stopped`: from when the process stood still, and until when.
 
-    def __init__(self, end_s: float, stopped: Mapping[float, float]) -> None:
+    That was a pause that is meant, or (`paused` is false) nobody knows why.
+    """
+
+    def __init__(self, end_s: float, stopped: Mapping[float, float], *, paused: bool = True) -> None:
+        self._paused = paused
         self.now_s, self._end_s, self._stopped = 0.0, end_s, dict(stopped)
         self.over_s = 0.0
 
@@ -118,7 +124,7 @@ class _Ticking:
         for from_s, to_s in list(self._stopped.items()):
             if self.now_s <= from_s < until_s:
                 del self._stopped[from_s]
-                until_s, self.over_s = max(until_s, to_s), to_s
+                until_s, self.over_s = max(until_s, to_s), to_s if self._paused else 0.0
         self.now_s = min(until_s, self._end_s)
         return {"do": "end"} if self.now_s >= self._end_s else None
 
@@ -141,7 +147,44 @@ def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
     monkeypatch.setattr(process, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
-    _, missed = process.record(clock, recording, 1.0, clock)  # type: ignore[arg-type]  # it is both
+    _, missed = process.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
     times = recording.result()["columns"]["t_monotonic_s"]
     assert missed == 0
     assert times == [*map(float, ticks), 9.9]
+
+
+def test_ticks_that_it_ran_over_are_counted_and_not_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tick a second; from 2.5 to 6.5 s it had no processor: ticks 3, 4 and 5 are missed, and 6 comes late."""
+    clock = _Ticking(9.9, {2.5: 6.5}, paused=False)
+    monkeypatch.setattr(process, "time", clock)
+    recording = Recording({"y": _Steady()}, tmp_path, None)
+    recording.sample(0.0)
+    _, missed = process.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
+    assert (recording.result()["columns"]["t_monotonic_s"], missed) == ([0.0, 1.0, 2.0, 6.5, 7.0, 8.0, 9.0, 9.9], 3)
+
+
+class _Words:
+    """A cell is begun and ended, and then nobody is there any more; `waits` is for how long each word was waited for."""
+
+    def __init__(self) -> None:
+        self.waits: list[float | None] = []
+        self._said: Iterator[dict[str, object]] = iter([{"do": "begin", "token": 1, "pid": None}, {"do": "end", "token": 1}])
+
+    def next(self, wait_s: float | None) -> dict[str, object]:
+        self.waits.append(wait_s)
+        for word in self._said:
+            return word
+        raise process.HarnessGoneError
+
+
+@pytest.mark.usefixtures("capfd")
+def test_between_cells_it_waits_for_a_word_and_does_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No processor time at all while no cell is measured: only within one a wait has an end."""
+    words = _Words()
+    monkeypatch.setattr(process, "names", list)
+    monkeypatch.setattr(process, "gc", SimpleNamespace(disable=lambda: None))
+    with pytest.raises(process.HarnessGoneError):
+        process.serve(1.0, tmp_path, words, process.Pauses())  # type: ignore[arg-type]
+    before, within, after = words.waits
+    assert (before, after) == (None, None)
+    assert within is not None

@@ -48,6 +48,15 @@ def test_to_and_fro_and_back(fake: FakeRoot) -> None:
     assert (result.left_alone, result.stuck, fake.journal.exists(), fake.get(SWAPPINESS)) == ({}, {}, False, "60")
 
 
+def test_a_set_whose_script_ruins_the_journal_is_not_switched(fake: FakeRoot) -> None:
+    machine = fake.machine()
+    machine.apply("x", ASKED, [fake.script("apply", "echo garbage >> $ROOT/../state/journal.jsonl")])
+    with pytest.raises(TweakRefused, match=r"journal\.jsonl, line \d+: not a journal record"):
+        Switch(machine)
+    machine.restore()
+    assert fake.wrong() == {}
+
+
 @pytest.mark.parametrize("arm", ["found", "set"])
 def test_a_process_that_dies_in_either_arm_is_put_back_by_the_next(fake: FakeRoot, arm: str) -> None:
     """Nothing of it is taken for somebody else's."""
@@ -179,8 +188,6 @@ def test_three_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
     assert phases >= {"switching", "applied"}
 
 
-@pytest.mark.kernel
-@pytest.mark.needs("root")
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_kills_on_the_real_kernel(tmp_path: Path) -> None:
     """Ten while settings go to and fro, two of them coupled; the whole machine is compared after each."""

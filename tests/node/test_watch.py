@@ -11,7 +11,7 @@ from fixtures.node.journal import Journal
 from fixtures.node.machine import Write
 from fixtures.terms import Refused, TweakRefused
 from tests import fake_root
-from tests.fake_root import CONFIG, SETTINGS, FakeRoot, writes
+from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 LEFT_BEHIND = "/etc/sysctl.d/999-tuning-tuning.conf"  # what Skyhook's tuning package leaves on a node
@@ -47,8 +47,8 @@ def test_how_it_was_is_on_disk_before_anybody_is_let_in(fake: FakeRoot, monkeypa
 
     monkeypatch.setattr(os, "fsync", noted)
     record = fake.machine().watch("x", writes([(SWAPPINESS, "10")]))
-    assert (kinds(fake), synced.count("journal.jsonl")) == (["begin", "scripts"], 2)
-    assert record["before"] == {**SETTINGS, **CONFIG}
+    assert (kinds(fake), synced) == (["begin", "scripts"], [".journal", ".journal", fake.state.name, "journal.jsonl"])
+    assert plain(record["before"]) == {**SETTINGS, **CONFIG}
     assert Journal(fake.state).read()[0] == record
     assert fake.wrong() == {}
 
@@ -59,8 +59,8 @@ def test_what_an_operator_changed_is_seen_and_put_back(fake: FakeRoot) -> None:
     machine.watch("x")
     operator(fake)
     effects = machine.observed()
-    assert effects.before == {**SETTINGS, **CONFIG}
-    assert effects.changed == {
+    assert plain(effects.before) == {**SETTINGS, **CONFIG}
+    assert plain(effects.changed) == {
         SWAPPINESS: ("60", "10"),
         LEFT_BEHIND: (None, "vm.swappiness=10\n"),
         DROP_IN: (None, "[Service]\nLimitNOFILE=1048576\n"),
@@ -115,7 +115,7 @@ def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
     operator(fake)
     fake.reboot()
     fake.put(SWAPPINESS, "10")
-    assert fake.machine().observed().changed[LEFT_BEHIND] == (None, "vm.swappiness=10\n")
+    assert plain(fake.machine().observed().changed)[LEFT_BEHIND] == (None, "vm.swappiness=10\n")
     result = fake.machine().restore()
     assert (result.stuck, SWAPPINESS in result.back, fake.journal.exists()) == ({}, False, False)
     assert any("this boot may have started with them: reboot once more" in note for note in result.notes)
@@ -168,6 +168,7 @@ def test_begun_and_not_carried_out_is_nothing_to_put_back(fake: FakeRoot) -> Non
     assert (kinds(fake), fake.wrong()) == (["begin"], {})
     assert fake.machine().restore().back == {}
     assert not fake.journal.exists()
+    machine = fake.machine()
     machine.begin("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))
     assert machine.carry_out().changed == {SWAPPINESS: ("60", "10"), RATIO: ("20", "5")}
     machine.restore()

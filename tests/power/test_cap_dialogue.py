@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from fixtures.power.decider import Asked, Decider, hello, settings
 from fixtures.power.tasks import shipped
 from fixtures.power.terms import Knobs, Settings, Tenant
 from fixtures.terms import Refused
+from tests.waiting import alive, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +77,9 @@ def test_a_line_too_many_is_not_taken_for_the_next_answer(at_once: bool) -> None
     text = f"import sys, time\nfor line in sys.stdin: {one_more.replace('{end}', chr(92) + 'n')}"
     with program(text) as said:
         assert said.ask({}) == {}
-        time.sleep(0 if at_once else 0.5)
+        if not at_once:
+            pipe = vars(said)["_process"].stdout
+            until(lambda: select.select([pipe], [], [], 0)[0])
         with pytest.raises(Refused, match=r"said more than it was asked, .*: '\{\}"):
             said.ask({})
 
@@ -125,10 +128,7 @@ def test_it_dies_with_the_process_that_asks() -> None:
         "    print(said.ask({})['pid'], flush=True)\n    os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
-    pid, deadline = int(done.stdout), time.monotonic() + 20
-    while Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z":
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not alive(int(done.stdout)))
 
 
 def test_the_first_line_says_task_caps_knobs_and_parameters() -> None:

@@ -211,7 +211,7 @@ def cannot(**given: str) -> str:
 
 def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
     assert "add --allow-gpu-changes if that is meant" in cannot(backend="gpu-full")
-    assert "needs root: leave --no-privilege out" in cannot(backend="gpu-full", gpu_changes="allowed", privilege="no")
+    assert "leave --no-privilege out" in cannot(backend="gpu-full", gpu_changes="allowed", privilege="no")
 
 
 def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -280,5 +280,5 @@ def test_what_is_no_file_and_no_folder_holds_no_parameters(tmp_path: Path) -> No
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(BadInput, match="neither a file nor a folder"):
             options.digest(path)
-    with pytest.raises(BadInput, match=r"a.x00b': no path \(embedded null byte\)"):
+    with pytest.raises(BadInput, match=r"a.x00b': no path \(.*embedded null"):
         options.digest(Path("a\0b"))

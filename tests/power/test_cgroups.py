@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from fixtures.power import cgroups
 from fixtures.terms import Refused
+from tests.waiting import until
 
 HOUSE = Path(__file__).parents[2]
 REAL = cgroups.place()
@@ -137,7 +137,4 @@ def test_a_run_that_is_killed_leaves_no_group() -> None:
         int(run.stdout.readline())
         assert list(REAL.folder.glob(f"deeptweak-power-{run.pid}-*"))
         os.killpg(run.pid, signal.SIGKILL)
-    until_s = time.monotonic() + 20
-    while list(REAL.folder.glob(f"deeptweak-power-{run.pid}-*")):
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
+    until(lambda: not list(REAL.folder.glob(f"deeptweak-power-{run.pid}-*")))

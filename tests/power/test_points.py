@@ -96,6 +96,7 @@ def test_the_idle_machine_is_a_point_too() -> None:
     assert workloads.load("power_profile:model=static:shares=4x25:batches=8:throttle=0.5").name == idle.name
 
 
+@pytest.mark.needs("torch")
 def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     """The CPUs have no clocks to lock; nothing is started to find that out."""
     why = power_profile.cannot(power_profile.variant({"sm_mhz": "1410"}))

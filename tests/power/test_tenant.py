@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fixtures.power.tenant import Network
 
-pytestmark = [pytest.mark.torch, pytest.mark.needs("torch")]
+pytestmark = pytest.mark.needs("torch")
 TINY = "squeezenet1_1"
 
 

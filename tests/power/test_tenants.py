@@ -13,6 +13,7 @@ import pytest
 
 from fixtures.power.tenants import Pool, Work
 from fixtures.power.terms import Job
+from tests.waiting import alive, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,13 +23,6 @@ STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
 
 def job(folder: Path, model: str = "stub") -> Job:
     return Job(model, 32, 1, folder)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.fixture
@@ -69,32 +63,32 @@ def test_a_batch_that_does_not_fit_is_said_and_the_others_run(pool: Pool) -> Non
     oom, crashed = pool.set([Work(10), Work(4096)])
     assert oom == {1: "batch 4096 does not fit"}
     assert not crashed
-    window = pool.run(0.0, 0.1)
+    window = pool.run(0.0, 0.5)
     assert window.ran[0].images > 0
     assert window.ran[1].images == 0
     assert window.oom == oom
     assert pool.set([Work(10), Work(10)]) == ({}, {})
-    assert pool.run(0.0, 0.1).ran[1].images > 0
+    assert pool.run(0.0, 0.5).ran[1].images > 0
 
 
 def test_memory_that_ran_out_while_it_ran_may_suffice_when_it_is_set_again(pool: Pool) -> None:
     """To the very same batch."""
     assert pool.set([Work(14)]) == ({}, {})
-    assert pool.run(0.0, 0.1).oom == {0: "batch 14 does not fit"}
+    assert pool.run(0.0, 0.5).oom == {0: "batch 14 does not fit"}
     assert pool.set([Work(14)]) == ({}, {})
-    assert pool.run(0.0, 0.1).ran[0].images > 0
+    assert pool.run(0.0, 0.5).ran[0].images > 0
 
 
 def test_a_tenant_that_dies_is_said_and_started_anew_by_the_next_setting(pool: Pool) -> None:
     """Whoever waits for it is not left waiting."""
     pool.set([Work(10), Work(13)])
-    window = pool.run(0.0, 0.1)
+    window = pool.run(0.0, 0.5)
     assert list(window.crashed) == [1]
     assert window.crashed[1].startswith("tenant 1 died of SIGKILL")
     assert window.ran[0].images > 0
-    assert pool.run(0.0, 0.1).crashed == {1: "tenant 1 has ended before"}
+    assert pool.run(0.0, 0.5).crashed == {1: "tenant 1 has ended before"}
     assert pool.set([Work(10), Work(10)]) == ({}, {})
-    assert pool.run(0.0, 0.1).ran[1].images > 0
+    assert pool.run(0.0, 0.5).ran[1].images > 0
 
 
 def test_a_tenant_that_cannot_start_says_its_last_word(tmp_path: Path) -> None:
@@ -132,7 +126,4 @@ def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
         assert len(pids) == 2
         os.kill(whoever, signal.SIGKILL)
         os.waitpid(whoever, 0)
-    until_s = time.monotonic() + 20
-    while any(map(alive, pids)):
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
+    until(lambda: not any(map(alive, pids)))

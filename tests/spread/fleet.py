@@ -9,7 +9,6 @@ line is a pattern of `<tweak set> b<block> #<place in the run>`; the file's name
 from __future__ import annotations
 
 import os
-import time
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from fixtures.terms import Refused
 from fixtures.tweaks.local import Plan, plan
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 DESCRIPTION = "folders of this machine, for tests"
 FLEET, FLEET_NODES, FLEET_LATE = "DEEPTWEAK_TEST_FLEET", "DEEPTWEAK_TEST_FLEET_NODES", "DEEPTWEAK_TEST_FLEET_LATE"
 FLEET_HALT = "DEEPTWEAK_TEST_FLEET_HALT"
-PATIENCE_S = 120
 
 
 def add_options(group: pytest.OptionGroup) -> None:
@@ -61,7 +60,7 @@ class Fleet(Local):
 
     def plan(self, tweakset: TweakSet) -> Plan:
         """Everybody is root on a folder of his own."""
-        return plan(tweakset, self.machine.tunables, is_root=True)
+        return plan(tweakset, self.machine.tunables)
 
     def open(self, run_id: str, cells: Sequence[Cell], tweaksets: Mapping[str, TweakSet]) -> Restored:
         """Hold it, and leave a note of who does."""
@@ -72,20 +71,14 @@ class Fleet(Local):
         return super().open(run_id, cells, tweaksets)
 
     def _hesitate(self, cells: int) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while sum(path.read_bytes().count(b"\n") - 1 for path in self._progress.glob("*.jsonl")) < cells:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: sum(path.read_bytes().count(b"\n") - 1 for path in self._progress.glob("*.jsonl")) >= cells)
 
     def run(self, cell: Cell, order: Order) -> Ran:
         """Run it, not before the test has done what it wants to do in the middle of it."""
         halt, name = Path(os.environ.get(FLEET_HALT, "/nowhere")), f"{cell.tweakset} b{cell.block} #{cell.order}"
         if halt.exists() and any(fnmatchcase(name, line) for line in halt.read_text().splitlines()):
             halt.with_name(f"{halt.name}.there").touch()
-            deadline = time.monotonic() + PATIENCE_S
-            while halt.exists():
-                assert time.monotonic() < deadline, "the test is gone"
-                time.sleep(0.02)
+            until(lambda: not halt.exists(), "the test is gone")
         return super().run(cell, order)
 
     def facts(self) -> dict[str, Any]:

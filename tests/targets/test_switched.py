@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 from fixtures.targets._process import run
 from fixtures.terms import Order, Segment, Switching, WorkloadRun
 from tests.said import SPEAK
+from tests.waiting import PATIENCE_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,8 @@ GOOD = "ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); pau
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
-    def play(script: str, on_pause: Callable[[int], str | None] = lambda _segment: None, step_timeout_s: float = 20) -> WorkloadRun:
-        order = Order("fake", WAY.total, 1, 7, tmp_path, {}, 30, step_timeout_s, WAY)
+    def play(script: str, on_pause: Callable[[int], str | None] = lambda _segment: None, step_timeout_s: float = PATIENCE_S) -> WorkloadRun:
+        order = Order("fake", WAY.total, 1, 7, tmp_path, {}, PATIENCE_S, step_timeout_s, WAY)
         return run(order, on_pause=on_pause, program=(sys.executable, "-S", "-c", SPEAK + WELL + script))
 
     return play
@@ -55,16 +55,10 @@ def test_a_refusal_between_two_segments_ends_the_run_with_its_reason(play: Play)
     assert (len(result.steps), len(result.segments)) == (3, 1)
 
 
-def slowly(_segment: int) -> None:
-    """Meanwhile a workload that does not wait has gone on."""
-    time.sleep(0.05)
-
-
 @pytest.mark.parametrize(
     ("script", "said"),
     [
         ("ready(); [timed(n) for n in range(5)]; end()", "did not wait"),
-        ("ready(); [timed(n) for n in range(3)]; pause(0, wait=False); timed(3); timed(4); pause(1); end()", "did not wait"),
         ("ready(); timed(0); pause(0)", "garbage"),
         ("ready(); [timed(n) for n in range(3)]; pause(1)", "garbage"),
         ("ready(); [timed(n) for n in range(3)]; pause(0); pause(0)", "garbage"),
@@ -74,8 +68,13 @@ def slowly(_segment: int) -> None:
     ],
 )
 def test_a_workload_that_pauses_wrongly_is_not_believed(play: Play, script: str, said: str) -> None:
-    result = play(script, slowly)
-    assert said in str(result.error)
+    assert said in str(play(script).error)
+
+
+def test_a_workload_that_goes_on_during_a_pause_is_not_believed(play: Play, tmp_path: Path) -> None:
+    """It has done its next step before it is told to."""
+    script = "ready(); [timed(n) for n in range(3)]; pause(0, wait=False); timed(3); open('on', 'w'); timed(4); pause(1); end()"
+    assert "did not wait" in str(play(script, lambda segment: until((tmp_path / "on").exists) if segment == 0 else None).error)
 
 
 def test_one_that_never_comes_back_from_a_pause_is_given_up(play: Play) -> None:

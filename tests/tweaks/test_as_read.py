@@ -6,7 +6,9 @@ import hashlib
 from itertools import count
 from typing import TYPE_CHECKING
 
-from fixtures.cluster import api
+import pytest
+
+from fixtures.cluster import api, why
 from fixtures.tweaks import available, skyhook
 from fixtures.tweaks.derive import derived
 from fixtures.tweaks.manifest import read
@@ -24,6 +26,7 @@ metadata: {name: mine}
 spec:
   packages:
     tuning:
+      version: 1.1.4
       image: r/tuning
       configMap: {sysctl.conf: vm.swappiness=10}
 """
@@ -47,6 +50,64 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
     assert skyhook.obstacles(tweakset) == []
     file.unlink()
     assert applied(tweakset) == ["vm.swappiness=10"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("1.1.4", "latest"), "version 'latest' is none to the operator"),
+        (("1.1.4", "1.1.04"), "version '1.1.04' is none"),
+        (("image: r/tuning", "image: r/tuning:1.2"), "the tag '1.2' and its version is '1.1.4'"),
+        (("image: r/tuning", "image: r/tuning\n      name: other"), "its name is 'other'"),
+        (("image: r/tuning", "image: r/tuning\n      configInterrupts: {grub.conf: {type: noop}}"), "configInterrupts names 'grub.conf'"),
+        (("image: r/tuning", "image: r/tuning\n      resources: {cpuLimit: 1}"), "lack cpuRequest, memoryLimit, memoryRequest: all four"),
+        (("image: r/tuning", "image: r/tuning\n      uninstall: {apply: true}"), "uninstall.apply needs uninstall.enabled"),
+    ],
+)
+def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+    """Skyhook.Validate, operator 0.15: with webhooks off such a resource stalls all others, of whomever."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(TEXT.replace(*change))
+    (found,) = skyhook.obstacles(read(file))
+    assert says in found
+
+
+def test_versions_that_the_operator_compares_are_taken(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    for version in ("v1.1.4", "1.1.4-rc.1", "1.1.4+build", '"1"'):
+        file.write_text(TEXT.replace("1.1.4", version))
+        assert skyhook.obstacles(read(file)) == [], version
+
+
+def test_how_a_change_goes_over_many_nodes_is_not_for_one(tmp_path: Path) -> None:
+    """The operator refuses a budget beside a policy, and a policy that is not in the cluster."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        TEXT.replace("spec:\n", "spec:\n  deploymentPolicy: canary\n  deploymentPolicyOptions: {resetBatchStateOnCompletion: true}\n")
+    )
+    (body,) = skyhook.resources(read(file), api.SKYHOOKS, lambda: "n", "abcdefabcdef", skyhook.Place("node", "node"))
+    assert body["spec"].keys() == {"packages", "nodeSelectors", "interruptionBudget"}
+
+
+# What the operator's agent logged of a script that failed, in the recording skyhook_script_fails: shortened in the middle.
+LOG = """\
+history_file: /var/lib/skyhook/fails/history/half.json
+WARNING:root: shellscript_run_check.sh doesn't exist. Checks ensure that all tasks in the step will complete.
+apply shellscript_run.sh ['apply'] [0] Idempotence.Disabled True
+[out]2026-11-21T08:42:56.715427 vm.dirty_ratio = 31
+[err]2026-11-21T08:42:56.716045 no such thing
+[err]2026-11-21T08:42:56.716045 Traceback (most recent call last):
+[err]2026-11-21T08:42:56.717104   File "/opt/py312/lib/python3.12/subprocess.py", line 571, in run
+[err]2026-11-21T08:42:56.717371 subprocess.CalledProcessError: Command '['shellscript_run.sh', 'apply']' returned non-zero exit status 1.
+[out]2026-11-21T08:42:56.715427 FAILED: shellscript_run.sh apply 1
+[err]2026-11-21T08:42:56.717894"""
+
+
+def test_a_failing_scripts_own_words_are_found_in_the_agents_log() -> None:
+    assert why.words_of(LOG.splitlines()) == ["vm.dirty_ratio = 31", "no such thing"]
+    own = LOG.replace("no such thing", why.TRACEBACK + "\n[err]2026-11-21T08:42:56.716045 KeyError: 'a script in Python'")
+    assert why.words_of(own.splitlines())[1:] == [why.TRACEBACK, "KeyError: 'a script in Python'"]
+    assert why.words_of(["mode: apply", "", "no such thing"]) == ["mode: apply", "no such thing"]
 
 
 def test_the_text_is_that_of_the_hash_to_the_byte(tmp_path: Path) -> None:

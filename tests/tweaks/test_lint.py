@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.terms import Tweak, TweakSet
+from fixtures.terms import Script, Tweak, TweakSet
 from fixtures.tweaks.cpus import boot_hugepage_bytes, cpu_list, isolated
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import parse, read
@@ -103,6 +103,52 @@ def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
 def test_what_stays_within_bounds_gets_none(tweakset: TweakSet) -> None:
     """The same machine; 71 of 96 CPUs and half the memory are the last values that pass."""
     assert lint(tweakset, cpus_online=96, memory_bytes=128 << 30) == ()
+
+
+def script(apply: str, undo: str | None = None) -> TweakSet:
+    return TweakSet("x", scripts=(Script("p", "apply", apply), *([Script("p", "uninstall", undo)] if undo else [])))
+
+
+GPU = {
+    "index": 0,
+    "power_limit_w": 700.0,
+    "power_limit_default_w": 700.0,
+    "power_limit_min_w": 200.0,
+    "power_limit_max_w": 700.0,
+    "sm_clock_max_mhz": 1980,
+    "persistence_mode": 1,
+}  # as an H200 tells
+SCRIPTED = {
+    "sysctl -w vm.min_free_kbytes=1023": ["below 1024"],
+    "echo 1 > /proc/sys/kernel/panic_on_oops": ["kernel.panic_on_oops is dangerous"],
+    "echo 5 > /proc/sys/kernel/sched_latency_ns": ["it left /proc/sys"],
+    "sysctl -w vm.nr_hugepages=32769": ["huge pages reserve 64.0 GiB"],
+    "echo 65 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": ["huge pages reserve 65.0 GiB of 128.0 GiB"],
+    "for n in 0 1; do echo 33 > /sys/devices/system/node/node$n/hugepages/hugepages-1048576kB/nr_hugepages; done": ["reserve 66.0 GiB"],
+    "nvidia-smi -i 0 -lgc 300,1200": ["GPU 0: below its maximum of 1980 MHz"],
+    "nvidia-smi --lock-gpu-clocks=1200": ["below its maximum of 1980 MHz"],
+    "nvidia-smi -lgc 1980,1980": [],
+    "nvidia-smi -pl 700": ["changes nothing"],
+    "watts=500; nvidia-smi -pl $watts": ["below its default of 700 W"],
+    "nvidia-smi -pl 900": ["takes 200 to 700 W"],
+    "nvidia-smi -pm 1": ["on already"],
+    "nvidia-smi -pl $(cat /watts)": [],
+    "nvidia-smi -q -d CLOCK": [],
+}
+
+
+@pytest.mark.parametrize("text", SCRIPTED)
+def test_what_scripts_do_is_judged_as_far_as_it_can_be_read(text: str) -> None:
+    """On a machine of 128 GiB with one H200; what they do to the GPU is taken back here."""
+    found = lint(script(text, "nvidia-smi -rgc"), memory_bytes=128 << 30, gpus=[GPU])
+    assert len(found) == len(SCRIPTED[text]), found
+    assert all(words in warning for words, warning in zip(SCRIPTED[text], found, strict=True))
+
+
+def test_what_a_script_does_to_a_gpu_and_never_takes_back_is_told() -> None:
+    """No snapshot has it. A call that only asks changes nothing."""
+    assert "it stays" in lint(script("nvidia-smi -lgc 1980"), gpus=[])[0]
+    assert lint(script("nvidia-smi -L"), gpus=[GPU]) == ()
 
 
 def test_an_unknown_machine_is_not_judged() -> None:

@@ -106,7 +106,7 @@ def test_several_skyhooks_are_applied_by_priority_then_name() -> None:
     )
     found = parse(text, "x")
     assert [(t.package, t.value) for t in found.tweaks] == [("last/tuning", "4")]
-    assert [w.split("(the last) is in force, ")[1] for w in found.warnings] == ["'1' is not", "'2' is not", "'3' is not"]
+    assert [w.split("(the last) is in force, ")[1] for w in found.warnings] == ["'1', '2', '3' are not"]
 
 
 def test_packages_come_after_those_they_depend_on() -> None:
@@ -178,6 +178,30 @@ def test_a_setting_given_twice_counts_the_last_time_and_is_said() -> None:
     assert found.warnings == ("x: vm.swappiness is set twice; '20' (the last) is in force, '10' is not",)
 
 
+def test_a_setting_given_many_times_is_one_warning() -> None:
+    found = parse(tuning("sysctl.conf", "\n".join(f"vm.swappiness={value}" for value in range(20_000))), "x")
+    assert asked(found) == [("sysctl", "vm.swappiness", "19999")]
+    assert found.warnings == (
+        "x: vm.swappiness is set 20,000 times; '19999' (the last) is in force, '0', '1', '2' and 19,996 more are not",
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "line"),
+    [
+        ("sysctl.conf", "vm.swappiness={}"),
+        ("sysctl.conf", "vm.{}=1"),
+        ("ulimit.conf", "nofile={}"),
+        ("service_x.conf", "[Service]\nLimitNOFILE={}"),
+    ],
+)
+def test_a_line_without_end_is_refused_in_a_short_one(section: str, line: str) -> None:
+    """Whatever reads numbers behind this would stop at 4,300 digits."""
+    with pytest.raises(BadInput, match=r"line \d: .* characters; at most 4,096 are read") as refused:
+        parse(tuning(section, line.format("1" * 200_000)), "x")
+    assert len(str(refused.value)) < 300
+
+
 def test_drop_ins_become_directives_of_their_unit() -> None:
     """Continued lines are joined as systemd does; directives that add up are all kept, of limits the last counts."""
     text = "# why\n[Service]\nLimitMEMLOCK = infinity\nEnvironment=A=1 \\\n  B=2\nEnvironment=C=3\nLimitCORE=1\nLimitCORE=2"
@@ -228,8 +252,11 @@ BAD = {
     "another group": ("apiVersion: example.com/v1\nkind: Skyhook", r"holds a Skyhook of example.com/v1"),
     "no name": ("apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook", r"no metadata\.name"),
     "a priority in words": (skyhook(SWAP, extra="  priority: high\n"), r"priority 'high'"),
-    "an unknown package kind": (skyhook("x:\n  image: r/kdump:1"), r"package x: image 'r/kdump:1' .* the kinds are tuning and shellscript"),
-    "no image": (skyhook("x:\n  version: 1"), r"package x: image None .* the kinds are tuning and shellscript"),
+    "an unknown package kind": (
+        skyhook("x:\n  image: r/kdump:1"),
+        r"package x: image 'r/kdump:1' .* the kinds are tuning, shellscript, process",
+    ),
+    "no image": (skyhook("x:\n  version: 1"), r"package x: image None .* the kinds are tuning, shellscript, process"),
     "an unknown key of tuning": (
         tuning("sysctl.cnf", "a=1"),
         r"package tuning, sysctl\.cnf: .*sysctl\.conf, grub\.conf, ulimit\.conf and service_<unit>\.conf",

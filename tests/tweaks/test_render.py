@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
@@ -46,7 +46,7 @@ def tweak_sets(draw: st.DrawFn) -> TweakSet:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(tweak_sets())
 def test_reading_what_was_rendered_gives_the_same_set(tweakset: TweakSet) -> None:
     """Settings, their order, repeated boot tokens, scripts byte by byte, description and workloads; path and sha256 are the file's own."""
@@ -56,5 +56,5 @@ def test_reading_what_was_rendered_gives_the_same_set(tweakset: TweakSet) -> Non
 
 def test_a_package_of_settings_and_scripts_cannot_be_written() -> None:
     tweakset = TweakSet("x", tweaks=(Tweak("sysctl", "vm.swappiness", "1", "p"),), scripts=(Script("p", "apply", "true"),))
-    with pytest.raises(BadInput, match="package 'p' holds settings and scripts"):
+    with pytest.raises(BadInput, match="package 'p' holds settings of two kinds"):
         render(tweakset)

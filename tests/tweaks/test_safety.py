@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.tweaks import resolve
-from fixtures.tweaks.safety import hazardous, irreversible
+from fixtures.tweaks.safety import hazardous, irreversible, number, order
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,12 @@ from fixtures.tweaks.safety import hazardous, irreversible
         "net.ipv6.route.flush",
         "net.ipv6.conf.eth0/5.disable_ipv6",
         "fs.binfmt_misc.register",
+        "fs.xfs.stats_clear",
+        "kernel.shm_rmid_forced",
+        "kernel.usermodehelper.bset",
+        "net.ipv6.conf.eth0/5.addr_gen_mode",
+        "net.ipv6.conf.lo.stable_secret",
+        "net.mpls.platform_labels",
     ],
 )
 def test_actions_and_one_way_switches_are_no_settings(key: str) -> None:
@@ -44,6 +50,29 @@ def test_only_the_sticky_value_is_one_way(key: str, sticky: str, free: str) -> N
     assert irreversible(key)
     assert irreversible(key, f" {sticky}\n")
     assert irreversible(key, free) is None
+
+
+@pytest.mark.parametrize("text", ["1", "0x1", "0X01", "01", " 1", "1 0", "1\t0", "-1", "2 ", "on", "", "0 1", "+0", "0o0", "\u00a00"])
+def test_a_value_that_is_not_known_to_be_safe_is_none(text: str) -> None:
+    """The first nine switch IPv6 off on a real kernel (any number but 0 does); what it would not take is not tried."""
+    assert irreversible("net.ipv6.conf.lo.disable_ipv6", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0x1F", 31), ("-010", -8), ("0", 0), (" 00 ", 0), ("08", None), ("0x", None), ("1" * 22, None)]
+)
+def test_numbers_are_those_of_the_kernel(text: str, value: int | None) -> None:
+    """Base 0 of simple_strtoul: 0x is hexadecimal, 0 octal; at most 21 characters (TMPBUFLEN - 1)."""
+    assert number(text) == value
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/proc/sysrq-trigger", "/sys/power/state", "/sys/kernel/profiling", "/sys/block/sda/device/delete", "/sys/bus/pci/drivers/x/unbind"],
+)
+def test_orders_to_the_kernel_are_no_settings(path: str) -> None:
+    assert order(path)
+    assert order("/sys/block/sda/queue/scheduler") is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # What may come from storage beside the data set: pages of Python's libraries that were dropped, with what is read ahead of each.
 OWN_BYTES = 64_000_000
 
-pytestmark = pytest.mark.torch
+pytestmark = pytest.mark.needs("torch")
 
 EPOCHS = 2
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +17,13 @@ import pytest
 from fixtures import workloads
 from fixtures.io import residency
 from tests.unlocked import without_locked_memory
+from tests.waiting import alive, until
 from tests.workloads.small import small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.torch
+pytestmark = pytest.mark.needs("torch")
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,13 +55,6 @@ def children(pid: int) -> list[int]:
     except (FileNotFoundError, ProcessLookupError):
         return []
     return own + [one for child in own for one in children(child)]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.parametrize(
@@ -131,10 +124,7 @@ def depth_of(pid: int, root: int) -> int:
 
 def wait_for(pids: list[int]) -> None:
     """Until all of them are gone."""
-    deadline = time.monotonic() + 20
-    while any(alive(pid) for pid in pids):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not any(map(alive, pids)))
 
 
 def test_all_die_with_the_first_rank(data: Path, tmp_path: Path) -> None:

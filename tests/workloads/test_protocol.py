@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
 
 # Prints from Python, from C's side of the file descriptor and from a child; burns CPU in itself and in a peer.
@@ -96,7 +98,7 @@ def lingering(script: str) -> tuple[list[dict[str, object]], int]:
                     break
             assert process.poll() is None
             process.terminate()
-            return events, process.wait(30)
+            return events, process.wait(PATIENCE_S)
         finally:  # its peer too, which an error leaves behind
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -116,8 +118,10 @@ def test_a_lingering_workload_stays_after_an_error_too() -> None:
 
 
 def test_the_cpu_time_of_peers_is_added() -> None:
-    """Here the peer burns a core while the workload itself sleeps."""
-    script = WORKLOAD.replace("while True: time.sleep(60)", "burn(60)").replace("burn(0.05)", "time.sleep(0.2)")
+    """Here the peer burns a core while the workload itself sleeps, until that has taken 50 ms."""
+    begun = "clock = (~peer << 3) | 2; until = time.clock_gettime(clock) + 0.05"  # as clock_getcpuclockid(3) makes it
+    rests = f"{begun}\n        while time.clock_gettime(clock) < until: time.sleep(0.01)"
+    script = WORKLOAD.replace("while True: time.sleep(60)", "burn(600)").replace("burn(0.05)", rests)
     step = json.loads(serve(script).stdout.splitlines()[-2])
     assert step["cpu_s"] > 0.02
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PARAMETERS = 25_557_032
 
 
-@pytest.mark.torch
+@pytest.mark.needs("torch")
 def test_it_is_resnet_50_on_images_of_the_size_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Smallest sizes: two images of 32 x 32, whose last feature map is a single pixel."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

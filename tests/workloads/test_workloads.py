@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +17,12 @@ import pytest
 from fixtures import workloads
 from fixtures.targets._process import run
 from fixtures.terms import Order, WorkloadRun
+from tests.waiting import alive, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.torch
+pytestmark = pytest.mark.needs("torch")
 
 
 # Steps of these are so much time, and how much is done in it nobody knows before: tests/power.
@@ -115,17 +115,7 @@ def test_no_rank_outlives_the_other(victim: str, tmp_path: Path) -> None:
         os.kill(process.pid if victim == "first" else second, signal.SIGKILL)
         process.stdout.read()
     assert process.returncode == (-signal.SIGKILL if victim == "first" else 1)
-    deadline = time.monotonic() + 20
-    while _alive(second):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    until(lambda: not alive(second))
 
 
 @pytest.mark.needs("gpu")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from analysis.power.predict_asked import Asked
     from analysis.power.predicting import Predicted
+    from analysis.power.quality import Finding
 
 HELP = "what partitions, batches and clocks give by a model"
 EXAMPLE = """\
@@ -54,7 +55,7 @@ def wholes(text: str) -> tuple[int, ...]:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the predictions. Raises: Refused."""
-    from analysis.power.predict_asked import document, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.power.predict_asked import copies, document, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
 
     settings = _settings(asked)
     found = predicted(asked.parameters, settings)
@@ -63,7 +64,7 @@ def run(asked: argparse.Namespace) -> int:
 
         print(printable_json(document(asked.parameters, settings, found)), end="")
     else:
-        print(_text(settings, found), end="")
+        print(_text(settings, found, copies(asked.parameters, settings, found)), end="")
     return 0
 
 
@@ -88,8 +89,8 @@ def _settings(asked: argparse.Namespace) -> list[Asked]:
     return [asking.Asked(network, gpu, Partition(asked.shares, asked.batches), clock, asked.mem) for clock in asked.sm]
 
 
-def _text(asked: Sequence[Asked], found: Sequence[Predicted]) -> str:
+def _text(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding]) -> str:
     from analysis.power.predict_page import render  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415
 
-    return render(asked, found, color=wants_color(sys.stdout))
+    return render(asked, found, copied, color=wants_color(sys.stdout))

@@ -61,16 +61,16 @@ def run(asked: argparse.Namespace) -> int:
     from analysis.power.control import study  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
 
     wanted = _wanted(asked)
-    found = study.outcomes(wanted)
+    found, copied = study.outcomes(wanted), study.copies(wanted)
     if asked.json:
         from analysis.power.control.study_page import as_json  # noqa: PLC0415  # only for programs
 
-        print(as_json(wanted, found), end="")
+        print(as_json(wanted, found, copied), end="")
         return 0
     from analysis.power.control.study_page import render  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415  # as above
 
-    print(render(wanted, found, color=wants_color(sys.stdout)), end="")
+    print(render(wanted, found, copied, color=wants_color(sys.stdout)), end="")
     return 0
 
 

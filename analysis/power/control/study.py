@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from analysis.power import algorithms, grid, parameters
 from analysis.power.platforms import platform
+from analysis.power.quality_of_models import copies_of
 from analysis.power.terms import WATTS, must_be_in
 from analysis.stats.effect import paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused
@@ -28,6 +29,7 @@ from .terms import Infeasible, Question, Unsupported
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analysis.power.quality import Finding
     from analysis.power.terms import Task
 
     from .loop import Row
@@ -106,6 +108,12 @@ def outcomes(asked: Asked) -> list[Outcome]:
         if task.cap_unit != WATTS:
             raise Refused(f"task {task.id} has a cap in {task.cap_unit}; simulated plants draw W.")
     return [_outcome(asked, task) for task in asked.tasks]
+
+
+def copies(asked: Asked) -> list[Finding]:
+    """Answer what the models of the tasks share with others, which one of each pair has no right to. Raises: Refused."""
+    path, used = Path(asked.parameters), {(task.model, task.gpu) for task in asked.tasks}
+    return copies_of([key for key in parameters.available(path) if key[:2] in used], path)
 
 
 def iterations_of(asked: Asked, task: Task) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from analysis.printing import columns, on_page
+from analysis.printing import columns, hanging, on_page
 
 from .study import MOST_ABOVE, OURS, iterations_of
 
@@ -18,17 +18,20 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from analysis.power.quality import Finding
+
     from .study import Arm, Asked, Outcome
 
 HEADS = ("algorithm", "images/s", "W", "above 1.02 cap", "worst seed", "so in truth", f"{OURS} against it")
 
 
-def render(asked: Asked, found: Sequence[Outcome], *, color: bool = False) -> str:
-    """Write a table for each task, and what that comes to."""
-    return on_page(_parts(asked, found), color=color)
+def render(asked: Asked, found: Sequence[Outcome], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
+    """Write a table for each task, what that comes to, and which of the models are `copied`."""
+    doubts = [hanging((one.mark, f"quality of {one.where}: {one.what}") for one in copied)] if copied else []
+    return on_page([*_parts(asked, found), *doubts], color=color)
 
 
-def as_json(asked: Asked, found: Sequence[Outcome]) -> str:
+def as_json(asked: Asked, found: Sequence[Outcome], copied: Sequence[Finding] = ()) -> str:
     """Write all of it for programs; `against` has the fields of an effect, gains and shares are fractions."""
     said = {
         "simulated": True,
@@ -49,6 +52,7 @@ def as_json(asked: Asked, found: Sequence[Outcome]) -> str:
         ],
         "above_tolerated": [_named(one) for one in found if not one.kept],
         "behind": [{"task": _named(one), "algorithms": one.behind} for one in found if one.behind],
+        "findings": [asdict(one) for one in copied],
     }
     return json.dumps(said, indent=2, allow_nan=False) + "\n"
 

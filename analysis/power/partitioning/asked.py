@@ -28,12 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A network's models on a platform, by memory clock in MHz. Without `caps_w` it is all of them that are asked for."""
+    """A network's models on a platform, by memory clock in MHz. Without `caps_w` it is all of them that are asked for.
+
+    `copies` are models that share parameters with one of these, or with another that lies beside them.
+    """
 
     network: str
     platform: Platform
     models: Mapping[float, Model]
     caps_w: tuple[float, ...]
+    copies: tuple[Finding, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -46,8 +50,9 @@ class Asked:
         return pace_of(*self.models.values())
 
     def findings(self) -> list[Finding]:
-        """What the quality gate finds in these models, each by itself; answers must be read with it in mind."""
-        return quality_of_models.findings({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
+        """What the quality gate finds in these models; answers must be read with it in mind."""
+        found = quality_of_models.findings({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
+        return list(dict.fromkeys([*self.copies, *found]))
 
 
 def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None) -> Asked:
@@ -59,7 +64,8 @@ def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | No
     models = parameters.models_for(path, *chosen)
     if unit_of(*models.values()) not in NAMED:
         raise Refused(f"the model of {chosen[0]} on {chosen[1]} was fitted without power: it cannot say what keeps a cap.")
-    return Asked(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,))
+    copies = tuple(quality_of_models.copies_of([(*chosen, mem_mhz) for mem_mhz in models], path))
+    return Asked(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
 
 
 def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> Asked:
@@ -72,7 +78,7 @@ def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks
         raise Refused(f"task {task_id} is one of {task.gpu}, not of {gpu}.")
     found = of_names(path, task.model, gpu if task.gpu == tasks.ANY else task.gpu, None, clocks)
     must_be_in(task.cap_unit, found.models.values(), f"task {task_id}")
-    return Asked(found.network, found.platform, found.models, tuple(dict.fromkeys(cap for _, cap in task.schedule)))
+    return replace(found, caps_w=tuple(dict.fromkeys(cap for _, cap in task.schedule)))
 
 
 def answers(asked: Asked, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[Answer]:

@@ -29,7 +29,8 @@ def render(asked: Asked, found: Sequence[Answer]) -> str:
     unit = SPOKEN.get(asked.unit, asked.unit)
     heads = (f"cap {unit}", "partition", pace(asked.clock), "mem", "images/s", unit, "SM %", "mem %")
     said = [
-        ("!" if one.refuses else "·", f"quality of the model at {one.where.rpartition(' at ')[2]}: {one.what}") for one in asked.findings()
+        (one.mark, f"quality of {one.where if one.kind == 'copy' else 'the model at ' + one.where.rpartition(' at ')[2]}: {one.what}")
+        for one in asked.findings()
     ]
     notes = hanging([*(("•", line) for line in _notes(asked, found)), *said])
     return on_page([title, "", columns(heads, rows, left=2), "", notes])

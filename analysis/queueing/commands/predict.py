@@ -25,6 +25,7 @@ examples:
   python -m analysis queue predict --rate 6 --service 0.2 --servers 2
   python -m analysis queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
   python -m analysis queue predict --rate 9 --service 0.2 --servers 2 --room 20
+  python -m analysis queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    how many wait no longer than that
   python -m analysis queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
   python -m analysis queue predict .benchmarks/*/0001_queueing.json --servers 2,3
 
@@ -53,11 +54,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--preemptive", action="store_true", help="who goes first pushes others aside, who resume later")
     parser.add_argument("--percentiles", metavar="P,…", type=shares, default=(0.9, 0.99), help="of waits and responses (90,99)")
+    parser.add_argument("--within", metavar="S,…", type=seconds, default=(), help="what share of jobs waits no longer than so many seconds")
 
 
 def wholes(text: str) -> tuple[int, ...]:
     """Read whole numbers with commas between them. Raises: ValueError, which argparse says."""
     return tuple(int(part) for part in text.split(","))
+
+
+def seconds(text: str) -> tuple[float, ...]:
+    """Read times from 0 with commas between them. Raises: ValueError, which argparse says."""
+    found = tuple(float(part) for part in text.split(","))
+    if not all(0 <= time_s < float("inf") for time_s in found):
+        raise ValueError("a wait is a number of seconds from 0")
+    return found
 
 
 def shares(text: str) -> tuple[float, ...]:
@@ -124,10 +134,13 @@ def _of_inputs(inputs: Inputs, asked: argparse.Namespace) -> list[Predicted]:
     from analysis.queueing.terms import Figure  # noqa: PLC0415  # as above
 
     if asked.room is None:
-        return [tails(Predicted(one, Figure(one.wait_s), Figure(one.response_s)), asked.percentiles) for one in models(inputs)]
+        return [
+            tails(Predicted(one, Figure(one.wait_s), Figure(one.response_s)), asked.percentiles, asked.within) for one in models(inputs)
+        ]
     one = finite.mmck(inputs, asked.room)
     waits = {share: finite.wait_quantile(inputs, asked.room, share) for share in asked.percentiles}
-    return [Predicted(one, Figure(one.wait_s), Figure(one.response_s), waits)]
+    within = {time_s: finite.wait_within(inputs, asked.room, time_s) for time_s in asked.within}
+    return [Predicted(one, Figure(one.wait_s), Figure(one.response_s), waits, wait_within=within)]
 
 
 def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
@@ -153,7 +166,7 @@ def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
                 continue
             title = f"{fit.group} on {servers} server{'s' if servers > 1 else ''}" + (" (SIMULATED jobs)" if fit.simulated else "")
             try:
-                some = [tails(one, asked.percentiles) for one in predicted(fit, servers)]
+                some = [tails(one, asked.percentiles, asked.within) for one in predicted(fit, servers)]
             except Unstable as error:
                 found.append((title, [], f"UNSTABLE: {error}"))
                 continue
@@ -174,8 +187,12 @@ def _priorities(asked: argparse.Namespace) -> int:
     from analysis.queueing.priorities import non_preemptive, preemptive  # noqa: PLC0415  # as elsewhere
 
     kinds = [parse(text) for text in asked.kinds]
-    if asked.runs or any(value is not None for value in (asked.rate, asked.service, asked.room, asked.scv_arrivals, asked.scv_service)):
-        raise Refused("--class says rate, service time and variation itself, and has endless room; leave the others out.")
+    if asked.runs or any(
+        value is not None for value in (asked.rate, asked.service, asked.room, asked.scv_arrivals, asked.scv_service, asked.within or None)
+    ):
+        raise Refused(
+            "--class says rate, service time and variation itself, has endless room and is told its mean waits; leave the others out."
+        )
     answers = [(servers, (preemptive if asked.preemptive else non_preemptive)(kinds, servers)) for servers in asked.servers or (1,)]
     if asked.json:
         print(printable_json(document(answers, preemptive=asked.preemptive)), end="")

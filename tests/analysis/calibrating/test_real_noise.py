@@ -64,9 +64,7 @@ def test_only_blocks_with_both_cells_count_and_other_tweak_sets_do_not() -> None
     ids=["no stock-again", "four blocks", "two steps"],
 )
 def test_a_run_without_enough_equals_is_refused_with_what_to_do(made: Made) -> None:
-    with pytest.raises(
-        Refused, match=r"made up: no workload has 5 blocks of both stock and stock-again with 3 measured steps; .*--tweaks=stock"
-    ):
+    with pytest.raises(Refused, match="--tweaks=stock"):
         noise_of(run_of(made))
 
 
@@ -120,7 +118,7 @@ def test_steps_that_count_nothing_are_equal_work() -> None:
 @pytest.mark.parametrize("path", RUNS, ids=[path.stem for path in RUNS])
 def test_on_the_saved_runs_of_this_repository_ours_errs_no_more_often_than_it_says(path: Path) -> None:
     """In one contrast, and in any of the workloads: their own noise, with the names of equal cells swapped at random."""
-    trials = 2000
+    trials = 500
     rates = real_noise(load(path), 2, trials).rates
     for rule in ("ours, throughput", "ours, p10 step"):
         one, any_of, _ = rates.rows[rule]

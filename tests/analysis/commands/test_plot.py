@@ -11,11 +11,14 @@ import pytest
 from analysis.__main__ import main
 from analysis.load import load
 from analysis.plots import fitting, pictures
+from tests.analysis.answers import refused
 from tests.made_telemetry import sampled_file
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from syrupy.assertion import SnapshotAssertion
 
 MADE = Made(arms=(STOCK, AGAIN, Arm("tcp", gain=0.1, requested={"net.x": "1"})), blocks=4, steps=6, warmup=1)
 
@@ -40,7 +43,7 @@ def test_everything_that_can_be_drawn_is_written_and_named(plot: Callable[..., t
     assert written == {f"{name}.svg" for name in fitting(pictures(), [load(path)]) if name != "energy"} | {"summary.csv", "summary.md"}
     assert not any(name.startswith(("io_", "key_")) for name in written)
     assert all(str(tmp_path / "plots" / name) in out for name in written)
-    assert "not drawn: energy: power was not measured: no NVIDIA driver." in out
+    assert "not drawn: energy" in out
     assert "tcp" in (tmp_path / "plots/summary.md").read_text(encoding="utf-8")
     assert all(len(line) <= 100 for line in out.splitlines() if not line.startswith(str(tmp_path)))
 
@@ -68,7 +71,7 @@ def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, s
     assert [one["picture"] for one in said["files"]] == ["forest", "summary", "summary"]
     assert all(Path(one["path"]).stat().st_size == one["size_bytes"] for one in said["files"])
     assert said["files"][0]["answers"] == pictures()["forest"].ANSWERS
-    assert said["not_drawn"] == {"energy": "power was not measured: no NVIDIA driver."}
+    assert said["not_drawn"].keys() == {"energy"}
     assert [row["tweakset"] for row in said["summary"]] == ["stock", "stock-again", "tcp"]
     assert len(said["refused"]) == 1
 
@@ -88,25 +91,15 @@ def test_a_copy_of_a_run_is_drawn_once(plot: Callable[..., tuple[int, str, str]]
     assert len(json.loads(out)["summary"]) == 3
 
 
-def test_an_unknown_picture_is_answered_with_those_there_are(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    code, out, err = plot(saved_file(tmp_path, MADE), "--picture", "pie")
-    assert (code, out) == (2, "")
-    assert err == f"error: no picture 'pie'; there are {', '.join(pictures())}, summary.\n"
-
-
-def test_nothing_to_read_or_draw_or_nowhere_to_write_is_an_error(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    code, _, err = plot(tmp_path / "nothing.json")
-    assert (code, err.splitlines()[-1].endswith("no run could be read, so there is nothing to draw.")) == (2, True)
-    path = saved_file(tmp_path, MADE)
-    assert plot(path, "--picture", "energy")[::2] == (2, "error: energy: power was not measured: no NVIDIA driver.\n")
-    (tmp_path / "plots").write_text("in the way")
-    code, _, err = plot(path, "--picture", "forest")
-    assert (code, "cannot be written" in err) == (2, True)
-
-
-def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["plot", "--help"])
-    out = capsys.readouterr().out
-    assert "python -m analysis plot .benchmarks/*/0001_exp1.json" in out
-    assert max(map(len, out.splitlines())) <= 100
+def test_nothing_to_read_or_draw_or_nowhere_to_write_is_an_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved_file(tmp_path, MADE)
+    Path("in the way").touch()
+    complaints = {}
+    for words in (["nothing.json"], ["run.json", "--picture", "energy"], ["run.json", "--picture", "forest", "--output", "in the way"]):
+        assert main(["plot", "--output", "plots", *words]) == 2
+        complaints[" ".join(words)] = capsys.readouterr().err
+    assert complaints == snapshot
+    assert f"there are {', '.join(pictures())}, summary." in refused(capsys, "plot", "run.json", "--picture", "pie")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from analysis.depending.intervals import advise, best_s, daly_s, time_per_work, young_s
 from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 COSTS = st.floats(1e-3, 1e4)
 RATIOS = st.floats(1e-8, 1.9)  # of cost to MTBF
@@ -68,15 +72,10 @@ def test_an_interval_of_many_mtbf_is_never_done() -> None:
     assert time_per_work(1e6, 1, 1) == math.inf
 
 
-@pytest.mark.parametrize(
-    ("times", "words"),
-    [
-        ((0, 10, 0), "the cost of a checkpoint is 0 s"),
-        ((1, math.nan, 0), "the mean time between failures is nan s"),
-        ((1, 10, -1), "the time to restart is -1 s"),
-        ((1e3, 1, 0), "out of all proportion"),
-    ],
-)
-def test_times_that_are_none_are_refused(times: tuple[float, float, float], words: str) -> None:
-    with pytest.raises(Refused, match=words):
-        advise(*times)
+def test_times_that_are_none_are_refused(snapshot: SnapshotAssertion) -> None:
+    found = {}
+    for times in ((0, 10, 0), (1, math.nan, 0), (1, 10, -1), (1e3, 1, 0)):
+        with pytest.raises(Refused) as refused:
+            advise(*times)
+        found[str(times)] = str(refused.value)
+    assert found == snapshot

@@ -9,26 +9,13 @@ import numpy as np
 import pytest
 import simpy
 
-from analysis.depending.accuracy import poisonings
-from analysis.depending.blocks import Ratio
 from analysis.depending.checkpoints import trials
 from analysis.depending.figures import shared, totals
 from analysis.depending.intervals import time_per_work
 from analysis.depending.recovery import after
 from analysis.depending.simulation import Asked, _failures, _life
-from analysis.depending.study import Arm, _judged
 from analysis.depending.terms import Fault, Outage
 from tests.analysis.depending.made_streams import attempt, job, stream
-from tests.analysis.depending.test_accuracy import learned
-
-
-def test_a_drop_is_against_its_own_setting_where_that_has_a_clean_run() -> None:
-    """Median: .8 clean, .7 poisoned; that the mean has .9 clean is no matter."""
-    streams = [learned(1, "one", (0.9,), aggregation="fedavg"), learned(1, "two", (0.8,), aggregation="median")]
-    *_, median = poisonings([*streams, learned(1, "three", (0.7,), aggregation="median", poisoned=4)])
-    assert median.drop is not None
-    assert median.drop.value == pytest.approx(0.1)
-    assert median.clean == "aggregation=median, clients=10"
 
 
 def test_the_least_is_at_the_root_of_c_over_b_and_its_interval_that_of_their_ratio() -> None:
@@ -93,12 +80,3 @@ def test_a_failure_while_a_job_begins_again_lets_it_begin_once_more() -> None:
     clock = simpy.Environment()
     clock.run(clock.process(_life(clock, Asked(1, 100, 10, 5), 10, iter([4.0, 7.0, 100.0]))))
     assert clock.now == 22
-
-
-def test_isolation_is_by_the_90_percent_interval_and_a_gain_by_lost_jobs_is_none() -> None:
-    slow = Ratio(0.99, 3, low=0.8, high=1.3, low90=0.95, high90=1.05)
-    arm = Arm("job_stream", "cpu_hog", "cpu_hog", 3, 3, 3, {}, None, None, 0.0, slowdown=slow)
-    assert _judged(arm, 0.5, 0.1).isolation == "isolated"
-    assert _judged(replace(arm, lost_jobs=1), 0.5, 0.1).isolation == "open"
-    assert not arm.thinned
-    assert replace(arm, lost_jobs=1).thinned

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +12,9 @@ from analysis.depending.report_page import render
 from analysis.depending.study import arms, twin_of
 from analysis.depending.terms import Fault, Outage, Stream
 from tests.analysis.depending.made_streams import attempt, job, stream
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 MARGIN = 0.1
 
@@ -31,13 +36,14 @@ def slowed(block: int, factor: float, fault: str = "cpu_hog") -> Stream:
         ((0.9, 1.3, 1.1), "open"),
         ((0.5, 0.55, 0.52), "open"),  # beside a neighbour nothing gets faster: something else was different
         ((1.05, 1.06, 1.055), "isolated"),  # slower for certain, and by less than matters
+        ((0.953, 1.0, 1.05), "isolated"),  # by the 90 % interval, 0.92 to 1.09; that of 95 % reaches from 0.89 to 1.13
         ((1.5, 1.6), "not judged"),
     ],
 )
 def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(factors: tuple[float, ...], word: str) -> None:
     streams = [one for block, factor in enumerate(factors) for one in (slowed(block, factor), clean(block))]
     _, hog = arms(streams, MARGIN)
-    assert hog.isolation == word
+    assert (hog.isolation, hog.thinned) == (word, False)  # no job was lost, however much sooner they are
     assert hog.slowdown is not None
     assert hog.slowdown.value == pytest.approx(_geometric(factors))
     # Three jobs, the last done at 2 + 2·factor seconds in place of 4.
@@ -46,10 +52,7 @@ def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(fa
 
 
 def _geometric(values: tuple[float, ...]) -> float:
-    product = 1.0
-    for value in values:
-        product *= value
-    return float(product ** (1 / len(values)))
+    return math.prod(values) ** (1 / len(values))
 
 
 def test_only_neighbours_are_asked_for_isolation() -> None:
@@ -80,15 +83,10 @@ def test_the_twin_has_the_same_checkpoints_and_retries_if_there_is_one() -> None
         assert twin_of(faulty, [stranger]) is None
 
 
-def test_a_twin_with_other_checkpoints_is_said() -> None:
-    streams = [one for block in (1, 2, 3) for one in (replace(slowed(block, 1.1 + block / 10), retries=3), clean(block))]
-    assert "twins had other checkpoints or retries" in " ".join(arms(streams, MARGIN)[1].notes)
-
-
 def test_without_any_twin_nothing_is_compared_and_it_is_said() -> None:
     (arm,) = arms([slowed(block, 1.5) for block in (1, 2, 3)], MARGIN)
     assert (arm.slowdown, arm.paired, arm.isolation) == (None, 0, "not judged")
-    assert "3 of 3 streams have no twin" in arm.notes[0]
+    assert "3 of 3" in arm.notes[0]
 
 
 def test_arms_that_differ_in_retries_alone_are_two() -> None:
@@ -104,7 +102,7 @@ def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
         streams += [clean(block), stream(jobs, tried, [Fault("kill", 1.5, 1.5, "a", 1)], fault="kill", block=block)]
     _, arm = arms(streams, MARGIN)
     assert (arm.lost_jobs, arm.given_up, arm.hit, arm.recovered) == (3, 3, 3, 0)
-    assert arm.whys == {"a job that it hit was given up": 3}
+    assert list(arm.whys.values()) == [3]
     assert arm.recovery_s is None
     # Of jobs 0 and 2: 2 s each without, and (2 + 2.5 + block/10)/2 with it.
     assert arm.slowdown is not None
@@ -122,25 +120,23 @@ def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
     )
 
 
-def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain() -> None:
+def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: SnapshotAssertion) -> None:
     streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 0.5 + block / 100), clean(block))]
     _, arm = arms(streams, MARGIN)
     assert arm.slowdown is not None
     assert arm.slowdown.value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
-    page = " ".join(render([arm], (), (), MARGIN).split())
-    assert "6 jobs were done without the fault, and not with it; slowdowns are of the others, which are sooner only because" in page
+    assert render([arm], (), (), MARGIN) == snapshot
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
     assert not arms(slower, MARGIN)[1].thinned
 
 
-def test_where_every_job_was_killed_nothing_is_left_to_compare() -> None:
+def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: SnapshotAssertion) -> None:
     streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 3, 1.0), clean(block))]
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
-    assert "in 3 of 3 streams no job was done: they have no part in slowdown and goodput." in arm.notes
-    page = " ".join(render([arm], (), (), MARGIN).split())
-    assert "9 jobs were done without the fault, and not with it; nothing is left to compare." in page
+    assert any("3 of 3" in note for note in arm.notes)
+    assert render([arm], (), (), MARGIN) == snapshot
 
 
 def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:
@@ -157,17 +153,14 @@ def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
     assert (arm.strikes, arm.recovered, arm.recovery_s) == (10, 1, None)
 
 
-def test_the_only_node_lost_and_jobs_without_an_end_are_said() -> None:
+def test_notes(snapshot: SnapshotAssertion) -> None:
     jobs = [job(0, 0, 6), job(1, 1, None, "never ended"), job(2, 2, None, "never started")]
     tried = [attempt(0, 1, 0, 1, "killed"), attempt(0, 2, 4, 6), attempt(1, 1, 4, None, "never ended")]
-    made = stream(jobs, tried, [Fault("node", 1, 4, "a")], [Outage("a", 1, 4)], fault="node")
-    notes = " ".join(arms([made, clean(1)], MARGIN)[1].notes)
-    for words in ("the only node was lost; nothing could run for 3 s", "1 jobs never ended", "1 jobs never started"):
-        assert words in notes
-    never = replace(made, outages=(Outage("a", 1),))
-    assert "a node never came back" in " ".join(arms([never, clean(1)], MARGIN)[1].notes)
-
-
-def test_a_fault_that_never_struck_is_said() -> None:
-    streams = [replace(clean(1), fault="kill"), clean(1)]
-    assert "no fault ever struck." in arms(streams, MARGIN)[1].notes
+    alone = stream(jobs, tried, [Fault("node", 1, 4, "a")], [Outage("a", 1, 4)], fault="node")
+    situations = {
+        "the only node lost": [alone, clean(1)],
+        "it never came back": [replace(alone, outages=(Outage("a", 1),)), clean(1)],
+        "no fault struck": [replace(clean(1), fault="kill"), clean(1)],
+        "twins with other retries": [replace(slowed(1, 1.2), retries=3), clean(1)],
+    }
+    assert {case: arms(streams, MARGIN)[1].notes for case, streams in situations.items()} == snapshot

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 
@@ -22,7 +22,6 @@ def observed(rows: list[Row], levels: dict[str, tuple[str, ...]]) -> Observed:
     return Observed("study", "y", "", "table", "y", None, "raw", None, factors, points, tuple(rows))
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 6), st.integers(2, 6), st.integers(0, 2**32 - 1))
 def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> None:
     """With b complete blocks of n points: Σ (y - block mean - point mean + mean)², (b-1)(n-1) degrees of freedom."""
@@ -41,7 +40,6 @@ def test_without_blocks_the_error_is_within_points() -> None:
     assert df == 2
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: int) -> None:
     """Two factors of three and two levels, three to five cells a combination, random; `anova_lm(typ=2)` is the reference."""

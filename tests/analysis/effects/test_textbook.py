@@ -205,3 +205,16 @@ def test_v6_certified_variance(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def flat(groups: Mapping[str, Sequence[float]]) -> list[tuple[tuple[str], float]]:
     return [((name,), value) for name, values in groups.items() for value in values]
+
+
+def test_one_factor_with_unequally_many_cells_deviates_from_the_mean_of_the_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Jain, ch. 20.7: of 4, 2 and 3 cells with means 11.5, 21 and 6 the mean is 106/9, not 38.5/3; 4·.278² + 2·9.22² + 3·5.78² = 270.6."""
+    rows = [((level,), y) for level, values in (("a", (10, 12, 11, 13)), ("b", (20, 22)), ("c", (5, 7, 6))) for y in values]
+    found = analysed(table(tmp_path, ("how",), rows), ("how",), capsys)
+    assert found.mean == pytest.approx(106 / 9, rel=EXACT)
+    assert [one.deviation for one in found.levels] == pytest.approx([11.5 - 106 / 9, 21 - 106 / 9, 6 - 106 / 9], rel=EXACT)
+    assert sum(one.n * one.deviation**2 for one in found.levels) == pytest.approx(squares(found)["how"], rel=EXACT)
+    assert squares(found)["how"] + squares(found)["error"] == pytest.approx(squares(found)["total"], rel=EXACT)
+    assert not [note for note in found.notes if "add up" in note]

@@ -11,20 +11,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis.compare import compare
+from analysis.arms import read_arm
+from analysis.compare import compare, compare_arms
 from analysis.load import load
+from analysis.plots.page import stamp_of
 from analysis.telemetry import series_of
 from analysis.terms import Unreadable
+from analysis.wording import gpus_of
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory, step_times, table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.terms import Cell, Run
 
 BASE, EXP1, EXP2 = Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1), Like("exp2", steps=50, manifest=SCRIPTS)
-NOT_MEASURED = "tokens_per_sec, net_sent_KB, net_recv_KB: 0 in every row, so not measured."
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def refusal(folder: Path) -> str:
     with pytest.raises(Unreadable) as refused:
         load(folder)
     assert "\n" not in str(refused.value)
-    return str(refused.value)
+    return str(refused.value).replace(str(folder), ".")
 
 
 def read_or_refused(folder: Path) -> tuple[tuple[Cell, ...], str]:
@@ -54,6 +58,10 @@ def read_or_refused(folder: Path) -> tuple[tuple[Cell, ...], str]:
         return load(folder).cells, ""
     except Unreadable as error:
         return (), str(error)
+
+
+def warnings_of(folder: Path) -> tuple[str, ...]:
+    return tuple(line.replace(f"{folder}/", "") for line in load(folder).warnings)
 
 
 def test_a_node_types_folder_is_a_run_of_one_cell_an_arm(node: Path) -> None:
@@ -65,7 +73,6 @@ def test_a_node_types_folder_is_a_run_of_one_cell_an_arm(node: Path) -> None:
     ]
     assert (run.format, run.baseline, run.replicated) == ("deeptweak-csv", "base", False)
     assert [steps_of(cell) for cell in run.cells] == [tuple(step_times(made)) for made in (BASE, EXP1, EXP2)]
-    assert run.warnings == (f"base, exp1, exp2: {NOT_MEASURED}",)
 
 
 def test_throughput_is_samples_over_time_and_no_mean_of_rates(tmp_path: Path) -> None:
@@ -78,6 +85,29 @@ def test_throughput_is_samples_over_time_and_no_mean_of_rates(tmp_path: Path) ->
 def test_one_configuration_alone_is_a_run_of_its_node_type(node: Path) -> None:
     run = load(node / "exp1")
     assert ([cell.workload for cell in run.cells], list(run.tweaksets), run.baseline) == (["one_node"], ["exp1"], "exp1")
+
+
+def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of_their_node(node: Path) -> None:
+    """`DIR/base DIR/exp1` says what `DIR:base DIR:exp1` says."""
+    refused: list[str] = []
+    ways = [[read_arm(f"{node}{sign}{name}", refused) for name in ("base", "exp1")] for sign in ("/", ":")]
+    ((named,), (marked,)) = (compare_arms(base, [candidate]) for base, candidate in ways)
+    assert (named, refused) == (marked, [])
+    assert (named.baseline, named.tweakset, named.verdict) == ("base", "exp1", "inconclusive")
+    assert named.observed is not None
+
+
+def test_one_workload_on_two_nodes_is_compared_and_other_work_is_not(tmp_path: Path) -> None:
+    """A node's folder names its one workload. Another batch is no such workload, whatever it is called."""
+    for name, batch in (("one", 1), ("other", 1), ("double", 2)):
+        directory(tmp_path / name, Like("base", batch=batch, seed=len(name)), Like("exp1", manifest=SYSCTLS, batch=batch, seed=len(name)))
+    refused: list[str] = []
+    one, other, double, other_exp1 = (read_arm(f"{tmp_path}/{name}", refused) for name in ("one", "other", "double", "other/exp1"))
+    found = compare_arms(one, [other])
+    assert [(row.baseline, row.tweakset, row.observed is not None) for row in found] == [("base", "base", True), ("exp1", "exp1", True)]
+    assert all("one and other" in row.notes[0] for row in found)
+    assert [row.tweakset for row in compare_arms(one, [other_exp1])] == ["exp1"]
+    assert {(row.verdict, "batch_size 1 against 2" in row.reason) for row in compare_arms(one, [double])} == {("not comparable", True)}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +139,7 @@ def test_rates_of_the_network_are_bytes_per_second_where_somebody_measured_them(
     cell = one(tmp_path, Like("base", cells={(7, "net_sent_KB"): "2.5"}))
     assert cell.series["net_all_tx_bytes_per_s"][6] == 2560
     assert "net_all_tx_bytes_per_s" not in cell.telemetry_missing
-    assert cell.telemetry_missing["net_all_rx_bytes_per_s"] == "net_recv_KB: 0 in every row, so not measured"
+    assert "net_all_rx_bytes_per_s" in cell.telemetry_missing
 
 
 def test_energy_is_power_times_time_of_each_step(tmp_path: Path) -> None:
@@ -125,16 +155,13 @@ def test_energy_is_not_known_where_power_is_missing_once(tmp_path: Path) -> None
     assert cell.series["gpu0_power_w"][8] is None
 
 
-def test_several_gpus_lose_power_and_clocks_and_that_is_said(tmp_path: Path) -> None:
+def test_several_gpus_lose_power_and_clocks(tmp_path: Path) -> None:
     """Their logger falls back to another program, whose `gpu_mem_util` is how full the memory is."""
-    run = load(directory(tmp_path, Like("base", several_gpus=True)))
-    (cell,) = run.cells
+    cell = one(tmp_path, Like("base", several_gpus=True))
     assert {"gpu0_power_w", "gpu0_sm_clock_mhz", "gpu0_mem_clock_mhz"} <= cell.telemetry_missing.keys()
     assert "gpu0_energy_j_total" not in cell.telemetry
     assert "gpu0_mem_util_percent" not in cell.series
     assert cell.series["gpu0_mem_used_percent"][0] == 21.0  # 3.6e9 of 16 GiB
-    assert "base: gpu_power_W, gpu_clock_MHz, gpu_mem_clock_MHz: empty in every row, so not measured." in run.warnings
-    assert "base: gpu_mem_util: how full the memory is, not how busy: it was read by another program." in run.warnings
 
 
 def test_a_second_gpu_has_columns_of_its_own(tmp_path: Path) -> None:
@@ -143,19 +170,26 @@ def test_a_second_gpu_has_columns_of_its_own(tmp_path: Path) -> None:
     assert {"gpu0_power_w", "gpu1_temperature_c"} <= load(tmp_path).cells[0].series.keys()
 
 
-def test_columns_that_lack_or_that_nobody_knows_are_said(tmp_path: Path) -> None:
-    directory(tmp_path, Like("base", without=("gpu_temp_C", "batch_size")))
-    path = tmp_path / "base" / "benchmark.csv"
-    path.write_text(path.read_text().replace("fd_count", "weather"))
-    run = load(tmp_path)
-    assert run.warnings == (
-        "base: weather: no column of DeepTweak, so left out.",
-        "base: batch_size: not in the file, so each step counts as one sample.",
-        f"base: {NOT_MEASURED}",
-        "base: fd_count, gpu_temp_C: no such column, so not measured.",
-    )
-    assert run.cells[0].steps is not None
-    assert set(run.cells[0].steps.samples) == {1}
+def test_one_logged_gpu_is_not_said_to_be_the_only_one(tmp_path: Path) -> None:
+    """The logger asks GPU 0, on a node with two as well; with columns of a second one there are two."""
+    run = load(directory(tmp_path / "one_node_two_gpu", Like("base", several_gpus=True)))
+    assert gpus_of(run.machine) == ["unknown, 16 GiB (how many is not recorded)"]
+    assert "1 ×" not in stamp_of(run)
+    assert gpus_of({"gpus": [{"name": "A100"}, {"name": "A100"}]}) == ["2 × A100"]
+
+
+def test_warnings(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    """Columns that lack, that nobody knows or measured; a run appended, rows lost; one machine long up and one freshly booted."""
+    directory(tmp_path, Like("base", without=("gpu_temp_C", "batch_size"), written_mib=60_000), Like("exp1", several_gpus=True), EXP2)
+    base, exp2 = tmp_path / "base" / "benchmark.csv", tmp_path / "exp2" / "benchmark.csv"
+    base.write_text(base.read_text().replace("fd_count", "weather"))
+    lines = exp2.read_text().splitlines()
+    exp2.write_text("\n".join([*lines[:10], *lines[13:], table(replace(EXP2, seed=2))]))
+    assert warnings_of(tmp_path) == snapshot
+    cells = load(tmp_path).cells
+    assert [(cell.tweakset, cell.block) for cell in cells] == [("base", 1), ("exp1", 1), ("exp2", 1), ("exp2", 2)]
+    assert cells[0].steps is not None
+    assert set(cells[0].steps.samples) == {1}
 
 
 def test_a_run_appended_to_the_file_is_a_second_block_and_not_a_longer_run(tmp_path: Path) -> None:
@@ -166,7 +200,6 @@ def test_a_run_appended_to_the_file_is_a_second_block_and_not_a_longer_run(tmp_p
     run = load(tmp_path)
     assert [(cell.tweakset, cell.block, len(steps_of(cell))) for cell in run.cells] == [("base", 1, 60), ("base", 2, 40), ("exp1", 1, 60)]
     assert run.replicated
-    assert any("base: step: begins anew 1 times: runs one after the other" in line for line in run.warnings)
     assert {len(values) for values in run.cells[1].series.values()} == {40}
 
 
@@ -176,33 +209,12 @@ def test_a_second_run_without_a_header_is_found_by_its_count_of_steps(tmp_path: 
     assert [cell.block for cell in load(tmp_path).cells] == [1, 2]
 
 
-def test_steps_without_a_row_are_counted(tmp_path: Path) -> None:
-    path = directory(tmp_path, BASE) / "base" / "benchmark.csv"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(lines[:10] + lines[13:]))
-    assert "base: step: steps without a row: 3." in load(tmp_path).warnings
-
-
-def test_arms_on_a_machine_long_up_and_freshly_booted_ones_are_told_apart(tmp_path: Path) -> None:
-    run = load(directory(tmp_path, Like("base", written_mib=60_000), EXP1))
-    assert run.warnings[-1] == "exp1: ran soon after a boot, and base on a machine long up: that is part of any difference."
-
-
 def test_a_damaged_configuration_is_left_out_and_the_rest_is_read(node: Path) -> None:
     path = node / "exp1" / "benchmark.csv"
     path.write_text(path.read_text()[:-30])
     run = load(node)
     assert [cell.tweakset for cell in run.cells] == ["base", "exp2"]
-    assert run.warnings[0].startswith(f"left out: {path}:61: has ")
-    assert run.warnings[0].endswith("fields where 30 belong; the file is damaged or was edited: take it from its source again.")
-
-
-def test_where_no_configuration_can_be_read_the_folder_is_refused(node: Path) -> None:
-    for path in node.glob("*/benchmark.csv"):
-        path.write_text("")
-    assert refusal(node).startswith(
-        f"{node}: none of its 3 configurations can be read; the first: {node}/base/benchmark.csv: no column step_time"
-    )
+    assert f"{path}:61" in run.warnings[0]
 
 
 def test_an_arm_whose_manifest_is_damaged_is_not_known_to_be_anything(node: Path) -> None:
@@ -210,52 +222,46 @@ def test_an_arm_whose_manifest_is_damaged_is_not_known_to_be_anything(node: Path
     (node / "exp1" / "skyhook.yaml").write_text("kind: [")
     run = load(node)
     assert "exp1" not in run.tweaksets
-    assert "skyhook.yaml: no YAML" in run.warnings[0]
+    assert "skyhook.yaml" in run.warnings[0]
 
 
 DAMAGED = {
-    "no time": (Like("base", cells={(5, "step_time"): ""}), "benchmark.csv:6: step_time is missing"),
-    "a time of zero": (Like("base", cells={(5, "step_time"): "0.0"}), "step_time is 0.0, where seconds above 0"),
-    "a negative time": (Like("base", cells={(5, "step_time"): "-0.4"}), "step_time is -0.4"),
-    "an endless time": (Like("base", cells={(5, "step_time"): "inf"}), "step_time is missing"),
-    "a time in words": (Like("base", cells={(5, "step_time"): "0.4 s"}), "step_time is '0.4 s', which is no number"),
-    "milliseconds": (Like("base", cells={(n, "step_time"): "500" for n in range(1, 61)}), "other units?"),
-    "half a sample": (Like("base", cells={(5, "batch_size"): "0.5"}), "benchmark.csv:6: batch_size is no whole number from 1"),
-    "no samples": (Like("base", cells={(5, "batch_size"): "0"}), "batch_size is no whole number"),
-    "half a step": (Like("base", cells={(5, "step"): "4.5"}), "step is no whole number"),
-    "a row twice": (Like("base", cells={(5, "step"): "4"}), "is step 4 after step 4: two processes wrote into one file"),
-    "too many digits": (Like("base", cells={(5, "mem_used"): "9" * 30}), "mem_used is 1e+30, which nobody can have measured"),
-    "an open quote": (Like("base", cells={(5, "loss"): '"'}), "fields where 30 belong"),
-    "no time column": (Like("base", without=("step_time",)), "no column step_time"),
-    "nothing but a header": (Like("base", steps=0), "has a header and no step"),
+    "no time": Like("base", cells={(5, "step_time"): ""}),
+    "a time of zero": Like("base", cells={(5, "step_time"): "0.0"}),
+    "a negative time": Like("base", cells={(5, "step_time"): "-0.4"}),
+    "an endless time": Like("base", cells={(5, "step_time"): "inf"}),
+    "a time in words": Like("base", cells={(5, "step_time"): "0.4 s"}),
+    "milliseconds": Like("base", cells={(n, "step_time"): "500" for n in range(1, 61)}),
+    "half a sample": Like("base", cells={(5, "batch_size"): "0.5"}),
+    "no samples": Like("base", cells={(5, "batch_size"): "0"}),
+    "half a step": Like("base", cells={(5, "step"): "4.5"}),
+    "a row twice": Like("base", cells={(5, "step"): "4"}),
+    "too many digits": Like("base", cells={(5, "mem_used"): "9" * 30}),
+    "an open quote": Like("base", cells={(5, "loss"): '"'}),
+    "no time column": Like("base", without=("step_time",)),
+    "nothing but a header": Like("base", steps=0),
 }
 
 
-@pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_table_is_refused_by_its_line(tmp_path: Path, name: str) -> None:
-    made, said = DAMAGED[name]
-    assert said in refusal(directory(tmp_path, made))
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [(b"\xff\xfe", "not a text file"), (b"step_time,step_time\n1,1", "has a column twice"), (b"a,b\n1,2", "no column step_time")],
-)
-def test_another_programs_table_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
-    (tmp_path / "benchmark.csv").write_bytes(content)
-    assert said in refusal(tmp_path)
-
-
-def test_the_same_run_twice_in_one_file_is_a_copy(tmp_path: Path) -> None:
-    path = directory(tmp_path, BASE) / "base" / "benchmark.csv"
-    path.write_text(f"{path.read_text()}\n{path.read_text()}")
-    assert "a copy and no second measurement" in refusal(tmp_path)
+def test_refusals(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    messages = {name: refusal(directory(tmp_path / name, made)) for name, made in DAMAGED.items()}
+    twice = directory(tmp_path / "a run and its copy", BASE) / "base" / "benchmark.csv"
+    twice.write_text(f"{twice.read_text()}\n{twice.read_text()}")
+    messages["a run and its copy"] = refusal(tmp_path / "a run and its copy")
+    empty = directory(tmp_path / "no configuration", BASE, EXP1)
+    for path in empty.glob("*/benchmark.csv"):
+        path.write_text("")
+    messages["no configuration"] = refusal(empty)
+    for content in (b"\xff\xfe", b"step_time,step_time\n1,1", b"a,b\n1,2"):
+        (tmp_path / "benchmark.csv").write_bytes(content)
+        messages[repr(content)] = refusal(tmp_path)
+    assert messages == snapshot
 
 
 SMALL = table(Like("base", steps=8)).encode()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     at=st.integers(0, len(SMALL)),
     cut=st.integers(0, 300),
@@ -286,7 +292,6 @@ class TestTheStudyItself:
 
     def test_what_was_not_measured(self, reference: Run) -> None:
         """A3: swap_used is 0 too, and measured."""
-        assert reference.warnings[0] == f"base, exp1, exp2, exp3: {NOT_MEASURED}"
         for cell in reference.cells:
             assert cell.telemetry_missing.keys() == {"tokens_per_s", "net_all_tx_bytes_per_s", "net_all_rx_bytes_per_s"}
             assert set(cell.series["swap_used_bytes"]) == {0.0}
@@ -329,10 +334,7 @@ class TestTheStudyItself:
 
     def test_the_verdict(self, reference: Run) -> None:
         """A22."""
-        said = {(one.tweakset, one.verdict, one.reason) for one in compare(reference)}
-        assert said == {
-            (name, "inconclusive", "1 run per configuration, run-level variance not estimable") for name in ("exp1", "exp2", "exp3")
-        }
+        assert {(one.tweakset, one.verdict) for one in compare(reference)} == {(name, "inconclusive") for name in ("exp1", "exp2", "exp3")}
 
     def test_its_series_can_be_drawn(self, reference: Run) -> None:
         series = series_of(reference)

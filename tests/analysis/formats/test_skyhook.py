@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +17,9 @@ from fixtures.tweaks import manifest
 from fixtures.tweaks.cpus import boot_hugepage_bytes
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import NO_TWEAKS, SCRIPTS, SYSCTLS
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 HOUSE = Path(__file__).parents[3]
 STUDY = REFERENCE / "deeptweak" / "one_node_one_gpu"
@@ -54,12 +59,11 @@ def test_a_manifest_that_asks_for_nothing_is_no_tweak(tmp_path: Path, text: str)
     assert (found.asked, found.scripts, found.warnings) == ((), (), ())
 
 
-def test_what_is_not_known_is_said_and_not_counted(tmp_path: Path) -> None:
+def test_what_is_not_known_is_said_and_not_counted(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     text = SCRIPTS.replace("shellscript:1.1.0", "kdump").replace("ulimit.conf", "postApplyScript.sh")
-    assert skyhook.read(written(tmp_path, text)).warnings == (
-        "package tuning: postApplyScript.sh is no section known here; it is not counted.",
-        "package clocks: image ghcr.io/nvidia/skyhook-packages/kdump is of no kind known here; what it does is not counted.",
-    )
+    found = skyhook.read(written(tmp_path, text))
+    assert (len(found.asked), found.scripts) == (1, ())
+    assert found.warnings == snapshot
 
 
 def test_of_a_key_set_twice_the_last_is_in_force(tmp_path: Path) -> None:
@@ -83,29 +87,31 @@ def _fields(asked: skyhook.Asked) -> tuple[str, str, str]:
     return asked.setting.kind, asked.setting.key, asked.setting.value
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a: [1,\n", "no YAML"),
-        ("when: 2025-02-31", "no YAML"),
-        ("[" * 5000, "no YAML"),
-        ("kind: Pod\napiVersion: v1\n", "holds a 'Pod' where a Skyhook belongs"),
-        ("just words", "the file is str where a mapping belongs"),
-        ("kind: List\nitems: {}", "a List without a list of items"),
-        ("kind: Skyhook\nspec: {packages: [tuning]}", "packages is list where a mapping belongs"),
-        ("#" * (1 << 20) + "#", "larger than 1 MiB"),
-    ],
-    ids=["broken", "a day that never was", "brackets", "another kind", "no mapping", "no items", "no packages", "too large"],
-)
-def test_what_is_no_manifest_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
-    path = written(tmp_path, text)
-    with pytest.raises(Unreadable, match=r"skyhook\.yaml: ") as refused:
-        skyhook.read(path)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+NO_MANIFEST = {
+    "broken": "a: [1,\n",
+    "a day that never was": "when: 2025-02-31",
+    "brackets": "[" * 5000,
+    "another kind": "kind: Pod\napiVersion: v1\n",
+    "no mapping": "just words",
+    "no items": "kind: List\nitems: {}",
+    "no packages": "kind: Skyhook\nspec: {packages: [tuning]}",
+    "too large": "#" * (1 << 20) + "#",
+}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_refusals(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    messages = {}
+    for name, text in NO_MANIFEST.items():
+        with pytest.raises(Unreadable) as refused:
+            skyhook.read(written(tmp_path, text))
+        messages[name] = re.sub(
+            r"YAML \(.*\)", "YAML (…)", str(refused.value).replace(f"{tmp_path}/", "")
+        )  # what the parser says is its own
+        assert "\n" not in messages[name]
+    assert messages == snapshot
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, len(SCRIPTS)), cut=st.integers(0, 200), put=st.binary(max_size=8))
 def test_whatever_happens_to_a_manifest_it_is_read_or_refused(tmp_path: Path, at: int, cut: int, put: bytes) -> None:
     path = tmp_path / "skyhook.yaml"

@@ -11,6 +11,8 @@ from analysis.gating.annotations import workflow_commands
 from tests.made_gates import gate, gates, ruled
 
 if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.gating.terms import Gate
 
 # The runner's grammar (actions/runner, ActionCommand.cs): ::name key=value,key=value::data
@@ -27,34 +29,14 @@ def read_back(line: str) -> tuple[str, str, str]:
     return level, title.replace("%25", "%"), message.replace("%25", "%")
 
 
-def test_a_regression_is_an_error_with_its_reason() -> None:
-    lines = workflow_commands(gate(ruled("pass"), ruled("regression", reason="slower by more than 3 %.")))
-    assert [read_back(line) for line in lines] == [
-        ("error", "Gate", "Regression: 1 of 2 contrasts slower than allowed."),
-        ("error", "Regression: ddp_train, my-tuning, step_time_p10_s", "slower by more than 3 %."),
-    ]
-
-
-def test_what_is_undecided_is_a_warning() -> None:
-    level, title, message = read_back(workflow_commands(gate(ruled("undecided", reason="2 complete pairs of 8")))[1])
-    assert (level, title) == ("warning", "Undecided: ddp_train, my-tuning, step_time_p10_s")
-    assert message == "2 complete pairs of 8"
-
-
-def test_a_pass_is_one_notice() -> None:
-    assert [read_back(line) for line in workflow_commands(gate(ruled(), ruled()))] == [
-        ("notice", "Gate", "Pass: 2 contrasts compared, none slower than allowed.")
-    ]
-
-
-def test_an_empty_gate_warns() -> None:
-    assert [read_back(line)[0] for line in workflow_commands(gate())] == ["warning"]
-
-
-def test_warnings_are_warnings_whatever_the_ruling() -> None:
-    lines = [read_back(line) for line in workflow_commands(gate(ruled(), warnings=("the run was interrupted.",)))]
-    assert lines[0] == ("warning", "Gate", "the run was interrupted.")
-    assert lines[1][0] == "notice"
+def test_each_ruling_has_its_level_its_headline_and_its_reason(snapshot: SnapshotAssertion) -> None:
+    answers = {
+        "regression": gate(ruled("pass"), ruled("regression", reason="too slow.")),
+        "undecided": gate(ruled("undecided", reason="too few."), ruled(), warnings=("the run was interrupted.",)),
+        "pass": gate(ruled(), ruled(), warnings=("the run was interrupted.",)),
+        "empty": gate(),
+    }
+    assert {name: [read_back(line) for line in workflow_commands(answer)] for name, answer in answers.items()} == snapshot
 
 
 def test_no_more_than_github_shows() -> None:
@@ -62,7 +44,8 @@ def test_no_more_than_github_shows() -> None:
     lines = [read_back(line) for line in workflow_commands(gate(*[ruled("regression")] * 12))]
     assert len(lines) == 10
     assert lines[0][2].startswith("Regression: 12 of 12")
-    assert lines[-1] == ("error", "Gate", "4 more are in the step summary.")
+    assert lines[-1][:2] == ("error", "Gate")
+    assert lines[-1][2].startswith("4 more")
 
 
 def test_ten_are_shown_in_full() -> None:
@@ -75,7 +58,7 @@ def test_a_name_cannot_end_its_line_or_its_title() -> None:
     """A tweak set called after a workflow command stays a name."""
     lines = workflow_commands(gate(ruled("regression", tweakset="x::,y\n::error title=forged::100%")))
     assert len(lines) == 2
-    assert read_back(lines[1])[1] == "Regression: ddp_train, x::,y ::error title=forged::100%, step_time_p10_s"
+    assert read_back(lines[1])[1].split(", ")[1] == "x::,y ::error title=forged::100%"
 
 
 def test_an_escape_in_a_reason_stays_what_it_was() -> None:

@@ -14,10 +14,14 @@ from analysis.compare import compare
 from analysis.gating.limits import Limits
 from analysis.gating.rule import blocks_needed, gate
 from analysis.load import from_json
+from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.gating.terms import Gate
+    from tests.synthetic import JSON
 
 RUNS = Path(__file__).parents[3] / "data" / "runs"
 REAL = RUNS / "2026-11-21_gate_amd-epyc-2cpu.json"
@@ -38,7 +42,6 @@ def test_a_loss_beyond_the_limit_is_a_regression() -> None:
     (one,) = answer(with_arm(-0.10)).rulings
     assert one.ruling == "regression"
     assert one.loss == pytest.approx(0.10, abs=0.02)
-    assert one.reason.endswith("more than 3 % is lost.")
 
 
 def test_a_pass_needs_the_upper_bound_below_the_limit() -> None:
@@ -61,7 +64,6 @@ def test_too_little_data_is_undecided_and_says_how_many_blocks_would_do() -> Non
     assert one.ruling == "undecided"
     assert one.blocks_needed is not None
     assert one.blocks_needed > 10
-    assert "a loss of 3 % cannot be excluded" in one.reason
 
 
 def test_an_improvement_passes() -> None:
@@ -75,7 +77,7 @@ def test_nothing_to_judge_is_undecided() -> None:
 
 def test_what_is_not_comparable_is_undecided_with_its_reason() -> None:
     (one,) = answer(with_arm(-0.5, blocks=1)).rulings
-    assert (one.ruling, one.reason) == ("undecided", "1 complete pair of 1, at least 3 are needed.")
+    assert (one.ruling, one.reason) == ("undecided", one.comparison.reason)
 
 
 def test_one_regression_decides_over_passes_and_doubts() -> None:
@@ -85,29 +87,29 @@ def test_one_regression_decides_over_passes_and_doubts() -> None:
 
 
 def test_many_equal_candidates_are_no_regression() -> None:
-    """30 tweak sets that do nothing, 40 runs: Holm holds the share of runs with any false alarm at 5 % (99 % band of 40: 0 to 6)."""
+    """30 tweak sets that do nothing, 20 runs: Holm holds the share of runs with any false alarm at 5 % (99 % band of 20: 0 to 4)."""
     arms = (STOCK, *(Arm(f"idle-{at}", 0.0, SWAPPINESS) for at in range(30)))
     made = Made(arms=arms, blocks=6, steps=3, warmup=0, run_cv=0.03)
-    alarms = sum(answer(replace(made, seed=seed), limit=0.001).ruling == "regression" for seed in range(40))
-    assert alarms <= 6
+    alarms = sum(answer(replace(made, seed=seed), limit=0.001).ruling == "regression" for seed in range(20))
+    assert alarms <= 4
 
 
 def test_a_pass_is_wrong_one_time_in_twenty_at_most() -> None:
-    """A candidate that loses exactly the limit passes in at most 5 % of runs (99 % band of 300 at 5 %: at most 25)."""
+    """A candidate that loses exactly the limit passes in at most 5 % of runs (99 % band of 120 at 5 %: at most 12)."""
     made = with_arm(-0.03, steps=3, warmup=0, run_cv=0.01)
-    passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(300))
-    assert passes <= 25
+    passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(120))
+    assert passes <= 12
 
 
 def test_the_blocks_it_asks_for_let_an_equal_candidate_pass_four_times_in_five() -> None:
-    """S = √2 · 2 %: (t_0.95 + t_0.80) · s / √n reaches ln(1/0.97) at n = 55/…; the count is then tried out on 200 runs."""
+    """S = √2 · 2 %: (t_0.95 + t_0.80) · s / √n reaches ln(1/0.97) at n = 55/…; the count is then tried out on 100 runs."""
     (one,) = answer(with_arm(0.0, run_cv=0.02, step_cv=0.001)).rulings
     assert one.comparison.primary
     needed = blocks_needed(replace(one.comparison.primary, log_sd=2**0.5 * 0.02), 0.03)
     assert needed is not None
     made = with_arm(0.0, run_cv=0.02, step_cv=0.001, blocks=needed, steps=2, warmup=0)
-    passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(200))
-    assert 0.72 * 200 <= passes <= 0.88 * 200
+    passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(100))
+    assert 0.70 * 100 <= passes <= 0.90 * 100
 
 
 def test_hopeless_noise_names_no_number_of_blocks() -> None:
@@ -117,28 +119,28 @@ def test_hopeless_noise_names_no_number_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tweakset", "code", "word"), [("tcp-buffers-tiny", 1, "Regression: 1 of 1"), ("stock-again", 0, "Pass: 1 contrast compared")]
+    ("tweakset", "metric", "code"),
+    [("tcp-buffers-tiny", "primary", 1), ("tcp-buffers-tiny", "cpu_s_per_step", 1), ("stock-again", "primary", 0)],
 )
-def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
-    tweakset: str, code: int, word: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """From saved runs of a real machine: TCP windows of 16 KiB under `ddp_train`, and the untouched machine again."""
-    assert main(["gate", f"{REAL}:stock", f"{REAL}:{tweakset}", "--max-regression", "5%"]) == code
-    assert word in capsys.readouterr().out
+def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(tweakset: str, metric: str, code: int) -> None:
+    """From saved runs of a real machine: TCP windows of 16 KiB under `ddp_train`, and the untouched machine again.
+
+    CPU time is a cost, though its name has a `per` in it: 2.5 times that of stock is no gain.
+    """
+    assert main(["gate", f"{REAL}:stock", f"{REAL}:{tweakset}", "--max-regression", "5%", "--metric", metric]) == code
 
 
-def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     """Two runs alone are undecided, since nothing tells the tweak from the day; each relative to its own stock they are comparable."""
     stored = RUNS / "2026-11-21_aa_amd-epyc-2cpu.json"
     slow = [f"{stored}:stock-again", f"{REAL}:tcp-buffers-tiny", "--max-regression", "10%", "--workloads", "ddp_train"]
     assert main(["gate", *slow]) == 3
-    assert "one run an arm" in capsys.readouterr().out
     assert main(["gate", *slow, "--relative-to", "stock"]) == 1
     equal = [f"{stored}:stock-again", f"{REAL}:stock-again", *slow[2:]]
     assert main(["gate", *equal, "--relative-to", "stock"]) == 0
 
 
-def test_a_folder_of_accepted_runs_is_a_baseline_and_only_a_pass_joins_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_accepted_runs_is_a_baseline_and_only_a_pass_joins_it(tmp_path: Path) -> None:
     accepted = tmp_path / "baselines"
     accepted.mkdir()
     for seed in range(1, 6):
@@ -148,7 +150,6 @@ def test_a_folder_of_accepted_runs_is_a_baseline_and_only_a_pass_joins_it(tmp_pa
     wanted = ["--max-regression", "5%", "--promote-to", str(accepted)]
     assert main(["gate", str(accepted), str(slow), *wanted]) == 1
     assert not (accepted / "slow.json").exists()
-    assert "Not promoted" in capsys.readouterr().out
     assert main(["gate", str(accepted), str(equal), *wanted]) == 0
     assert (accepted / "equal.json").read_bytes() == equal.read_bytes()
 
@@ -163,39 +164,35 @@ def test_a_real_run_is_promoted_only_when_all_of_it_was_judged(tmp_path: Path, c
     assert [path.suffix for path in tmp_path.iterdir()].count(".gz") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["{run}:stock", "{run}:tuned"], "Give --max-regression 3%"),
-        (["{run}:stock", "{run}:tuned", "--max-regression", "3"], "is no percentage"),
-        (["{run}:stock", "{run}:other", "--max-regression", "3%"], "no tweak set 'other'"),
-        (["{tmp}/*.none", "{run}", "--max-regression", "3%"], "matches no file"),
-        (["{run}", "{broken}", "--max-regression", "3%"], "not JSON"),
-        (["{run}:stock", "{run}:tuned", "--max-regression", "3%", "--metric", "luck"], "no metric 'luck'"),
-        (["{run}:stock", "{run}:tuned", "--max-regression", "3%", "--junit", "{tmp}"], "cannot be written"),
-    ],
-)
 def test_bad_usage_is_exit_code_2_and_never_a_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    run = saved_file(tmp_path, with_arm(0.0))
-    (tmp_path / "broken.json").write_text('{"benchmarks": [')
-    known = {"{run}": str(run), "{tmp}": str(tmp_path), "{broken}": str(tmp_path / "broken.json")}
-    filled = [
-        argument.replace(mark, path) for argument in arguments for mark, path in known.items() if mark in argument or "{" not in argument
-    ]
-    filled = list(dict.fromkeys(filled))
-    assert main(["gate", *filled]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_a_folder_with_a_damaged_file_is_refused_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Comparing reads the rest; a gate that skipped a file would have passed it by default."""
-    for seed in (1, 2, 3):
-        saved_file(tmp_path, replace(MADE, seed=seed), f"run-{seed}.json")
-    (tmp_path / "run-2.json").write_text("{}")
-    assert main(["gate", str(tmp_path), f"{tmp_path}/run-3.json", "--max-regression", "3%"]) == 2
-    assert "run-2.json: not a saved run" in capsys.readouterr().err
+    """A folder with a damaged file is refused whole: a gate that skipped a file would have passed it by default."""
+    monkeypatch.chdir(tmp_path)
+    saved_file(tmp_path, with_arm(0.0), "run.json")
+    Path("broken.json").write_text('{"benchmarks": [')
+    for name in ("folder", "week"):
+        Path(name).mkdir()
+        for seed in (1, 2):
+            saved_file(tmp_path, with_arm(0.0, seed=seed), f"{name}/{seed}.json")
+    Path("folder/2.json").write_text("{}")
+    arms, limit = ("run.json:stock", "run.json:tuned"), ("--max-regression", "3%")
+    cases: dict[str, tuple[str, ...]] = {
+        "no limit": arms,
+        "no percentage": (*arms, "--max-regression", "3"),
+        "unknown tweak set": ("run.json:stock", "run.json:other", *limit),
+        "no match": ("*.none", "run.json", *limit),
+        "broken": ("run.json", "broken.json", *limit),
+        "unknown metric": (*arms, *limit, "--metric", "luck"),
+        "nowhere to write": (*arms, *limit, "--junit", "folder"),
+        "damaged folder": ("folder", "run.json", *limit),
+        "last week's runs too": ("week/*.json:stock", "week/*.json:tuned", *limit),
+    }
+    complaints = {}
+    for name, words in cases.items():
+        assert main(["gate", *words]) == 2, name
+        complaints[name] = capsys.readouterr().err
+    assert complaints == snapshot
 
 
 def test_limits_by_workload_and_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,56 +228,46 @@ def test_the_step_summary_the_annotations_and_the_files_are_written(
     assert "<failure" in files["junit"].read_text()
 
 
-def test_a_workload_that_is_gone_from_the_candidate_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It cannot be slower any more, and must not pass for that; what is new is not judged, and said."""
-    base = tmp_path / "base"
-    base.mkdir()
-    for seed in range(1, 5):
-        saved_file(base, replace(MADE, seed=seed, workloads=("cnn_train", "ddp_train")), f"{seed}.json")
-    made = replace(MADE, arms=(STOCK, AGAIN, Arm("tuned", 0.0, SWAPPINESS)), seed=9)
-    assert main(["gate", str(base), str(saved_file(tmp_path, made, "less.json")), "--max-regression", "20%"]) == 3
-    out = " ".join(capsys.readouterr().out.split())
-    assert "the baseline has it and the candidate has not" in out
-    assert "not judged, because the baseline has no like of it: tuned under cnn_train." in out
-
-
-def test_one_file_without_tweak_sets_is_judged_against_its_stock_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = saved_file(tmp_path, with_arm(0.0))
-    assert main(["gate", str(path), str(path), "--max-regression", "5%"]) == 0
-    assert f"{path} against {path}:stock" in " ".join(capsys.readouterr().out.split())
-
-
-def test_cpu_time_is_a_cost_though_its_name_has_a_per_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """TCP through windows of 16 KiB takes 2.5 times the CPU of stock: no gain, whatever `_per_step` looks like."""
-    wanted = ["--max-regression", "5%", "--metric", "cpu_s_per_step"]
-    assert main(["gate", f"{REAL}:stock", f"{REAL}:tcp-buffers-tiny", *wanted]) == 1
-    assert "slower by cpu_s_per_step" in " ".join(capsys.readouterr().out.split())
-
-
 def test_survivors_of_failed_cells_do_not_pass() -> None:
     made = replace(with_arm(0.0), arms=(STOCK, Arm("tuned", 0.0, SWAPPINESS, broken=dict.fromkeys((1, 2), ("failed", "out of memory")))))
     (one,) = answer(made).rulings
-    assert (one.ruling, one.reason) == ("undecided", "2 cells failed: those that got through are no fair sample of how the arms run.")
+    assert one.ruling == "undecided"
 
 
-def test_a_glob_that_took_more_than_one_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Last week's runs in the same folder would dilute today's loss."""
-    for seed in (1, 2):
-        saved_file(tmp_path, with_arm(0.0, seed=seed), f"{seed}_ci.json")
-    assert main(["gate", f"{tmp_path}/*_ci.json:stock", f"{tmp_path}/*_ci.json:tuned", "--max-regression", "5%"]) == 2
-    assert "2 runs hold both arms" in capsys.readouterr().err
-
-
-def test_a_workload_with_a_limit_that_was_not_judged_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = with_arm(0.0, workloads=("cnn_train", "ddp_train"))
+def moved(made: Made) -> JSON:
+    """`tuned` was called `other` under `ddp_train`."""
     saved = saved_run(made)
     for part in (saved["deeptweak"]["cells"], [one["extra_info"] for one in saved["benchmarks"]]):
         for cell in part:
             if cell["workload"] == "ddp_train" and cell["tweakset"] == "tuned":
                 cell["tweakset"], cell["id"] = "other", cell["id"].replace("tuned", "other")
     saved["deeptweak"]["tweaksets"]["other"] = saved["deeptweak"]["tweaksets"]["tuned"]
-    path, limits = tmp_path / "run.json", tmp_path / "gate.yaml"
-    path.write_text(json.dumps(saved))
-    limits.write_text("max_regression: 10%\nworkloads: {ddp_train: 5%}\n")
-    assert main(["gate", f"{path}:stock", f"{path}:tuned", "--limits", str(limits)]) == 3
-    assert "the limits name this workload, and the candidate was not run under it" in " ".join(capsys.readouterr().out.split())
+    return saved
+
+
+def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    """A loss, an untouched file against its own stock, noise, and a workload that is gone or was not run: that is no pass."""
+    monkeypatch.chdir(tmp_path)
+    both = with_arm(0.0, workloads=("cnn_train", "ddp_train"))
+    saved_file(tmp_path, with_arm(-0.10), "slow.json")
+    saved_file(tmp_path, with_arm(0.0), "equal.json")
+    saved_file(tmp_path, with_arm(0.0, run_cv=0.06, seed=3), "noisy.json")
+    saved_file(tmp_path, with_arm(0.0, blocks=1), "short.json")
+    Path("other.json").write_text(json.dumps(moved(both)))
+    Path("gate.yaml").write_text("max_regression: 10%\nworkloads: {ddp_train: 5%}\n")
+    Path("base").mkdir()
+    for seed in range(1, 5):
+        saved_file(tmp_path, replace(MADE, seed=seed, workloads=("cnn_train", "ddp_train")), f"base/{seed}.json")
+    saved_file(tmp_path, replace(MADE, arms=(STOCK, AGAIN, Arm("tuned", 0.0, SWAPPINESS)), seed=5), "less.json")
+    limit = ("--max-regression", "3%")
+    cases: dict[str, tuple[int, tuple[str, ...]]] = {
+        "regression, not promoted": (1, ("slow.json:stock", "slow.json:tuned", *limit, "--promote-to", "accepted.json")),
+        "pass": (0, ("equal.json", "equal.json", *limit)),
+        "noise": (3, ("noisy.json:stock", "noisy.json:tuned", *limit)),
+        "one block": (3, ("short.json:stock", "short.json:tuned", *limit)),
+        "one run an arm": (3, ("slow.json", "noisy.json", *limit)),
+        "a workload is gone": (3, ("base", "less.json", "--max-regression", "20%")),
+        "a workload with a limit was not run": (3, ("other.json:stock", "other.json:tuned", "--limits", "gate.yaml")),
+    }
+    assert {name: printed(capsys, "gate", *words, code=code) for name, (code, words) in cases.items()} == snapshot
+    assert not Path("accepted.json").exists()

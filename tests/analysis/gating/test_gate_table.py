@@ -12,6 +12,8 @@ import pytest
 from analysis.__main__ import main
 from analysis.gating.table import render
 from analysis.gating.terms import Gate
+from analysis.gating.words import figures
+from tests.made_gates import ruled
 from tests.synthetic import STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
@@ -54,3 +56,20 @@ def test_a_warning_or_a_file_of_such_a_name_is_none(capsys: pytest.CaptureFixtur
     assert "error" in text
     assert not OBEYED.search(text)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("limit", "loss", "high", "shown"),
+    [
+        (0.02, 0.018, 0.0204, ("+1.80", "+2.04", "2.00")),
+        (0.0205, 0.01, 0.0204, ("+1.00", "+2.04", "2.05")),
+        (0.02, 0.0200004, 0.031, ("+2.0000", "+3.1000", "2.0000")),
+        (0.05, -0.004, 0.021, ("-0.4", "+2.1", "5.0")),
+        (0.03, None, None, ("", "", "3.0")),
+    ],
+)
+def test_a_loss_beyond_its_limit_never_looks_like_the_limit(
+    limit: float, loss: float | None, high: float | None, shown: tuple[str, str, str]
+) -> None:
+    """Up to four decimals: nobody measures more."""
+    assert figures(replace(ruled(), limit=limit, loss=loss, loss_high=high)) == shown

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from analysis.gating.markdown import FOLDED, LONGEST_BYTES, code, markdown, text
+from analysis.gating.markdown import FOLDED, LONGEST_BYTES, LONGEST_NAME, code, markdown, text
 from analysis.load import load
 from analysis.plain import one_line
 from tests.made_gates import gate, gates, hostile, ruled
@@ -20,6 +20,8 @@ from tests.synthetic import saved_file
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.gating.terms import Gate
 
@@ -64,45 +66,23 @@ def rulings_in(page: str) -> list[str]:
     return [row[6] for row in rendered(page).rows if len(row) == 8 and row[0] != "workload"]
 
 
-def test_the_first_line_is_the_marker_and_the_first_seen_the_verdict() -> None:
-    lines = markdown(gate(ruled("regression"), ruled())).splitlines()
-    assert lines[0] == "<!-- deeptweak-gate -->"
-    assert lines[2] == "## ❌ Regression: 1 of 2 contrasts slower than allowed."
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (gate(ruled()), "## ✅ Pass: 1 contrast compared, none slower than allowed."),
-        (
-            gate(ruled("undecided"), ruled()),
-            "## ❔ Undecided: 1 of 2 contrasts not shown to be within the limit, none shown to be beyond it.",
-        ),
-        (gate(), "## ❔ Undecided: nothing was compared, so nothing was shown."),
-    ],
-)
-def test_each_ruling_has_its_sentence(answer: Gate, said: str) -> None:
-    assert markdown(answer).splitlines()[2] == said
+def test_the_page(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    """Marker, verdict, rulings with the worst first, reasons of what did not pass, what to know (each once), and the runs."""
+    run = dataclasses.replace(load(saved_file(tmp_path)), commit=f"{'0123456789abcdef' * 2}01234567+dirty")
+    unknown = dataclasses.replace(run, run_id="another", commit=None, machine={})
+    rulings = (ruled(notes=("no common blocks.",)), ruled("undecided"), ruled("regression", reason="too slow."), ruled())
+    answer = gate(*rulings, warnings=("interrupted.", "interrupted.", "no common blocks."))
+    assert markdown(answer, [run, run, unknown]) == snapshot
+    heads = [markdown(one).splitlines()[2] for one in (gate(ruled()), gate(ruled("undecided"), ruled()), gate())]
+    assert heads == snapshot(name="heads")
 
 
 def test_several_gates_of_one_pull_request_have_markers_of_their_own() -> None:
-    assert markdown(gate(), key="node a/gpu").startswith("<!-- deeptweak-gate node_a/gpu -->\n")
-
-
-def test_a_key_cannot_end_the_marker() -> None:
-    assert markdown(gate(), key="x --> y").startswith("<!-- deeptweak-gate x_y -->\n")
-
-
-def test_regressions_come_first_and_passes_last() -> None:
-    page = markdown(gate(ruled("pass"), ruled("undecided"), ruled("regression"), ruled("pass")))
-    assert rulings_in(page) == ["regression", "undecided", "pass", "pass"]
-
-
-def test_a_row_says_what_was_measured() -> None:
-    rows = rendered(markdown(gate(ruled("regression"), ruled("undecided")))).rows
-    assert rows[0] == ["workload", "tweak set", "metric", "loss", "at most", "limit", "ruling", "n"]
-    assert rows[1] == ["ddp_train", "my-tuning", "step_time_p10_s", "+8.1 %", "+10.2 %", "3 %", "regression", "7/8"]
-    assert rows[2][3:5] == ["not known", "not known"]
+    """A key cannot end its marker."""
+    assert [markdown(gate(), key=key).splitlines()[0] for key in ("node a/gpu", "x --> y")] == [
+        "<!-- deeptweak-gate node_a/gpu -->",
+        "<!-- deeptweak-gate x_y -->",
+    ]
 
 
 def test_few_passes_are_shown_and_many_folded() -> None:
@@ -113,35 +93,15 @@ def test_few_passes_are_shown_and_many_folded() -> None:
     assert rulings_in(many).count("pass") == FOLDED + 1
 
 
-def test_reasons_are_given_for_what_did_not_pass() -> None:
-    page = rendered(markdown(gate(ruled("regression", reason="too slow."), ruled("pass", reason="fine."))))
-    assert page.items == ["❌ ddp_train, my-tuning, step_time_p10_s: too slow."]
-
-
-def test_warnings_and_what_to_know_are_each_said_once() -> None:
-    notes = ("two runs without common blocks.",)
-    page = rendered(markdown(gate(ruled(notes=notes), ruled(notes=notes), warnings=("interrupted.", "interrupted."))))
-    assert page.items == ["interrupted.", "two runs without common blocks."]
-
-
-def test_the_runs_are_named_with_commit_and_machine(tmp_path: Path) -> None:
-    run = dataclasses.replace(load(saved_file(tmp_path)), commit=f"{'0123456789abcdef' * 2}01234567+dirty")
-    rows = rendered(markdown(gate(ruled()), [run])).rows
-    assert rows[-1] == ["made-up-1", "0123456789ab+dirty", "2026-01-01T00:00:00+00:00", "Linux 6.18.0, Made-up CPU"]
-    assert len(rendered(markdown(gate(ruled()), [run, run])).rows) == len(rendered(markdown(gate(ruled()), [run])).rows)
-    unknown = dataclasses.replace(run, commit=None, machine={})
-    assert rendered(markdown(gate(ruled()), [unknown])).rows[-1][1::2] == ["not known", "not known"]
-
-
 def test_a_page_too_long_for_a_comment_says_what_it_leaves_out() -> None:
     """3,000 regressions: their rows come first, and what is missing is counted to the last one."""
     page = markdown(gate(*[ruled("regression", reason="x" * 300)] * 3000, warnings=("noisy",)))
     assert len(page.encode()) <= LONGEST_BYTES
-    left_out = re.search(r"Left out, because GitHub takes 65,536 characters and no more: (\d+) rulings, (\d+) reasons", page)
+    left_out = re.search(r"(\d+) rulings, (\d+) reasons", page)
     assert left_out
     assert len(rulings_in(page)) == 3000 - int(left_out[1])
     assert page.count("\n- ❌") == 3000 - int(left_out[2])
-    assert "## ❌ Regression: 3000 of 3000" in page
+    assert "3000 of 3000" in page
 
 
 def test_passes_give_way_to_regressions() -> None:
@@ -149,7 +109,7 @@ def test_passes_give_way_to_regressions() -> None:
     assert len(page.encode()) <= LONGEST_BYTES
     rulings = rulings_in(page)
     assert rulings[0] == "regression"
-    assert f"{3000 - rulings.count('pass')} passes. The gate's log has them." in page
+    assert f"{3000 - rulings.count('pass')} passes." in page
     assert page.count("<details>") == page.count("</details>") == 1
 
 
@@ -190,7 +150,7 @@ def test_marks_are_shown_not_obeyed(words: str) -> None:
 @given(hostile)
 def test_any_name_is_shown_as_it_is(name: str) -> None:
     page = rendered(f"| a |\n|---|\n| {code(name)} |\n")
-    assert [cell.strip() for cell in page.rows[1]] == [one_line(name)]
+    assert [cell.strip() for cell in page.rows[1]] == [one_line(name, LONGEST_NAME)]
     assert set(page.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from analysis.gpu_metrics.terms import ACTIVE, GRACT, MAX, MEAN, METRICS, SMACT,
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from syrupy.assertion import SnapshotAssertion
 
 A100 = Chip("A100", 108, 64, 32)
 shares = st.floats(0, 1, allow_nan=False)
@@ -55,10 +56,10 @@ def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(points: list[tuple
 
 def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
     few = Table(MAX, "made", {(1, 1): {SMACT: 0.1, SMOCC: 0.1}, (2, 1): {SMACT: 0.2, SMOCC: 0.1}})
-    assert lines(few)[2].missing == "2 cells have both, and 3 are needed"
     same = Table(MAX, "made", {(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)})
-    assert lines(same)[0].missing == "it is the same in all of them"
-    assert lines(same)[0].slope is None
+    for line in (lines(few)[2], lines(same)[0]):
+        assert line.slope is None
+        assert line.missing
 
 
 @given(st.lists(st.one_of(shares, st.just(math.nan)), min_size=1, max_size=50))
@@ -140,14 +141,14 @@ def test_rounding_is_no_violation_and_missing_samples_are_none() -> None:
 
 def test_without_the_number_of_sms_their_bound_is_not_tested_and_that_is_said() -> None:
     found = bounds_of([cell(gract=[1.0], smact=[0.9])], Chip(missing="nobody knows"))
-    assert found.untested["SMACT ≤ min(b, SMs) / SMs"] == "nobody knows"
+    assert Chip(missing="nobody knows").missing in found.untested.values()
     assert not any("min(b" in bound for bound in found.tested)
 
 
 def test_a_mean_above_the_duty_is_a_violation_though_no_sample_is_above_the_bound() -> None:
     """Half the SMs for a quarter of the time is .125; .2 was seen."""
     found = bounds_of([cell(54, 32, 0.25, gract=[0.3] * 4, smact=[0.2] * 4)], A100)
-    assert [one.bound for one in found.violations] == ["mean SMACT ≤ the same × duty"]
+    assert [one.bound.split()[0] for one in found.violations] == ["mean"]
 
 
 @given(st.integers(1, 9), st.floats(0.001, 0.1), st.integers(2, 8))
@@ -164,6 +165,28 @@ def test_one_that_ran_less_or_more_is_named(at: int, factor: float) -> None:
     samples[wrong] *= factor
     (odd,) = odd_ones(samples)
     assert odd.size == wrong
+
+
+def test_of_two_that_disagree_alone_the_one_beside_the_line_of_the_others_is_named() -> None:
+    """Six in proportion, the last cut short at 100 of 320: only the fifth (160) disagrees with it."""
+    samples = {(512 * 2**at, 1024): 10.0 * 2**at for at in range(6)}
+    samples[16384, 1024] = 100.0
+    (odd,) = odd_ones(samples)
+    assert (odd.size, odd.rival) == ((16384, 1024), None)
+    assert (odd.least, odd.most) == (158, 324)
+
+
+@pytest.mark.parametrize("counts", [{8: 160.0, 16: 100.0}, {1: 30.0, 8: 160.0, 16: 100.0}])
+def test_where_no_line_tells_which_of_two_is_wrong_both_are_named_as_a_pair(counts: dict[int, float]) -> None:
+    found = odd_ones({(blocks, 256): count for blocks, count in counts.items()})
+    assert [(one.size, one.rival) for one in found] == [((8, 256), (16, 256)), ((16, 256), (8, 256))]
+    assert (found[1].least, found[1].most) == (158, 324)
+
+
+def test_a_small_count_is_reckoned_up_with_its_error() -> None:
+    """10 samples may be 12, and of 8 times the blocks then half as much again as 96; 140 lies within that, 160 does not."""
+    assert odd_ones({(1, 32): 10.0, (8, 32): 140.0}) == []
+    assert odd_ones({(1, 32): 10.0, (8, 32): 160.0})
 
 
 def test_utilisation_and_smact_are_counted_by_cell() -> None:
@@ -204,25 +227,19 @@ def test_a_table_that_was_written_is_read_to_the_last_digit(
     assert csv_tables.read(path).rows == rows
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("mean.csv", "1,1", "no columns"),
-        ("mean.csv", "#Thread Blocks,#Threads,GRACT\n1,1\n", "line 2"),
-        ("mean.csv", "#Thread Blocks,#Threads,GRACT\n1,1,high\n", "line 2"),
-        ("mean.csv", "#Thread Blocks,#Threads,GRACT\n1,1,inf\n", "no measurement"),
-        ("mean.csv", "#Thread Blocks,#Threads,GRACT\n1.5,1,1\n", "no number of blocks"),
-        ("mean.csv", "#Thread Blocks,#Threads,GRACT\n1,1,1\n1,1,1\n", "there twice"),
-        ("mean.csv", "#Thread Blocks,#Threads,GRACT\n", "no cell"),
-        ("mode.csv", "#Thread Blocks,#Threads,GRACT\n1,1,1\n", "call it mean.csv"),
-    ],
-)
-def test_a_damaged_table_is_refused_in_one_line(tmp_path: Path, name: str, text: str, said: str) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(Unreadable, match=said) as refused:
-        csv_tables.read(path)
-    assert str(path) in str(refused.value)
+def test_damaged_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    monkeypatch.chdir(tmp_path)
+    messages = {}
+    head = "#Thread Blocks,#Threads,GRACT\n"
+    for text in ("1,1", *(head + rows for rows in ("1,1,high\n", "1,1,inf\n", "1.5,1,1\n", "1,1,1\n1,1,1\n", ""))):
+        Path("mean.csv").write_text(text)
+        with pytest.raises(Unreadable) as refused:
+            csv_tables.read(Path("mean.csv"))
+        messages[text] = str(refused.value)
+    Path("mode.csv").write_text(head + "1,1,1\n")
+    with pytest.raises(Unreadable, match=r"mode\.csv"):
+        csv_tables.read(Path("mode.csv"))
+    assert messages == snapshot
 
 
 def test_every_metric_has_a_name_to_be_called_by() -> None:

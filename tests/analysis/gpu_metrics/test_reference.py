@@ -89,11 +89,11 @@ def test_more_blocks_are_not_more_smact(found: Findings) -> None:
 
 
 def test_the_cell_that_ran_less_is_named_and_no_other(found: Findings) -> None:
-    """9632 × 1024 has 79 samples, where 8192 has 226 active ones, which in proportion are 266."""
+    """9632 × 1024 has 79 samples, where 8192 has 226 active ones, which in proportion are 268, two for the error of a count included."""
     (odd,) = found.odd
     assert (odd.size, odd.samples) == ((9632, 1024), 79)
-    assert odd.most == pytest.approx(226 * 9632 / 8192)
-    assert odd.least == pytest.approx(403 * 9632 / 16384)
+    assert odd.most == pytest.approx((226 + 2) * 9632 / 8192)
+    assert odd.least == pytest.approx((403 - 2) * 9632 / 16384)
 
 
 def test_no_sample_breaks_a_bound(found: Findings) -> None:

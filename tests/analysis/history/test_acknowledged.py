@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from analysis.terms import Refused
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.history.records import History
 
@@ -44,8 +45,8 @@ def entry(folder: Path, text: str) -> Path:
 )
 def test_an_entry_speaks_for_the_change_within_three_runs_of_what_it_names(history: History, tmp_path: Path, when: str) -> None:
     """The change is between night 29 and 30, 2026-01-31; all metrics are meant where none is named."""
-    known = acknowledge(history, read(entry(tmp_path, f"- workload: bench.py::sort\n  {when}\n  note: checks its input, issue 12\n")))
-    assert [change.acknowledged for change in known.changes] == ["checks its input, issue 12"] * 2
+    known = acknowledge(history, read(entry(tmp_path, f"- workload: bench.py::sort\n  {when}\n  note: issue 12\n")))
+    assert [change.acknowledged for change in known.changes] == ["issue 12"] * 2
     assert (known.notes, regressions(known, recent=60)) == ((), [])
 
 
@@ -54,7 +55,9 @@ def test_an_entry_that_speaks_for_nothing_is_said_to(history: History, tmp_path:
     path = entry(tmp_path, f"# old\n- workload: bench.py::sort\n  {when}\n  note: x\n")
     known = acknowledge(history, read(path))
     named = when.removeprefix("date: ").replace("run: ", "run ")
-    assert known.notes == (f"{path}:2: acknowledges nothing: no change of bench.py::sort was found within 3 runs of {named}.",)
+    (note,) = known.notes
+    assert note.startswith(f"{path}:2: ")
+    assert named in note
     assert len(regressions(known, recent=60)) == 2
 
 
@@ -64,28 +67,30 @@ def test_an_entry_may_mean_one_metric_or_tweak_set(history: History, tmp_path: P
     assert sum(change.acknowledged is not None for change in known.changes) == marked
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("- workload: a\n  note: x\n  date: 2026-01-01\n  who: me\n", "known.yaml:4: unknown key 'who'; an acknowledgement has workload, "),
-        ("- note: x\n  date: 2026-01-01\n", "known.yaml:1: an acknowledgement needs a workload."),
-        ("- workload: a\n  date: 2026-01-01\n", "known.yaml:1: an acknowledgement needs a note."),
-        ("- workload: a\n  note: x\n", "known.yaml:1: an acknowledgement needs either a run or a date, and not both."),
-        ("- workload: a\n  note: x\n  run: r\n  date: 2026-01-01\n", "needs either a run or a date, and not both."),
-        ("- workload: a\n  note: x\n  date: yesterday\n", "known.yaml:3: 'yesterday' is no date; write it as 2026-11-03."),
-        ("- workload: a\n  note:\n  date: 2026-01-01\n", "known.yaml:2: note has no value; give one, or drop the line."),
-        ("workload: a\n", "known.yaml:1: the file must be a list: lines that begin with a dash."),
-        ("- just words\n", "known.yaml:1: an entry of the file must be names with values"),
-        ("- [unclosed\n", "broken YAML"),
-        ("", "is empty"),
-    ],
+NOT_UNDERSTOOD = (
+    "- workload: a\n  note: x\n  date: 2026-01-01\n  who: me\n",
+    "- note: x\n  date: 2026-01-01\n",
+    "- workload: a\n  date: 2026-01-01\n",
+    "- workload: a\n  note: x\n",
+    "- workload: a\n  note: x\n  run: r\n  date: 2026-01-01\n",
+    "- workload: a\n  note: x\n  date: yesterday\n",
+    "- workload: a\n  note:\n  date: 2026-01-01\n",
+    "workload: a\n",
+    "- just words\n",
+    "- [unclosed\n",
+    "",
 )
-def test_what_is_not_understood_is_refused_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
+
+
+def test_what_is_not_understood_is_refused_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    complaints = {}
+    for text in NOT_UNDERSTOOD:
+        with pytest.raises(Refused) as refusal:
+            read(entry(Path(), text))
+        complaints[repr(text)] = str(refusal.value)
     with pytest.raises(Refused) as refusal:
-        read(entry(tmp_path, text))
-    assert complaint in str(refusal.value)
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"none\.yaml: "):
-        read(tmp_path / "none.yaml")
+        read(Path("none.yaml"))
+    assert complaints | {"no file": str(refusal.value)} == snapshot

@@ -15,10 +15,13 @@ from tests.made_history import CPU, night
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.history.gather import Gathered
     from analysis.terms import Run
+    from tests.synthetic import JSON
 
 FASTER = Arm("faster", gain=0.25, requested={"vm.swappiness": "1"})
 THREE_ARMS = Made(arms=(STOCK, AGAIN, FASTER), blocks=3, steps=4)
@@ -95,15 +98,12 @@ def test_a_cell_without_its_stock_is_left_out_and_said_to_be() -> None:
     run = ours(1, broken)
     pairs = list(zip(cells(run, "faster")[::2], cells(run, "stock"), strict=True))
     assert values(gathered, "faster") == [pytest.approx(geometric_mean(a / b for a, b in pairs))]
-    (note,) = gathered.notes
-    assert note.startswith("left out, cells without stock in their block: 2 (the first: 1.json: cnn_train-")
 
 
 def test_other_hardware_is_another_series() -> None:
     other = {"brand_raw": "Other CPU", "count": 8}
     gathered = gather([nightly(1, sort=0.1), nightly(2, other, sort=0.2), nightly(3, sort=0.1)], THROUGHPUT)
     assert [(one.machine, len(one.points)) for one in gathered.series] == [("Made-up CPU, 8 CPUs", 2), ("Other CPU, 8 CPUs", 1)]
-    assert gathered.notes == ("2 machines, whose runs are separate series: Made-up CPU, 8 CPUs; Other CPU, 8 CPUs.",)
 
 
 def test_other_parameters_are_another_series() -> None:
@@ -112,57 +112,55 @@ def test_other_parameters_are_another_series() -> None:
     gathered = gather([small, replace(large, workloads={"cnn_train": workload})], THROUGHPUT)
     stock = [(one.variant, one.name, len(one.points)) for one in gathered.series if one.tweakset == "stock"]
     assert stock == [("batch=16", "cnn_train (batch=16), stock", 1), ("batch=8", "cnn_train (batch=8), stock", 1)]
-    assert gathered.notes == ("run with other parameters at times, each a separate series: cnn_train.",)
 
 
-def test_cells_whose_tweak_was_not_in_force_are_left_out() -> None:
-    idle = Arm("idle", requested={"vm.swappiness": "1"}, observed={"vm.swappiness": "60"})
-    gathered = gather([ours(1, Made(arms=(STOCK, idle), blocks=2, steps=4))])
-    assert {one.tweakset for one in gathered.series} == {"stock"}
-    (note,) = gathered.notes
-    assert note == (
-        "left out, cells whose tweak set was not in force: 2 (the first: 1.json: idle was not in force: "
-        "vm.swappiness was to be 1 and the kernel answered 60 (block 1))."
-    )
-
-
-def test_cells_that_contradict_their_steps_are_left_out() -> None:
+def stock_alone(change: Callable[[JSON, JSON], None]) -> Run:
+    """Two blocks of stock, whose records were changed."""
     saved = saved_run(Made(arms=(STOCK,), blocks=2, steps=4))
-    saved["benchmarks"][0]["extra_info"]["metrics"][THROUGHPUT] *= 2
-    gathered = gather([from_json(saved, "x.json")])
-    assert values(gathered, "stock") == [pytest.approx(8 * 4 / sum(saved["benchmarks"][1]["extra_info"]["steps"]["wall_s"][2:]))]
-    assert len(gathered.notes) == 1
-    assert gathered.notes[0].startswith("left out, cells that contradict their own steps: 1 (the first: x.json: cnn_train-stock-b")
+    change(*(one["extra_info"] for one in saved["benchmarks"]))
+    return from_json(saved, "x.json")
 
 
-def test_cells_whose_jobs_were_not_all_done_are_left_out() -> None:
-    saved = saved_run(Made(arms=(STOCK,), blocks=2, steps=4))
-    first, second = (one["extra_info"] for one in saved["benchmarks"])
+def contradict(first: JSON, _second: JSON) -> None:
+    first["metrics"][THROUGHPUT] *= 2
+
+
+def lose_jobs(first: JSON, second: JSON) -> None:
     for one, outcome in ((first, "failed"), (second, "done")):
         one["report"] = {"job": [{"job": at, "outcome": outcome} for at in range(len(one["steps"]["wall_s"]))]}
-    gathered = gather([from_json(saved, "x.json")])
-    assert len(values(gathered, "stock")) == 1
-    assert gathered.notes[0].startswith("left out, cells whose jobs were not all done: 1 (the first: x.json: 6 of 6 jobs were not done")
 
 
-def test_a_copy_of_a_run_counts_once() -> None:
-    run = nightly(1, sort=0.1)
-    gathered = gather([run, replace(run, origin="copy.json")])
-    assert gathered.runs == 1
-    assert gathered.notes == ("left out, copies of runs that are there already: 1 (the first: copy.json is 1.json).",)
+IDLE = Arm("idle", requested={"vm.swappiness": "1"}, observed={"vm.swappiness": "60"})
+BROKEN = replace(THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER))
+# What is left out or kept apart, and how many points of the series of stock (or faster) are left.
+NOTED: dict[str, tuple[int, Callable[[], Gathered]]] = {
+    "not in force": (1, lambda: gather([ours(1, Made(arms=(STOCK, IDLE), blocks=2, steps=4))])),
+    "contradicting": (1, lambda: gather([stock_alone(contradict)])),
+    "lost jobs": (1, lambda: gather([stock_alone(lose_jobs)])),
+    "copies": (1, lambda: gather([ours(1), replace(ours(1), origin="copy.json")])),
+    "no time": (0, lambda: gather([replace(ours(1), started_utc="")])),
+    "no control": (1, lambda: gather([ours(1, BROKEN)], relative_to="stock")),
+    "machines": (1, lambda: gather([nightly(1, sort=0.1), nightly(2, {"brand_raw": "Other CPU", "count": 8}, sort=0.2)])),
+}
 
 
-def test_a_run_without_a_time_has_no_place() -> None:
-    gathered = gather([replace(nightly(1, sort=0.1), started_utc="")])
-    assert (gathered.runs, gathered.series) == (0, ())
-    assert gathered.notes == ("left out, runs without a time, whose place among the others is not known: 1 (the first: 1.json).",)
+@pytest.mark.parametrize("name", NOTED)
+def test_what_is_left_out_or_kept_apart_is_said(name: str, snapshot: SnapshotAssertion) -> None:
+    points, gathered = NOTED[name][0], NOTED[name][1]()
+    assert {len(one.points) for one in gathered.series} == ({points} if points else set())
+    assert "idle" not in {one.tweakset for one in gathered.series}
+    assert gathered.notes == snapshot
 
 
-def test_a_metric_or_tweak_set_that_nobody_has_is_refused_with_those_there_are() -> None:
-    with pytest.raises(Refused, match=r"no run has a metric 'speed'; they have cpu_s_per_step, .*throughput_samples_per_s"):
-        gather([ours(1)], metric="speed")
-    with pytest.raises(Refused, match=r"no run has a tweak set 'base' to be relative to; they have faster, stock, stock-again\."):
-        gather([ours(1)], relative_to="base")
+def test_a_name_that_nobody_has_is_refused() -> None:
+    for name, asked in (("speed", {"metric": "speed"}), ("base", {"relative_to": "base"})):
+        with pytest.raises(Refused, match=f"'{name}'"):
+            gather([ours(1)], **asked)
+
+
+def test_cells_that_contradict_their_steps_or_lost_jobs_are_left_out() -> None:
+    for change in (contradict, lose_jobs):
+        assert values(gather([stock_alone(change)]), "stock") == [pytest.approx(cells(stock_alone(change), "stock")[1])]
 
 
 def test_one_metric_can_be_asked_for() -> None:

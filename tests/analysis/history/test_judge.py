@@ -75,7 +75,8 @@ def test_a_series_that_is_too_short_is_not_judged_and_says_so() -> None:
     history = looked_back({"sort": noisy(stepped((4, 1), (5, 9)))})
     assert not is_judged(history)
     (one,) = history.judged
-    assert (one.p, one.changes, one.reason) == (None, (), "9 runs, at least 10 are needed")
+    assert (one.p, one.changes) == (None, ())
+    assert (one.reason or "").startswith("9 runs")
 
 
 def test_recent_regressions_are_those_that_began_among_the_last_runs() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ from tests.made_io import MadeIo, io_runs, saved_io
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.io.study import Study
     from analysis.io.terms import IoRun
 
@@ -44,57 +47,50 @@ MADE = MadeIo(
 )
 
 
-def study_of(made: MadeIo = MADE) -> Study:
+@cache
+def study_of(**changed: Any) -> Study:  # noqa: ANN401  # fields of MadeIo
     """Read ahead stands at 8192 KiB on this machine."""
     disk = {"device": "vda", "read_ahead_kb": "8192", "scheduler": "none"}
-    return study("made.json", [replace(run, changed_nothing=run.tweakset == LARGE, disk=disk) for run in io_runs(made)])
+    runs = io_runs(replace(MADE, **changed))
+    return study("made.json", [replace(run, changed_nothing=run.tweakset == LARGE, disk=disk) for run in runs])
 
 
-def line_of(found: Study, start: str) -> str:
-    (line,) = [line for line in answer(found) if line.startswith(start)]
-    return line
+def nothing(_levels: Mapping[str, object], _tweakset: str) -> float:
+    return 0.0
 
 
-def test_the_page_opens_with_the_answer() -> None:
-    text = render(study_of())
-    assert (
-        text.index("Stock: read_ahead_kb 8192, scheduler none of vda") < text.index("Cold cache: the highest is") < text.index("AU whole")
-    )
-    assert len(answer(study_of())) <= 8
-    assert max(map(len, text.splitlines())) <= 100
-    assert text.count("png · warm") >= 2
+def test_the_page_opens_with_the_answer(snapshot: SnapshotAssertion) -> None:
+    page = render(study_of())
+    assert max(map(len, page.splitlines())) <= 100
+    assert page == snapshot
 
 
-def test_for_each_cache_state_the_highest_and_what_is_clearly_lower() -> None:
-    said = line_of(study_of(), "Warm cache: ")
-    assert "the highest is " in said
-    assert "not told apart from it: " in said
-    _, _, lower = said.partition("clearly lower: png (")
-    low, high = (float(end) for end in lower.partition("[")[2].partition("]")[0].split(","))
-    assert low < 100 * math.expm1(-1.2) < high
-    assert "Holm over 3 pairs" in said
+def test_answers(snapshot: SnapshotAssertion) -> None:
+    """What feeds most in each state of the cache, what is clearly lower, which tweak sets differ, and on what it stands."""
+    runs = io_runs(replace(MADE, blocks=1))
+    fine = [replace(run, computation_time_s=0.00065, params={**run.params, "record_scale": 0.002}) for run in runs]
+    assert {
+        "effects": answer(study_of()),
+        "one block": answer(study_of(blocks=1)),
+        "no tweak set differs": answer(study_of(gain=nothing, tweaksets=("stock", SMALL, "b"))),
+        "DLIO slower": answer(study("x", engines(1, 0.9))),
+        "DLIO alike": answer(study("x", engines(3, 1.0))),
+        "steps of 0.65 ms": head(study("x", fine)),
+    } == snapshot
+
+
+@pytest.mark.parametrize(("seconds", "scale", "doubted"), [(0.00065, 0.002, True), (0.02, 0.002, False), (0.0035, 1, False)])
+def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(seconds: float, scale: float, *, doubted: bool) -> None:
+    runs = io_runs(replace(MADE, blocks=1))
+    runs = [replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale}) for run in runs]
+    assert bool(head(study("x", runs))) is doubted
 
 
 def test_what_is_alike_is_not_told_apart() -> None:
     """Eight configurations and nothing between them: the best of them is chosen by these very figures, so all pairs are adjusted."""
-    made = MadeIo(factors={"format": tuple("abcdefgh"), "cache": ("cold", "warm")}, blocks=5, cell_sd=0.05)
-    false = sum("clearly lower" in line for seed in range(40) for line in answer(study("x", io_runs(replace(made, seed=seed)))))
-    assert false <= scipy.stats.binom.ppf(0.999, 80, 0.05)
-
-
-def test_one_block_tells_nothing_apart() -> None:
-    said = line_of(study_of(replace(MADE, blocks=1)), "Cold cache: ")
-    assert "clearly lower" not in said
-    assert "no two share two blocks" in said
-
-
-def test_tweak_sets_that_differ_are_named_and_no_others() -> None:
-    found = study_of()
-    said = line_of(found, "Tweak sets")
-    assert SMALL in said
-    assert "raw · cold -2" in said
-    assert "(Holm over 6)" in said
-    assert "none of" in line_of(study_of(replace(MADE, gain=lambda _levels, _set: 0.0, tweaksets=("stock", SMALL, "b"))), "Tweak sets")
+    made = MadeIo(factors={"format": tuple("abcdefgh"), "cache": ("warm",)}, tweaksets=("stock",), blocks=5, cell_sd=0.05, steps=16)
+    false = sum("clearly lower" in line for seed in range(30) for line in answer(study("x", io_runs(replace(made, seed=seed)))))
+    assert false <= scipy.stats.binom.ppf(0.999, 30, 0.05)
 
 
 def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
@@ -102,8 +98,6 @@ def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
     assert {one.tweakset for one in found.contrasts.tweaks} == {SMALL}
     assert {one.tweakset for one in found.idle} == {LARGE}
     assert all(LARGE not in factor.levels for one in found.analyses for factor in one.observed.factors)
-    assert f"{LARGE} changed nothing here: a second A/A" in " ".join(answer(found))
-    assert "(=) changed nothing here: a second A/A." in render(found)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +118,7 @@ def test_whether_it_changed_anything_is_read_from_the_saved_cells(tweak: Mapping
     runs = read(from_json(saved, "io.json"), [])
     assert {run.changed_nothing for run in runs if run.tweakset == LARGE} == {nothing}
     assert not any(run.changed_nothing for run in runs if run.tweakset != LARGE)
-    assert head(study("io.json", runs))[0] == "Stock: read_ahead_kb 8192, scheduler mq-deadline of vda, as the machine was found."
+    assert "mq-deadline of vda" in head(study("io.json", runs))[0]
 
 
 def engines(seed: int, factor: float) -> list[IoRun]:
@@ -138,27 +132,13 @@ def engines(seed: int, factor: float) -> list[IoRun]:
 
 def test_dlio_is_set_against_torch_paired_by_block() -> None:
     runs = engines(1, 0.9)
-    (said,) = [line for line in answer(study("x", runs)) if line.startswith("DLIO against torch: ")]
+    (said,) = [line for line in answer(study("x", runs)) if line.startswith("DLIO")]
     values: dict[tuple[str, int], list[float]] = {}
     for one in map(judge, runs):
         values.setdefault((one.run.engine, one.run.block or 0), []).append(math.log(one.value(RATE) or math.nan))
     change = [np.mean(values["dlio", block]) - np.mean(values["torch", block]) for block in range(1, 6)]
     low, high = (100 * math.expm1(end) for end in scipy.stats.t.interval(0.95, 4, np.mean(change), scipy.stats.sem(change)))
     assert f"samples/s {100 * math.expm1(float(np.mean(change))):+.1f} % [{low:+.1f}, {high:+.1f}]" in said
-    assert "AU whole -" in said
-    assert "they differ" in said
-    assert "no difference shown" in line_of(study("x", engines(3, 1.0)), "DLIO against torch")
-
-
-def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head() -> None:
-    def heads(seconds: float, scale: float) -> list[str]:
-        runs = [replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale}) for run in io_runs(MADE)]
-        return head(study("x", runs))
-
-    assert heads(0.00065, 0.002)[0].startswith("Doubt: a step computes 0.65 ms")
-    assert "record_scale" in heads(0.00065, 0.002)[0]
-    assert heads(0.02, 0.002) == []
-    assert heads(0.0035, 1) == []
 
 
 @given(st.lists(st.floats(0.5, 100.0), min_size=2, max_size=8))

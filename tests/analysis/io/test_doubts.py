@@ -24,8 +24,9 @@ from tests.made_io import MadeIo, saved_io
 from tests.made_io import io_runs as made_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.io.terms import Epoch, IoRun
 
@@ -57,7 +58,7 @@ def test_a_sleep_that_ended_late_is_no_work_of_the_accelerator() -> None:
     loaded = overslept(quiet)
     refused = judge(loaded)
     assert all(refused.value(name) is None for name in AU)
-    assert (refused.responses["au_whole_percent"].why_missing or "").startswith("oversleep: computations of 4 ms took 1.30 times as long")
+    assert (refused.responses["au_whole_percent"].why_missing or "").startswith("oversleep")
     assert refused.value("samples_per_s_whole") == judge(quiet).value("samples_per_s_whole")
     assert judge(loaded).formula("au_whole_percent") == pytest.approx(1.3 * (judge(quiet).formula("au_whole_percent") or 0))
     one, other = judged_alike([quiet, replace(loaded, id="other")])
@@ -80,7 +81,7 @@ def test_where_no_sleep_ended_late_utilisation_is_as_dlio_has_it() -> None:
     assert [NOMINAL in label for label in labels] == [True, True, False]
 
 
-def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation() -> None:
+def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(snapshot: SnapshotAssertion) -> None:
     """Same samples/s, and sleeps 1.5 times as long under the one: not a point of AU comes of it."""
     runs = [overslept(run, 1.5) if run.params["cache"] == "cold" else run for run in made_runs(replace(MADE, epochs=1))]
     found = study("made.json", runs)
@@ -88,19 +89,17 @@ def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation() 
     plain = {one.run.id: one.value("samples_per_s_whole") for one in found.cells}
     ratios = [(values[name] or 0) / (plain[name] or 1) for name in values]
     assert max(ratios) == pytest.approx(min(ratios))
-    assert "in 12 of 24 runs a computation took more than 5% longer (up to 1.50 times as long)" in (slept_in_words(found.cells) or "")
+    assert slept_in_words(found.cells) == snapshot
 
 
-def test_the_overshoot_is_said_beside_the_identity() -> None:
+def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -> None:
     """0.13 s for 0.1 s: nominal 1 / 1.3 = 0.769, and 1 as clocked, which it always is; both are there, and 1.3."""
     judged = judge(io_run(epoch([1.0, *[0.05] * 19], [0.13] * 20)))
     found = identity(judged)
     assert found.nominal == pytest.approx(1 / 1.3)
     assert found.measured == pytest.approx(1)
     assert found.overslept == pytest.approx(1.3)
-    said = in_words([judged]) or ""
-    assert "0.7692 to 0.7692 with the computation time asked for" in said
-    assert "1.300 to 1.300 times as long as asked for" in said
+    assert in_words([judged]) == snapshot
 
 
 def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
@@ -108,21 +107,21 @@ def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
     assert judge(run).value("au_whole_percent") is not None
 
 
-@pytest.mark.parametrize(
-    ("run", "said"),
-    [
-        (made("warm", resident_before=0.2), "20.0% of the data set was in memory when epoch 1 began (99% must be)"),
-        (made("warm", read_bytes=150 * 2**20), "fetched 39.1% of the data set from a device (1% may be)"),
-        (made("cold", resident_before=0.5), "50.0% of the data set was in memory when epoch 1 began (1% may be)"),
-        (made("cold", read_bytes=0), "fetched 0.0% of the data set from a device (95% of what it read must be)"),
-        (made("cold", read_bytes=800 * 2**20), "part of it was read twice"),
-    ],
-)
-def test_a_page_cache_in_another_state_refuses_every_figure(run: IoRun, said: str) -> None:
-    judged = judge(run)
-    assert [one.kind for one in judged.doubts] == ["cache"]
-    assert all(judged.value(name) is None for name in EVERY)
-    assert said in (judged.responses["samples_per_s_whole"].why_missing or "")
+def test_a_page_cache_in_another_state_refuses_every_figure(snapshot: SnapshotAssertion) -> None:
+    runs = {
+        "warm, 20 % resident": made("warm", resident_before=0.2),
+        "warm, fetched": made("warm", read_bytes=150 * 2**20),
+        "cold, 50 % resident": made("cold", resident_before=0.5),
+        "cold, nothing fetched": made("cold", read_bytes=0),
+        "cold, fetched twice": made("cold", read_bytes=800 * 2**20),
+    }
+    reasons = {}
+    for case, run in runs.items():
+        judged = judge(run)
+        assert [one.kind for one in judged.doubts] == ["cache"]
+        assert all(judged.value(name) is None for name in EVERY)
+        reasons[case] = judged.responses["samples_per_s_whole"].why_missing
+    assert reasons == snapshot
 
 
 @pytest.mark.parametrize(
@@ -188,58 +187,38 @@ def test_a_refused_figure_is_nowhere_in_what_programs_read(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "said"),
+    ("name", "values", "word"),
     [
-        ("samples_per_s_whole", [1.0, math.nan], "no number"),
+        ("samples_per_s_whole", [1.0, math.nan], "number"),
         ("samples_per_s_whole", [-1.0], "below 0"),
-        ("au_whole_percent", [100.6], "more than 100.5 %"),
-        ("first_step_share", [1.392], "below 0 or above 1"),
-        ("barrier_share", [-1.606], "below 0 or above 1"),
-        ("mb_per_s_read", [], "nothing was recorded"),
+        ("au_whole_percent", [100.6], "100.5 %"),
+        ("first_step_share", [1.392], "above 1"),
+        ("barrier_share", [-1.606], "below 0"),
+        ("mb_per_s_read", [], "recorded"),
     ],
 )
-def test_what_no_figure_can_be_is_refused_as_such(name: str, values: list[float], said: str) -> None:
-    assert said in (cannot_be(name, values) or "")
+def test_what_no_figure_can_be_is_refused_as_such(name: str, values: list[float], word: str) -> None:
+    assert word in (cannot_be(name, values) or "")
     assert cannot_be(name, [0.5]) is None
 
 
-def swapped(tmp_path: Path, read: Callable[[], str]) -> str:
-    """What is said of a run whose rank 0 left the step lists of another: 40 steps of 0.12 s and more in an epoch of half that."""
+def test_step_lists_of_another_run_give_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """40 steps of 0.12 s and more in an epoch of half that: no share of 139 %, none below 0. A bare NaN of DLIO's is printed nowhere."""
     short = folder(tmp_path / "short", Made(loads=(0.1, *[0.001] * 11)))
     long = folder(tmp_path / "long", Made(after_s=100, loads=(3.0, *[0.02] * 39)))
     (short / "0_output.json").write_text((long / "0_output.json").read_text())
-    return read()
-
-
-def test_step_lists_of_another_run_give_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They take longer than the epoch: no share of 139 %, none below 0, and nan is not printed anywhere."""
-
-    def read() -> str:
-        assert main(["io", str(tmp_path), "--mlperf"]) == 0
-        return capsys.readouterr().out
-
-    said = swapped(tmp_path, read)
-    assert "step lists and clock are not of one run" in " ".join(said.split())
-    assert "nan" not in said.lower().split()
-    assert "nan %" not in said
+    summary = json.loads((long / "summary.json").read_text())
+    metric = summary["metric"]
+    for name, value in metric.items():
+        if name.startswith("train_"):
+            metric[name] = [math.nan] * len(value) if isinstance(value, list) else math.nan
+    (long / "summary.json").write_text(json.dumps(summary))
+    assert main(["io", str(tmp_path), "--mlperf"]) == 0
+    assert "nan" not in capsys.readouterr().out.lower().split()
     assert main(["io", str(tmp_path), "--json"]) == 0
     runs = json.loads(capsys.readouterr().out)["dlio"]["runs"]
     (wrong,) = [run for run in runs if any(doubt["kind"] == "times" for doubt in run["doubts"])]
     assert all(wrong["responses"][name]["value"] is None for name in EVERY)
-
-
-def test_a_reported_figure_that_is_no_number_is_not_printed_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """DLIO writes bare NaN."""
-    path = folder(tmp_path, Made()) / "summary.json"
-    summary = json.loads(path.read_text())
-    for name in ("train_au_percentage", "train_throughput_samples_per_second"):
-        summary["metric"][name] = [math.nan] * len(summary["metric"][name])
-    for name in ("train_au_mean_percentage", "train_au_stdev_percentage", "train_io_mean_MB_per_second"):
-        summary["metric"][name] = math.nan
-    path.write_text(json.dumps(summary))
-    assert main(["io", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "nan" not in said.lower()
 
 
 def test_a_run_whose_report_contradicts_its_steps_is_in_no_reversal(tmp_path: Path) -> None:
@@ -248,7 +227,7 @@ def test_a_run_whose_report_contradicts_its_steps_is_in_no_reversal(tmp_path: Pa
     eight = Made(after_s=100, loads=(3.0, *[0.01] * 39), reader={"read_threads": 8}, overrides=("++workload.reader.read_threads=8",))
     summary = folder(tmp_path / "2_read_threads_8", eight) / "summary.json"
     (line,) = reversals(dlio_study([tmp_path]).groups)
-    assert line.startswith("read_threads 2 to 8: AU goes from")
+    assert line.startswith("read_threads 2 to 8")
     told = json.loads(summary.read_text())
     told["metric"]["train_au_percentage"] = [value - 3 for value in told["metric"]["train_au_percentage"]]
     summary.write_text(json.dumps(told))
@@ -261,10 +240,3 @@ def test_clocks_that_differ_by_rounding_contradict_nothing(over_s: float) -> Non
     judged = judge(io_run(epoch([0.1] * 20, over_s=over_s)))
     assert judged.doubts == ()
     assert (judged.value("barrier_share") or 0.0) == pytest.approx(max(0.0, over_s / (4 + over_s)))
-
-
-def test_a_folder_with_nothing_in_it_is_said_to_hold_neither_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["io", str(tmp_path)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "no saved run (*.json)" in line
-    assert "no result folder of DLIO (summary.json)" in line

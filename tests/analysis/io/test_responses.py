@@ -16,6 +16,8 @@ from tests.dlio_like import epoch, io_run
 if TYPE_CHECKING:
     import random
 
+    from syrupy.assertion import SnapshotAssertion
+
 LOADS = [1.0, *[0.01] * 19]  # 20 steps of 0.1 s computation; the first batch takes a second
 
 
@@ -29,6 +31,25 @@ def why(run: IoRun, name: str) -> str:
     response = judge(run).responses[name]
     assert response.value is None
     return response.why_missing or ""
+
+
+def test_why_there_is_no_figure(snapshot: SnapshotAssertion) -> None:
+    """Each beside what stands all the same. 10 steps leave 9; of 20 must follow 19 do; S - 2 of one step is -1."""
+    unread = io_run(epoch(LOADS), epoch(LOADS, rank=1, rchar_bytes=5))
+    idle = io_run(epoch([0.1] * 20, [0.0] * 20), computation_time_s=0.0)
+    reasons = {
+        "ten steps": why(io_run(epoch([0.5] * 10), read_threads=0, prefetch_factor=2), "au_steady_percent"),
+        "five readers": why(io_run(epoch([0.5] * 20), read_threads=5, prefetch_factor=2), "au_steady_percent"),
+        "two steps": why(io_run(epoch([0.5] * 2)), "samples_per_s_dlio"),
+        "one step": why(io_run(epoch([0.5])), "samples_per_s_dlio"),
+        "nothing computed": why(idle, "au_whole_percent"),
+        "more computation than time": why(io_run(Epoch(1, 0, 0.0, 1.9, (0.0,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
+        "no time": why(io_run(Epoch(1, 0, 5.0, 5.0, (0.1,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
+        "no checkpoint": why(unread, "checkpoint_gb_per_s"),
+        "checkpoint without size": why(io_run(epoch(LOADS), checkpoints=(Checkpoint(1, None, 1.0),)), "checkpoint_gb_per_s"),
+    } | {name: why(unread, name) for name in ("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s")}
+    assert reasons == snapshot
+    assert judge(idle).value("samples_per_s_whole") == pytest.approx(4 / 0.1)
 
 
 def test_utilisation_without_the_first_step_and_over_the_whole_epoch() -> None:
@@ -104,29 +125,18 @@ def test_bytes_really_read_are_rates_of_their_own() -> None:
     assert judge(run).value("device_mb_per_s") == pytest.approx(40 / 3.19)
 
 
-def test_what_was_not_recorded_is_missing_and_never_zero() -> None:
-    run = io_run(epoch(LOADS), epoch(LOADS, rank=1, rchar_bytes=5))
-    for name in ("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s"):
-        assert "nothing was recorded" in why(run, name)
-    assert "no checkpoint" in why(run, "checkpoint_gb_per_s")
-
-
 def test_checkpoints_are_all_bytes_over_all_time() -> None:
     """1 GiB in 1 s and 1 GiB in 3 s are 0.5 GiB/s; a mean of the two rates would say 0.67."""
     marks = (Checkpoint(1, GIB, 1.0), Checkpoint(2, GIB, 3.0))
     assert judge(io_run(epoch(LOADS), checkpoints=marks)).value("checkpoint_gb_per_s") == pytest.approx(0.5)
-    assert "not recorded" in why(io_run(epoch(LOADS), checkpoints=(Checkpoint(1, None, 1.0),)), "checkpoint_gb_per_s")
 
 
-@pytest.mark.parametrize(
-    ("steps", "readers", "ahead", "said"), [(10, 0, 2, "leave 9"), (20, 5, 2, "at least 20 must follow it, and 19 do")]
-)
-def test_too_few_steps_refuse_what_leaves_the_first_one_out(steps: int, readers: int, ahead: int, said: str) -> None:
+@pytest.mark.parametrize(("steps", "readers"), [(10, 0), (20, 5)])
+def test_too_few_steps_refuse_what_leaves_the_first_one_out(steps: int, readers: int) -> None:
     """At least 10 steps after the excluded ones, and twice as many as the readers fetch while nobody looks; whole epochs stand."""
-    run = io_run(epoch([0.5] * steps), read_threads=readers, prefetch_factor=ahead)
+    run = io_run(epoch([0.5] * steps), read_threads=readers, prefetch_factor=2)
     for name in ("au_steady_percent", "samples_per_s_steady", "samples_per_s_dlio", "mb_per_s_nominal_steady", "mb_per_s_nominal_dlio"):
-        assert why(run, name).startswith("insufficient_steps: ")
-        assert said in why(run, name)
+        assert why(run, name).startswith("insufficient_steps")
     assert judge(run).value("au_whole_percent") is not None
 
 
@@ -134,30 +144,6 @@ def test_just_enough_steps_are_enough() -> None:
     """11 steps leave 10; 21 steps leave 20 after the first, twice what 5 readers fetch 2 ahead."""
     assert judge(io_run(epoch([0.5] * 11))).value("au_steady_percent") is not None
     assert judge(io_run(epoch([0.5] * 21), read_threads=5, prefetch_factor=2)).value("au_steady_percent") is not None
-
-
-@pytest.mark.parametrize("steps", [1, 2])
-def test_dlios_own_throughput_of_two_steps_or_one_is_refused(steps: int) -> None:
-    """S - 2 is 0 or -1: DLIO reports no samples at all, or fewer than none."""
-    assert f"S - 2 = {steps - 2}" in why(io_run(epoch([0.5] * steps)), "samples_per_s_dlio")
-
-
-def test_nothing_computed_is_no_utilisation() -> None:
-    run = io_run(epoch([0.1] * 20, [0.0] * 20), computation_time_s=0.0)
-    assert "nothing computed" in why(run, "au_whole_percent")
-    assert judge(run).value("samples_per_s_whole") == pytest.approx(4 / 0.1)
-
-
-def test_more_computation_than_time_is_refused() -> None:
-    """The clocks of a file contradict each other: 2.0 s of computation in an epoch of 1.9 s."""
-    run = io_run(Epoch(1, 0, 0.0, 1.9, (0.0,) * 20, (0.1,) * 20))
-    assert "load and computation took 2.000 s of 1.900 s" in why(run, "au_whole_percent")
-    assert "load and computation took 2.000 s of 1.900 s" in why(run, "samples_per_s_whole")
-
-
-def test_an_epoch_that_took_no_time_gives_no_number() -> None:
-    run = io_run(Epoch(1, 0, 5.0, 5.0, (0.1,) * 20, (0.1,) * 20))
-    assert "load and computation took 4.000 s of 0.000 s" in why(run, "samples_per_s_whole")
 
 
 TIMES = st.floats(0, 100)
@@ -225,12 +211,9 @@ def test_a_figure_is_either_given_or_its_absence_explained(run: IoRun) -> None:
         assert (response.value is None) == (response.why_missing is not None)
 
 
-def test_the_identity_is_said_of_all_runs_together() -> None:
+def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> None:
     """1 within 0.005 for ranks that compute equally long, and found broken where they do not belong to one job."""
     good = judge(io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)))
-    assert "over 1 run: 1.0000 to 1.0000 with the computation time asked for, 1.0000 to 1.0000 with that clocked;" in (
-        in_words([good]) or ""
-    )
     odd = judge(io_run(epoch(LOADS), epoch(LOADS, [0.9] * 20, rank=1)))
-    assert "with that clocked: broken" in (in_words([good, odd]) or "")
+    assert {"good": in_words([good]), "one odd": in_words([good, odd])} == snapshot
     assert in_words([judge(io_run(epoch([0.1] * 2)))]) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from typing import TYPE_CHECKING, Any
@@ -24,15 +23,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from syrupy.assertion import SnapshotAssertion
+
 MADE = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)}, blocks=3, epochs=2)
 
 
-def broken(change: Callable[[dict[str, Any]], object]) -> tuple[int, list[str]]:
-    """How many runs remain, and what is said, after the first cell's report was changed."""
-    saved = copy.deepcopy(saved_io(MADE))
-    change(saved["benchmarks"][0]["extra_info"]["report"])
-    refused: list[str] = []
-    return len(io_runs(from_json(saved, "run.json"), refused)), refused
+CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "an epoch missing": lambda told: told["epochs"].pop(),
+    "an epoch twice": lambda told: told["epochs"].append(dict(told["epochs"][0])),
+    "epoch 9**18": lambda told: told["epochs"][0].update(epoch=9**18),
+    "9**18 ranks": lambda told: told["io"][0].update(processes=9**18),
+    "one load": lambda told: told["epochs"][1].update(load_s=[0.1]),
+    "no step": lambda told: told["epochs"][1].update(load_s=[], compute_s=[], barrier_s=[]),
+    "ends at 1 s": lambda told: told["epochs"][1].update(end_monotonic_s=1.0),
+    "-1 bytes": lambda told: told["epochs"][0].update(rchar_bytes=-1),
+    "-0.5 resident": lambda told: told["epochs"][0].update(resident_before=-0.5),
+    "1.5 resident": lambda told: told["epochs"][0].update(resident_after=1.5),
+    "nan s": lambda told: told["epochs"][0]["compute_s"].__setitem__(0, math.nan),
+    "io twice": lambda told: told["io"].append(told["io"][0]),
+    "no batch size": lambda told: told["io"][0].pop("batch_size"),
+    "records of 0 bytes": lambda told: told["io"][0].update(record_length_bytes=0),
+    "records of 1e300 bytes": lambda told: told["io"][0].update(record_length_bytes=1e300),
+}
+
+
+def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(snapshot: SnapshotAssertion) -> None:
+    made = MadeIo(factors={"cache": ("cold",), "processes": (2,)}, blocks=1, epochs=2)
+    found = {}
+    for case, change in CHANGES.items():
+        saved = saved_io(made)
+        change(saved["benchmarks"][0]["extra_info"]["report"])
+        refused: list[str] = []
+        assert len(io_runs(from_json(saved, "run.json"), refused)) == 1
+        (found[case],) = refused
+    assert found == snapshot
 
 
 def test_a_saved_run_reads_as_the_runs_it_was_made_of() -> None:
@@ -84,36 +108,8 @@ def test_a_cell_that_failed_is_left_out_with_its_reason() -> None:
     found = io_runs(from_json(saved_io(MadeIo(factors=MADE.factors, lost=[(levels, "stock", 2)])), "run.json"), refused)
     assert len(found) == 2 * 2 * 2 * 5 - 1
     (line,) = refused
-    assert "b2 failed: the reader was killed." in line
     assert line.startswith("run.json: io_train:format=raw")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda told: told["epochs"].pop(), "each of 2 ranks reports each of 2 once"),
-        (lambda told: told["epochs"].append(dict(told["epochs"][0])), "each of 2 ranks reports each of 2 once"),
-        (lambda told: told["epochs"][0].update(epoch=9**18), "each of 2 ranks reports each of 3 once"),
-        (lambda told: told["io"][0].update(processes=9**18), f"each of {9**18} ranks reports each of 2 once"),
-        (lambda told: told["epochs"][1].update(load_s=[0.1]), "compute_s for 1 load_s"),
-        (lambda told: told["epochs"][1].update(load_s=[], compute_s=[], barrier_s=[]), "has no step"),
-        (lambda told: told["epochs"][1].update(end_monotonic_s=1.0), "before it begins"),
-        (lambda told: told["epochs"][0].update(rchar_bytes=-1), "rchar_bytes = -1"),
-        (lambda told: told["epochs"][0].update(resident_before=-0.5), "resident_before = -0.5"),
-        (lambda told: told["epochs"][0]["compute_s"].__setitem__(0, math.nan), "compute_s[0] = nan"),
-        (lambda told: told["io"].append(told["io"][0]), "holds 2 parts 'io' where one belongs"),
-        (lambda told: told["io"][0].pop("batch_size"), "has no 'batch_size'"),
-        (lambda told: told["io"][0].update(record_length_bytes=0), "record_length_bytes = 0"),
-        (lambda told: told["io"][0].update(record_length_bytes=1e300), "which no disk holds"),
-        (lambda told: told["epochs"][0].update(resident_after=1.5), "a number from 0 to 1"),
-    ],
-)
-def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(change: Callable[[dict[str, Any]], object], said: str) -> None:
-    count, refused = broken(change)
-    assert count == 23
-    (line,) = refused
-    assert said in line
-    assert line.startswith("run.json: cell io_train:")
+    assert "b2 failed" in line
 
 
 def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
@@ -122,7 +118,7 @@ def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
     wrong["extra_info"]["tweak"]["observed"] = {"vm.x": "7"}
     refused: list[str] = []
     assert len(io_runs(from_json(saved, "run.json"), refused)) == 15
-    assert "was not in force: vm.x was to be 1 and the kernel answered 7" in refused[0]
+    assert "vm.x" in refused[0]
 
 
 def test_a_run_of_another_workload_reports_nothing() -> None:
@@ -165,24 +161,20 @@ def test_a_figure_that_is_refused_is_no_metric() -> None:
     assert all("au_steady_percent" not in cell.metrics and "au_whole_percent" in cell.metrics for cell in run.cells)
 
 
-def test_the_command_says_it_all_on_100_columns_and_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "io.json"
-    path.write_text(json.dumps(saved_io(MADE)), encoding="utf-8")
-    assert main(["io", str(path)]) == 0
+def test_the_command_on_a_page_and_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "io.json").write_text(json.dumps(saved_io(MADE)), encoding="utf-8")
+    assert main(["io", "io.json"]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
-    for words in (
-        "24 runs of 4 configurations in 3 blocks",
-        "cached before",
-        "format × cache",
-        "A/A: stock and its copy",
-        "What varies with what, in words",
-    ):
-        assert words in out
-    assert main(["io", str(path), "--json", "--plot", str(tmp_path / "pictures")]) == 0
-    (said,) = (told := json.loads(capsys.readouterr().out))["saved"]
+    assert out == snapshot
+    assert main(["io", "io.json", "--json", "--plot", "pictures"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (said,) = told["saved"]
     assert len(said["runs"]) == 24
     assert {one["response"] for one in said["analyses"]} == {"au_whole_percent", "au_steady_percent", "samples_per_s_whole"}
     assert said["caches"]["raw · cold"]["before_high"] == 0.0
-    assert told["pictures"]["io_format_cache"] == str(tmp_path / "pictures/io_format_cache.png")
+    assert told["pictures"]["io_format_cache"] == "pictures/io_format_cache.png"
     assert (tmp_path / "pictures/io_format_cache.png").stat().st_size > 10_000

@@ -13,6 +13,8 @@ from tests.dlio_like import Made, folder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.io.dlio_study import DlioStudy
 
 BIG = {"record_length_bytes": 4 * 1048576}  # 320 files of 4 MiB, 1.25 GiB, where a run's own are 0.3125 GiB
@@ -28,7 +30,7 @@ def study(where: Path, *made: tuple[str, Made]) -> DlioStudy:
     return found
 
 
-def test_a_data_set_made_for_another_run_and_left_in_place(tmp_path: Path) -> None:
+def test_a_data_set_made_for_another_run_and_left_in_place(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """The generation for records of 4 MiB was kept; the run after it was to read 1 MiB and nothing was made for it."""
     found = study(
         tmp_path,
@@ -39,12 +41,11 @@ def test_a_data_set_made_for_another_run_and_left_in_place(tmp_path: Path) -> No
     )
     (stale,) = found.stale
     assert stale.id == "2_prefetch_size_8"
-    assert "record_length_bytes 4194304, its own 1048576" in stale.evidence
-    assert "samples/s of 2_record_length_bytes_4194304" in stale.evidence
+    assert stale.evidence == snapshot
     assert [one.run.id for one in found.usable] == ["2", "2_record_length_bytes_4194304"]
     (refused,) = [one for one in found.judged if one not in found.usable]
     assert all(response.value is None for response in refused.responses.values())
-    assert (refused.responses["au_whole_percent"].why_missing or "").startswith("stale data: it ran on the data of 2_record_length")
+    assert (refused.responses["au_whole_percent"].why_missing or "").startswith("stale data")
 
 
 def test_data_made_anew_for_the_next_run_is_its_own(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_a_table_by_itself_is_judged_by_its_utilisation() -> None:
     table = [replace(row, au_percent=au) for row, au in zip(rows(1.0, 1.0, 1.0, 1.0), (50.0, 20.0, 20.1, 49.0), strict=True)]
     (stale,) = stale_rows(table, None, {table[1]: 4 * 2.0**20})
     assert stale.id == "4_checkpoint_False"
-    assert "AU (20.10 and 20.00), not the baseline's (50.00)" in stale.evidence
+    assert all(figure in stale.evidence for figure in ("20.10", "20.00", "50.00"))
 
 
 def test_rows_whose_order_nobody_knows_are_not_judged() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.overhead import counters
@@ -16,10 +17,12 @@ from tests.analysis.logs.made import A100, Smi, dcgmi
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
 
 LOSSES = (2.3, 1.7, 0.9)
 HEAD = "    PID USER     RES  %CPU     TIME+ COMMAND"
+COUNTED = {"POWER": "W", "TOTEC": "mJ", "GPUTL": ""}
 SOUP = st.text(st.sampled_from("GPU 0#EntitySMACT%,\n\t:.-1234569PIDCOMMANDtimeLoss[]é\0"), max_size=200)
 
 
@@ -84,11 +87,11 @@ def compared(folder: Path) -> dict[tuple[str, str], float]:
     return {(one["condition"], one["against"]): round(100 * one["fraction"], 6) for one in training(folder)["differences"]}
 
 
-def page(folder: Path) -> str:
-    """The page with its lines joined, for sentences go over several."""
+def page(folder: Path) -> list[str]:
     text = lines(folder)
     assert max(map(len, text)) <= 100
-    return " ".join(" ".join(text).split())
+    assert not [line for line in text if line.rstrip().endswith("..")]
+    return text
 
 
 def test_conditions_are_compared_with_the_baselines_whose_monitors_they_have(tmp_path: Path) -> None:
@@ -105,15 +108,29 @@ def test_conditions_are_compared_with_the_baselines_whose_monitors_they_have(tmp
     assert [condition(folder, name)["began"] for name in ("ex1", "ex2", "ex3", "ex5")] == [None, "15:16:00", "15:16:55", "15:18:00"]
 
 
-def test_no_claim_is_made_however_large_a_difference(tmp_path: Path) -> None:
-    """Here a monitor adds more than the baselines differ by, and it is one run all the same."""
-    folder = study(tmp_path)
-    text = page(folder)
-    assert training(folder)["verdict"] == "not comparable"
-    assert "verdict not comparable: 1 run per configuration" in text
-    assert "differ by 2.04 %" in text
-    assert "more than any monitor" not in text
-    assert "every condition is faster" not in text
+def test_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    """A study as it should be, in which no claim is made however large a difference; one in which everything is odd; one of nothing."""
+    monkeypatch.chdir(tmp_path)
+    whole, odd = study(Path("whole")), study(Path("odd")) / "MNIST"
+    put(odd / "01-baseline/ex1_model_e.txt", "File exists\nreport written elsewhere\n")
+    put(odd / "01-baseline/ex2_topLog.txt", TOP + TOP)
+    put(odd / "02-nvidia-smi/ex3_model_s.txt", output(49.5, correct=9903))
+    put(odd / "02-nvidia-smi/ex3_nvsmLog.txt", Smi([A100, A100], [[5, 50]] * 4).text())
+    put(odd / "02-nvidia-smi/ex4_model_s.txt", output(None))
+    put(odd / "02-nvidia-smi/ex4_nvsmLog.txt", b"")
+    put(odd / "03-dcgmi/ex5_dcgmi_log.txt", DCGMI.replace("61500.0", "500.0") + "GPU 0  60.0")
+    put(odd / "03-dcgmi/ex5_notes.txt", "by hand")
+    put(odd / "03-dcgmi/ex6_dcgmi_log.txt", dcgmi(COUNTED, [("GPU 0", (60.0, total, 9.0)) for total in (1000.0, 64600.0, 128200.0)]))
+    put(odd / "03-dcgmi/ex6_model_s.txt", output(49.5, losses=(2.3, 1.7, 0.8)))
+    put(odd / "05-ncu/ex8_dcgmi_log.txt", dcgmi(COUNTED, [("GPU 0", (60.0, 1000.0 + 60_000 * at, 9.0)) for at in (0, 2, 4, 6)]))
+    for place in ("06-nsys", "07-nsys"):
+        put(odd / place / "ex7_model_s.txt", output(40.0))
+    put(odd.parent / "ResNet50/01-basic/ex1_model_s.txt", output(5000.0))
+    put(Path("nothing/ex1_model_s.txt"), b"\0\1\2")
+    assert "\n".join(page(whole)) == snapshot(name="whole")
+    assert "\n".join(page(odd.parent)) == snapshot(name="odd")
+    assert "\n".join(page(Path("nothing"))) == snapshot(name="nothing")
+    assert training(whole)["verdict"] == "not comparable"
 
 
 @pytest.mark.parametrize(
@@ -137,19 +154,15 @@ def test_a_condition_without_a_time_has_none_and_says_why(tmp_path: Path, text: 
     assert (one["time_s"], one["monitors"]) == (None, ["nvidia-smi"])
     assert any(why in reason for reason in one["missing"].values())
     assert ("ex3", "ex1") not in compared(folder)
-    assert why in page(folder)
 
 
-@pytest.mark.parametrize(
-    ("changed", "why"), [({"correct": 9903}, "its accuracies are others"), ({"losses": (2.3, 1.7, 0.8)}, "its losses are others")]
-)
+@pytest.mark.parametrize(("changed", "why"), [({"correct": 9903}, "accuracies"), ({"losses": (2.3, 1.7, 0.8)}, "losses")])
 def test_another_training_is_not_compared(tmp_path: Path, changed: dict[str, Any], why: str) -> None:
     """A seed fixes every digit: what differs did other work."""
     folder = study(tmp_path)
     put(folder / "MNIST" / "02-nvidia-smi" / "ex3_model_s.txt", output(49.5, **changed))
     assert why in condition(folder, "ex3")["other_work"]
     assert ("ex3", "ex1") not in compared(folder)
-    assert f"not the same training, so left out of the differences: ex3: {why}" in page(folder)
 
 
 def test_two_files_of_one_condition_are_none(tmp_path: Path) -> None:
@@ -195,7 +208,6 @@ def test_what_was_published_in_part_loads_in_part(tmp_path: Path) -> None:
     assert set(condition(folder, "ex8")["missing"]) == {"training", "nvidia-smi", "top"}
     assert condition(folder, "again")["monitors"] == ["torch.profiler", "nvidia-smi", "top"]
     assert training(folder)["absent"] == ["ex4", "ex6", "ex7"]
-    assert "no file of ex4, ex6, ex7, which the study ran" in page(folder)
 
 
 def test_trainings_stand_apart(tmp_path: Path) -> None:
@@ -204,19 +216,7 @@ def test_trainings_stand_apart(tmp_path: Path) -> None:
     put(folder / "ResNet50" / "01-basic" / "ex1_model_s.txt", output(5000.0))
     found = read(folder)
     assert [(one.name, len(one.conditions)) for one in found.trainings] == [("MNIST", 4), ("ResNet50", 1)]
-    assert found.missing == ()
-    assert read(study(tmp_path / "other")).missing == ("no file of the heavy training (ResNet-50), so nothing is said of it",)
-
-
-def test_what_a_training_complained_of_and_lines_left_out_are_told(tmp_path: Path) -> None:
-    folder = study(tmp_path)
-    put(folder / "MNIST" / "01-baseline" / "ex1_model_e.txt", "File exists\nreport written elsewhere\n")
-    put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", DCGMI + "GPU 0  60.0")
-    put(folder / "MNIST" / "03-dcgmi" / "ex5_notes.txt", "by hand")
-    text = page(folder)
-    assert "it complained in 2 lines, first: File exists" in text
-    assert "dcgmi: 1 line left out; line 6: the log ends in the middle of it" in text
-    assert "ex5_notes.txt: no kind of log that is known" in text
+    assert (len(found.missing), len(read(study(tmp_path / "other")).missing)) == (0, 1)
 
 
 def test_cpu_is_by_a_processs_own_clock_where_it_stayed(tmp_path: Path) -> None:
@@ -234,8 +234,8 @@ def test_cpu_is_by_a_processs_own_clock_where_it_stayed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "gpu", "how"),
     [
-        (Smi([A100], [[5], [6], [7]], stamped=True), "0", "no index: 1 row a tick, told by their times"),
-        (Smi([A100, A100], [[5, 50]] * 4), "?", "no index: rows of one name, and too little to tell how many GPUs there are"),
+        (Smi([A100], [[5], [6], [7]], stamped=True), "0", "times"),
+        (Smi([A100, A100], [[5, 50]] * 4), "?", "too little"),
         (Smi([A100, A100], [[5, 50]] * 4, index=True), "1", "by index"),
     ],
 )
@@ -244,8 +244,6 @@ def test_how_rows_were_told_apart_is_said(tmp_path: Path, made: Smi, gpu: str, h
     put(folder / "MNIST" / "02-nvidia-smi" / "ex3_nvsmLog.txt", made.text())
     [one] = [each for each in training(folder)["counters"] if each["monitor"] == "nvidia-smi"]
     assert (one["gpu"], how in one["how"]) == (gpu, True)
-    assert (f"rows of nvidia-smi have {how}" in page(folder)) == how.startswith("no index")
-    assert ("of all GPUs together" in page(folder)) == (gpu == "?")
     assert gpu != "?" or one["interval_s"] is None
 
 
@@ -255,8 +253,7 @@ def test_two_logs_of_top_in_one_file_give_nothing_by_a_clock_and_say_why(tmp_pat
     put(folder / "MNIST" / "01-baseline" / "ex2_topLog.txt", TOP + TOP)
     for one in (one for one in training(folder)["cpu"] if one["condition"] == "ex2"):
         assert (one["clock_percent"], one["cpu_s"]) == (None, None)
-        assert "the clock goes back from 15:16:02 to 15:16:00" in one["why_no_clock"]
-    assert "by its clock –: line 22: the clock goes back from 15:16:02 to 15:16:00" in page(folder)
+        assert "15:16:02 to 15:16:00" in one["why_no_clock"]
 
 
 @pytest.mark.parametrize(
@@ -264,28 +261,28 @@ def test_two_logs_of_top_in_one_file_give_nothing_by_a_clock_and_say_why(tmp_pat
     [
         ((1000.0, 61500.0, 122000.0), 121.0, True, ""),  # 60.5 W for 60: 0.8 % apart
         ((1000.0, 64600.0, 128200.0), 127.2, False, ""),  # 63.6 W for 60: 6 % apart
-        ((61500.0, 1000.0, 122000.0), None, None, "TOTEC goes down: the counter was reset"),
-        ((1000.0, None, 122000.0), None, None, "TOTEC lacks values"),
-        ((1000.0,), None, None, "TOTEC has too few values"),
+        ((61500.0, 1000.0, 122000.0), None, None, "goes down"),
+        ((1000.0, None, 122000.0), None, None, "lacks values"),
+        ((1000.0,), None, None, "too few"),
     ],
 )
 def test_energy_is_taken_from_a_counter_that_counts(
     tmp_path: Path, totals: tuple[float | None, ...], energy_j: float | None, *, consistent: bool | None, why: str
 ) -> None:
     folder = study(tmp_path)
-    log = dcgmi({"POWER": "W", "TOTEC": "mJ", "GPUTL": ""}, [("GPU 0", (60.0, total, 9.0)) for total in totals])
+    log = dcgmi(COUNTED, [("GPU 0", (60.0, total, 9.0)) for total in totals])
     put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", log)
     [one] = [each for case in read(folder).trainings[0].conditions for each in counters.counters(case) if each.monitor == "dcgmi"]
-    assert (one.energy_j, one.consistent, one.why_no_energy) == (energy_j, consistent, why)
-    assert ({True: "agrees with", False: "contradicts", None: f"no energy: {why}"}[consistent]) in page(folder)
+    assert (one.energy_j, one.consistent, bool(one.why_no_energy)) == (energy_j, consistent, bool(why))
+    assert why in one.why_no_energy
 
 
 @pytest.mark.parametrize(
     ("rows", "energy_j", "why"),
     [
         # 60 W, and every other row of GPU 0 is gone: 360 J in 3 of 6 intervals
-        ([*(("GPU 0", at) for at in (0, 2, 4, 6)), *(("GPU 1", at) for at in range(7))], 360.0, "3 of its rows are missing"),
-        ([("GPU 0", at) for at in (0, 2, 4, 6)], 360.0, "they would be 120.0 W, and the mean power is 60.0 W"),
+        ([*(("GPU 0", at) for at in (0, 2, 4, 6)), *(("GPU 1", at) for at in range(7))], 360.0, "3 of its rows"),
+        ([("GPU 0", at) for at in (0, 2, 4, 6)], 360.0, "120.0 W"),
     ],
 )
 def test_energy_gives_no_power_where_rows_are_no_second_apart(
@@ -294,11 +291,10 @@ def test_energy_gives_no_power_where_rows_are_no_second_apart(
     """The counter counts all the same; but by how many seconds it is to be divided nothing says."""
     folder = study(tmp_path)
     values = [(gpu, (60.0, 1000.0 + 60_000 * at, 9.0 if gpu == "GPU 0" else 0.0)) for gpu, at in rows]
-    put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", dcgmi({"POWER": "W", "TOTEC": "mJ", "GPUTL": ""}, values))
+    put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", dcgmi(COUNTED, values))
     [one] = [each for each in training(folder)["counters"] if each["monitor"] == "dcgmi"]
     assert (one["gpu"], one["energy_j"], one["energy_w"]) == ("GPU 0", energy_j, None)
     assert why in one["why_no_w"]
-    assert "360.0 J by the energy counter, and no power of it" in page(folder)
 
 
 def test_the_busiest_gpu_is_the_one_that_is_told_of(tmp_path: Path) -> None:
@@ -310,7 +306,6 @@ def test_the_busiest_gpu_is_the_one_that_is_told_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ex1_model_s.txt", "ex2_topLog.txt", "ex3_nvsmLog.txt", "ex5_dcgmi_log.txt"])
-@settings(max_examples=20)
 @given(text=SOUP, kept=st.booleans())
 def test_no_damage_breaks_the_page(tmp_path_factory: pytest.TempPathFactory, name: str, text: str, *, kept: bool) -> None:
     """Whatever a file holds, behind what was written properly or alone."""
@@ -327,14 +322,7 @@ def test_a_folder_with_none_of_it_is_refused(tmp_path: Path) -> None:
     assert not is_it(tmp_path)
     assert not is_it(tmp_path / "example_model_s.txt")
     assert not is_it(tmp_path / "nowhere")
-    with pytest.raises(Unreadable, match="no file of a condition") as refused:
+    with pytest.raises(Unreadable, match="condition") as refused:
         lines(tmp_path)
     assert "\n" not in str(refused.value)
     assert is_it(study(tmp_path))
-
-
-def test_a_folder_in_which_nothing_can_be_read_says_so(tmp_path: Path) -> None:
-    put(tmp_path / "ex1_model_s.txt", b"\0\1\2")
-    assert is_it(tmp_path)
-    assert condition(tmp_path, "ex1")["time_s"] is None
-    assert "no two times" in page(tmp_path)

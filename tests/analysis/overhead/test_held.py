@@ -34,19 +34,20 @@ def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> A
 @pytest.mark.parametrize(
     ("arm", "said", "why"),
     [
-        ("placebo", {"name": "cprofile"}, "it tells of cprofile, where its arm is placebo"),
-        ("placebo", {"name": None}, "it tells of none, where its arm is placebo"),
-        ("placebo", {"name": 7}, "it tells of 7, where its arm is placebo"),
-        ("placebo", None, "it does not tell whether it had a monitor"),
-        ("stock-again", {"name": "cprofile"}, "it tells of cprofile, where its arm is none"),
-        ("stock-again", None, "it does not tell whether it had a monitor"),
-        ("stock", {"name": "cprofile"}, "it tells of cprofile, where its arm is none"),
+        ("placebo", {"name": "cprofile"}, "of cprofile,"),
+        ("placebo", {"name": None}, "of none,"),
+        ("placebo", {"name": 7}, "of 7,"),
+        ("placebo", None, "not tell"),
+        ("stock-again", {"name": "cprofile"}, "of cprofile,"),
+        ("stock-again", None, "not tell"),
+        ("stock", {"name": "cprofile"}, "of cprofile,"),
     ],
 )
 @pytest.mark.parametrize("blocks", [2, 6])
 def test_a_cell_that_does_not_fit_its_arm_is_left_out_and_named(arm: str, said: dict[str, object] | None, why: str, blocks: int) -> None:
     found = told_else(arm, said, blocks)
-    assert found.lost == {f"failed: {why}.": blocks}
+    ((reason, count),) = found.lost.items()
+    assert (why in reason, count) == (True, blocks)
     assert found.n == 6 - blocks
     assert found.blocks == 6
     assert (found.cpu is None) == (blocks == 6 or arm == "stock")
@@ -57,12 +58,12 @@ def test_an_arm_of_two_kinds_is_not_comparable(field: str, other: str) -> None:
     found = told_else("sampler", {field: other}, blocks=3)
     assert (found.verdict, found.cpu, found.n) == ("not comparable", None, 0)
     (why,) = found.lost
-    assert f"cells of its arm tell of more than one {field}" in why
+    assert field in why
     assert other in why
 
 
 def test_a_monitor_in_a_file_older_than_monitors_is_refused() -> None:
     saved: Any = monitored_run(MadeMonitoring(monitors=(PLACEBO,), blocks=3))
     saved["benchmarks"][0]["extra_info"]["schema_version"] = 4
-    with pytest.raises(Unreadable, match=r"tells of a monitor, which files do from schema_version 5 on"):
+    with pytest.raises(Unreadable, match="schema_version 5"):
         from_json(saved, "made.json")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+    from syrupy.assertion import SnapshotAssertion
 
 
 SMALL = MadeMonitoring(blocks=6)
@@ -33,23 +34,19 @@ def saved(folder: Path, made: MadeMonitoring = SMALL) -> str:
     return str(path)
 
 
-def test_the_page_fits_100_columns_and_has_no_colour(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    """A quiet workload, and one too noisy; monitors that were skipped, that failed, and energy of one."""
+    monkeypatch.chdir(tmp_path)
     lost = Monitor("nsys", "around", broken=dict.fromkeys(range(1, 7), ("skipped", "no nsys in PATH; " * 10)))
-    made = MadeMonitoring(monitors=(*MONITORS, lost), blocks=6, workloads=("python_loop", "cnn_train"), energy_w=10.0, cell_sd=0.05)
-    assert main(["overhead", saved(tmp_path, made)]) == 0
-    said = capsys.readouterr().out
-    assert max(map(len, said.splitlines())) <= 100
-    assert "\x1b" not in said
-    assert "…" not in said
-    for words in (
-        "UNDERPOWERED",
-        "nsys: 6 skipped: no nsys in PATH",
-        "against the placebo",
-        "energy +%",
-        "What such a study must show",
-        "load",
-    ):
-        assert words in said
+    flooded = replace(PERF, broken={2: ("failed", "it flooded its log")})
+    quiet = MadeMonitoring(monitors=(*MONITORS[:-1], flooded, lost), blocks=6, energy_w=10.0)
+    for made, name in ((quiet, "quiet"), (replace(quiet, monitors=MONITORS[3:5], cell_sd=0.05, seed=3, energy_w=None), "noisy")):
+        saved(tmp_path, made)
+        assert main(["overhead", "monitors.json"]) == 0
+        page = capsys.readouterr().out
+        assert page == snapshot(name=name)
+        assert max(map(len, page.splitlines())) <= 100
+        assert "\x1b" not in page
 
 
 def test_dear_and_cheap_monitors_are_both_read() -> None:
@@ -91,16 +88,15 @@ def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
     assert "\\x1b[31mred line" in text
 
 
-def test_another_run_is_refused_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["overhead", str(saved_file(tmp_path))]) == 2
-    error = capsys.readouterr().err
-    assert "no cell of it tells of a monitor" in error
-    assert "bench_monitoring_overhead" in error
-
-
-def test_of_several_runs_the_others_are_said_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = saved_file(tmp_path, name="other.json")
-    assert main(["overhead", str(other), saved(tmp_path)]) == 0
+def test_another_run_is_refused_and_the_others_are_said_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved_file(tmp_path, name="other.json")
+    saved(tmp_path)
+    assert main(["overhead", "other.json"]) == 2
+    messages = [capsys.readouterr().err]
+    assert main(["overhead", "other.json", "monitors.json"]) == 0
     out, error = capsys.readouterr()
-    assert "refused:" in error
     assert "cprofile" in out
+    assert [*messages, error] == snapshot

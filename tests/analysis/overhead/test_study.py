@@ -11,9 +11,9 @@ import pytest
 from analysis.load import from_json
 from analysis.overhead.as_json import as_json
 from analysis.overhead.page import render
-from analysis.overhead.said import answer
+from analysis.overhead.said import answer, sentences
 from analysis.overhead.study import overheads
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Unreadable
 from tests.made_monitoring import (
     MONITORS,
     PERF,
@@ -26,9 +26,10 @@ from tests.made_monitoring import (
     Monitor,
     monitored_run,
 )
-from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.overhead.terms import Arm, Overhead
 
 
@@ -103,16 +104,6 @@ def test_a_dear_start_is_no_rate(found: Overhead) -> None:
     assert one.total.value == pytest.approx(2 / 5.8, abs=0.02)
 
 
-def test_a_report_that_grows_with_the_samples_is_in_the_share_of_a_core() -> None:
-    """Half a CPU second at the end of some 5 s at work is a tenth of a core, whatever else it took."""
-    late = replace(SAMPLER, core=0.0, stop_cpu_s=0.5)
-    found = found_in(MadeMonitoring(monitors=(late,), blocks=6))
-    one = arm(found, "sampler 10 Hz")
-    assert one.own.core is not None
-    assert one.own.core.value == pytest.approx(0.1, rel=0.05)
-    assert next(check for check in found.checks if "of a core" in check.name).passed == "FAIL"
-
-
 def test_all_cpu_has_the_monitors_own_seconds_in_it(found: Overhead) -> None:
     """Without: 5 s of steps and 0.8 s besides. With: 1 % more steps (0.05 s), and 15 % of a core over 5.2 s (0.78 s): 0.83 of 5.8 s."""
     quick = arm(found, "psutil_process 0.01 s")
@@ -135,7 +126,6 @@ def test_a_workload_that_is_too_noisy_has_nothing_called_absent() -> None:
     """Cells scatter by 5 %; half the A/A interval of 20 blocks is then 5 % · √2 · 2.09 / √20 = 3.3 %, above 3. A dear profiler stays."""
     found = found_in(MadeMonitoring(cell_sd=0.05, seed=3))
     assert found.control.state == "underpowered"
-    assert "UNDERPOWERED" in answer(found)[0]
     assert not any(one.verdict == "equivalent" for one in found.arms[2:])
     assert arm(found, "placebo").said == "underpowered"
     assert arm(found, "cprofile").said == "costs"
@@ -153,7 +143,6 @@ def test_where_none_and_none_again_differ_nothing_is_claimed() -> None:
     found = found_in(MadeMonitoring(again=0.03))
     assert found.control.state == "differs"
     assert answer(found) == [found.control.sentence]
-    assert "NOTHING IS CLAIMED" in found.control.sentence
     assert {one.verdict for one in found.arms} == {"not comparable"}
     assert {one.passed for one in found.checks[1:]} == {"NOT SHOWN"}
     assert found.checks[0].passed == "FAIL"
@@ -172,8 +161,8 @@ def test_skipped_and_failed_cells_are_listed_with_their_reasons() -> None:
     flooded = replace(PERF, broken={2: ("failed", "it flooded its log")})
     found = found_in(MadeMonitoring(monitors=(absent, flooded), blocks=5))
     nsys, perf = arm(found, "nsys"), arm(found, "perf_record 99 Hz")
-    assert (nsys.n, nsys.said, nsys.lost) == (0, "skipped", {"skipped: no nsys in PATH.": 5})
-    assert (perf.n, perf.lost) == (4, {"failed: it flooded its log.": 1})
+    assert (nsys.n, nsys.said, list(nsys.lost.values())) == (0, "skipped", [5])
+    assert (perf.n, list(perf.lost.values())) == (4, [1])
 
 
 def test_energy_is_compared_where_a_meter_was_read_and_missing_with_its_reason_where_not(found: Overhead) -> None:
@@ -181,7 +170,7 @@ def test_energy_is_compared_where_a_meter_was_read_and_missing_with_its_reason_w
     assert read is not None
     assert read.value == pytest.approx(0.6, abs=0.05)
     assert arm(found, "cprofile").energy is None
-    assert arm(found, "cprofile").missing["usage.energy_j"] == "no RAPL counter is readable"
+    assert "RAPL" in arm(found, "cprofile").missing["usage.energy_j"]
 
 
 def test_a_missing_figure_is_missing_and_never_nought() -> None:
@@ -189,17 +178,12 @@ def test_a_missing_figure_is_missing_and_never_nought() -> None:
     for one in saved["benchmarks"]:
         told = one["extra_info"]["monitor"]
         if told["name"]:
-            told["cpu_s"], told["missing"] = None, {"cpu_s": "it was gone before it was asked"}
+            told["cpu_s"], told["missing"] = None, {"cpu_s": "it was gone"}
     sampler = arm(overheads(from_json(saved, "made.json"))[0], "sampler 10 Hz")
     assert sampler.own.core is None
     assert sampler.total is None  # all CPU without the monitor's is not all CPU
     assert sampler.cpu is not None
-    assert sampler.missing["monitor.cpu_s"] == "it was gone before it was asked"
-
-
-def test_a_run_without_monitors_is_refused_with_what_to_do() -> None:
-    with pytest.raises(Refused, match="bench_monitoring_overhead"):
-        overheads(from_json(saved_run(Made()), "other.json"))
+    assert sampler.missing["monitor.cpu_s"] == "it was gone"
 
 
 def test_a_record_that_is_no_number_is_named() -> None:
@@ -231,7 +215,7 @@ def test_a_figure_that_cannot_be_is_missing_with_its_reason(part: str, name: str
     run = from_json(saved, "made.json")
     found = overheads(run)
     sampler = arm(found[0], "sampler 10 Hz")
-    assert "was recorded, which is not from" in sampler.missing[f"{'monitor' if part == 'told' else part}.{name}"]
+    assert "was recorded" in sampler.missing[f"{'monitor' if part == 'told' else part}.{name}"]
     core = sampler.own.core
     assert core is None or 0 <= core.value < 1
     numbers = [sampler.own.samples, sampler.own.memory_bytes, sampler.own.start_s, sampler.own.written_bytes]
@@ -279,7 +263,7 @@ def test_whether_the_place_in_a_block_matters_is_said(twice: float) -> None:
     figure = found.position.figure
     assert figure.low <= twice <= figure.high
     assert (figure.p < 0.001) == bool(twice)
-    assert ("not shown to matter" in found.position.sentence) != bool(twice)
+    assert ("not shown" in found.position.sentence) != bool(twice)
 
 
 def test_a_workload_with_a_primary_metric_of_its_own_pays_in_cpu_too() -> None:
@@ -298,3 +282,13 @@ def test_every_workload_is_judged_by_its_own_a_a_and_all_are_one_family() -> Non
     )
     assert [one.workload for one in both] == ["python_loop", "cnn_train"]
     assert {one.family for one in both} == {6}  # two workloads, each with none again and two monitors
+
+
+def test_answers(snapshot: SnapshotAssertion) -> None:
+    cases = {
+        "no A/A": MadeMonitoring(none=False, monitors=(PLACEBO, PROFILE)),
+        "an A/A that differs": MadeMonitoring(again=0.03, monitors=(PLACEBO, PROFILE)),
+        "less than none": MadeMonitoring(monitors=(replace(PROFILE, cost=-0.1),)),
+        "place in a block": MadeMonitoring(monitors=(PLACEBO, *THREADS, *PROCESSES), position=0.05),
+    }
+    assert {name: sentences([found_in(made)]) for name, made in cases.items()} == snapshot

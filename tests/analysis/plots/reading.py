@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from analysis.plots.style import house_style
+from analysis.plots.scene import NothingToDraw
+from analysis.plots.style import SMALL, house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,10 +17,26 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Bbox
 
+    from analysis.plots import Picture
+    from analysis.plots.scene import Scene
+
 
 def said(figure: Figure) -> str:
     """All text of a picture, line by line."""
     return "\n".join(text for one in figure.findobj(Text) if (text := one.get_text().strip()))
+
+
+def sentences(figure: Figure) -> list[str]:
+    """What a picture says besides names and numbers: legend, notes, run and machine; lines of three words, and last lines."""
+    lines = (" ".join(one.get_text().split()) for one in figure.findobj(Text))
+    return list(dict.fromkeys(line for line in lines if line.endswith(".") or sum(word[0].isalpha() for word in line.split()) > 2))
+
+
+def refusal(picture: Picture, scene: Scene) -> str:
+    """The reason why a picture cannot be drawn."""
+    with pytest.raises(NothingToDraw) as refused:
+        picture.draw(scene)
+    return str(refused.value)
 
 
 def lines_of(axes: Axes, marker: str) -> list[Line2D]:
@@ -32,19 +50,22 @@ def points(line: Line2D) -> list[tuple[float, float]]:
 
 
 def faults(figure: Figure) -> list[str]:
-    """Texts that are cut by the edge of a picture, and pairs of texts that lie over one another."""
+    """What is wrong with a picture on 720 pixels or on paper: texts cut by its edge, too small, or over one another."""
     found = _boxes(figure)
     width, height = figure.bbox.width, figure.bbox.height
-    cut = [f"{text!r} is cut" for text, box in found if min(box.x0, box.y0) < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5]
-    return cut + [
+    wrong = [] if figure.get_size_inches()[0] == pytest.approx(7.2) else ["it is not 7.2 inches wide"]
+    wrong += [f"{one.get_text()!r} is too small" for one, _ in found if float(one.get_fontsize()) < SMALL]
+    texts = [(one.get_text(), box) for one, box in found]
+    wrong += [f"{text!r} is cut" for text, box in texts if min(box.x0, box.y0) < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5]
+    return wrong + [
         f"{one!r} over {other!r}"
-        for at, (one, box) in enumerate(found)
-        for other, its in found[at + 1 :]
+        for at, (one, box) in enumerate(texts)
+        for other, its in texts[at + 1 :]
         if min(box.x1, its.x1) - max(box.x0, its.x0) > 1 and min(box.y1, its.y1) - max(box.y0, its.y0) > 1
     ]
 
 
-def _boxes(figure: Figure) -> list[tuple[str, Bbox]]:
+def _boxes(figure: Figure) -> list[tuple[Text, Bbox]]:
     """Every text that is seen and its place, in pixels at 100 dpi: labels of ticks beyond an axis are not drawn."""
     with house_style():
         renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
@@ -56,5 +77,5 @@ def _boxes(figure: Figure) -> list[tuple[str, Bbox]]:
                 slack = 1e-9 * (high - low)
                 hidden |= {id(tick.label1) for tick in axis.get_major_ticks() if not low - slack <= tick.get_loc() <= high + slack}
         texts = [one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_visible() and id(one) not in hidden]
-        boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in texts if one.get_text().strip()]
-    return [(text, box) for text, box in boxes if box.width > 1]
+        boxes = [(one, one.get_window_extent(renderer)) for one in texts if one.get_text().strip()]
+    return [(one, box) for one, box in boxes if box.width > 1]

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.load import from_json, load
-from analysis.plots import pictures, run_order, steps
-from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.load import from_json
+from analysis.plots import steps
+from analysis.plots.scene import Scene, scene_of
 from tests.analysis.plots.reading import lines_of, points, said
-from tests.deeptweak_like import Like, directory
-from tests.stock_files import benchmark, document, times
 from tests.synthetic import STOCK, Made, saved_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
     from analysis.terms import Cell
@@ -64,11 +60,6 @@ def test_run_order_draws_the_median_of_each_block(drawings: dict[str, Figure], s
     assert drawn[0] == pytest.approx(statistics.median(values))
 
 
-def test_an_unknown_order_is_not_drawn(tmp_path: Path) -> None:
-    with pytest.raises(NothingToDraw, match="no record of the order"):
-        run_order.draw(scene_of([load(directory(tmp_path, Like("base"), Like("exp1")))]))
-
-
 def test_steps_are_those_of_the_cells_with_warm_up_apart(drawings: dict[str, Figure], scene: Scene) -> None:
     """A dot a step from the first on, in milliseconds; the shade ends between the second and third step; a line follows the median."""
     axes, mine = drawings["steps"].axes[0], cells(scene, "cnn_train", "stock")
@@ -93,7 +84,7 @@ def test_the_steps_of_a_long_cell_have_a_trailing_mean() -> None:
     line = next(line for line in figure.axes[0].lines if line.get_marker() == "None")
     assert cell.steps is not None
     assert points(line)[99] == pytest.approx((100, 1000 * statistics.fmean(cell.steps.wall_s[80:100])))
-    assert "trailing mean of a thirtieth of the cell" in said(figure)
+    assert "trailing mean" in said(figure)
 
 
 def test_the_distribution_has_measured_steps_only_and_their_quantiles(drawings: dict[str, Figure], scene: Scene) -> None:
@@ -107,10 +98,3 @@ def test_the_distribution_has_measured_steps_only_and_their_quantiles(drawings: 
     base = np.concatenate([cell.steps.wall_s[2:] for cell in cells(scene, "cnn_train", "stock") if cell.steps])
     through = [points(line)[0][0] for line in axes.lines if line.get_linewidth() == 0.8]
     assert through == [pytest.approx(1000 * value) for value in np.quantile(base, [0.1, 0.5, 0.9])]
-
-
-@pytest.mark.parametrize("picture", ["steps", "distribution"])
-def test_a_file_without_single_steps_is_refused_and_not_drawn_empty(picture: str) -> None:
-    scene = scene_of([from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")])
-    with pytest.raises(NothingToDraw, match="keeps no times of single steps"):
-        pictures()[picture].draw(scene)

@@ -12,18 +12,18 @@ from matplotlib.patches import Rectangle
 
 from analysis.load import from_json
 from analysis.plots import fitting, key_effects, key_impact, pictures
-from analysis.plots.scene import NothingToDraw, scene_of
-from analysis.plots.style import SMALL
+from analysis.plots.scene import scene_of
 from tests import made_designs as designs
 from tests import made_effects as made
 from tests.analysis.plots.conftest import scene_with
-from tests.analysis.plots.reading import faults, points, said
+from tests.analysis.plots.reading import faults, points, refusal, said, sentences
 from tests.synthetic import AGAIN, STOCK, Made, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.effects.terms import Effects
 
@@ -60,7 +60,6 @@ def values(axes: Axes, markers: str = "^vsoD") -> list[float]:
 @pytest.mark.parametrize(
     "effects",
     [
-        pytest.param([made.factorial({GUILTY: -0.3}, keys=TWELVE, design="fractional")], id="12 keys, one guilty"),
         pytest.param([made.factorial({}), made.factorial({}, workload="w" * 90, replicated=False)], id="nothing found"),
         pytest.param(
             [
@@ -71,46 +70,41 @@ def values(axes: Axes, markers: str = "^vsoD") -> list[float]:
                     replicated=False,
                 )
             ],
-            id="several of a size",
+            id="12 keys, several of a size",
         ),
     ],
 )
 def test_nothing_is_cut_and_nothing_lies_over_anything_else(name: str, effects: Sequence[Effects]) -> None:
-    figure = pictures()[name].draw(scene_with(*effects))
-    assert faults(figure) == []
-    assert figure.get_size_inches()[0] == pytest.approx(7.2)
-    text = said(figure).replace("\n", " ")
-    assert pictures()[name].TITLE in text
-    assert "Run made-up-1" in text
-    assert min(float(one.get_fontsize()) for one in figure.texts if one.get_text()) >= SMALL
+    assert faults(pictures()[name].draw(scene_with(*effects))) == []
 
 
-@pytest.mark.parametrize("name", ["half_normal", "key_effects", "main_effects", "interactions"])
-def test_each_panel_says_what_was_found_and_how_it_was_measured(name: str) -> None:
-    effects = made.factorial({"vm.swappiness": -0.1})
-    text = said(pictures()[name].draw(scene_with(effects))).replace("\n", " ")
-    assert effects.sentence.replace("-", "\N{MINUS SIGN}") in text.replace("\N{MINUS SIGN}", "-").replace("-", "\N{MINUS SIGN}")
-    assert "factorial · 4 keys of tuned · 0 cells in 2 blocks · throughput · error: cells within blocks" in text
+@pytest.mark.parametrize("name", ["half_normal", "key_effects", "key_impact"])
+def test_one_key_far_from_eleven_others_lies_over_none(name: str) -> None:
+    effects = made.factorial({GUILTY: -0.3}, keys=TWELVE, design="fractional")
+    assert faults(pictures()[name].draw(scene_with(effects))) == []
 
 
-@pytest.mark.parametrize("name", sorted(OVER_KEYS))
-def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it(name: str) -> None:
+def test_what_each_says_of_a_factorial(snapshot: SnapshotAssertion) -> None:
+    """What was found, and how it was measured."""
+    effects = made.factorial({"vm.swappiness": -0.1}, together={("vm.dirty_ratio", "kernel.numa_balancing"): -0.1})
+    assert {name: sentences(pictures()[name].draw(scene_with(effects))) for name in sorted(OVER_KEYS)} == snapshot
+
+
+def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it(snapshot: SnapshotAssertion) -> None:
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN))), "matrix.json")])
     assert scene.effects == {}
-    assert name not in fitting(pictures(), scene.runs)
-    with pytest.raises(NothingToDraw, match="took no tweak set apart"):
-        pictures()[name].draw(scene)
+    assert not OVER_KEYS & fitting(pictures(), scene.runs).keys()
+    assert {name: refusal(pictures()[name], scene) for name in sorted(OVER_KEYS)} == snapshot
 
 
 def test_effects_that_were_refused_say_why() -> None:
-    refused = replace(made.factorial({}), terms=(), levels=(), pairs=(), refusal="every cell of stock failed.")
-    with pytest.raises(NothingToDraw, match=r"^every cell of stock failed$"):
-        key_effects.draw(scene_with(refused))
+    refused = replace(made.factorial({}), terms=(), levels=(), pairs=(), refusal="every cell failed.")
+    assert refusal(key_effects, scene_with(refused)) == "every cell failed"
 
 
 @pytest.mark.parametrize("kind", ["ablation", "factorial"])
-def test_a_real_analysis_is_drawn_from_cells_to_page(kind: str) -> None:
-    """Two workloads, a point that failed in every block: all pictures that fit the design, the general ones among them."""
+def test_a_real_analysis_is_drawn_from_cells_to_page(kind: str, snapshot: SnapshotAssertion) -> None:
+    """Two workloads, a point that failed in every block: the pictures of the design, and of its whole sets."""
     points = {"ablation": designs.ablation, "factorial": designs.factorial}[kind](4)
     lost = {"ablation": f"{designs.PROFILE}.only-1", "factorial": f"{designs.PROFILE}.p03"}[kind]
     keys = designs.Keys(
@@ -121,11 +115,9 @@ def test_a_real_analysis_is_drawn_from_cells_to_page(kind: str) -> None:
     scene = scene_of([from_json(saved, "run.json")])
     chosen = fitting(pictures(), scene.runs)
     assert ("half_normal" in chosen) == (kind == "factorial")
-    for name in chosen.keys() - {"energy", "telemetry"}:
-        assert (name, faults(chosen[name].draw(scene))) == (name, [])
-    text = said(chosen["key_effects"].draw(scene)).replace("\n", " ")
-    assert "vm.swappiness = 1: " in text
-    assert f"Lost: {lost} in 3 blocks: failed: out of memory." in text
+    drawn = {name: chosen[name].draw(scene) for name in chosen.keys() & {*OVER_KEYS, "parameters", "forest", "run_order"}}
+    assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in drawn}
+    assert sentences(drawn["key_effects"]) == snapshot
 
 
 # Effect of each key
@@ -146,31 +138,26 @@ def test_a_guilty_key_is_in_view_among_eleven_that_do_nothing() -> None:
     assert axes.get_xlim()[0] < min(values(axes)) == pytest.approx(100 * math.expm1(-0.7))
 
 
-def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top() -> None:
+def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top(snapshot: SnapshotAssertion) -> None:
     effects = made.ablation({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.04}, {"vm.swappiness": -0.02})
     figure = key_effects.draw(scene_with(effects))
     wanted = [math.expm1(log) for log in (-0.06, -0.1, -0.02, 0.04)]
     assert values(figure.axes[0])[:4] == [pytest.approx(100 * one, abs=0.7) for one in wanted]
-    text = said(figure)
-    assert [line.split(" ")[0] for line in text.split("\n") if line.startswith(("in profile", "alone"))] == ["in", "alone"] * 4
-    assert "all keys, against stock" in text
-    assert "vm.swappiness depends on its company" in text.replace("\n", " ")
+    assert [line.split(" ")[0] for line in said(figure).split("\n") if line.startswith(("in profile", "alone"))] == ["in", "alone"] * 4
+    assert sentences(figure) == snapshot
 
 
 def test_a_way_that_was_lost_has_no_mark_and_its_reason_below() -> None:
     effects = made.ablation({"vm.swappiness": -0.1}, {}, missing=[("alone", "vm.swappiness")])
     figure = key_effects.draw(scene_with(effects))
     assert len(values(figure.axes[0])) == 8
-    assert "Lost: tuned.only-vm.swappiness in 2 blocks: exit status 1." in said(figure)
+    assert "Lost: tuned.only-vm.swappiness" in said(figure)
 
 
-def test_interactions_stand_below_the_keys_and_the_rest_of_them_is_counted() -> None:
+def test_interactions_stand_below_the_keys() -> None:
     figure = key_effects.draw(scene_with(made.factorial({}, together={("vm.swappiness", "vm.dirty_ratio"): -0.1})))
     assert values(figure.axes[0])[4] == pytest.approx(100 * math.expm1(-0.1))
-    text = said(figure)
-    assert "interacts" in text
-    assert "vm.swappiness ×\nvm.dirty_ratio" in text
-    assert "1 weaker interaction is not shown." in text
+    assert {"interacts", "vm.swappiness ×"} <= set(said(figure).split("\n"))
 
 
 # Impact: keys × workloads
@@ -201,7 +188,7 @@ def test_a_cell_a_key_and_workload_with_its_gain_framed_where_called_and_pale_wh
     assert min(unproven) > 0.9, "pale"
 
 
-def test_what_was_not_measured_is_hatched_and_never_nought() -> None:
+def test_what_was_not_measured_is_hatched_and_never_nought(snapshot: SnapshotAssertion) -> None:
     effects = [
         made.ablation({}, {}, missing=[("alone", "vm.dirty_ratio")]),
         made.factorial({}, keys={"vm.swappiness": "10"}, workload="lora_finetune"),
@@ -212,8 +199,7 @@ def test_what_was_not_measured_is_hatched_and_never_nought() -> None:
     # One way of one key of the ablation, and all keys but one of the other workload.
     assert sum(column == 1 for _, column in hatched) == 1
     assert sum(column == 2 for _, column in hatched) == 3
-    assert "tuned.only-vm.dirty_ratio was not measured: exit status 1." in said(figure)
-    assert "all of tuned" in said(figure)
+    assert sentences(figure) == snapshot
 
 
 def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_over_each_other() -> None:
@@ -221,7 +207,5 @@ def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_ove
     points = {f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1) for at in range(1, 43)}
     keys = designs.Keys({f"vm.k{at}": 0.0 for at in range(6)})
     scene = scene_of([from_json(designs.designed("search", keys, points, Made(blocks=1, steps=3)), "run.json")])
-    with pytest.raises(NothingToDraw, match="42 tweak sets are too many columns for one page"):
-        pictures()["parameters"].draw(scene)
-    for name in ("run_order", "averages", "distribution"):
-        assert (name, faults(pictures()[name].draw(scene))) == (name, [])
+    assert "42 tweak sets" in refusal(pictures()["parameters"], scene)
+    assert faults(pictures()["run_order"].draw(scene)) == []

@@ -9,9 +9,9 @@ import pytest
 
 from analysis.load import from_json, load
 from analysis.plots import forest
-from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.plots.scene import Scene, scene_of
 from analysis.verdict import ONE_RUN
-from tests.analysis.plots.reading import lines_of, points, said
+from tests.analysis.plots.reading import lines_of, points, said, sentences
 from tests.deeptweak_like import Like, directory
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.terms import Comparison
 
@@ -63,12 +64,10 @@ def test_the_margin_and_the_baselines_own_value_are_shown(drawings: dict[str, Fi
     band = drawings["forest"].axes[0].patches[0].get_window_extent().transformed(drawings["forest"].axes[0].transData.inverted())
     assert (band.x0, band.x1) == (pytest.approx(100 / 1.03 - 100), pytest.approx(3.0))
     base = next(one.primary.baseline for one in scene.comparisons if one.workload == "cnn_train" and one.primary)
-    assert f"0 = stock: throughput {base:.1f} samples/s, 10th percentile of step time" in said(drawings["forest"])
+    assert f"{base:.1f} samples/s" in said(drawings["forest"])
 
 
-def test_a_row_that_cannot_be_compared_has_no_mark_and_its_reason_below(drawings: dict[str, Figure]) -> None:
-    text = said(drawings["forest"]).replace("\n", " ")
-    assert "Not comparable: not-in-force (cnn_train), not-in-force (lora_finetune): not-in-force was not in force: vm.swappiness" in text
+def test_a_row_that_cannot_be_compared_has_no_mark(drawings: dict[str, Figure]) -> None:
     assert len([line for line in drawings["forest"].axes[0].lines if str(line.get_marker()) in "^vsox"]) == 4
 
 
@@ -96,21 +95,12 @@ def test_one_run_an_arm_is_a_point_without_an_interval(tmp_path: Path) -> None:
     assert "[no interval]" in text
     assert ONE_RUN in text
     base = next(cell for cell in scene.runs[0].cells if cell.tweakset == scene.runs[0].baseline)
-    assert f"0 = {scene.runs[0].baseline}: throughput {base.metrics['throughput_samples_per_s']:.3f} samples/s" in text
+    assert f"{base.metrics['throughput_samples_per_s']:.3f} samples/s" in text
 
 
-def test_nothing_to_compare_is_said() -> None:
-    with pytest.raises(NothingToDraw, match="no tweak set but the baseline was run"):
-        forest.draw(scene_of([from_json(saved_run(Made(arms=(STOCK,))), "alone.json")]))
-    with pytest.raises(NothingToDraw, match="nothing could be compared: 2 complete pairs of 2, at least 3 are needed"):
-        forest.draw(scene_of([from_json(saved_run(Made(blocks=2)), "two.json")]))
-
-
-def test_an_inconclusive_interval_that_leaves_out_0_is_explained() -> None:
+def test_an_inconclusive_interval_that_leaves_out_0_is_explained(snapshot: SnapshotAssertion) -> None:
     """A stranger sees an interval right of 0 and the word inconclusive: the adjustment for many contrasts must be named."""
     arms = [Arm(f"set-{at}", gain=0.02, requested={"vm.x": str(at)}) for at in range(9)]
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN, *arms), blocks=6, run_cv=0.012, seed=2)), "many.json")])
     assert any(one.verdict == "inconclusive" and one.primary and one.primary.low > 0 for one in scene.comparisons)
-    text = said(forest.draw(scene)).replace("\n", " ")
-    assert "verdicts stand on p-values adjusted for all 10 contrasts" in text
-    assert "Inconclusive does not mean 'no change'." in text
+    assert sentences(forest.draw(scene)) == snapshot

@@ -15,9 +15,9 @@ from analysis.io.responses import judge, judged_alike
 from analysis.load import from_json
 from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
 from analysis.plots.io_shared import parts_of
-from analysis.plots.scene import NothingToDraw, Scene, scene_of
-from analysis.plots.style import SMALL, svg
-from tests.analysis.plots.reading import faults, lines_of, points, said
+from analysis.plots.scene import Scene, scene_of
+from analysis.plots.style import svg
+from tests.analysis.plots.reading import faults, lines_of, points, refusal, said, sentences
 from tests.made_io import MadeIo, io_runs, saved_io
 from tests.synthetic import saved_run
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
+    from syrupy.assertion import SnapshotAssertion
 
 NAMES = [name for name, one in pictures().items() if "io" in getattr(one, "REPORTS", ())]
 FORMATS = {"raw": 0.0, "npz": -0.5, "png": -1.2}
@@ -64,33 +65,25 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
+def test_nothing_is_cut_or_lies_over_anything_and_the_svg_is_small(drawings: dict[str, Figure], name: str) -> None:
     assert faults(drawings[name]) == []
+    assert len(svg(drawings[name]).encode()) < 150_000
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_says_what_it_is_and_which_run_it_is_of(drawings: dict[str, Figure], scene: Scene, name: str) -> None:
-    text = said(drawings[name]).replace("\n", " ")
-    assert pictures()[name].TITLE in text
-    assert f"Run {scene.runs[0].run_id}" in text
-    assert min(float(one.get_fontsize()) for one in drawings[name].texts if one.get_text().strip()) >= SMALL
+def test_what_each_says(drawings: dict[str, Figure], snapshot: SnapshotAssertion) -> None:
+    assert {name: sentences(figure) for name, figure in drawings.items()} == snapshot
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_svg_is_small_and_the_same_each_time(drawings: dict[str, Figure], scene: Scene, name: str) -> None:
-    text = svg(drawings[name])
-    assert len(text.encode()) < 150_000
-    assert svg(pictures()[name].draw(scene)) == text
-
-
-def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene) -> None:
+def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene, snapshot: SnapshotAssertion) -> None:
+    """Some need more than a run: several numbers of processes, more than a block."""
     other = from_json(saved_run(), "other.json")
     assert set(NAMES) == {"io_whole_steady", "io_processes", "io_bottleneck", "io_format_cache", "io_tweaks"}
     assert set(NAMES) <= fitting(pictures(), scene.runs).keys()
     assert not set(NAMES) & fitting(pictures(), [other]).keys()
-    for name in NAMES:
-        with pytest.raises(NothingToDraw):
-            pictures()[name].draw(scene_of([other]))
+    found = {name: refusal(pictures()[name], scene_of([other])) for name in NAMES}
+    found["one number of processes"] = refusal(io_processes, scene_with(MadeIo()))
+    found["one block"] = refusal(io_format_cache, scene_with(replace(MADE, blocks=1)))
+    assert found == snapshot
 
 
 def test_whole_epoch_and_steady_stand_on_one_row_with_their_values() -> None:
@@ -102,23 +95,22 @@ def test_whole_epoch_and_steady_stand_on_one_row_with_their_values() -> None:
     assert steady == pytest.approx(40 / (1 - 0.9 * 0.97 * 0.6), rel=0.03)
 
 
-def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
+def test_of_a_refused_utilisation_nothing_is_drawn(snapshot: SnapshotAssertion) -> None:
     """Ten steps are too few: one mark, of the whole epoch, and a note; any place of another would be a value."""
     figure = io_whole_steady.draw(scene_with(replace(MADE, steps=10, factors={"cache": ("warm",)})))
     axes = figure.axes[0]
     assert sum(len(points(line)) for line in axes.lines if line.get_marker() != "None") == 1
-    assert "No figure of AU with its first step left out, as DLIO does in 1 of 1 configurations (insufficient steps)" in said(
-        figure
-    ).replace("\n", " ")
+    assert sentences(figure) == snapshot
     several = io_processes.draw(scene_with(replace(MADE, steps=10, factors={"processes": (1, 2)})))
     assert all(not points(line) for one in several.axes for line in lines_of(one, "o") if line.get_markerfacecolor() == "white")
-    assert "No figure of AU" in said(several)
+    assert "No figure" in said(several)
 
 
 def test_where_sleeps_ended_late_the_pictures_say_how_utilisation_is_reckoned() -> None:
+    """With the computation time that was asked for."""
     runs = [replace(run, computation_time_s=run.computation_time_s and run.computation_time_s / 1.2) for run in io_runs(MADE)]
     text = said(io_whole_steady.draw(Scene((), io=tuple(judged_alike(runs))))).replace("\n", " ")
-    assert "AU is reckoned with the computation time that was asked for" in text
+    assert "asked for" in text
 
 
 def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
@@ -150,11 +142,6 @@ def test_against_processes_each_configuration_has_its_row_on_one_scale(drawings:
     assert throughputs == sorted(throughputs)
 
 
-def test_one_number_of_processes_is_no_such_picture() -> None:
-    with pytest.raises(NothingToDraw, match="several numbers of processes"):
-        io_processes.draw(scene_with(MadeIo()))
-
-
 def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(drawings: dict[str, Figure]) -> None:
     axes = drawings["io_format_cache"].axes[1]
     cold, warm = ([y for _, y in points(line)] for mark in "os" for line in lines_of(axes, mark))
@@ -173,11 +160,6 @@ def test_samples_per_s_stand_on_a_scale_of_ratios_as_they_are_compared() -> None
         made = replace(MADE, factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, gain=cold)
         au, rate, *_ = io_format_cache.draw(scene_with(made)).axes
         assert (au.get_yscale(), rate.get_yscale()) == ("linear", "log")
-
-
-def test_one_block_has_no_interaction_to_draw() -> None:
-    with pytest.raises(NothingToDraw, match="measured in 1 block"):
-        io_format_cache.draw(scene_with(replace(MADE, blocks=1)))
 
 
 def test_a_tweak_set_that_differs_is_filled_and_bold_on_the_cold_rows_alone(drawings: dict[str, Figure]) -> None:
@@ -219,7 +201,7 @@ def test_ticks_of_ratios_are_round_and_apart(reach: float) -> None:
 def test_a_tweak_set_that_changed_nothing_is_grey_and_said_to_be() -> None:
     runs = [replace(run, changed_nothing=run.tweakset.startswith("block")) for run in io_runs(MADE)]
     figure = io_tweaks.draw(Scene((), io=tuple(map(judge, runs))))
-    assert "changed nothing here: a second A/A" in said(figure)
+    assert "changed nothing here" in said(figure)
     assert io_tweaks.COLOURS["cold"] not in {line.get_color() for line in figure.axes[0].lines}
 
 
@@ -236,13 +218,12 @@ def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
 
 def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> None:
     """They know no blocks, and each folder is an origin of its own."""
-    runs = [
-        replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(replace(MADE, blocks=1, tweaksets=("stock",))))
-    ]
+    made = replace(MADE, factors={"format": ("raw", "png"), "processes": (1, 2)}, blocks=1, tweaksets=("stock",))
+    runs = [replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(made))]
     files, missing = write(runs, tmp_path)
     assert {path.stem for path in files} == {"io_whole_steady", "io_processes", "io_bottleneck"}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in files)
     assert set(missing) == {"io_format_cache", "io_tweaks"}
     text = said(io_whole_steady.draw(Scene((), io=tuple(map(judge, runs)))))
-    assert "18 runs of torch" in text
+    assert "4 runs of torch" in text
     assert "ran once" in text

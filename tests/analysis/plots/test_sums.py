@@ -11,11 +11,10 @@ from matplotlib.patches import Rectangle
 
 from analysis.load import from_json, load
 from analysis.plots import averages, energy, impact, parameters
-from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.plots.scene import Scene, scene_of
 from tests.analysis.plots.reading import lines_of, points, said
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
-from tests.made_telemetry import sampled_file
 from tests.synthetic import STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
@@ -68,14 +67,6 @@ def test_energy_of_deeptweaks_own_runs() -> None:
     assert bars(power) == [pytest.approx(value, abs=0.001) for value in (61.153, 62.135, 62.204, 65.676)]
 
 
-def test_a_machine_without_power_has_no_bars_of_zero(tmp_path: Path) -> None:
-    with pytest.raises(NothingToDraw, match="power was not measured: no NVIDIA driver"):
-        energy.draw(scene_of([load(sampled_file(tmp_path, Made(), gpus=0))]))
-    several = directory(tmp_path / "two_gpus", Like("base", several_gpus=True), Like("exp1", several_gpus=True))
-    with pytest.raises(NothingToDraw, match="power was not measured: gpu_power_W: empty in every row"):
-        energy.draw(scene_of([load(several)]))
-
-
 def test_an_arm_whose_power_is_missing_has_an_empty_row(scene: Scene) -> None:
     run = scene.runs[0]
     blind = tuple(replace(cell, telemetry={}) if cell.tweakset == "tcp-cubic" else cell for cell in run.cells)
@@ -97,7 +88,6 @@ def test_impact_counts_parameters_by_section(tmp_path: Path) -> None:
     assert {"sysctl parameters", "boot parameters", "ulimit parameters", "service parameters", "script parameters", "none"} <= set(
         text.split("\n")
     )
-    assert "a bundle cannot say" in text.replace("\n", " ")
 
 
 def test_impact_shows_throughput_its_change_and_the_verdict(drawings: dict[str, Figure], scene: Scene) -> None:
@@ -106,14 +96,6 @@ def test_impact_shows_throughput_its_change_and_the_verdict(drawings: dict[str, 
     text = said(drawings["impact"])
     assert f"(+{100 * said_of.primary.gain:.1f} %)" in text
     assert {"improved", "regressed", "not comparable"} <= set(text.split("\n"))
-    assert "verdict: on 10th percentile of step time" in text
-
-
-def test_nothing_changed_is_no_impact() -> None:
-    scene = scene_of([from_json(saved_run(Made()), "stocks.json")])
-    for picture in (impact, parameters):
-        with pytest.raises(NothingToDraw, match="asks for any kernel parameter"):
-            picture.draw(scene)
 
 
 def test_parameters_tell_a_key_alone_from_a_bundle(drawings: dict[str, Figure]) -> None:
@@ -127,7 +109,6 @@ def test_parameters_tell_a_key_alone_from_a_bundle(drawings: dict[str, Figure]) 
     assert sum(column == 1 for column, _ in dots) == 2
     assert len(dots) == 5
     text = said(drawings["parameters"]).replace("\n", " ")
-    assert "changed together cannot be told apart" in text
     assert "/sys/kernel/mm/thp/enabled" in text
     assert "/sys/gone" not in text  # a tunable that is no more was not set
     assert effects.get_ylim() == (2, 0)  # one row a workload

@@ -29,11 +29,10 @@ ROWS = ["GPU utilisation", "GPU power", "GPU temperature", "CPU busy", "memory a
 
 
 def test_a_row_a_quantity_and_a_column_a_workload(drawings: dict[str, Figure]) -> None:
-    """Five quantities of two workloads; steal was sampled and 0 throughout, which is said and takes no row."""
+    """Five quantities of two workloads; steal was sampled and 0 throughout, and takes no row."""
     figure = drawings["telemetry"]
     assert len(figure.axes) == len(ROWS) * 2
     assert [text.get_text().split("\n")[0] for text in figure.texts if text.get_text().split("\n")[0] in ROWS] == ROWS
-    assert "Sampled, and 0 throughout: CPU steal." in said(figure)
 
 
 def test_devices_of_a_kind_are_taken_together(drawings: dict[str, Figure], scene: Scene) -> None:
@@ -70,10 +69,10 @@ def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: 
     path = sampled_file(tmp_path, Made(blocks=1))
     side = next(tmp_path.glob("telemetry-*.gz"))
     side.write_bytes(side.read_bytes() + b"\0")
-    with pytest.raises(NothingToDraw, match="is not the file this run wrote"):
+    with pytest.raises(NothingToDraw, match="not the file"):
         telemetry.draw(scene_of([load(path)]))
     side.unlink()
-    with pytest.raises(NothingToDraw, match="cannot be read beside the run"):
+    with pytest.raises(NothingToDraw, match="cannot be read"):
         telemetry.draw(scene_of([load(path)]))
 
 

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 DUTIES = (0.25, 0.5, 1.0)
 
 
-@cache
-def model() -> Own:
+def rows() -> list[Row]:
     """Of `resnet50`: a process of share s at a duty d takes 0.02·s·d CPU seconds per second and gives in proportion."""
-    rows = [
+    return [
         Row(
             "resnet50",
             (share,) * count,
@@ -34,7 +33,12 @@ def model() -> Own:
         for batch in (1, 8)
         for duty in DUTIES
     ]
-    return own.fit(gather(rows, "resnet50", 0.0, "cpu"))
+
+
+@cache
+def model() -> Own:
+    """What is fitted to them."""
+    return own.fit(gather(rows(), "resnet50", 0.0, "cpu"))
 
 
 def folder(place: Path) -> Path:

@@ -15,21 +15,22 @@ from hypothesis import strategies as st
 
 from analysis.power import algorithms, parameters, tasks
 from analysis.power.algorithms._configured import configured
-from analysis.power.algorithms._indexed import Rungs, guarded
+from analysis.power.algorithms._indexed import Rungs
 from analysis.power.algorithms.batchdvfs import BatchDvfs
 from analysis.power.algorithms.morak import Bounds, Morak
 from analysis.power.control.study import tables_for
 from analysis.power.control.tables import partition_of
-from analysis.power.control.terms import Infeasible, Knobs, Question, Seen, Settings, Unsupported
+from analysis.power.control.terms import Infeasible, Question, Seen, Settings, Unsupported
 from analysis.power.control.thermo import Steps, Thermo, draw_of
 from analysis.power.terms import Partition
 from analysis.terms import UnknownName
-from tests.analysis.power import made_control
 from tests.analysis.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.power.control.terms import Controller, Decision
 
@@ -37,11 +38,6 @@ PCTODL = REFERENCE / "pctodl"
 reads_reference = pytest.mark.needs("reference")
 LADDER = tuple(configured("morak", "any")["ladder"])
 MODELLED = ("directcap", "pctodl", "steady")  # those that need a model
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_control.folder(tmp_path_factory.mktemp("parameters"))
 
 
 def golden(name: str) -> Any:  # noqa: ANN401  # as it was written
@@ -212,37 +208,6 @@ def test_a_tenant_that_runs_out_of_memory_gets_a_smaller_batch(place: Path, name
     assert max(one.batch for one in second.tenants) < largest
 
 
-@pytest.mark.parametrize("name", MODELLED)
-def test_an_algorithm_that_needs_a_model_says_so(name: str) -> None:
-    with pytest.raises(Unsupported, match="needs a model of made_up on 3080Ti"):
-        algorithms.at_work(question(name))
-
-
-@pytest.mark.parametrize("name", ["directcap", "powercap"])
-def test_a_limit_that_cannot_be_set_is_said(place: Path, name: str) -> None:
-    with pytest.raises(Unsupported, match="power limit cannot be set"):
-        algorithms.at_work(question(name, place, knobs=replace(KNOBS, power_limit_w=None)))
-
-
-@pytest.mark.parametrize(
-    ("knobs", "why"),
-    [
-        (replace(KNOBS, batches=(4, 8, 16)), "answers with a batch of"),
-        (replace(KNOBS, most_processes=1), "processes; 1 may run here"),
-        (replace(KNOBS, shares=False), "cannot both be set"),
-    ],
-)
-def test_what_the_greedy_search_answers_and_nobody_can_set_is_said(place: Path, knobs: Knobs, why: str) -> None:
-    with pytest.raises(Unsupported, match=why):
-        algorithms.at_work(question("pctodl", place, knobs=knobs))
-
-
-@pytest.mark.parametrize("name", ["batchdvfs", "morak", "steady"])
-def test_without_clock_and_throttle_there_is_nothing_to_control(place: Path, name: str) -> None:
-    with pytest.raises(Unsupported, match="neither a clock nor a throttle"):
-        algorithms.at_work(question(name, place, knobs=replace(KNOBS, sm_mhz=None)))
-
-
 @pytest.mark.parametrize("name", ["pctodl", "steady"])
 def test_a_cap_below_what_anything_draws_is_answered_with_the_smallest_one(place: Path, name: str) -> None:
     with pytest.raises(Infeasible) as refused:
@@ -253,14 +218,27 @@ def test_a_cap_below_what_anything_draws_is_answered_with_the_smallest_one(place
     algorithms.at_work(question(name, place, cap=smallest + 0.1)).first()
 
 
-def test_an_unknown_algorithm_is_answered_with_those_there_are() -> None:
-    with pytest.raises(UnknownName, match="batchdvfs, directcap, morak, pctodl, powercap, steady"):
+def test_refusals(place: Path, snapshot: SnapshotAssertion) -> None:
+    def having(name: str, **knobs: Any) -> Question:  # noqa: ANN401  # as Knobs has them
+        return question(name, place, knobs=replace(KNOBS, **knobs))
+
+    questions = {
+        **{f"{name} without a model": question(name) for name in MODELLED},
+        **{f"{name} without a power limit": having(name, power_limit_w=None) for name in ("directcap", "powercap")},
+        **{f"{name} without a clock": having(name, sm_mhz=None) for name in ("batchdvfs", "morak", "steady")},
+        "pctodl with few batches": having("pctodl", batches=(4, 8, 16)),
+        "pctodl with one process": having("pctodl", most_processes=1),
+        "pctodl without shares": having("pctodl", shares=False),
+        "morak with a shadow": replace(question("morak"), shadow=True),
+    }
+    messages = {}
+    for name, asked in questions.items():
+        with pytest.raises(Unsupported) as refused:
+            algorithms.at_work(asked)
+        messages[name] = str(refused.value)
+    with pytest.raises(UnknownName) as unknown:
         algorithms.load("thermos")
-
-
-def test_the_shadow_optimiser_goes_with_a_partition_it_may_move() -> None:
-    with pytest.raises(Unsupported, match="moves the partition of pctodl; morak has none"):
-        algorithms.at_work(replace(question("morak"), shadow=True))
+    assert {**messages, "thermos": str(unknown.value)} == snapshot
 
 
 # --- what they are set to
@@ -308,13 +286,6 @@ def test_batchdvfs_opens_its_search_anew_under_a_new_cap() -> None:
     assert (controller.window.low, controller.window.high) == (3, len(LADDER) - 1)
 
 
-def test_the_guard_steps_down_where_nothing_else_did() -> None:
-    assert guarded(5, 5, power=201.0, cap=200.0) == 4
-    assert guarded(5, 5, power=200.0, cap=200.0) == 5
-    assert guarded(3, 5, power=300.0, cap=200.0) == 3
-    assert guarded(0, 0, power=300.0, cap=200.0) == 0
-
-
 def test_powercap_follows_the_cap_within_what_the_board_takes() -> None:
     controller = algorithms.at_work(question("powercap"))
     first = controller.first().settings
@@ -348,10 +319,10 @@ def test_pctodl_takes_a_new_partition_for_a_new_cap_at_once(place: Path) -> None
     controller = algorithms.at_work(question("pctodl", place))
     first = controller.first()
     second = controller.then(seen(first.settings, 199.0, cap=150.0))
-    assert second.why == "greedy partition"
+    assert "greedy" in second.why
     assert second.predicted is not None
     assert second.predicted.power_w <= 151
-    assert controller.then(seen(second.settings, 149.0, cap=20.0)).why == "no partition within the new cap: held"
+    assert controller.then(seen(second.settings, 149.0, cap=20.0)).settings == second.settings
 
 
 def test_pctodl_steps_down_where_the_jump_leaves_the_clock_above_the_cap(place: Path) -> None:
@@ -369,9 +340,9 @@ def test_directcap_searches_and_limits_anew_under_a_new_cap(place: Path) -> None
     first = controller.first().settings
     second = controller.then(seen(first, 199.0, cap=150.0))
     assert second.settings.power_limit_w == 150.0
-    assert second.why == "greedy partition under the limit"
-    third = controller.then(seen(second.settings, 149.0, cap=20.0))
-    assert (third.settings.power_limit_w, third.why) == (100.0, "no partition within the new cap: limit alone")
+    assert "greedy" in second.why
+    third = controller.then(seen(second.settings, 149.0, cap=20.0)).settings
+    assert (third.power_limit_w, third.tenants) == (100.0, second.settings.tenants)
 
 
 def test_steady_takes_smaller_batches_where_the_latency_bound_was_missed_twice(place: Path) -> None:
@@ -381,7 +352,6 @@ def test_steady_takes_smaller_batches_where_the_latency_bound_was_missed_twice(p
     once = controller.then(seen(first, 180.0, latency_ms=late, latency_p95_ms=late))
     assert once.settings.tenants == first.tenants
     second = controller.then(seen(once.settings, 180.0, latency_ms=late, latency_p95_ms=late))
-    assert second.why == "latency bound: smaller batches"
     assert max(one.batch for one in second.settings.tenants) < max(one.batch for one in first.tenants)
 
 

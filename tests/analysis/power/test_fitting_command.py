@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.__main__ import main
 from analysis.power import parameters, traces
 from tests.analysis.power import made_traces
+from tests.analysis.power.command import refusals
 from tests.analysis.power.test_fitting_own import gpu_rows
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from syrupy.assertion import SnapshotAssertion
+
+    from tests.analysis.power.command import Power
 
 
 @pytest.fixture
@@ -31,22 +35,14 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def test_a_folder_of_traces_becomes_parameters_and_a_page(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["power", "fit", str(folder), "--gpu", "3080Ti", "-o", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
-    assert "12 anchors at sm_mhz 1950, 12 rows at other clocks, 4 without work" in said
-    assert "left out: 1 oom" in said
-    assert "partition    throughput" in said
-    assert said.index("throughput, given the measured memory utilisation") > said.index("clock        power")
-    model = parameters.load(tmp_path / "out", "net", "3080Ti", 5001.0)
-    assert model.sm_range_mhz == (300.0, 1950.0)
+def test_a_folder_of_traces_becomes_parameters_and_a_page(folder: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
+    page = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path / "out").out
+    assert re.sub(r"(?m)^(  (?:partition|share|batch|processes|clock)  +\w+).*", r"\1 …", page).replace(str(tmp_path), ".") == snapshot
+    assert parameters.load(tmp_path / "out", "net", "3080Ti", 5001.0).sm_range_mhz == (300.0, 1950.0)
 
 
-def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["power", "fit", str(folder), "--gpu", "3080Ti", "-o", str(tmp_path), "--json"]) == 0
-    (said,) = json.loads(capsys.readouterr().out)
+def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(folder: Path, tmp_path: Path, power: Power) -> None:
+    (said,) = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path, "--json").json
     assert set(said["held_out"]) == {"partition", "share", "batch", "processes", "clock"}
     given = said["held_out_given_mem_util"]
     assert set(given) == {"partition", "share", "batch", "processes"}
@@ -57,46 +53,24 @@ def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(
     assert written["sources"]["left_out"] == {"oom": 1}
 
 
-def test_the_originals_procedure_is_asked_for_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    traces.write(tmp_path / "made.csv", made_traces.rows())
-    assert main(["power", "fit", str(tmp_path / "made.csv"), "--gpu", "3080Ti", "-o", str(tmp_path), "--as", "original"]) == 0
-    assert "in-sample" in capsys.readouterr().out
-    assert json.loads((tmp_path / "made_3080Ti_mem5001.json").read_text())["kind"] == "reference"
+def test_the_originals_procedure_is_asked_for_by_name(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a page is 100 wide, but for paths that are longer
+    traces.write(Path("made.csv"), made_traces.rows())
+    assert "in-sample" in power("fit", "made.csv", "--gpu", "3080Ti", "-o", ".", "--as", "original").page
+    assert json.loads(Path("made_3080Ti_mem5001.json").read_text())["kind"] == "reference"
 
 
-def test_a_network_that_is_not_there_is_answered_with_those_that_are(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["power", "fit", str(folder), "--gpu", "3080Ti", "-o", str(tmp_path), "--network", "nets"]) == 2
-    assert "networks there: net." in capsys.readouterr().err
-
-
-def test_traces_that_are_copied_from_another_network_are_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [replace(row, network="other") for row in traces.read(folder / "anchors.csv")]
-    traces.write(folder / "other.csv", rows)
-    assert main(["power", "fit", str(folder), "--gpu", "3080Ti", "-o", str(tmp_path / "out")]) == 2
-    assert "one is a copy of the other" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["power", "fit", str(tmp_path / "none.csv"), "--gpu", "3080Ti", "-o", str(tmp_path)]) == 2
-    assert "No such file" in capsys.readouterr().err
-    (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00")
-    assert main(["power", "fit", str(tmp_path / "bad.csv"), "--gpu", "3080Ti", "-o", str(tmp_path)]) == 2
-    assert "no text in UTF-8" in capsys.readouterr().err
-
-
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkfifo(tmp_path / "pipe.csv")
-    assert main(["power", "fit", str(tmp_path / "pipe.csv"), "--gpu", "3080Ti", "-o", str(tmp_path)]) == 2
-    assert "It is a pipe or a device; name a file." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("gpu", ["", " ", "a\0b"])
-def test_a_gpu_without_a_name_is_refused_before_anything_is_written(
-    folder: Path, tmp_path: Path, gpu: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["power", "fit", str(folder), "--gpu", gpu, "-o", str(tmp_path / "out")]) == 2
-    assert "no name of a GPU." in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+def test_refusals(folder: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    """Before anything is written; a pipe is not waited for."""
+    monkeypatch.chdir(folder.parent)
+    copied = folder.parent / "copied"
+    copied.mkdir()
+    anchors = traces.read(folder / "anchors.csv")
+    for network in ("net", "other"):
+        traces.write(copied / f"{network}.csv", [replace(row, network=network) for row in anchors])
+    Path("bad.csv").write_bytes(b"\xff\xfe\x00")
+    os.mkfifo("pipe.csv")
+    named = [["traces", "--network", "nets"], *([name] for name in ("copied", "none.csv", "bad.csv", "pipe.csv"))]
+    calls = [[*args, "--gpu", "3080Ti"] for args in named] + [["traces", "--gpu", gpu] for gpu in ("", " ", "a\0b")]
+    assert refusals(power, "fit", [[*args, "-o", "out"] for args in calls]) == snapshot
+    assert not Path("out").exists()

@@ -12,30 +12,19 @@ from analysis.power.terms import Partition
 from tests.conftest import REFERENCE
 
 
-def test_the_grid_has_263_points_of_which_199_share_the_gpu() -> None:
+def test_the_grid_has_263_points_of_which_199_share_the_gpu_and_the_sweep_nine_that_fill_it() -> None:
     points = grid.anchor()
     assert len(points) == len(set(points)) == 263
     assert sum(point.processes > 1 for point in points) == 199
-    assert sum(point.processes == 1 for point in points) == 64
+    assert max(point.share_percent * point.processes for point in points) == 100
+    assert len(grid.sweep()) == 9
+    assert {(point.share_percent, point.processes) for point in grid.sweep()} == {(25, 4), (50, 2), (10, 10)}
+    assert grid.Point(25, 3, 16).partition == Partition((25.0,) * 3, (16,) * 3)
 
 
 def test_each_share_has_its_number_of_points() -> None:
     """E.g. 5 %: 11 numbers of processes × 4 batches."""
     assert Counter(point.share_percent for point in grid.anchor()) == {5: 44, 10: 36, 15: 36, 20: 40, 25: 36, 30: 27, 35: 22, 40: 22}
-
-
-def test_no_point_gives_away_more_than_the_gpu() -> None:
-    assert max(point.share_percent * point.processes for point in grid.anchor()) == 100
-    assert max(point.share_percent for point in grid.anchor()) == 40
-
-
-def test_the_sweep_has_nine_partitions_that_fill_the_gpu() -> None:
-    assert len(grid.sweep()) == 9
-    assert {(point.share_percent, point.processes) for point in grid.sweep()} == {(25, 4), (50, 2), (10, 10)}
-
-
-def test_a_point_is_a_partition_of_equal_processes() -> None:
-    assert grid.Point(25, 3, 16).partition == Partition((25.0, 25.0, 25.0), (16, 16, 16))
 
 
 @pytest.mark.needs("reference")

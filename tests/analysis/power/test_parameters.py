@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from tests.analysis.power.made_reference import reference
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from syrupy.assertion import SnapshotAssertion
 
     from analysis.power.terms import Model
 
@@ -84,7 +85,7 @@ def test_the_references_models_say_the_same_out_of_our_own_files(tmp_path: Path)
 
 @reads_reference
 def test_a_gpu_without_parameters_of_its_own_gets_no_other_ones() -> None:
-    with pytest.raises(Refused, match="no model of densenet201 on A100; there are densenet201 on 3080Ti at 9501 MHz"):
+    with pytest.raises(Refused, match="densenet201 on A100"):
         parameters.models_for(PCTODL, "densenet201", "A100")
 
 
@@ -120,13 +121,21 @@ def test_a_gpu_nobody_knows_has_every_model_there_is(tmp_path: Path) -> None:
     assert list(parameters.models_for(there, "made_up", "H200")) == [3201.0, 2619.0]
 
 
-def test_what_is_not_there_is_answered_with_what_is(tmp_path: Path) -> None:
-    there = folder(tmp_path, reference(), reference("other"))
-    with pytest.raises(Refused, match="none of its models; there are made_up on 3080Ti at 5001 MHz; other on 3080Ti at 5001 MHz"):
-        parameters.load(there, "resnet50")
-    with pytest.raises(Refused, match="3080Ti: 2 of its models"):
-        parameters.load(there, gpu="3080Ti")
-    assert parameters.load(there, "other").network == "other"
+def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    """What is not there is answered with what is; a folder has one of each."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("empty", "two", "twice"):
+        Path(name).mkdir()
+    folder(Path("two"), reference(), reference("other"))
+    folder(Path("twice"), reference())
+    parameters.write(reference(busy=10.0), Path("twice/again.json"), "reference")
+    assert parameters.load(Path("two"), "other").network == "other"
+    messages = []
+    for args in (("empty",), ("twice",), ("two", "resnet50"), ("two", None, "3080Ti")):
+        with pytest.raises(Refused) as refused:
+            parameters.load(Path(args[0]), *args[1:])
+        messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
+    assert messages == snapshot
 
 
 def test_other_files_of_a_folder_are_left_alone(tmp_path: Path) -> None:
@@ -134,24 +143,12 @@ def test_other_files_of_a_folder_are_left_alone(tmp_path: Path) -> None:
     assert parameters.load(folder(tmp_path, reference())).network == "made_up"
 
 
-def test_a_folder_has_one_of_each(tmp_path: Path) -> None:
-    folder(tmp_path, reference())
-    parameters.write(reference(busy=10.0), tmp_path / "again.json", "reference")
-    with pytest.raises(Refused, match="a second file of made_up on 3080Ti at 5001 MHz"):
-        parameters.load(tmp_path)
-
-
-def test_an_empty_folder_says_what_fills_it(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="no parameters in it; `python -m analysis power fit` writes them"):
-        parameters.load(tmp_path)
-
-
 def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
     assert parameters.file_name(replace(reference(), network="../../etc/x")) == "..%2F..%2Fetc%2Fx_3080Ti_mem5001.json"
     names = [parameters.file_name(replace(reference(), network=name)) for name in ("a/b", "a-b", "a%2Fb", "a_b")]
     assert len(set(names)) == 4
     (tmp_path / reference_folder.FILE).write_text('{"../x|imagenet_mem5001": {}}')
-    with pytest.raises(Unreadable, match="is no name of a network"):
+    with pytest.raises(Unreadable, match="no name"):
         parameters.load(tmp_path)
 
 
@@ -165,32 +162,34 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Refused, match=r"one\.json: cannot be written: No space left on device"):
+    with pytest.raises(Refused, match="No space"):
         parameters.write(reference("other"), place, "reference")
     assert place.read_bytes() == before
     assert list(tmp_path.iterdir()) == [place]
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"version": 2}, "version 2 of its format; 1 can be read"),
-        ({"kind": "pickle"}, "kind 'pickle' is none of reference, own"),
-        ({"network": ""}, "does not say of which `network` and `gpu`"),
-        ({"mem_mhz": "fast"}, "mem_mhz is fast"),
-        ({"power": {}}, "has no 'base_w'"),
-        ({"trees": {}}, "has no 'sm'"),
-        ({"sm_single": {"lam": None, "gamma": 1, "beta": 1}}, "is damaged"),
-        ({"gflops": "many"}, "is damaged: gflops is 'many', no finite number"),
-        ({"throughput": {**asdict(reference().throughput), "low_mhz": 2000.0}}, "clocks from 2000 to 1950 MHz are no range"),
-    ],
-)
-def test_a_damaged_file_is_refused(tmp_path: Path, change: dict[str, object], says: str) -> None:
+DAMAGED: list[dict[str, object]] = [
+    {"version": 2},
+    {"kind": "pickle"},
+    {"network": ""},
+    {"mem_mhz": "fast"},
+    {"power": {}},
+    {"trees": {}},
+    {"sm_single": {"lam": None, "gamma": 1, "beta": 1}},
+    {"gflops": "many"},
+    {"throughput": {**asdict(reference().throughput), "low_mhz": 2000.0}},
+]
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (file,) = folder(tmp_path, reference()).iterdir()
-    file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    with pytest.raises(Unreadable) as refused:
-        parameters.load(tmp_path)
-    assert says in str(refused.value)
+    whole, messages = json.loads(file.read_text()), []
+    for change in DAMAGED:
+        file.write_text(json.dumps(whole | change))
+        with pytest.raises(Unreadable) as refused:
+            parameters.load(tmp_path)
+        messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
+    assert messages == snapshot
 
 
 PATHS = [
@@ -234,7 +233,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
 @reads_reference
 def test_a_damaged_copy_of_the_references_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / reference_folder.FILE).write_bytes((PCTODL / reference_folder.FILE).read_bytes())
-    with pytest.raises(Unreadable, match=r"resnet50__imagenet_mem5001\.npz: cannot be read"):
+    with pytest.raises(Unreadable, match="cannot be read"):
         parameters.load(tmp_path, "resnet50", "3080Ti", 5001.0)
     (tmp_path / "resnet50__imagenet_mem5001.npz").write_bytes(b"PK no archive")
     with pytest.raises(Unreadable, match="is damaged"):
@@ -245,5 +244,5 @@ def test_nothing_in_an_archive_is_executed(tmp_path: Path) -> None:
     """An array of objects would be unpickled, which runs code; it is refused."""
     (tmp_path / reference_folder.FILE).write_text('{"m|imagenet_mem5001": {}}')
     np.savez(tmp_path / "m__imagenet_mem5001.npz", sm_n=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(Unreadable, match="is damaged: Object arrays cannot be loaded"):
+    with pytest.raises(Unreadable, match="Object arrays"):
         parameters.load(tmp_path)

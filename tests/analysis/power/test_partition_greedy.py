@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.power.partitioning import Infeasible, greedy
@@ -39,7 +39,6 @@ def test_every_share_has_a_batch_of_the_ladder(share: int, network: str) -> None
     assert network != "vgg19" or max(batches) <= 160
 
 
-@settings(deadline=None)
 @given(cap_w=st.floats(60, 260), narrow=st.booleans())
 def test_a_clock_is_the_upper_one_or_within_a_watt_of_the_cap_or_there_is_none(cap_w: float, narrow: bool) -> None:  # noqa: FBT001
     """On a power that rises steadily; many partitions at once say the same as each by itself."""
@@ -54,7 +53,6 @@ def test_a_clock_is_the_upper_one_or_within_a_watt_of_the_cap_or_there_is_none(c
     assert ((np.abs(at_w - cap_w)[within] <= 1) | ((found == 2100) & (high_w <= cap_w))[within]).all()
 
 
-@settings(deadline=None, max_examples=50)
 @given(cap_w=st.floats(110, 330), fast=st.booleans())
 def test_all_of_the_share_is_given_away_at_a_clock_that_keeps_the_cap_to_a_watt(cap_w: float, fast: bool) -> None:  # noqa: FBT001
     """Under caps that the whole GPU keeps at the floor of the search."""

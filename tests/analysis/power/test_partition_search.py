@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.power import grid
 from analysis.power.partitioning import Answer, Infeasible, best, front
-from analysis.power.partitioning.neighbours import Space, partition_of
+from analysis.power.partitioning.neighbours import Space
 from analysis.power.partitioning.search import WORTH
 from analysis.terms import Refused
 from tests.analysis.power.toy import GPU, Toy, UnsureToy, by_memory, partition
@@ -41,7 +41,6 @@ def tried(models: Iterable[Toy], partitions: Iterable[Partition], cap_w: float) 
     return highest
 
 
-@settings(deadline=None)
 @given(cap_w=st.floats(80, 300), margin_w=st.sampled_from([0.0, 3.0]), falling=st.booleans(), likes=st.sampled_from([-50.0, 0.0, 50.0]))
 def test_an_answer_is_within_the_cap_on_a_supported_clock_and_no_worse_than_any_profiled_one(
     cap_w: float,
@@ -67,7 +66,6 @@ def test_an_answer_is_within_the_cap_on_a_supported_clock_and_no_worse_than_any_
     assert found.profiled or (found.best_profiled is not None and found.best_profiled.setting == only.setting)
 
 
-@settings(deadline=None, max_examples=20)
 @given(cap_w=st.floats(100, 300), likes=st.floats(0, 100))
 def test_in_a_small_space_the_best_of_all_mixes_is_found(cap_w: float, likes: float) -> None:
     """Against every multiset of the profiled processes that is no larger than one profiled: local search need not, but here it does."""
@@ -158,7 +156,7 @@ def test_the_models_own_uncertainty_can_be_kept_free() -> None:
     """A model unsure by a tenth must stay below cap / 1.2 when two standard deviations are asked for."""
     found = best(by_memory(UnsureToy(5001.0, SMALL)), GPU, 180.0, network="none", sds=2.0)
     assert 140 < found.power_w <= 150
-    with pytest.raises(Refused, match="does not know how sure it is"):
+    with pytest.raises(Refused, match="how sure"):
         best(BOTH, GPU, 180.0, network="none", sds=2.0)
 
 
@@ -181,23 +179,11 @@ def test_the_order_of_models_and_the_hour_change_nothing() -> None:
 def test_a_memory_clock_without_model_is_left_out_and_none_at_all_is_refused() -> None:
     assert best({5001.0: BOTH[5001.0]}, GPU, 250.0, network="none").setting.mem_mhz == 5001
     assert best(BOTH, GPU, 250.0, network="none").setting.mem_mhz == 9501
-    with pytest.raises(Refused, match=r"none at a memory clock|No model of none at a memory clock.*9501, 5001"):
+    with pytest.raises(Refused, match="9501, 5001"):
         best({810.0: Toy(810.0, SMALL)}, GPU, 250.0, network="none")
 
 
 space = Space(((10.0, 4), (10.0, 8), (20.0, 8), (20.0, 32)), most_share=60.0, most_processes=4)
-inside = st.lists(st.sampled_from(space.tiles), min_size=1, max_size=4).map(lambda some: tuple(sorted(some, reverse=True)))
-
-
-@given(inside)
-def test_what_is_around_a_partition_stays_in_the_space(tiles: tuple[tuple[float, int], ...]) -> None:
-    if sum(share for share, _ in tiles) > space.most_share:
-        return
-    for one in space.around(tiles):
-        assert one == tuple(sorted(one, reverse=True))
-        assert 1 <= len(one) <= space.most_processes
-        assert sum(partition_of(one).shares) <= space.most_share
-        assert set(one) <= set(space.tiles)
 
 
 def test_around_a_partition_is_one_process_more_or_fewer_or_other_or_some_share_moved() -> None:
@@ -222,7 +208,7 @@ def test_every_partition_can_be_reached_from_every_other() -> None:
     while new:
         new = {other for one in new for other in space.around(one)} - reached
         reached = reached | new
-    every = {
+    every = {  # and no other: none above the share, the processes or the tiles of the space
         tuple(sorted(some, reverse=True))
         for count in range(1, 5)
         for some in combinations_with_replacement(space.tiles, count)

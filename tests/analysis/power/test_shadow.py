@@ -31,11 +31,6 @@ ANY = replace(KNOBS, batches=LADDER)
 HERE = Partition((40.0, 35.0, 25.0), (64, 32, 16))
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_control.folder(tmp_path_factory.mktemp("parameters"))
-
-
 @pytest.fixture
 def shadow(place: Path) -> Shadow:
     asked = replace(question("pctodl", place), shadow=True)

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.__main__ import main
 from analysis.power import tasks
 from analysis.power.control import study, study_page
 from analysis.power.control.plant import Mismatch
 from analysis.power.terms import Task
 from analysis.stats.effect import paired_effect
 from analysis.terms import Refused
-from tests.analysis.power import made_control
+from tests.analysis.power.command import refusals
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from syrupy.assertion import SnapshotAssertion
+
+    from tests.analysis.power.command import Power
+
 PCTODL = str(REFERENCE / "pctodl")
 MADE = Task(1, "3080Ti", "made_up", "imagenet", ((0, 200.0),))
 QUIET = Mismatch(gain_error=0.08, lag_s=2.0)
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_control.folder(tmp_path_factory.mktemp("parameters"))
 
 
 @pytest.mark.needs("reference")
@@ -73,8 +71,6 @@ def test_plants_without_a_setting_within_the_cap_are_left_out_for_all(place: Pat
     (found,) = study.outcomes(asked_of(place, "steady", "morak", tasks=(replace(MADE, schedule=((0, 112.0),)),)))
     assert (found.seeds, found.impossible) == ((2,), (1, 3))
     assert all(len(arm.values) == 1 and arm.against is None for arm in found.arms)
-    page = study_page.render(asked_of(place, "steady", "morak"), [found])
-    assert "2 of 3 plants have no setting within the cap and are left out" in page
 
 
 def test_ours_is_compared_with_each_other_seed_by_seed(place: Path) -> None:
@@ -87,17 +83,16 @@ def test_ours_is_compared_with_each_other_seed_by_seed(place: Path) -> None:
     assert other.against.low < other.against.gain < other.against.high
 
 
-def test_who_ours_is_not_shown_to_reach_is_named() -> None:
+def test_who_ours_is_not_shown_to_reach_is_named(snapshot: SnapshotAssertion) -> None:
     effect = paired_effect(study.THROUGHPUT, (100.0, 101.0, 102.0), (99.0, 101.0, 104.0), 0.0)
     values = (99.0, 101.0, 104.0)
     ours = study.Arm("steady", throughput_images_per_s=101.3, above_102_share=0.06, worst_share=0.1, true_share=0.0, values=values)
     other = study.Arm("morak", throughput_images_per_s=101.0, above_102_share=0.0, worst_share=0.0, true_share=0.0, against=effect)
     idle = study.Arm("powercap", throughput_images_per_s=0.0, above_102_share=0.0, worst_share=0.0, true_share=0.0)
-    found = study.Outcome(MADE, (1, 2, 3), (), (ours, other, idle))
+    refused = replace(idle, name="pctodl", refused="it cannot")
+    found = study.Outcome(MADE, (1, 2, 3), (4,), (ours, other, idle, refused))
     assert (found.kept, found.behind) == (False, ("morak",))
-    page = study_page.render(study.Asked("x", (MADE,), ("steady",)), [found])
-    assert "steady is above 1.02 of the cap in more than 5% of the readings in task 1 on 3080Ti." in page
-    assert "steady is not shown to reach morak in task 1 on 3080Ti." in page
+    assert study_page.render(study.Asked("x", (MADE,), ("steady",)), [found]) == snapshot
 
 
 def test_the_last_phase_of_a_schedule_is_as_long_as_the_one_before(place: Path) -> None:
@@ -114,12 +109,6 @@ def test_the_shadow_optimiser_is_an_arm_of_its_own() -> None:
     assert found.arms[0].values != found.arms[1].values
 
 
-def test_a_cap_in_another_unit_than_the_parameters_is_refused(place: Path) -> None:
-    asked = asked_of(place, "morak", tasks=(replace(MADE, cap_unit="cpu_s_per_s"),))
-    with pytest.raises(Refused, match="task 1 has a cap in CPU s/s; the model of made_up on 3080Ti is in W"):
-        study.outcomes(asked)
-
-
 def matrix(folder: Path) -> Path:
     file = folder / "mine.yaml"
     file.write_text("tasks:\n  - {id: 7, gpu: any, model: made_up, dataset: none, caps_w: [[0, 200], [10, 160]]}\n")
@@ -127,37 +116,22 @@ def matrix(folder: Path) -> Path:
 
 
 def test_the_command_prints_that_it_is_simulated_and_what_came_of_it(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion
 ) -> None:
-    asked = ["power", "simulate", str(place), "--tasks", str(matrix(tmp_path)), "--seeds", "2", "--iterations", "20"]
-    assert main([*asked, "--algorithms", "morak,steady"]) == 0
-    page = capsys.readouterr().out
-    assert page.startswith("SIMULATED: plants ±8.0% off the model, noise 2 W, lag 2 s; 2 seeds,")
-    assert "task 7: made_up on 3080Ti under 200→160 W, 20 iterations" in page
-    assert max(map(len, page.splitlines())) <= 100
-    assert main([*asked, "--algorithms", "morak,steady", "--partition-error", "4%", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    asked = ["simulate", place, "--tasks", matrix(tmp_path), "--seeds", "2", "--iterations", "20", "--algorithms", "morak,steady"]
+    assert re.sub(r"\d+\.\d+", "#.#", power(*asked).page) == snapshot
+    said = power(*asked, "--partition-error", "4%", "--json").json
     assert said["simulated"] is True
     assert said["mismatch"]["partition_error"] == 0.04
     assert [arm["name"] for arm in said["tasks"][0]["arms"]] == ["morak", "steady"]
     assert said["tasks"][0]["caps_w"] == [[0, 200.0], [10, 160.0]]
 
 
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        (["--algorithms", "morac"], "No algorithm 'morac'"),
-        (["--task-id", "99"], "no task '99'"),
-        (["--seeds", "0"], "--seeds is 1 or more"),
-        (["--noise-w", "nan"], "--noise-w nan: it is a number from 0"),
-        (["--noise-w", "-1"], "--noise-w -1: it is a number from 0"),
-        (["--lag-s", "nan"], "--lag-s nan: it is a number from 0"),
-        (["--lag-s", "inf"], "--lag-s inf: it is a number from 0"),
-        (["--gain-error", "nan%"], "is no percentage"),
-        (["--gain-error", "80%"], "more than half"),
-        ([], "has parameters of no such task; there are made_up on 3080Ti"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(place: Path, more: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["power", "simulate", str(place), *more]) == 2
-    assert why in capsys.readouterr().err
+def test_refusals(place: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    monkeypatch.chdir(place.parent)
+    noise = [["--noise-w", value] for value in ("nan", "-1")] + [["--lag-s", value] for value in ("nan", "inf")]
+    gain = [["--gain-error", value] for value in ("nan%", "80%")]
+    calls = [["--algorithms", "morac"], ["--task-id", "99"], ["--seeds", "0"], *noise, *gain, []]
+    assert refusals(power, "simulate", [["parameters", *more] for more in calls]) == snapshot
+    with pytest.raises(Refused, match="CPU s/s"):
+        study.outcomes(asked_of(place, "morak", tasks=(replace(MADE, cap_unit="cpu_s_per_s"),)))

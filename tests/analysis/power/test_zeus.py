@@ -15,6 +15,9 @@ from tests.conftest import REFERENCE
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from syrupy.assertion import SnapshotAssertion
+
+
 HEAD = ",".join(zeus.COLUMNS)
 
 
@@ -44,10 +47,9 @@ def test_the_best_is_the_fastest_that_was_measured_below_the_cap() -> None:
 
 
 def test_a_cap_nothing_holds_is_answered_with_the_smallest_that_something_does() -> None:
-    with pytest.raises(Refused, match=r"no row of n holds 90 W; the least was 104.0 W"):
-        zeus.best([job(100, 9.0, 104.0)], "n", 90)
-    with pytest.raises(Refused, match="no row of network 'm'"):
-        zeus.best([job(100, 9.0, 104.0)], "m", 90)
+    for network, words in (("n", "104.0 W"), ("m", "'m'")):
+        with pytest.raises(Refused, match=words):
+            zeus.best([job(100, 9.0, 104.0)], network, 90)
 
 
 def test_a_line_between_limits_is_one_of_speed() -> None:
@@ -60,20 +62,12 @@ def test_limits_of_one_job_are_in_order_and_apart_from_other_jobs() -> None:
     assert [[row.limit_w for row in rows] for rows in zeus.by_limit(table).values()] == [[100, 200], [100]]
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("a,b\n1,2\n", "no column dataset, network"),
-        (f"{HEAD}\nd,n,8,adam,100,0,90\n", "line 2: time_per_epoch is '0'"),
-        (f"{HEAD}\nd,n,8,adam,100,inf,90\n", "line 2: time_per_epoch is 'inf'"),
-        (f"{HEAD}\nd,n,8,adam,100\n", "line 2: time_per_epoch is 'None'"),
-        (f"{HEAD}\nd,n,eight,adam,100,1,90\n", "batch_size is 'eight'"),
-        (f"{HEAD}\nd,n,0.5,adam,100,1,90\n", "line 2: batch_size is '0.5'; it is a whole number"),
-        (f"{HEAD}\nd,n,8,adam,100,1e-320,90\n", "line 2: time_per_epoch is '1e-320'; nothing that was measured is below"),
-    ],
-)
-def test_a_wrong_table_is_refused(tmp_path: Path, text: str, says: str) -> None:
-    (tmp_path / "zeus.csv").write_text(text)
-    with pytest.raises(Unreadable) as refused:
-        zeus.read(tmp_path / "zeus.csv")
-    assert says in str(refused.value)
+def test_a_wrong_table_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    cells = ("8,adam,100,0,90", "8,adam,100,inf,90", "8,adam,100", "eight,adam,100,1,90", "0.5,adam,100,1,90", "8,adam,100,1e-320,90")
+    messages = []
+    for text in ("a,b\n1,2\n", *(f"{HEAD}\nd,n,{one}\n" for one in cells)):
+        (tmp_path / "zeus.csv").write_text(text)
+        with pytest.raises(Unreadable) as refused:
+            zeus.read(tmp_path / "zeus.csv")
+        messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
+    assert messages == snapshot

@@ -86,10 +86,7 @@ def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
 
 def test_coverage_is_measured_on_groups_left_out() -> None:
     found = validate(made_table(runs=12, noise=0.1), "run", ["ridge"])
-    (
-        _,
-        ridge_,
-    ) = found.scored
+    _, ridge_ = found.scored
     assert ridge_.coverage is not None
     assert ridge_.coverage.nominal == conformal.LEVEL
     assert ridge_.coverage.share > 0.8

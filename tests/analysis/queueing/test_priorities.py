@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from analysis.queueing.open_queues import mg1, mmc
 from analysis.queueing.priorities import Kind, non_preemptive, preemptive
 from analysis.queueing.terms import Inputs
-from analysis.terms import Refused
 
 TWO = (Kind(1, 0.3, 1.0), Kind(2, 0.5, 1.0))
 LOADS = st.lists(st.floats(0.01, 0.3), min_size=1, max_size=3)
@@ -75,12 +74,3 @@ def test_those_before_the_ones_that_ask_for_too_much_still_have_a_wait(servers: 
 
 def test_the_order_in_which_kinds_are_named_does_not_matter() -> None:
     assert [one.wait_s for one in non_preemptive(TWO[::-1])] == [one.wait_s for one in non_preemptive(TWO)][::-1]
-
-
-def test_what_no_formula_has_is_refused() -> None:
-    with pytest.raises(Refused, match="only for one exponential service time"):
-        preemptive([Kind(1, 0.3, 1.0), Kind(2, 0.3, 2.0)], 2)
-    with pytest.raises(Refused, match="no kind of job"):
-        non_preemptive([])
-    with pytest.raises(Refused, match="a rate of -1"):
-        non_preemptive([Kind(1, -1, 1.0)])

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pytest
 from matplotlib.figure import Figure
 
 from analysis.compare import compare
@@ -17,7 +18,7 @@ from analysis.report.subject import Subject
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from analysis.plots.scene import Scene
     from analysis.report.page import Page
@@ -56,9 +57,11 @@ def subject(run: Run, **pictures: str | None) -> Subject:
     return Subject(run, tuple(compare(run)), pictures or {"forest": None})
 
 
-def page(*runs: Run) -> Page:
-    """Write a report."""
-    return page_of(runs, "python -m analysis report 'made up.json'")
+def page(*runs: Run, refused: Sequence[str] = ()) -> Page:
+    """Write a report, with two small stand-ins for its pictures."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.report.pictures.pictures", two_pictures)
+        return page_of(runs, "python -m analysis report 'made up.json'", refused)
 
 
 def two_pictures() -> dict[str, SimpleNamespace]:
@@ -107,8 +110,7 @@ def text_of(html: str) -> str:
     return "\n".join(filter(None, (re.sub(r"\s+", " ", line).strip() for line in lines)))
 
 
-def row(html: str, *beginning: str) -> str:
-    """The one line of a page's text that begins with some words."""
-    found = [line for line in text_of(html).splitlines() if line.startswith(" ".join(beginning))]
-    assert len(found) == 1, found
-    return found[0]
+def section(html: str, place: str) -> str:
+    """What a reader reads below one heading of a page, by its id; `answer` is what stands above them all."""
+    begin = html.index('<section aria-label="The answer">' if place == "answer" else f'<h2 id="{place}"')
+    return text_of(html[begin : html.find("<h2 id=", begin + 1)])

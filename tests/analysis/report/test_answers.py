@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from analysis.compare import compare
 from analysis.load import from_json, load
-from analysis.report.answers import answers, control, joined, nothing_compared
-from analysis.verdict import ONE_RUN
+from analysis.report.answers import answers, control, nothing_compared
 from analysis.wording import interval, percent, unsigned
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.deeptweak_like import SYSCTLS, Like, directory
@@ -17,7 +16,13 @@ from tests.synthetic import AGAIN, STOCK, Arm, Made
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.terms import Comparison
+
+FASTER, SLOWER = Arm("faster", 0.12, SWAPPINESS), Arm("slower", -0.12, SWAPPINESS)
+IGNORED = [Arm(name, requested=SWAPPINESS, observed={"vm.swappiness": "60"}) for name in ("ignored", "unheard", "refused")]
+UNCLEAR = [Arm(name, 0.0, SWAPPINESS) for name in ("unclear", "also")]
 
 
 def said(*arms: Arm, **how: object) -> tuple[str, list[Comparison]]:
@@ -28,94 +33,61 @@ def said(*arms: Arm, **how: object) -> tuple[str, list[Comparison]]:
     return answer.sentence, comparisons
 
 
-def test_an_improvement_is_named_with_its_size_and_interval() -> None:
-    sentence, comparisons = said(Arm("faster", 0.12, SWAPPINESS))
+def test_what_is_said_of_a_workload(snapshot: SnapshotAssertion) -> None:
+    """A regression is told before an improvement."""
+    found = {
+        "a gain and a loss": said(FASTER, SLOWER)[0],
+        "two unclear": said(*UNCLEAR, run_cv=0.08)[0],
+        "no difference": said(Arm("same", 0.0, SWAPPINESS))[0],
+        "three not in force": said(*IGNORED)[0],
+        "four": said(*(Arm(f"same-{at}", 0.0, SWAPPINESS) for at in range(4)))[0],
+    }
+    assert found == snapshot
+
+
+def test_its_numbers_are_those_of_the_comparisons() -> None:
+    sentence, comparisons = said(FASTER)
     effect = comparisons[-1].primary
     assert effect is not None
-    assert sentence == f"Improved by faster ({percent(effect.gain)} in speed, 95 % interval {interval(effect)})."
-
-
-def test_a_regression_is_told_before_an_improvement() -> None:
-    sentence, _ = said(Arm("faster", 0.12, SWAPPINESS), Arm("slower", -0.12, SWAPPINESS))
-    assert sentence.startswith("Regressed by slower (-")
-    assert "; improved by faster (+" in sentence
-
-
-def test_inconclusive_says_that_nothing_is_claimed_and_what_may_have_been_missed() -> None:
-    sentence, comparisons = said(Arm("unclear", 0.0, SWAPPINESS), Arm("also", 0.0, SWAPPINESS), run_cv=0.08)
+    assert percent(effect.gain) in sentence
+    assert interval(effect) in sentence
+    sentence, comparisons = said(*UNCLEAR, run_cv=0.08)
     low, high = sorted(one.mde or 0.0 for one in comparisons[1:])
-    missed = f"a difference below {unsigned(low).removesuffix(' %')} to {unsigned(high)} may have been missed"
-    assert sentence == f"Nothing is claimed: inconclusive for unclear and also ({missed})."
-
-
-def test_equivalent_names_the_margin() -> None:
-    sentence, _ = said(Arm("same", 0.0, SWAPPINESS))
-    assert sentence == "Equivalent to stock within 3 %: same."
-
-
-def test_not_comparable_points_to_its_reason() -> None:
-    sentence, _ = said(Arm("ignored", requested=SWAPPINESS, observed={"vm.swappiness": "60"}))
-    assert sentence == "No verdict: not comparable for ignored, for the reason in the table."
+    assert f"{unsigned(low).removesuffix(' %')} to {unsigned(high)}" in sentence
 
 
 def test_verdicts_are_counted_without_the_control() -> None:
-    run = read(Made(arms=(STOCK, AGAIN, Arm("faster", 0.12, SWAPPINESS), Arm("slower", -0.12, SWAPPINESS)), blocks=8))
+    run = read(Made(arms=(STOCK, AGAIN, FASTER, SLOWER), blocks=8))
     (answer,) = answers(run, compare(run))
     assert answer.verdicts == {"regressed": 1, "improved": 1}
 
 
-def test_a_control_that_finds_nothing_is_said_to() -> None:
-    run = read(Made(arms=(STOCK, AGAIN)))
-    assert control(run, compare(run)) == "Control: stock-again changes nothing, and no difference from stock was found under cnn_train."
+def test_what_is_said_of_the_control(snapshot: SnapshotAssertion) -> None:
+    """Of its two checks the worse one is told; where it could not be compared nobody is reassured."""
+    quiet, differs = read(Made(arms=(STOCK, AGAIN))), read(Made(arms=(STOCK, Arm("stock-again", 0.2))))
+    short, none = read(Made(arms=(STOCK, AGAIN), blocks=2)), read(Made(arms=(STOCK, FASTER)))
+    two = read(Made(arms=(STOCK, AGAIN), workloads=("cnn_train", "idle")))
+    found = {
+        "no difference": control(quiet, compare(quiet)),
+        "under two workloads": control(two, compare(two)),
+        "differs": control(differs, compare(differs)),
+        "differs by the effects' own check": control(quiet, compare(quiet), ["cnn_train"]),
+        "two blocks": control(short, compare(short)),
+        "none was run": control(none, compare(none)),
+    }
+    assert found == snapshot
 
 
-def test_a_control_that_differs_takes_the_trust_away() -> None:
-    run = read(Made(arms=(STOCK, Arm("stock-again", 0.2))))
-    assert control(run, compare(run)) == (
-        "Control: stock-again changes nothing and differs all the same under cnn_train: trust no verdict there."
-    )
-
-
-def test_of_two_checks_of_the_control_the_worse_one_is_told() -> None:
-    """What `compare` does not call after its adjustment, the effects' own check may: then there is no reassurance."""
-    run = read(Made(arms=(STOCK, AGAIN)))
-    assert control(run, compare(run), ["cnn_train"]) == (
-        "Control: stock-again changes nothing and differs all the same under cnn_train: trust no verdict there."
-    )
-
-
-def test_a_control_that_could_not_be_compared_is_no_reassurance() -> None:
-    run = read(Made(arms=(STOCK, AGAIN), blocks=2))
-    assert control(run, compare(run)) == "Control: stock-again could not be compared; see the table."
-
-
-def test_a_run_without_control_says_nothing_of_one() -> None:
-    run = read(Made(arms=(STOCK, Arm("faster", 0.1, SWAPPINESS))))
-    assert control(run, compare(run)) is None
-
-
-def test_a_run_of_stock_alone_has_nothing_to_compare() -> None:
-    assert nothing_compared(read(Made(arms=(STOCK,))), []) == "Nothing was compared: the run has no measured cell beside those of stock."
-
-
-def test_a_run_of_stock_and_its_control_has_no_tweak_set() -> None:
-    run = read(Made(arms=(STOCK, AGAIN)))
-    assert answers(run, compare(run)) == []
-    assert nothing_compared(run, compare(run)) == "The run has no tweak set: stock, the untouched machine, was compared with itself."
-
-
-def test_a_file_of_one_configuration_is_inconclusive() -> None:
-    run = from_json(document([benchmark("test_sort", times(1))]), "0001_x.json")
-    assert compare(run) == []
-    assert nothing_compared(run, []).startswith(f"Inconclusive: {ONE_RUN}.")
-
-
-def test_foreign_configurations_side_by_side_are_inconclusive_with_the_reason(tmp_path: Path) -> None:
-    run = load(directory(tmp_path / "one_node", Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1)))
-    (answer,) = answers(run, compare(run))
-    assert answer.sentence == f"Nothing is claimed: inconclusive for exp1 ({ONE_RUN})."
-    assert control(run, compare(run)) is None
-
-
-def test_names_are_joined_as_in_a_sentence() -> None:
-    assert [joined(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+def test_what_is_said_where_no_tweak_set_was_compared(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    stock, control_only = read(Made(arms=(STOCK,))), read(Made(arms=(STOCK, AGAIN)))
+    alone = from_json(document([benchmark("test_sort", times(1))]), "0001_x.json")
+    foreign = load(directory(tmp_path / "one_node", Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1)))
+    assert answers(control_only, compare(control_only)) == []
+    assert (compare(alone), control(foreign, compare(foreign))) == ([], None)
+    found = {
+        "stock alone": nothing_compared(stock, []),
+        "stock and its control": nothing_compared(control_only, compare(control_only)),
+        "one configuration in a file": nothing_compared(alone, []),
+        "one run each": [one.sentence for one in answers(foreign, compare(foreign))],
+    }
+    assert found == snapshot

@@ -16,8 +16,8 @@ from analysis.report.csv_files import as_csv, cells, comparisons
 from analysis.report.page import page_of
 from analysis.report.saving import save
 from tests.analysis.report.pages import EVERYTHING, read, two_pictures
-from tests.conftest import chromium
 from tests.made_designs import Keys, designed, factorial
+from tests.needs import chromium
 from tests.synthetic import Arm, Made
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def screen(request: pytest.FixtureRequest, browser: Browser, report: Path) -> It
         yield opened(context, report, complaints), complaints
 
 
+@pytest.mark.slow
 def test_the_file_is_small_enough_to_be_sent_by_mail(report: Path) -> None:
     assert report.stat().st_size <= LARGEST_BYTES
 

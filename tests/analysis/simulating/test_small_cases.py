@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.scaling import study
 from analysis.scaling.fitting import fits, held_out
 from analysis.scaling.laws import choose, most_useful, time_s
 from analysis.scaling.terms import Law
@@ -84,8 +83,3 @@ def test_an_error_held_out_is_of_configurations_that_no_fit_saw() -> None:
         mine = [one for one in NOISY if (one.replicas, one.work) == key]
         errors += [abs(float(time_s(law, one.work, one.replicas)) / one.time_s - 1) for one in mine]
     assert held_out(NOISY, best) == pytest.approx(np.mean(errors))
-
-
-def test_how_much_more_is_within_has_students_interval() -> None:
-    """.1, .2 and .3: .2 ± 4.302653 · .1/√3."""
-    assert study._interval([0.1, 0.2, 0.3]) == pytest.approx((0.2, 0.2 - 4.302653 * 0.1 / 3**0.5, 0.2 + 4.302653 * 0.1 / 3**0.5))

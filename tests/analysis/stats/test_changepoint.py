@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -50,7 +50,7 @@ def test_the_published_toy_series_has_one_change_with_the_published_evidence() -
 @pytest.mark.parametrize("n", [10, 20, 30, 50, 100, 200, 500])
 def test_noise_alone_seldom_raises_an_alarm(kind: str, seed: int, n: int) -> None:
     """At most 5 % of series, in the binomial 99 % band of as many series as there is time for; `alarm_rates` measures it closely."""
-    count = 20_000 // max(n, 50)
+    count = 6_000 // max(n, 50)
     alarms = sum(bool(at(series)) for series in noise(kind, n, count, np.random.default_rng(seed)))
     assert alarms <= binom.ppf(0.99, count, 0.05)
 
@@ -58,14 +58,14 @@ def test_noise_alone_seldom_raises_an_alarm(kind: str, seed: int, n: int) -> Non
 @pytest.mark.parametrize(("place", "least"), [(1 / 2, 0.93), (1 / 3, 0.87), (2 / 3, 0.87)])
 def test_a_step_of_two_sd_is_seen_in_30_runs(place: float, least: float) -> None:
     """In the middle as often as by Otava's own account, with a test that noise with memory does not fool."""
-    series = shaped(Levels("", (0, 2), (place,)), 30, 600, np.random.default_rng(6))
-    assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 600, least)
+    series = shaped(Levels("", (0, 2), (place,)), 30, 200, np.random.default_rng(6))
+    assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 200, least)
 
 
 @pytest.mark.parametrize("place", [1 / 2, 1 / 3, 2 / 3])
 def test_a_step_of_two_sd_is_seen_in_100_runs(place: float) -> None:
-    series = shaped(Levels("", (0, 2), (place,)), 100, 200, np.random.default_rng(7))
-    assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 200, 0.99)
+    series = shaped(Levels("", (0, 2), (place,)), 100, 60, np.random.default_rng(7))
+    assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 60, 0.99)
 
 
 def test_a_single_outlier_is_no_change_wherever_it_stands() -> None:
@@ -105,7 +105,7 @@ def test_a_machine_that_goes_to_and_fro_is_seen() -> None:
 def test_changes_are_placed_anew_between_their_neighbours() -> None:
     """A staircase of steps of 2.5 sd: all four within 3 runs and no other in nearly 9 of 10 series; as first cut, in 3 of 4."""
     stairs = Levels("", (0, 2.5, 5, 7.5, 10))
-    assert exact_rate(at, shaped(stairs, 200, 200, np.random.default_rng(3)), stairs.begins(200)) > 0.82
+    assert exact_rate(at, shaped(stairs, 200, 60, np.random.default_rng(3)), stairs.begins(200)) > 0.82
 
 
 def test_three_runs_on_a_new_level_are_enough_where_it_is_far_away() -> None:
@@ -123,7 +123,7 @@ def test_a_change_in_noise_with_memory_is_found() -> None:
 def test_the_interval_holds_the_truth() -> None:
     """95 % of the time: 0.97 of white, 0.95 of AR(1) 0.5 in long series, somewhat less where memory cannot be told in a short one."""
     for kind in ("white", "t3", "AR(1) 0.5"):
-        series = shaped(Levels("", (0, 5), noise=kind), 100, 200, np.random.default_rng(13))
+        series = shaped(Levels("", (0, 5), noise=kind), 100, 60, np.random.default_rng(13))
         points = [found[0] for one in series if len(found := change_points(one).points) == 1 and abs(found[0].index - 50) <= 1]
         held = sum(point.low <= 5 <= point.high for point in points)
         assert held >= binom.ppf(0.005, len(points), 0.95)
@@ -146,17 +146,16 @@ def test_a_single_odd_value_in_a_constant_series_is_no_change() -> None:
 
 @pytest.mark.parametrize("n", range(SHORTEST))
 def test_too_few_values_are_refused(n: int) -> None:
-    with pytest.raises(ValueError, match="at least 10 are needed"):
+    with pytest.raises(ValueError, match="at least 10"):
         change_points([1.0] * n)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_what_is_no_number_is_refused(wrong: float) -> None:
-    with pytest.raises(ValueError, match="not a finite number"):
+    with pytest.raises(ValueError, match="finite"):
         change_points([1.0] * 20 + [wrong])
 
 
-@settings(max_examples=50)
 @given(SEEDS, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
 def test_shift_and_scale_make_no_difference(seed: int, scale: float, shift: float) -> None:
     series = made(seed)
@@ -167,7 +166,6 @@ def test_shift_and_scale_make_no_difference(seed: int, scale: float, shift: floa
         assert (other.shift, other.low, other.high) == pytest.approx((scale * one.shift, scale * one.low, scale * one.high), rel=1e-3)
 
 
-@settings(max_examples=50)
 @given(SEEDS)
 def test_time_may_run_backwards(seed: int) -> None:
     """The first point of a new level, counted from the other end, is one before the last of the old."""

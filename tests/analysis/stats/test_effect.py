@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from analysis.stats.effect import detectable_gain, paired_effect
-from analysis.terms import Effect, Metric, NotComparable
+from analysis.terms import Metric, NotComparable
 
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 STEP_TIME = Metric("step_time_p10_s", "lower")
@@ -118,10 +118,10 @@ def test_a_shorter_step_is_a_gain() -> None:
     assert effect.gain == pytest.approx(0.25, rel=1e-5)
 
 
-@pytest.mark.parametrize(("ratio", "said"), [(1.0, "identical values"), (1.1, "a ratio of exactly 1.1")])
-def test_blocks_without_any_spread_are_no_measurement(ratio: float, said: str) -> None:
+@pytest.mark.parametrize("ratio", [1.0, 1.1])
+def test_blocks_without_any_spread_are_no_measurement(ratio: float) -> None:
     """Their t would be infinite or undefined; p = 0 must not come of it."""
-    with pytest.raises(NotComparable, match=said):
+    with pytest.raises(NotComparable):
         paired_effect(THROUGHPUT, [100.0, 110.0, 120.0], [100 * ratio, 110 * ratio, 120 * ratio], MARGIN)
 
 
@@ -144,10 +144,3 @@ def test_the_detectable_gain_by_hand() -> None:
 
 def test_a_hopeless_spread_still_gives_a_number() -> None:
     assert math.isfinite(detectable_gain(50.0, 3, 0.05 / 40))
-
-
-def test_an_effect_is_frozen() -> None:
-    effect = paired_effect(THROUGHPUT, [1.0, 2.0, 3.0], [1.1, 2.1, 3.5], MARGIN)
-    assert isinstance(effect, Effect)
-    with pytest.raises(AttributeError):
-        effect.gain = 0.0  # type: ignore[misc]

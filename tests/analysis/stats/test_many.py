@@ -51,7 +51,7 @@ def gains_on_arrays(run: Run, comparisons: Sequence[Comparison]) -> Floats:
 @pytest.mark.parametrize("made", [MADE, replace(MADE, run_cv=0.005), replace(MADE, drift=0.05, blocks=10)], ids=["noisy", "quiet", "drift"])
 def test_arrays_say_word_for_word_what_compare_and_gate_say(made: Made) -> None:
     verdicts, rulings = set(), set()
-    for seed in range(25):
+    for seed in range(10):
         run = from_json(saved_run(replace(made, seed=seed)), "trial")
         comparisons = compare(run)
         gains = gains_on_arrays(run, comparisons)

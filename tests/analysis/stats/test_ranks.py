@@ -45,15 +45,6 @@ def test_v16_sign_flips_and_the_centre_of_paired_differences() -> None:
     assert centre(SLEEP).estimate == pytest.approx(1.3)
 
 
-def test_v16_why_blocks_matter() -> None:
-    """The same numbers: mean difference 1.58, paired t 4.06213, p .0028329; taken for two independent groups, p .0793941."""
-    paired = scipy.stats.ttest_rel(DRUG_2, DRUG_1)
-    assert np.mean(SLEEP) == pytest.approx(1.58)
-    assert paired.statistic == pytest.approx(4.06213, abs=1e-5)
-    assert paired.pvalue == pytest.approx(0.0028329, abs=1e-7)
-    assert sign_flip_p(SLEEP) < 0.05 < mann_whitney(DRUG_2, DRUG_1).p
-
-
 def test_the_signed_rank_interval_is_the_tabulated_one() -> None:
     """10 pairs: P(T ≤ 8) = 25/1024 is the last below .025, so the 9th of 55 Walsh averages; the confidence is 1 - 50/1024."""
     values = [float(2**at) for at in range(10)]
@@ -81,13 +72,6 @@ def test_the_shift_of_many_values_too(x: list[float], y: list[float]) -> None:
     assert found.estimate == np.median(differences)
     assert found.low in differences
     assert found.high in differences
-
-
-@given(samples, samples, steps)
-def test_a_shifted_sample_has_a_shifted_answer(x: list[float], y: list[float], by: float) -> None:
-    moved, still = shift([value + by for value in x], y), shift(x, y)
-    assert moved.estimate == pytest.approx(still.estimate + by, abs=1e-9)
-    assert moved.high == pytest.approx(still.high + by, abs=1e-9)
 
 
 @given(samples, samples)
@@ -167,18 +151,11 @@ def test_the_centre_is_the_median_of_walsh_averages(differences: list[float]) ->
     assert found.low <= found.estimate <= found.high
 
 
-def test_one_wild_block_moves_the_centre_little() -> None:
-    """Differences around 1 %, one of 500 %: the mean goes to 63 %, the centre stays below 2 %."""
-    differences = [0.008, 0.009, 0.010, 0.010, 0.011, 0.012, 0.013, 5.0]
-    assert np.mean(differences) > 0.6
-    assert centre(differences).estimate < 0.02
-
-
 @pytest.mark.parametrize("n", [8, 60])
 def test_the_interval_of_the_centre_covers_as_often_as_it_says(n: int) -> None:
-    """2,000 samples of a heavy-tailed distribution around 0, at 50 pairs counted and above from the normal distribution."""
+    """600 samples of a heavy-tailed distribution around 0, at 50 pairs counted and above from the normal distribution."""
     rng = np.random.default_rng(n)
-    found = [centre(rng.standard_t(3, n)) for _ in range(2000)]
+    found = [centre(rng.standard_t(3, n)) for _ in range(600)]
     covered = sum(one.low <= 0 <= one.high for one in found)
-    low, high = scipy.stats.binom.interval(0.999, 2000, found[0].confidence)
+    low, high = scipy.stats.binom.interval(0.999, 600, found[0].confidence)
     assert low <= covered <= high

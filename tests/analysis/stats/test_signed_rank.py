@@ -1,4 +1,4 @@
-"""The signed-rank test against SciPy's, and what it is for: one wild difference does not decide."""
+"""The signed-rank test against SciPy's."""
 
 from __future__ import annotations
 
@@ -28,10 +28,3 @@ def test_with_ties_or_many_values_it_is_the_normal_approximation(values: list[in
 def test_zeros_say_nothing() -> None:
     assert signed_rank_p([0.0, 0.0]) == 1.0
     assert signed_rank_p([0.0, 1, 2, 3, 4, 5, 6]) == signed_rank_p([1.0, 2, 3, 4, 5, 6]) == pytest.approx(2 / 2**6)
-
-
-def test_one_wild_difference_does_not_decide() -> None:
-    """Seven of eight are above 0; a t-test sees nothing for the eighth."""
-    values = [1.0, 1.1, 0.9, 1.2, 0.8, 1.3, 0.7, 1.05, 0.95, -1000.0]
-    assert signed_rank_p(values) < 0.1
-    assert scipy.stats.ttest_1samp(values, 0).pvalue > 0.3

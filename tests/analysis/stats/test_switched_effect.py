@@ -1,6 +1,6 @@
 """Intervals of settings alternated inside processes: whether they hold what they promise, on processes whose truth is known.
 
-A process's effect is μ plus something of its own (standard deviation tau), its pairs scatter around that by 5 %. Of 1,000 sessions each the
+A process's effect is μ plus something of its own (standard deviation tau), its pairs scatter around that by 5 %. Of 400 sessions each the
 number of intervals that miss must lie in the exact binomial 99 % band of 5 %.
 """
 
@@ -16,7 +16,7 @@ from analysis.stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effe
 from analysis.terms import Metric
 
 RATE = Metric("throughput_samples_per_s", "higher")
-SESSIONS, PAIRS, SIGMA = 1000, 16, 0.05
+SESSIONS, PAIRS, SIGMA = 400, 16, 0.05
 BAND = scipy.stats.binom.ppf([0.005, 0.995], SESSIONS, 0.05)
 
 

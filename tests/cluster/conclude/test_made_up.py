@@ -359,10 +359,40 @@ def test_a_workspace_ready_with_a_restarted_container_is_never_complete() -> Non
 def test_a_pod_of_a_lost_node_does_not_end() -> None:
     r = Removal("Job", "j", 0.0, there=False)
     labels = {"batch.kubernetes.io/job-name": "j"}
-    lost = {
+    lost: Object = {
         "metadata": {"name": "p", "labels": labels, "deletionTimestamp": "…", "deletionGracePeriodSeconds": 30},
         "spec": {"nodeName": "n"},
     }
     assert r.take("Pod", "MODIFIED", lost, 1.0).state == "waiting"
+    # Seen on the way out of the real operator's pod, after the whole of its grace: the kubelet deletes it with none.
+    last = {**lost, "metadata": {**lost["metadata"], "deletionGracePeriodSeconds": 0}}
+    assert r.take("Pod", "MODIFIED", last, 32.0).state == "waiting"
     told = r.at(41.0)
     assert (told.state, told.reason) == ("stuck", "Pod p does not end 40 s after its deletion; does the node n still answer?")
+
+
+UNINSTALLED = {"packages": {"tuning": {"version": "1.1.4", "uninstall": {"enabled": True}}}}
+
+
+def test_an_explicit_uninstall_is_waited_for_also_between_its_pods() -> None:
+    """As the operator of 2026 does it (HandleFinalizer): the finalizer stays until no package that asks for it is in the node's state."""
+    going = {"metadata": {"name": "s", "deletionTimestamp": "…", "finalizers": ["skyhook.nvidia.com/skyhook"]}, "spec": UNINSTALLED}
+    state = {"n": {"tuning|1.1.4": {"stage": "uninstall", "state": "in_progress"}}}
+    r = Removal("Skyhook", "s", 0.0)
+    r.take("Skyhook", "MODIFIED", {**going, "status": {"nodeState": state}}, 1.0)
+    assert r.at(20.0).state == "waiting"
+    at_work = package_pod(None)
+    r.take("Pod", "ADDED", at_work, 20.0)
+    assert r.at(500.0).state == "waiting", "a script of ten minutes is none of our business"
+    r.take("Pod", "DELETED", at_work, 500.0)
+    assert r.at(519.0).state == "waiting"
+    assert r.at(520.0).state == "stuck", "nobody goes on"
+    r.take("Skyhook", "MODIFIED", {**going, "status": {"nodeState": {"n": {}}}}, 521.0)
+    assert r.at(521.0).state == "stuck", "nothing is left to uninstall, and still it is held"
+
+
+def test_a_failing_uninstall_is_told() -> None:
+    r = Removal("Skyhook", "s", 0.0)
+    r.take("Skyhook", "MODIFIED", {"metadata": {"name": "s", "deletionTimestamp": "…"}, "spec": UNINSTALLED}, 1.0)
+    told = r.take("Pod", "ADDED", package_pod(0, 1), 6.0)
+    assert (told.state, "container step1 ended with exit code 1" in told.reason) == ("stuck", True)

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.waiting import PATIENCE_S
+
 from .api import CORE, NODES, STRATEGIC, Api, ApiFailed
 from .marks import GROUP, NAMESPACE, labels_of, name_of, notes_of
 from .story import Story
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 RECORDED_NODE, RECORDED_IMAGE = "rig-node1", "rig.local/busybox:1"
-PATIENCE_S = 60
 QUIET_S = 1.0  # how long it is watched that nothing more happens
 WATCHED = {
     "Skyhook": collection(GROUP),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.cluster.operators.fixtures import StandIn
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "root", "reference"), pytest.mark.slow]
+pytestmark = pytest.mark.needs("root", "reference")
 
 KEY = Path("/proc/sys/vm/dirty_expire_centisecs")
 NAME = "faulty"

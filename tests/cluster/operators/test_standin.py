@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.cluster.operators.fixtures import StandIn
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "root", "reference"), pytest.mark.slow]
+pytestmark = pytest.mark.needs("root", "reference")
 
 RECORDINGS = Path(__file__).parents[4] / "shared" / "reference" / "operator_recordings"
 SKYHOOK = [

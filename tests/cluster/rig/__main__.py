@@ -33,7 +33,8 @@ def main() -> int:
     command("up", lambda _: _print(up.keep()), "start it and keep it: eval $(python -m tests.cluster.rig up)")
     command("env", lambda _: _env(), "print how to reach it")
     command("down", lambda _: up.end_kept(), "stop it and put the machine back")
-    command("build", lambda _: _build(), "build its programs and images, so that `up` takes seconds")
+    build = command("build", lambda a: _build(if_possible=a.if_possible), "build its programs and images, so that `up` takes seconds")
+    build.add_argument("--if-possible", action="store_true", help="where no cluster can run, say why and build nothing")
     command("can", lambda _: _can(), "say whether it can be started here; exit code 1: no, and why")
     command("wipe", lambda _: _wipe(), "stop it and remove programs and images too")
     hold = command("hold", lambda a: holding.hold(a.folder, until_told=a.until_told), "(what `up` starts)")
@@ -56,7 +57,9 @@ def _env() -> int:
     return _print(json.loads(places.Cluster(places.KEPT).ready.read_text()))
 
 
-def _build() -> int:
+def _build(*, if_possible: bool) -> int:
+    if if_possible and _can():
+        return 0
     for module in programs.ALL:
         programs.build(module)
     image.archive()

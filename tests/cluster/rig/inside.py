@@ -38,9 +38,9 @@ def keep(folder: Path) -> int:
 
 
 def _start(cluster: places.Cluster, started: Started) -> None:
-    node.cover(cluster)
     with kernel_held(traces.PATIENCE_S):
         traces.remember(cluster)
+        node.cover(cluster)
         api = control_plane.start(cluster, started)
         node.start(cluster, started)
         started.wait(f"node {cluster.node}", lambda: node.ready(cluster, api))

@@ -130,7 +130,10 @@ def _version(module: Module) -> str:
 
 
 def _go(*arguments: str, folder: Path) -> str:
-    return subprocess.run(["go", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run(["go", *arguments], cwd=folder, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"go {' '.join(arguments)} ended with {done.returncode} and said\n{done.stderr}")
+    return done.stdout.strip()
 
 
 def _key_file(module: Module) -> Path:

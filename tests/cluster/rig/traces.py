@@ -17,7 +17,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fixtures.node.tunables import Snapshot, Tunables, diff, is_config, sysctl_path
+from fixtures.node.places import is_config
+from fixtures.node.tunables import Snapshot, Tunables, diff, sysctl_path
 from tests.kernel_lock import kernel_held
 
 from . import node, places
@@ -177,11 +178,20 @@ def _remove_cgroups(top: Path) -> None:
 
 
 def _remove_folders(cluster: Cluster) -> None:
-    """The cluster's folder and the mount points that were made for it, if nobody has put something there."""
+    """The cluster's folder and the mount points that were made for it, if nobody has put something there.
+
+    Where another cluster is up, they are left to it: a mount point that is removed takes with it what others have mounted there.
+    """
     made = cluster.folder / "made"
-    for line in reversed(made.read_text().splitlines() if made.exists() else []):
-        with contextlib.suppress(OSError):
-            Path(line).rmdir()
+    folders = made.read_text().splitlines(keepends=True) if made.exists() else []
+    with kernel_held(PATIENCE_S):
+        if others := _others(cluster):
+            with (others[0].folder / made.name).open("a") as sink:
+                sink.writelines(folders)
+        else:
+            for folder in reversed(folders):
+                with contextlib.suppress(OSError):
+                    Path(folder.removesuffix("\n")).rmdir()
     mounted = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {cluster.folder}/" in line]
     if mounted:  # what is mounted there may be anybody's
         raise RuntimeError(f"{cluster.folder} is not removed, something is mounted in it: {mounted}")

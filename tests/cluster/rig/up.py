@@ -13,6 +13,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fixtures.node import probes
+from tests import kernel_lock
+
 from . import image, places, programs, traces
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ def end_kept() -> int:
     """Stop the cluster that is kept up, and clear what killed ones left; 1 if the machine's settings are not as before."""
     cluster = places.Cluster(places.KEPT)
     if traces.is_alive(cluster):
+        _say_what_is_waited_for()
         os.kill(int((cluster.folder / "pid").read_text()), signal.SIGTERM)
         deadline = time.monotonic() + END_S
         while cluster.folder.exists():
@@ -71,10 +75,16 @@ def end_kept() -> int:
     return 1 if said else 0
 
 
+def forbidden() -> str:
+    """What this process may not do here that a cluster of this machine does; empty if it may do all of it."""
+    reason = probes.mount() or probes.namespace("net") or probes.namespace("pid") or probes.cgroup() or probes.capability("NET_ADMIN")
+    return f"A cluster of this machine needs root's rights: {reason}." if reason else ""
+
+
 def why_not() -> str:
     """Why no cluster can be started here, and what to do; empty if one can."""
-    if os.geteuid() != 0:
-        return "A cluster of this machine needs root: it makes namespaces, mounts and cgroups."
+    if reason := forbidden():
+        return reason
     missing = programs.missing()
     return f"A cluster of this machine needs {', '.join(missing)}; in brackets Debian's packages." if missing else ""
 
@@ -86,7 +96,13 @@ def _prepare() -> None:
         programs.build(module)
     image.archive()
     places.CLUSTERS.mkdir(mode=0o700, exist_ok=True)
+    _say_what_is_waited_for()
     traces.clear_dead()
+
+
+def _say_what_is_waited_for() -> None:
+    if found := kernel_lock.holder():
+        print(f"The cluster waits, for up to {traces.PATIENCE_S} s, for this machine's settings: {found}", file=sys.stderr, flush=True)
 
 
 def _hold(folder: Path, output: int, *options: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:

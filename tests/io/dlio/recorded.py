@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from fixtures.io.dlio.installed import Installed
+from tests.programs import PYTHON
 
 RECORDINGS = Path(__file__).parents[2] / "recordings" / "dlio-2.0.0"
 # What LoadConfig of 2.0.0 and of a later tree (e1919d7) looks for, where we have something to say; found there with `keys_of`.
@@ -32,8 +32,7 @@ LATER = frozenset(
 )  # fmt: skip
 
 # Takes mpirun's place. It finds the folder in DLIO's own overrides, copies a recording there, and ends as it is told.
-REPLAY = """#!{python}
-import shutil, sys, time
+REPLAY = """{python}import shutil, sys, time
 from pathlib import Path
 said = dict(one.lstrip("+").split("=", 1) for one in sys.argv if "=" in one)
 print(*sys.argv)
@@ -49,6 +48,6 @@ def program(folder: Path, recording: str = "1", act: str = COPY) -> Installed:
     """A DLIO 2.0.0 that leaves what a recorded run left."""
     mpirun = folder / "mpirun"
     said = act.format(recording=RECORDINGS / recording, folder=folder)
-    mpirun.write_text(REPLAY.format(python=sys.executable, seen=folder / "seen.txt", act=said))
+    mpirun.write_text(REPLAY.format(python=PYTHON, seen=folder / "seen.txt", act=said))
     mpirun.chmod(0o755)
     return Installed(folder / "dlio_benchmark", mpirun, open_mpi=True, version="2.0.0", keys=RELEASE, workloads=frozenset({"unet3d_h100"}))

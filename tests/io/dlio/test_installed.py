@@ -50,7 +50,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def script(path: Path, first: str = f"#!{sys.executable}") -> Path:
+def script(path: Path, first: str = "#!/usr/bin/python") -> Path:
     path.write_text(f"{first}\n")
     path.chmod(0o755)
     return path
@@ -81,7 +81,8 @@ def test_a_path_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_program_without_its_module_is_named(tmp_path: Path) -> None:
     """The Python of these tests has no DLIO in its environment: it is not for that."""
-    program = script(tmp_path / "dlio_benchmark")
+    script(tmp_path / "python", f"#!/bin/sh\nexec '{sys.executable}' \"$@\"")
+    program = script(tmp_path / "dlio_benchmark", f"#!{tmp_path}/python")
     with pytest.raises(NoDlio, match="no program mpirun"):
         find()
     script(tmp_path / "mpirun", "#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'")

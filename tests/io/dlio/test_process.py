@@ -5,41 +5,26 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.io.dlio.process import Process
 from fixtures.terms import Refused
-from tests.sessions import HOUSE, PATIENCE_S
+from tests.sessions import HOUSE
+from tests.waiting import alive, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
 START = """
 import sys, time
 from pathlib import Path
 from fixtures.io.dlio.process import Process
-process = Process([sys.executable, "-c", "import time; time.sleep(60)"], Path(sys.argv[1]), Path("log"))
+process = Process([sys.executable, "-c", "import time; time.sleep(900)"], Path(sys.argv[1]), Path("log"))
 print(process.pid, flush=True)
-time.sleep(60)
+time.sleep(900)
 """
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
-
-
-def gone(status: Path) -> bool:
-    try:
-        return status.read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
@@ -47,12 +32,10 @@ def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
     assert starter.stdout is not None
     with starter.stdout:
         pid = int(starter.stdout.readline())
-    status = Path(f"/proc/{pid}/stat")
-    assert status.exists()
+    assert alive(pid)
     starter.kill()
     starter.wait()
-    # Whoever inherits it may be slow to bury it.
-    until(lambda: gone(status))
+    until(lambda: not alive(pid))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -60,19 +43,19 @@ def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(numbe
     """One in a session of its own, as mpirun starts ranks in groups of their own, that takes no notice of a polite signal."""
     rank = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(900)"
     mpirun = f"import subprocess, sys, time; print(subprocess.Popen([sys.executable, '-c', {rank!r}], start_new_session=True).pid); "
-    mpirun += "sys.stdout.flush(); time.sleep(60)"
-    start = START.replace('"import time; time.sleep(60)"', repr(mpirun))
+    mpirun += "sys.stdout.flush(); time.sleep(900)"
+    start = START.replace('"import time; time.sleep(900)"', repr(mpirun))
     starter = subprocess.Popen([sys.executable, "-c", start, str(tmp_path)], cwd=HOUSE, stdout=subprocess.DEVNULL)
     said = tmp_path / "said.txt"
     until(lambda: said.exists() and len(said.read_text().split()) == 2)
     (pid,) = (int(word) for word in said.read_text().split() if word.isdecimal())
     starter.send_signal(number)
     starter.wait()
-    until(lambda: gone(Path(f"/proc/{pid}/stat")))
+    until(lambda: not alive(pid))
 
 
 def test_its_end_is_the_end_of_it_whatever_it_does(tmp_path: Path) -> None:
-    process = Process([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, tmp_path / "log")
+    process = Process([sys.executable, "-c", "import time; time.sleep(900)"], tmp_path, tmp_path / "log")
     assert process.alive()
     process.end()
     assert not process.alive()
@@ -81,14 +64,14 @@ def test_its_end_is_the_end_of_it_whatever_it_does(tmp_path: Path) -> None:
 def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> None:
     """As torch's do, which look for their parent every five seconds only."""
     orphan = (
-        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True).pid)"
+        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'], start_new_session=True).pid)"
     )
     process = Process([sys.executable, "-c", orphan], tmp_path, tmp_path / "log")
     until(lambda: not process.alive())
-    status = Path(f"/proc/{int((tmp_path / 'said.txt').read_text())}/stat")
-    assert status.exists()
+    pid = int((tmp_path / "said.txt").read_text())
+    assert alive(pid)
     process.end()
-    until(lambda: gone(status))
+    until(lambda: not alive(pid))
 
 
 def test_lines_come_whole_and_once(tmp_path: Path) -> None:

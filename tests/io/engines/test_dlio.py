@@ -16,6 +16,7 @@ from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
 from fixtures.workloads._protocol import Asked, Done
 from tests.io.dlio.recorded import COPY, program
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,10 +117,15 @@ def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(replay: Any, ac
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("act", ["import time; time.sleep(60)", "import signal, time; signal.pause()"])
-def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str) -> None:  # noqa: ANN401
-    """As any error does: its scratch folder is gone too, which `replay` looks at."""
-    threading.Timer(1.0, signal.raise_signal, [signal.SIGTERM]).start()
+@pytest.mark.parametrize("act", ["import time; time.sleep(900)", "import signal, time; signal.pause()"])
+def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: Path) -> None:  # noqa: ANN401
+    """As any error does: its scratch folder is gone too, which `replay` looks at. It comes when DLIO is at work."""
+
+    def terminate() -> None:
+        until((tmp_path / "seen.txt").exists)
+        signal.raise_signal(signal.SIGTERM)
+
+    threading.Thread(target=terminate).start()
     with pytest.raises(Refused, match=r"The workload was ended by SIGTERM\."):
         replay("1", act)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

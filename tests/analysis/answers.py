@@ -1,0 +1,32 @@
+"""What a command answers, for tests that keep it in a snapshot: `pytest PATH --snapshot-update` renews, the diff is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.__main__ import main
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pytest
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
+    """What a command prints that ends with this exit code."""
+    assert main([*map(str, words)]) == code
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """The complaint about a request that is not done: one line on stderr, nothing on stdout, exit code 2."""
+    capsys.readouterr()
+    assert main([*map(str, words)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.removesuffix("\n")
+
+
+def refusals(capsys: pytest.CaptureFixture[str], cases: Mapping[str, Sequence[object]]) -> dict[str, str]:
+    """The complaint about each of many bad requests."""
+    return {name: refused(capsys, *words) for name, words in cases.items()}

@@ -1,0 +1,75 @@
+"""Step times cleared of their rounds: by hand, from files, and why a round is no replicate."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import fmean
+
+import pytest
+from scipy import stats
+
+from analysis.calibrating.rates import band
+from analysis.formats.fields import Fields
+from analysis.formats.saved_turns import cleared, read
+from analysis.terms import Steps, Unreadable
+
+STEPS = Steps(wall_s=(9.0, 1.0, 3.0, 2.0, 2.0), samples=(1,) * 5, tokens=None, cpu_s=None, warmup=1)
+
+
+def turns(*slices: tuple[int, int, int]) -> Fields:
+    return Fields({"turns": [{"round": number, "first": first, "steps": steps} for number, first, steps in slices]}, "run.json")
+
+
+def test_the_warm_up_is_no_part_of_any_slice() -> None:
+    assert read(turns((1, 1, 2), (2, 3, 2)), STEPS) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "slices", [[(1, 1, 2)], [(1, 0, 2), (2, 2, 3)], [(1, 1, 2), (2, 3, 3)], [(2, 1, 2), (1, 3, 2)], [(1, 1, 4), (2, 5, 0)]]
+)
+def test_slices_that_are_not_all_steps_round_by_round_are_refused(slices: list[tuple[int, int, int]]) -> None:
+    with pytest.raises(Unreadable):
+        read(turns(*slices), STEPS)
+
+
+def test_what_a_round_does_to_all_arms_is_taken_out() -> None:
+    """The second arm takes twice as long; the machine is four times as slow in the second round, and a stall hits the first arm once."""
+    levels = (1.0, 4.0, 1.0, 1.0, 1.0)
+    one, two = [level * 1.0 for level in levels], [level * 2.0 for level in levels]
+    assert cleared([one, two])[1] / cleared([one, two])[0] == pytest.approx(2.0)
+    one[3] *= 8
+    assert cleared([one, two])[1] / cleared([one, two])[0] == pytest.approx(2.0)
+    assert cleared([[3.0, 5.0]]) == [pytest.approx(math.sqrt(15.0))]
+
+
+def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
+    """Equal arms whose processes differ ten times as much as their rounds: blocks call one in twenty different, rounds nearly all."""
+    draw = random.Random(19)  # noqa: S311 a seed is wanted here
+    draws, blocks, rounds, by_block, by_round = 400, 8, 12, 0, 0
+    for _ in range(draws):
+        gains, every = [], []
+        for _ in range(blocks):
+            level = [draw.gauss(0, 0.1) for _ in range(rounds)]
+            arms = [
+                [math.exp(own + common + draw.gauss(0, 0.005)) for common in level] for own in (draw.gauss(0, 0.05), draw.gauss(0, 0.05))
+            ]
+            one, two = cleared(arms)
+            gains.append(math.log(two / one))
+            every += [math.log(b / a) for a, b in zip(*arms, strict=True)]
+        by_block += stats.ttest_1samp(gains, 0).pvalue < 0.05
+        by_round += stats.ttest_1samp(every, 0).pvalue < 0.05
+    low, high = band(draws)
+    assert low <= by_block / draws <= high
+    assert by_round / draws > 0.5
+
+
+def test_taking_turns_takes_out_what_neighbours_do() -> None:
+    """Arms with a noise of 10 % from round to round that they share: what is left of their ratio is their own 1 %."""
+    draw = random.Random(20)  # noqa: S311 a seed is wanted here
+    ratios = []
+    for _ in range(200):
+        level = [draw.gauss(0, 0.1) for _ in range(12)]
+        one, two = cleared([[math.exp(common + draw.gauss(0, 0.01)) for common in level] for _ in range(2)])
+        ratios.append(math.log(two / one) ** 2)
+    assert math.sqrt(fmean(ratios)) < 0.01

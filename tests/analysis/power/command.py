@@ -1,0 +1,44 @@
+"""One call of `python -m analysis power …` and what it printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a call answered and printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401  # JSON
+        """What it printed for programs."""
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+    @property
+    def page(self) -> str:
+        """What it printed for a person."""
+        assert self.code == 0, self.err
+        assert max(map(len, self.out.splitlines())) <= 100
+        assert "\x1b" not in self.out
+        return self.out
+
+
+Power = Callable[..., Printed]
+
+
+def refusals(power: Power, step: str, calls: Iterable[Sequence[object]]) -> dict[str, str]:
+    """The message of each call of a step, all of which must be refused with code 2 and nothing printed."""
+    messages = {}
+    for args in calls:
+        printed = power(step, *args)
+        assert (printed.code, printed.out) == (2, ""), args
+        messages[" ".join(map(str, args))] = printed.err.strip()
+    return messages

@@ -1,0 +1,369 @@
+"""What `restore` finishes of a dead run, and what it leaves alone: another worker's, somebody else's, and what it cannot understand.
+
+Nodes are simulated, and so are their machines (`simulated_agents`); the API server and all that is written there are real.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import json
+import os
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from fixtures.cluster import agent, api, cleaning, lease, manifests, names, overlay, placement, recover
+from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.cluster.held import HeldNode
+from fixtures.cluster.journal import Journal
+from fixtures.cluster.settings import Settings
+from fixtures.node import lock
+from fixtures.node.machine import Restored
+from fixtures.targets.kubernetes import Kubernetes
+from fixtures.terms import Cell, MachineHeld, Refused, TweakRefused
+from fixtures.tweaks import resolve
+from tests.cluster import simulated_agents
+from tests.cluster.simulated_agents import MACHINES, said
+from tests.fake_root import writes
+from tests.sessions import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.fake_root import FakeRoot
+
+pytestmark = pytest.mark.needs("reference")
+
+Json = dict[str, Any]
+RUN, OTHER = "0123456789ab", "ba9876543210"
+SWAPPINESS = "/proc/sys/vm/swappiness"  # 60 on a fake root
+AGENT: Json = {"image": "registry.invalid/deeptweak:1", "overlay": {}}
+PATIENCE_S = 180.0
+
+
+class Machine(NamedTuple):
+    """A simulated node, and what stands for its machine."""
+
+    node: str
+    fake: FakeRoot
+
+
+@pytest.fixture
+def cluster(kubeconfig: Path, namespace: str) -> Cluster:
+    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
+
+
+@pytest.fixture
+def machines(kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
+    """Two of them."""
+    folder = tmp_path / "machines"
+    monkeypatch.setenv(MACHINES, str(folder))
+    monkeypatch.setattr(agent, "attached", simulated_agents.attached)
+    return [Machine(node, simulated_agents.machine(folder, node)) for node in kwok_nodes(2, log=said(5))]
+
+
+@pytest.fixture
+def skyhook(cluster: Cluster, crds: list[str]) -> Iterator[Callable[..., str]]:
+    """`skyhook(node, n)`: a resource of a run for a node, and the operator's marks of it there; nobody works on it."""
+    assert "skyhooks.skyhook.nvidia.com" in crds
+    made: list[str] = []
+
+    def make(node: str, n: int = 1, run_id: str = RUN, *, marks: bool = True) -> str:
+        name = names.tweak_of(run_id, node, n)
+        labels = {**names.labels(run_id, "tweak"), names.NODE: names.node_label(node)}
+        package = {"version": "1.1.4", "image": "registry.invalid/tuning", "configMap": {"sysctl.conf": "vm.swappiness = 10\n"}}
+        spec = {"nodeSelectors": {"matchLabels": {"no": "such"}}, "packages": {"tuning": package}}
+        api.create(cluster, api.SKYHOOKS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+        if marks:
+            api.patch(cluster, api.NODES, node, {"metadata": {"annotations": {f"skyhook.nvidia.com/status_{name}": "in_progress"}}})
+        made.append(name)
+        return name
+
+    yield make
+    for name in made:
+        api.delete(cluster, api.SKYHOOKS, name)
+
+
+def cell(resources: list[str] | None = None, **more: object) -> Json:
+    return {"label": "left", "apply": "skyhook", "resources": resources or [], "boot_id": "", "boot": None, **more}
+
+
+def restored(cluster: Cluster) -> dict[str, Restored | Refused]:
+    return dict(recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print))
+
+
+def well(result: Restored | Refused) -> Restored:
+    assert isinstance(result, Restored), result
+    return result
+
+
+def resources(cluster: Cluster) -> list[str]:
+    return sorted(one["metadata"]["name"] for one in api.list_(cluster, api.SKYHOOKS, labels=names.selector("tweak"))[0])
+
+
+def of_node(cluster: Cluster, node: str) -> Json:
+    found = api.get(cluster, api.NODES, node)
+    assert found is not None
+    return found
+
+
+def is_empty(cluster: Cluster) -> bool:
+    ours = "app.kubernetes.io/name=deeptweak"
+    return not any(api.list_(cluster, kind, labels=ours)[0] for kind in (api.CONFIGMAPS, api.LEASES, api.PODS))
+
+
+# -- on the node
+
+
+def test_a_run_killed_between_its_two_journals_is_finished_by_the_node_s_own(cluster: Cluster, machines: list[Machine]) -> None:
+    """Nothing is in force by the cluster's journal; yet whoever left the node's would have a later run revert what is changed next."""
+    node, fake = machines[0]
+    Journal(cluster, RUN, node).open(AGENT)
+    fake.machine().watch("left", [])
+    fake.put(SWAPPINESS, "10")
+    result = well(restored(cluster)[node])
+    assert (result.label, result.back) == ("left", {SWAPPINESS: ("10", "60")})
+    assert (fake.journal.exists(), fake.get(SWAPPINESS)) == (False, "60")
+    assert is_empty(cluster)
+
+
+def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
+    cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
+) -> None:
+    """The same run on another node, whose worker lives."""
+    (dead, fake), (living, _) = machines
+    mine, theirs = skyhook(dead), skyhook(living)
+    record = json.dumps(fake.machine().watch("left")).encode()
+    Journal(cluster, RUN, dead).open(AGENT).begin(cell([mine]), record)
+    Journal(cluster, RUN, living).open(AGENT).begin(cell([theirs]), record)
+    with lease.Held(cluster, RUN, living), lease.Held(cluster, OTHER, dead) as ours:
+        recover.finish_node(cluster, ours, PATIENCE_S)
+    assert resources(cluster) == [theirs]
+    assert cleaning.ours(of_node(cluster, dead)) == set()
+    assert cleaning.ours(of_node(cluster, living)) == {theirs}
+
+
+# -- what a ConfigMap may say
+
+
+def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_told(
+    cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
+) -> None:
+    node, fake = machines[0]
+    somebodys = skyhook(node, run_id=OTHER, marks=False)
+    Journal(cluster, OTHER, machines[1].node)  # that run lives elsewhere
+    fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
+    before = Journal(cluster, RUN, node).open(AGENT)
+    before.begin(cell([somebodys, "anything-else"]), b"{}")
+    with lease.Held(cluster, OTHER, node) as held:
+        result = recover.finish_node(cluster, held, PATIENCE_S)
+    assert resources(cluster) == [somebodys]
+    assert any(f"anything-else, {somebodys}: left alone" in note for note in result.notes), result.notes
+
+
+def test_the_agent_is_made_anew_from_image_and_overlay_alone(cluster: Cluster, machines: list[Machine]) -> None:
+    """Whatever else is written into the ConfigMap, the pod that a restore starts is the one that a run starts."""
+    node, _ = machines[0]
+    journal = Journal(cluster, RUN, node).open({**AGENT, "metadata": {"namespace": "kube-system"}, "spec": {"nodeName": "another"}})
+    with lease.Held(cluster, OTHER, node) as held:
+        resumed = HeldNode.resume(cluster, journal, placement.facts(of_node(cluster, node)), held, PATIENCE_S)
+        with contextlib.closing(resumed):
+            resumed.start_agent()
+            ((pod),) = api.list_(cluster, api.PODS, labels=names.selector("agent", RUN))[0]
+    wanted = manifests.agent_pod(RUN, node, AGENT["image"], cluster.namespace, overlay.Overlay(), None)
+    container, asked = pod["spec"]["containers"][0], wanted["spec"]["containers"][0]
+    assert pod["metadata"]["name"] == wanted["metadata"]["name"] + "-restore"
+    assert (pod["spec"]["nodeName"], container["image"], container["command"]) == (node, asked["image"], asked["command"])
+    journal.close()
+
+
+SPOILT: dict[str, Json] = {
+    "cell-no-json": {"data": {"cell.json": "{"}},
+    "cell-a-list": {"data": {"cell.json": "[1]"}},
+    "resources-a-number": {"data": {"cell.json": '{"resources": 7}'}},
+    "resources-of-numbers": {"data": {"cell.json": '{"resources": [7]}'}},
+    "boot-a-text": {"data": {"cell.json": '{"boot": "x"}'}},
+    "boot-another-image": {
+        "data": {"cell.json": json.dumps(cell(boot={"cmdline": "", "boot_id": "", "image": "x/y", "configured": True}))}
+    },
+    "agent-a-pod": {"data": {"agent.json": '{"spec": {"containers": []}}'}},
+    "agent-runs-something": {"data": {"agent.json": '{"image": "x", "overlay": {"container": {"command": ["sh"]}}}'}},
+    "agent-no-json": {"data": {"agent.json": "}"}},
+    "run-no-json": {"data": {"run.json": "}"}},
+    "begin-no-gzip": {"binaryData": {"begin.gz": base64.b64encode(b"no gzip").decode()}},
+    "begin-cut-off": {"binaryData": {"begin.gz": base64.b64encode(gzip.compress(b"x" * 1000)[:-12]).decode()}},
+    "begin-a-bomb": {"binaryData": {"begin.gz": base64.b64encode(gzip.compress(bytes(80 << 20))).decode()}},
+    "no-run": {"metadata": {"labels": {names.RUN: None}}, "data": {"run.json": "{}"}},
+    "run-no-run-id": {"metadata": {"labels": {names.RUN: "everything"}}},
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nodes_are_finished(
+    cluster: Cluster, machines: list[Machine], spoilt: str
+) -> None:
+    """It stays; a run that gets another node does not mind it."""
+    (bad, _), (good, fake) = machines
+    journal = Journal(cluster, RUN, bad).open(AGENT)
+    api.patch(cluster, api.CONFIGMAPS, journal.name, SPOILT[spoilt])
+    Journal(cluster, OTHER, good).open(AGENT)
+    fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
+    found = restored(cluster)
+    assert well(found[good]).label == "left"
+    assert isinstance(found[bad], Refused)
+    assert f"the journal in ConfigMap {cluster.namespace}/{journal.name} cannot be used: " in str(found[bad])
+    assert f"`kubectl delete configmap -n {cluster.namespace} {journal.name}`" in str(found[bad])
+    assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
+    held, _ = HeldNode.open(cluster, Settings(Where(None, None, None), nodes=f"kubernetes.io/hostname={good}"), uuid.uuid4().hex[:12])
+    held.close()
+
+
+@pytest.mark.parametrize("run_json", [None, "{}"])
+def test_a_journal_without_its_annotation_is_known_by_what_it_says_or_told(
+    cluster: Cluster, machines: list[Machine], run_json: str | None
+) -> None:
+    node, _ = machines[0]
+    journal = Journal(cluster, RUN, node).open(AGENT)
+    data = {} if run_json is None else {"data": {"run.json": run_json}}
+    api.patch(cluster, api.CONFIGMAPS, journal.name, {"metadata": {"annotations": {names.NODE: None}}, **data})
+    found = restored(cluster)
+    if run_json is None:
+        assert isinstance(found[node], Restored), found
+        assert is_empty(cluster)
+    else:
+        assert journal.name in str(found["unknown"])
+        assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
+
+
+# -- what no journal names
+
+
+def dead_lease(cluster: Cluster, node: str) -> None:
+    """Of a holder that has given it back, yet not deleted it."""
+    body = lease.manifest(RUN, node, cluster.namespace)
+    body["spec"]["holderIdentity"] = ""
+    api.create(cluster, api.LEASES, body)
+
+
+def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
+    cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
+) -> None:
+    """What they brought into force is not known then, and nothing else is claimed. Those of a run that lives stay."""
+    (dead, _), (living, _) = machines
+    skyhook(dead)
+    theirs = skyhook(living, run_id=OTHER)
+    Journal(cluster, OTHER, living).open(AGENT)
+    dead_lease(cluster, dead)
+    with lease.Held(cluster, OTHER, living):
+        found = {node: result for node, result in restored(cluster).items() if node == dead}
+    assert well(found[dead]).label == "unknown"
+    assert "though no journal in the cluster names them any more" in " ".join(well(found[dead]).notes)
+    assert resources(cluster) == [theirs]
+    assert cleaning.ours(of_node(cluster, dead)) == set()
+    Journal(cluster, OTHER, living).close()
+
+
+def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(cluster: Cluster, machines: list[Machine]) -> None:
+    node, _ = machines[0]
+    dead_lease(cluster, node)
+    result = well(restored(cluster)[node])
+    assert (result.label, len(result.notes)) == ("unknown", 1)
+    assert "somebody has deleted its journal" in result.notes[0]
+    assert is_empty(cluster)
+
+
+def test_of_a_node_that_is_gone_the_resources_go_too(cluster: Cluster, skyhook: Callable[..., str]) -> None:
+    node = f"gone-{uuid.uuid4().hex[:8]}"
+    mine = skyhook(node, marks=False)
+    Journal(cluster, RUN, node).open(AGENT).begin(cell([mine]), b"{}")
+    (note,) = well(restored(cluster)[node]).notes
+    assert "not part of the cluster any more" in note
+    assert resources(cluster) == []
+    assert is_empty(cluster)
+
+
+# -- what a run itself must not do, and must
+
+
+@pytest.fixture
+def target(cluster: Cluster, kubeconfig: Path, machines: list[Machine]) -> Iterator[Kubernetes]:
+    """The first node, leased."""
+    where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
+    made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machines[0].node}", apply="agent", patience_s=PATIENCE_S))
+    made.open(RUN, [], {})
+    yield made
+    made.close()
+
+
+def test_after_its_lease_was_lost_a_run_starts_no_agent(target: Kubernetes, cluster: Cluster) -> None:
+    """The node is another run's by then."""
+    target.held.lease.lost_why = f"node {target.node}: the lease is lost: it is held by run {OTHER} now"
+    target.held.lease.lost.set()
+    target.held.drop_agent()
+    with pytest.raises(Refused, match=rf"it is held by run {OTHER} now: .* this run may not touch it any more"):
+        target.held.start_agent()
+    assert api.list_(cluster, api.PODS)[0] == []
+    target._changed = True  # as within a cell
+    with pytest.raises(Refused, match="this run may not touch it any more"):
+        target.restore()
+
+
+def test_a_journal_that_cannot_be_written_fails_the_cell_and_the_node_is_back(
+    target: Kubernetes, cluster: Cluster, machines: list[Machine], tmp_path: Path
+) -> None:
+    """The API server may refuse that for many reasons (rights, admission); nothing was changed, and the run goes on."""
+    fake = machines[0].fake
+    (tweakset,) = resolve(Place(tmp_path).manifest("typed", sysctl="vm.swappiness = 10"))
+    typed = Cell(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
+    api.patch(cluster, api.CONFIGMAPS, target.held.journal.name, {"immutable": True})
+    with pytest.raises(TweakRefused, match="immutable"):
+        target.apply(typed, tweakset, target.plan(tweakset))
+    assert (fake.journal.exists(), fake.get(SWAPPINESS)) == (False, "60")
+    assert target.restore() == Restored()
+    assert target.environment()
+
+
+def drifted(cluster: Cluster, node: str) -> str | None:
+    found: str | None = (of_node(cluster, node)["metadata"].get("annotations") or {}).get(names.DRIFTED)
+    return found
+
+
+def test_a_node_that_cannot_be_put_back_keeps_later_runs_away_until_a_restore_has_done_it(
+    target: Kubernetes, cluster: Cluster, machines: list[Machine]
+) -> None:
+    """By the run itself. A second journal that is clean does not take that off while the first is stuck."""
+    node, fake = machines[0]
+    record = fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
+    fake.machine().journal.add({"record": "wrote", "path": SWAPPINESS, "observed": "10"})
+    target.held.journal.begin(cell(), json.dumps(record).encode())
+    fake.put(SWAPPINESS, None)
+    fake.real(SWAPPINESS).mkdir()
+    target._changed = True
+    assert target.restore().stuck
+    assert SWAPPINESS in str(drifted(cluster, node))
+    target.close()
+    Journal(cluster, OTHER, node).open(AGENT)
+    assert well(restored(cluster)[node]).stuck
+    assert SWAPPINESS in str(drifted(cluster, node))
+    fake.real(SWAPPINESS).rmdir()
+    fake.put(SWAPPINESS, "60")
+    assert not well(restored(cluster)[node]).stuck
+    assert drifted(cluster, node) is None
+    assert is_empty(cluster)
+
+
+def test_a_node_whose_machine_somebody_else_holds_is_told_with_who_that_is(cluster: Cluster, machines: list[Machine]) -> None:
+    """A local run there, or one of another namespace: no lease of this namespace knows of it. The journal stays."""
+    node, fake = machines[0]
+    Journal(cluster, RUN, node).open(AGENT)
+    dead_lease(cluster, node)
+    with lock.held(fake.state):
+        found = restored(cluster)[node]
+    assert isinstance(found, MachineHeld), found
+    assert "puts the node back itself" not in str(found)
+    assert str(os.getpid()) in str(found)
+    assert len(Journal.unfinished(cluster)) == 1

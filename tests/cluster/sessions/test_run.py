@@ -1,0 +1,308 @@
+"""A whole run on a real cluster: `pytest benchmarks/ --target=kubernetes` from command line to saved file, by agent and by operator."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import yaml
+
+from fixtures.cluster import api as apis
+from fixtures.cluster.connect import Where, connect
+from fixtures.cluster.transport import Request, send
+from tests.cluster.conftest import fresh_namespace
+from tests.cluster.operators.fixtures import standing_in
+from tests.cluster.runs import ClusterPlace, comes, in_force, place_for
+from tests.sessions import Place, another_swappiness, swappiness
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    from tests.cluster.runs import Here
+    from tests.sessions import Done
+
+pytestmark = pytest.mark.needs("root", "torch")
+
+Json = dict[str, Any]
+WORKLOADS = "idle,cnn_train"
+BLOCKS = 3
+GOLDEN = Path(__file__).parents[1] / "golden" / "plan.txt"
+OF_ITS_PROCESS = {"variables": "MALLOC_ARENA_MAX=1", "process": "Nice=5"}  # of the set "maps", beside its sysctl
+MOST_REQUESTS = 15  # of a cell's workload by agent
+
+
+def current(key: str) -> int:
+    return int(Path("/proc/sys", *key.split(".")).read_text())
+
+
+def three_sets(place: ClusterPlace) -> dict[str, dict[str, int]]:
+    """Settings that an idle machine does not notice, all with other values than it has."""
+    asked = {
+        "reclaim": {"vm.swappiness": another_swappiness(), "vm.vfs_cache_pressure": current("vm.vfs_cache_pressure") + 1},
+        "writeback": {"vm.dirty_writeback_centisecs": current("vm.dirty_writeback_centisecs") + 1},
+        "maps": {"vm.max_map_count": current("vm.max_map_count") + 1},
+    }
+    for name, settings in asked.items():
+        process = OF_ITS_PROCESS if name == "maps" else {}
+        place.manifest(name, sysctl="\n".join(f"{key} = {value}" for key, value in settings.items()), **process)
+    return asked
+
+
+def sets_of(place: ClusterPlace, *names: str) -> str:
+    return "--tweaks=" + ",".join(str(place.folder / f"{name}.yaml") for name in names)
+
+
+def records(saved: Json) -> dict[str, Json]:
+    return {b["extra_info"]["id"]: b["extra_info"] for b in saved["benchmarks"]}
+
+
+def texts(settings: dict[str, int]) -> dict[str, str]:
+    return {key: str(value) for key, value in settings.items()}
+
+
+# -- the matrix, by the agent
+
+
+class Matrix:
+    """What three tweak sets × two workloads × three blocks have left."""
+
+    def __init__(self, place: ClusterPlace, done: Done, asked: dict[str, dict[str, int]], before: dict[str, dict[str, int]]) -> None:
+        self.place, self.done, self.asked, self.before = place, done, asked, before
+        self.saved = place.saved()
+        self.records = records(self.saved)
+
+
+@pytest.fixture(scope="module")
+def matrix(here: Here, tmp_path_factory: pytest.TempPathFactory) -> Matrix:
+    """The run itself. That nothing of it is left in the cluster, on the node or in its kernel is checked as its place is left."""
+    with fresh_namespace(here.api) as namespace, place_for(here, tmp_path_factory.mktemp("matrix"), namespace) as place:
+        asked = three_sets(place)
+        before = {name: {key: current(key) for key in settings} for name, settings in asked.items()}
+        options = [sets_of(place, *asked), f"--workloads={WORKLOADS}", f"--blocks={BLOCKS}", "--steps=3", "--benchmark-save=exp1"]
+        place.patience_s = 600.0
+        done = place.run(*options)
+        assert done.code == 0, done.out
+        return Matrix(place, done, asked, before)
+
+
+def test_one_file_is_saved_and_obeys_the_schema(matrix: Matrix) -> None:
+    assert [path.name for path in matrix.place.files()] == ["0001_exp1.json"]
+    jsonschema.Draft202012Validator(SCHEMA).validate(matrix.saved)
+    assert matrix.saved["deeptweak"]["interrupted"] is False
+
+
+def test_every_cell_of_the_matrix_is_measured_in_the_order_of_the_design(matrix: Matrix) -> None:
+    """Each set and both stocks, with each workload, in each block."""
+    cells = matrix.saved["deeptweak"]["cells"]
+    assert [c["id"] for c in cells] == matrix.saved["deeptweak"]["design"]["order"]
+    assert {c["outcome"] for c in cells} == {"measured"}
+    sets = {*matrix.asked, "stock", "stock-again"}
+    assert {(c["workload"], c["tweakset"], c["block"]) for c in cells} == {
+        (workload, name, block) for workload in WORKLOADS.split(",") for name in sets for block in range(1, BLOCKS + 1)
+    }
+
+
+def test_what_was_before_what_was_in_force_and_what_stands_there_since_is_the_nodes_own_word(matrix: Matrix) -> None:
+    for record in matrix.records.values():
+        if record["tweakset"] in matrix.asked:
+            tweak, name = record["tweak"], record["tweakset"]
+            of_process = {"MALLOC_ARENA_MAX": "1", "Nice": "5"} if name == "maps" else {}
+            assert tweak["requested"] == tweak["observed"] == texts(matrix.asked[name]) | of_process
+            assert tweak["before"] == texts(matrix.before[name]) | dict.fromkeys(of_process)
+            assert tweak["restored"] == texts(matrix.before[name])
+    assert matrix.saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+    assert matrix.done.lines("Machine: as it was found (")
+
+
+def test_each_record_says_where_exactly_it_ran(matrix: Matrix) -> None:
+    """In a pod of its own on that node, from this image, beside an agent of that image; and how many requests that took."""
+    places = [record["place"] for record in matrix.records.values()]
+    assert len({place["pod_uid"] for place in places}) == len(places)
+    for place in places:
+        assert (place["apply"], place["workload_via"], place["host_network"]) == ("agent", "job", False)
+        assert (place["node"], place["image"]) == (matrix.place.node, matrix.place.image)
+        assert place["image_id"] == place["agent_image_id"]
+    assert {record["node"] for record in matrix.records.values()} == {matrix.place.node}
+
+
+def test_a_cell_takes_few_requests_of_the_api_server(matrix: Matrix) -> None:
+    """It is followed by watches, not by asking again and again."""
+    counts = {name: record["place"]["api_requests"] for name, record in matrix.records.items()}
+    assert all(0 < count <= MOST_REQUESTS for count in counts.values()), counts
+
+
+def test_telemetry_is_of_the_workloads_own_process_and_node(matrix: Matrix) -> None:
+    """Sampled beside the pod from its first step: the process's own time and memory are in it, and the node's."""
+    told = matrix.saved["deeptweak"]["telemetry_file"]
+    lines = gzip.decompress((matrix.place.files()[0].parent / told["name"]).read_bytes()).splitlines()
+    columns = {entry["cell"]: entry["columns"] for entry in map(json.loads, lines)}
+    for name, record in matrix.records.items():
+        if record["workload"] != "cnn_train":
+            continue
+        assert "sampler" not in record["telemetry"]["missing"]
+        assert {len(column) for column in columns[name].values()} == {record["telemetry"]["samples"]} != {0}
+        assert any(column.startswith("process_") for column in columns[name]), sorted(columns[name])
+
+
+def test_facts_are_those_of_the_node_and_its_cluster(matrix: Matrix) -> None:
+    """What differs from node to node stands by node; with one node all of it is the machine's."""
+    facts = matrix.saved["machine_info"]["deeptweak"]
+    assert facts["kernel_release"] == Path("/proc/sys/kernel/osrelease").read_text().strip()
+    assert facts["kubernetes"]["version"].startswith("v1.")
+    assert list(matrix.saved["deeptweak"]["nodes"]) == [matrix.place.node]
+
+
+def test_the_read_side_compares_it(matrix: Matrix) -> None:
+    """`python -m analysis compare`, which knows nothing of clusters."""
+    done = matrix.place.call(sys.executable, "-m", "analysis", "compare", str(matrix.place.files()[0]))
+    assert done.code == 0, done.out
+    for name in matrix.asked:
+        assert len(done.lines(f"{name} ")) >= len(WORKLOADS.split(",")), done.out
+
+
+# -- the same by the operator
+
+
+@pytest.fixture(scope="module")
+def by_operator(here: Here, crds: list[str], tmp_path_factory: pytest.TempPathFactory) -> Json:
+    """One set through Skyhook's stand-in; the values that the kernel had while its workload's pod was running are noted."""
+    del crds
+    value, found = another_swappiness(), swappiness()
+    with (
+        fresh_namespace(here.api) as namespace,
+        standing_in("skyhook", here.kubeconfig, here.image) as operator,
+        place_for(here, tmp_path_factory.mktemp("operator"), namespace) as place,
+    ):
+        operator.start(speed=20)
+        options = [f"--tweaks={place.manifest('reclaim', sysctl=f'vm.swappiness = {value}')}", "--blocks=1", "--steps=300"]
+        process = place.start("--apply=skyhook", *options, "--benchmark-save=exp1")
+        with in_force(place, process, value):
+            pass
+        done = place.ended(process)
+        assert done.code == 0, done.out + operator.log
+        return {"saved": place.saved(), "value": value, "found": found}
+
+
+@pytest.mark.needs("reference")
+def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_and_gone_afterwards(by_operator: Json) -> None:
+    """By the node's word in the record, and by this process's own look at the kernel while the pod ran.
+
+    What the operator leaves is gone: marks, resources, its file in /etc/sysctl.d (the whole snapshot is compared as the place is left).
+    """
+    jsonschema.Draft202012Validator(SCHEMA).validate(by_operator["saved"])
+    (record,) = [r for r in records(by_operator["saved"]).values() if r["tweakset"] == "reclaim"]
+    assert record["tweak"]["observed"] == {"vm.swappiness": str(by_operator["value"])}
+    assert record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": str(by_operator["found"])}
+    assert (record["place"]["apply"], record["outcome"]) == ("skyhook", "measured")
+    assert by_operator["saved"]["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+
+
+@pytest.mark.needs("reference")
+def test_both_ways_say_what_they_cost(by_operator: Json) -> None:
+    """Applying takes the operator seconds, and its file below /etc is among the effects; stock takes no operator."""
+    by_set = {r["tweakset"]: r for r in records(by_operator["saved"]).values()}
+    assert by_set["reclaim"]["tweak"]["apply_s"] > 1 > by_set["stock"]["tweak"]["apply_s"]
+    assert [path for path in by_set["reclaim"]["tweak"]["side_effects"] if path.startswith("/etc/sysctl.d/")]
+    assert not [path for path in by_set["stock"]["tweak"]["side_effects"] if path.startswith("/etc/")]
+
+
+# -- settings of a network namespace
+
+
+def test_where_a_set_has_a_net_key_all_workloads_share_the_nodes_network_and_are_read_back_there(place: ClusterPlace) -> None:
+    """Stock too, or the arms would differ by more than the setting."""
+    key = "net.core.somaxconn"
+    found, value = current(key), current(key) + 1
+    asked = place.manifest("queue", sysctl=f"{key} = {value}")
+    process = place.start(f"--tweaks={asked}", "--blocks=1", "--steps=500", "--benchmark-save=net")
+    pods: dict[str, bool] = {}
+    values: set[int] = set()
+
+    def seen() -> bool:
+        for pod in place.workloads():
+            pods[pod.metadata.name] = bool(pod.spec.host_network)
+            values.add(current(key))
+        return process.poll() is not None
+
+    comes(seen, "the session's end")
+    done = place.ended(process)
+    assert done.code == 0, done.out
+    assert (len(pods), set(pods.values()), values) == (3, {True}, {found, value})
+    cells = records(place.saved())
+    assert [record["place"]["host_network"] for record in cells.values()] == [True] * 3
+    (record,) = [r for r in cells.values() if r["tweakset"] == "queue"]
+    assert record["tweak"]["observed"] == {key: str(value)}
+
+
+def test_an_overlay_cannot_take_the_nodes_network_away(place: ClusterPlace) -> None:
+    """The agent would change its own pod's settings, and read back there that they are in force."""
+    laid = yaml.safe_load(place.overlay.read_text())
+    laid.setdefault("spec", {})["hostNetwork"] = False
+    place.overlay.write_text(yaml.safe_dump(laid))
+    done = place.run("--blocks=1", "--plan")
+    assert done.code == 2, done.out
+    assert done.lines("spec.hostNetwork is not changed from here: the tweak sets say whether workloads share their node's network")
+
+
+# -- --plan
+
+
+def planned(done: Done) -> str:
+    """The manifests, from the line that introduces them to the line that ends them."""
+    return done.out[done.out.index("Manifests, ") : done.out.index("Expected: ")]
+
+
+def test_plan_prints_what_would_be_applied_without_a_word_to_any_cluster(tmp_path: Path) -> None:
+    """To the letter, for typed settings by the operator. There is no cluster to speak to: its kubeconfig does not exist."""
+    place = Place(tmp_path, environment={"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)})
+    asked = place.manifest("reclaim", sysctl="vm.swappiness = 10\nvm.dirty_ratio = 30\n")
+    done = place.run("--target=kubernetes", "--apply=skyhook", f"--tweaks={asked}", "--blocks=2", "--plan")
+    assert done.code == 0, done.out
+    assert planned(done) == GOLDEN.read_text()
+
+
+@pytest.mark.needs("reference")
+@pytest.mark.usefixtures("crds")
+@pytest.mark.parametrize("apply", ["agent", "skyhook"])
+def test_the_api_server_takes_what_plan_prints(place: ClusterPlace, apply: str) -> None:
+    """Every document, as it stands there, in a dry run with strict validation: no field unknown, none missing."""
+    asked = place.manifest("reclaim", sysctl="vm.swappiness = 10\nvm.dirty_ratio = 30\n")
+    done = place.run(f"--apply={apply}", f"--tweaks={asked}", "--plan")
+    assert done.code == 0, done.out
+    cluster = connect(Where(kubeconfig=str(place.kubeconfig), namespace=place.namespace))
+    kinds = {kind.kind: kind for kind in (apis.LEASES, apis.CONFIGMAPS, apis.PODS, apis.JOBS, apis.SKYHOOKS)}
+    documents = list(yaml.safe_load_all(planned(done).partition("\n")[2]))
+    assert [one["kind"] for one in documents] == [
+        "Lease",
+        "ConfigMap",
+        "Pod",
+        *(["Skyhook"] if apply == "skyhook" else []),
+        "Job",
+    ]
+    for one in documents:
+        kind = kinds[one["kind"]]
+        query = {"dryRun": "All", "fieldValidation": "Strict"}
+        answer = send(cluster, Request("POST", kind.url(cluster), "create", kind.resource, query, one))
+        assert answer["metadata"]["uid"]
+
+
+# -- -n
+
+
+def test_where_there_is_one_node_the_second_worker_says_so_and_the_first_runs_all(place: ClusterPlace) -> None:
+    """One node, one run: who comes second is told who has it; no block is lost."""
+    asked = place.manifest("reclaim", sysctl=f"vm.swappiness = {another_swappiness()}")
+    done = place.run(f"--tweaks={asked}", "--blocks=2", "--steps=3", "-n", "2", "--benchmark-save=spread")
+    assert done.code == 0, done.out
+    (line,) = done.lines(" ended: None of the 1 nodes of --nodes='' can be had now")
+    assert line.startswith("gw")
+    assert [one for one in done.lines("held by run ") if one.strip().startswith(f"{place.node}: ")]
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    assert {c["outcome"] for c in saved["deeptweak"]["cells"]} == {"measured"}
+    assert len(saved["benchmarks"]) == 6
+    assert {record["node"] for record in records(saved).values()} == {place.node}

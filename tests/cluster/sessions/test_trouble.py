@@ -1,0 +1,502 @@
+"""Runs on a real cluster that something goes wrong with: each says what, in the cell or at the end, and leaves nothing behind.
+
+That nothing is left in the cluster, on the node and in its kernel is checked as each test leaves its `place`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import yaml
+
+from fixtures.node import pods
+from tests.cluster.conftest import OURS
+from tests.cluster.line import to_cluster
+from tests.cluster.rig import clients
+from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, at_work, comes, in_force, swappiness_is
+from tests.cluster.test_rbac import documents
+from tests.sessions import another_swappiness, swappiness, until
+from tests.test_session import SCHEMA
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+
+    from tests.cluster.operators.fixtures import StandIn
+    from tests.sessions import Done
+
+pytestmark = pytest.mark.needs("root")
+
+Json = dict[str, Any]
+ONLY_THE_SET = ("-k", "reclaim")  # of the three cells that a set and the two stocks make
+STEPS = "--steps=300"
+ENDLESS = "--steps=1000000"  # half an hour and more: it is told to stop
+
+
+def reclaim(place: ClusterPlace) -> str:
+    """One harmless set, `reclaim`; a second call asks for the same."""
+    path = place.folder / "reclaim.yaml"
+    return f"--tweaks={path if path.exists() else place.manifest('reclaim', sysctl=f'vm.swappiness = {another_swappiness()}')}"
+
+
+def asked(place: ClusterPlace) -> int:
+    text = yaml.safe_load((place.folder / "reclaim.yaml").read_text())["spec"]["packages"]["tuning"]["configMap"]["sysctl.conf"]
+    return int(text.rpartition("=")[2])
+
+
+def cells(place: ClusterPlace) -> list[Json]:
+    saved = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
+    found: list[Json] = saved["deeptweak"]["cells"]
+    return found
+
+
+def refused(done: Done, *words: str) -> None:
+    """Nothing was measured, exit code 2, and one line says why; nobody has to read a traceback."""
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    assert all(word in done.out for word in words), done.out
+
+
+# -- the operator
+
+
+@pytest.fixture
+def operator(crds: list[str], skyhook_operator: StandIn) -> StandIn:
+    """Skyhook's stand-in, not yet started."""
+    del crds
+    return skyhook_operator
+
+
+def by_operator(place: ClusterPlace, *more: str) -> Done:
+    return place.run("--apply=skyhook", reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET, *more)
+
+
+@pytest.mark.needs("reference")
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("absent", "No operator takes up Skyhook"),
+        ("stuck", "not complete after 15 s"),
+        ("erroring", "no such thing"),
+        ("image-missing", "registry.invalid/tuning"),
+        ("lies", "says complete, yet node"),
+        ("left-over", "Nothing ran"),
+        ("dies-midway", "the operator does not run"),
+    ],
+)
+def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
+    place: ClusterPlace, operator: StandIn, fault: str, words: str
+) -> None:
+    """The run goes on to its end, and what the operator began is taken back, also where it is no longer there."""
+    operator.start(fault=fault, speed=20)
+    done = by_operator(place, "--patience=15")
+    assert done.code == 2, done.out
+    (cell,) = cells(place)
+    assert cell["outcome"] == "failed"
+    assert words in cell["reason"], cell["reason"]
+    assert done.lines("NOT MEASURED: reclaim: ")
+    check = place.saved()["deeptweak"]["machine_check"]
+    forced = [note for note in check.pop("notes", []) if "its finalizer was taken off" in note]
+    assert (check, len(forced)) == ({"changed": {}, "restored": True}, fault == "dies-midway")
+
+
+@pytest.mark.needs("reference")
+def test_a_complete_of_before_is_not_believed(place: ClusterPlace, operator: StandIn) -> None:
+    """The status lags behind a change for a second: the values are in force when the cell begins."""
+    operator.start(fault="stale-complete", speed=20)
+    done = by_operator(place)
+    assert done.code == 0, done.out
+    (record,) = [b["extra_info"] for b in place.saved()["benchmarks"]]
+    assert record["tweak"]["observed"] == {"vm.swappiness": str(asked(place))}
+
+
+@pytest.mark.needs("reference")
+@pytest.mark.usefixtures("crds")
+def test_a_package_whose_name_the_operator_would_stall_on_is_not_handed_over(place: ClusterPlace) -> None:
+    """One such resource stalls all others, of whomever, without a word. No operator is needed to know that."""
+    path = Path(reclaim(place).partition("=")[2])
+    manifest = yaml.safe_load(path.read_text())
+    manifest["spec"]["packages"]["tuning-2"] = manifest["spec"]["packages"].pop("tuning")
+    path.write_text(yaml.safe_dump(manifest))
+    done = by_operator(place)
+    refused(done, "package 'tuning-2': the operator takes a-z")
+    assert [cell["outcome"] for cell in cells(place)] == ["skipped"]
+
+
+@pytest.fixture
+def no_operator(place: ClusterPlace) -> Iterator[None]:
+    """A cluster without the operator's definitions. Those that the tests have put there go, and come back."""
+    definitions = clients.of(place.api, "ApiextensionsV1Api")
+    there = [
+        d for d in definitions.list_custom_resource_definition().items if d.spec.group in {"skyhook.nvidia.com", "nodewright.nvidia.com"}
+    ]
+    if there and any(not (d.metadata.labels or {}).get(OURS) for d in there):
+        pytest.skip("the cluster has an operator of its own")
+    for one in there:
+        definitions.delete_custom_resource_definition(one.metadata.name)
+    comes(lambda: not _named(definitions, there), "the definitions' end")
+    yield
+    for one in there:
+        clean = {"name": one.metadata.name, "labels": one.metadata.labels, "annotations": one.metadata.annotations}
+        definitions.create_custom_resource_definition({"metadata": clean, "spec": place.api.sanitize_for_serialization(one.spec)})
+    comes(lambda: all(_established(d) for d in _named(definitions, there)) and len(_named(definitions, there)) == len(there), "them again")
+
+
+def _named(definitions: Any, those: list[Any]) -> list[Any]:  # noqa: ANN401 see tests/cluster/rig/clients.py
+    names = {one.metadata.name for one in those}
+    return [one for one in definitions.list_custom_resource_definition().items if one.metadata.name in names]
+
+
+def _established(definition: Any) -> bool:  # noqa: ANN401 as above
+    return any(c.type == "Established" and c.status == "True" for c in definition.status.conditions or ())
+
+
+@pytest.mark.usefixtures("no_operator")
+def test_without_the_operators_definitions_the_other_way_is_named(place: ClusterPlace) -> None:
+    done = by_operator(place)
+    refused(done, "the cluster has no Skyhook (skyhook.nvidia.com) or NodeWright", "--apply=agent")
+    assert place.files() == []
+
+
+# -- what happens to pods
+
+
+def delete_pod(place: ClusterPlace) -> None:
+    """As `kubectl delete pod` does."""
+    clients.of(place.api).delete_namespaced_pod(place.pod("workload").metadata.name, place.namespace)
+
+
+def evict_pod(place: ClusterPlace) -> None:
+    """As `kubectl drain` does, and an operator's interrupt."""
+    name = place.pod("workload").metadata.name
+    clients.of(place.api).create_namespaced_pod_eviction(name, place.namespace, {"metadata": {"name": name, "namespace": place.namespace}})
+
+
+def delete_job(place: ClusterPlace) -> None:
+    (job,) = clients.of(place.api, "BatchV1Api").list_namespaced_job(place.namespace).items
+    clients.of(place.api, "BatchV1Api").delete_namespaced_job(job.metadata.name, place.namespace, propagation_policy="Background")
+
+
+def delete_agent(place: ClusterPlace) -> None:
+    clients.of(place.api).delete_namespaced_pod(place.pod("agent").metadata.name, place.namespace)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (delete_pod, "deleted"),
+        (evict_pod, "vict"),
+        (delete_job, "deleted"),
+        (delete_agent, "Its pod was deleted"),
+    ],
+)
+def test_what_is_done_to_a_cells_pods_fails_that_cell_alone(
+    place: ClusterPlace, trouble: Callable[[ClusterPlace], None], words: str
+) -> None:
+    """In the middle of a cell with a setting in force. The next is measured, with a new agent where the agent was lost."""
+    process = place.start(reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET)
+    with in_force(place, process, asked(place), doomed=trouble is not delete_agent):
+        trouble(place)
+    done = place.ended(process)
+    assert done.code == 1, done.out
+    first, second = cells(place)
+    assert (first["outcome"], second["outcome"]) == ("failed", "measured")
+    assert words in first["reason"], first["reason"]
+    check = place.saved()["deeptweak"]["machine_check"]
+    assert (check["changed"], check["restored"]) == ({}, True)
+
+
+def test_a_stock_cell_whose_agent_is_deleted_has_failed_too(place: ClusterPlace) -> None:
+    """Nothing was in force, and still nobody held the node: a run of another namespace could have had it."""
+    process = place.start("--blocks=1", STEPS, "--benchmark-save=x", "-k", "stock")
+    with at_work(place, process):
+        delete_agent(place)
+    done = place.ended(process)
+    assert done.code != 0, done.out
+    (first, *_) = cells(place)
+    assert first["outcome"] == "failed"
+    assert "Its pod was deleted" in first["reason"], first["reason"]
+
+
+# -- the API server
+
+
+def test_an_api_server_that_is_away_for_twenty_seconds_costs_no_more_than_the_cell(
+    place: ClusterPlace, as_somebody: Callable[..., None]
+) -> None:
+    """The agent, left alone, puts the node back at once; the cell that ran is not to be trusted. The next one is measured."""
+    as_somebody("nothing is left out")
+    with to_cluster(place.kubeconfig, place.folder) as (line, over):
+        direct, place.kubeconfig = place.kubeconfig, over
+        process = place.start(reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET)
+        with in_force(place, process, asked(place)):
+            line.close()
+        time.sleep(20)
+        line.open()
+        done = place.ended(process)
+        place.kubeconfig = direct
+    assert done.code == 1, done.out
+    first, second = cells(place)
+    assert (first["outcome"], second["outcome"]) == ("failed", "measured"), first
+    check = place.saved()["deeptweak"]["machine_check"]
+    assert (check["changed"], check["restored"]) == ({}, True), check
+
+
+def test_where_the_api_server_does_not_come_back_the_node_puts_itself_back_and_the_run_says_how_to_finish(place: ClusterPlace) -> None:
+    """What is left then is in the cluster only, and `restore` takes it away once the server is there again."""
+    found = swappiness()
+    with to_cluster(place.kubeconfig, place.folder) as (line, over):
+        direct, place.kubeconfig = place.kubeconfig, over
+        impatient = ("-p", "tests.cluster.impatient")
+        process = place.start(*impatient, reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET)
+        with in_force(place, process, asked(place)):
+            line.close()
+        comes(lambda: swappiness_is(found), "the node puts itself back")
+        done = place.ended(process)
+        place.kubeconfig = direct
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    assert done.lines("THE MACHINE WAS NOT PUT BACK"), done.out
+    assert done.lines("python -m fixtures restore --target=kubernetes --kubeconfig=")
+    finished = place.restore()
+    assert finished.code == 0, finished.out
+
+
+# -- what may not be, and what is not there
+
+
+@pytest.fixture
+def as_somebody(place: ClusterPlace) -> Iterator[Callable[..., None]]:
+    """`as_somebody("pods/attach", "skyhook")`: sessions run with the rights of these parts of rbac.yaml, less those on that resource."""
+    made: list[tuple[str, str]] = []
+    rbac, core = clients.of(place.api, "RbacAuthorizationV1Api"), clients.of(place.api)
+    suffix = place.namespace[-8:]
+
+    def become(missing: str, *parts: str) -> None:
+        for one in documents(*parts):
+            kind, name = one["kind"], one["metadata"]["name"]
+            for rule in one.get("rules", ()):
+                rule["resources"] = [resource for resource in rule["resources"] if resource != missing] or ["nothing"]
+            for subject in one.get("subjects", ()):
+                subject["namespace"] = place.namespace
+            if kind.startswith("Cluster"):
+                name = one["metadata"]["name"] = f"{name}-{suffix}"
+                made.append((kind, name))
+            else:
+                one["metadata"]["namespace"] = place.namespace
+            if one.get("roleRef", {}).get("kind") == "ClusterRole":
+                one["roleRef"]["name"] += f"-{suffix}"
+            create = {
+                "ServiceAccount": core.create_namespaced_service_account,
+                "Role": rbac.create_namespaced_role,
+                "RoleBinding": rbac.create_namespaced_role_binding,
+                "ClusterRole": rbac.create_cluster_role,
+                "ClusterRoleBinding": rbac.create_cluster_role_binding,
+            }[kind]
+            create(one) if kind.startswith("Cluster") else create(place.namespace, one)
+        token = core.create_namespaced_service_account_token("deeptweak", place.namespace, {"spec": {}}).status.token
+        config = yaml.safe_load(place.kubeconfig.read_text())
+        for user in config["users"]:
+            user["user"] = {"token": token}
+        path = place.folder / "somebody.kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        place.kubeconfig = path
+
+    yield become
+    for kind, name in made:
+        (rbac.delete_cluster_role if kind == "ClusterRole" else rbac.delete_cluster_role_binding)(name)
+
+
+def test_the_rights_of_the_rbac_file_are_enough_for_a_run(place: ClusterPlace, as_somebody: Callable[..., None]) -> None:
+    """From the choice of the node to the last thing that is taken away."""
+    as_somebody("nothing is left out")
+    done = place.run(reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET)
+    assert done.code == 0, done.out
+
+
+@pytest.mark.parametrize("missing", ["nodes", "leases", "configmaps", "pods", "pods/attach", "jobs"])
+def test_a_right_that_is_missing_is_named_before_anything_is_changed(
+    place: ClusterPlace, as_somebody: Callable[..., None], missing: str
+) -> None:
+    as_somebody(missing)
+    done = place.run(reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET)
+    refused(done, missing.partition("/")[2] or missing, "data/kubernetes/rbac.yaml")
+    assert place.files() == []
+
+
+@pytest.mark.needs("reference")
+@pytest.mark.usefixtures("crds")
+def test_without_the_operators_part_nothing_is_begun_and_the_node_stays_free(place: ClusterPlace, as_somebody: Callable[..., None]) -> None:
+    """`--apply=skyhook` is the default, and its part is the file's second: all that it lacks is named, and nothing is to be cleaned."""
+    as_somebody("nothing is left out")
+    done = by_operator(place)
+    refused(
+        done, "create skyhooks.skyhook.nvidia.com", "delete skyhooks.skyhook.nvidia.com", "patch nodes/status", "data/kubernetes/rbac.yaml"
+    )
+    assert "THE MACHINE WAS NOT PUT BACK" not in done.out
+    assert place.run(reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET).code == 0
+
+
+@pytest.mark.needs("reference")
+def test_the_rights_of_the_file_are_enough_with_the_operator(
+    place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]
+) -> None:
+    operator.start(speed=20)
+    as_somebody("nothing is left out", "skyhook")
+    done = by_operator(place)
+    assert done.code == 0, done.out
+
+
+def test_a_namespace_that_is_not_there_is_named(place: ClusterPlace) -> None:
+    done = place.run(reclaim(place), "--namespace=nosuch", "--blocks=1", "--steps=3", *ONLY_THE_SET)
+    refused(done, '"nosuch"')
+
+
+def test_a_cordoned_node_is_left_alone_and_stays_cordoned(place: ClusterPlace) -> None:
+    """Whoever cordoned it had a reason."""
+    core = clients.of(place.api)
+    core.patch_node(place.node, {"spec": {"unschedulable": True}})
+    try:
+        done = place.run(reclaim(place), "--blocks=1", "--steps=3", *ONLY_THE_SET)
+        still = core.read_node(place.node).spec.unschedulable
+    finally:
+        core.patch_node(place.node, {"spec": {"unschedulable": None}})
+    assert still
+    refused(done, f"{place.node}: cordoned; `kubectl uncordon {place.node}`")
+
+
+def test_a_node_that_is_not_ready_is_left_out_with_its_own_reason(place: ClusterPlace) -> None:
+    """One that has no kubelet: nobody has ever reported of it."""
+    core, name = clients.of(place.api), f"bare-{place.namespace[-8:]}"
+    core.create_node({"metadata": {"name": name, "labels": {"bare": name}}})
+    try:
+        done = place.run(reclaim(place), f"--nodes=bare={name}", "--blocks=1", "--steps=3", *ONLY_THE_SET)
+    finally:
+        core.delete_node(name)
+    refused(done, f"{name}: not ready")
+
+
+def test_an_image_that_is_not_there_is_named_and_not_waited_for_long(place: ClusterPlace) -> None:
+    """The agent's is the first pod; nothing was changed by then."""
+    done = place.run(reclaim(place), "--image=registry.invalid/deeptweak:1", "--blocks=1", "--steps=3", "--patience=20", *ONLY_THE_SET)
+    refused(done, "registry.invalid/deeptweak:1")
+    assert place.files() == []
+
+
+# -- told to stop
+
+
+def ctrl_c(process: subprocess.Popen[str]) -> None:
+    """A terminal signals the whole group."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def terminate(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+
+
+def stopped_and_resumed(place: ClusterPlace, stop: Callable[[subprocess.Popen[str]], None], *more: str) -> None:
+    """In the middle of the set's cell, with others finished before it or not."""
+    found = swappiness()
+    options = (reclaim(place), "--blocks=1", STEPS, "--benchmark-save=one", *more)
+    process = place.start(*options)
+    with in_force(place, process, asked(place)):
+        stop(process)
+    done = place.ended(process)
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+    assert swappiness_is(found)
+    part = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(part)
+    assert part["deeptweak"]["interrupted"] is True
+    assert part["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+    before = {b["extra_info"]["id"]: b["extra_info"] for b in part["benchmarks"]}
+
+    again = place.run(*options, "--resume")
+    assert again.code == 0, again.out
+    whole = place.saved()
+    jsonschema.Draft202012Validator(SCHEMA).validate(whole)
+    after = {b["extra_info"]["id"]: b["extra_info"] for b in whole["benchmarks"]}
+    assert len(after) == 3
+    assert whole["deeptweak"]["interrupted"] is False
+    assert whole["deeptweak"]["run_id"] == part["deeptweak"]["run_id"]
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize("stop", [ctrl_c, terminate])
+def test_a_run_that_is_told_to_stop_puts_the_node_back_saves_what_it_has_and_is_resumed(
+    place: ClusterPlace, stop: Callable[[subprocess.Popen[str]], None]
+) -> None:
+    stopped_and_resumed(place, stop)
+
+
+@pytest.mark.needs("reference")
+@pytest.mark.parametrize("stop", [ctrl_c, terminate])
+def test_so_does_one_by_the_operator(place: ClusterPlace, operator: StandIn, stop: Callable[[subprocess.Popen[str]], None]) -> None:
+    """Its resource, its pods and its marks on the node go too."""
+    operator.start(speed=20)
+    stopped_and_resumed(place, stop, "--apply=skyhook")
+
+
+@pytest.mark.needs("reference")
+def test_a_run_that_is_told_to_stop_while_the_operator_is_at_work_takes_back_what_it_asked_for(
+    place: ClusterPlace, operator: StandIn
+) -> None:
+    """Nothing is in force yet; the operator's pod may be about to write."""
+    operator.start(speed=20)
+    process = place.start("--apply=skyhook", reclaim(place), "--blocks=1", STEPS, "--benchmark-save=one", *ONLY_THE_SET)
+    until(lambda: bool(place.resources()), process, LOOK_EVERY_S)
+    terminate(process)
+    done = place.ended(process)
+    assert done.code == 2, done.out
+    assert "Traceback" not in done.out
+
+
+@pytest.mark.needs("reference")
+def test_a_script_that_outlives_its_pod_changes_nothing_after_the_end(place: ClusterPlace, operator: StandIn) -> None:
+    """Ctrl-C in an apply.sh of 15 s, its pod deleted by force: gone from the API at once, yet the kubelet lets it end within its grace."""
+    operator.start(speed=20)
+    begun = place.folder / "begun"
+    script = f"touch {begun}; sleep 15; echo {another_swappiness()} > /proc/sys/vm/swappiness\n"
+    package = {"version": "1.1.1", "image": "nvcr.io/shellscript", "configMap": {"apply.sh": script}}
+    about = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "reclaim"}}
+    path = place.folder / "reclaim.yaml"
+    path.write_text(yaml.safe_dump({**about, "spec": {"packages": {"slow": package}}}))
+    found = swappiness()
+    process = place.start("--apply=skyhook", f"--tweaks={path}", "--blocks=1", STEPS, "--benchmark-save=one", *ONLY_THE_SET)
+    until(begun.exists, process, LOOK_EVERY_S)
+    ctrl_c(process)
+    comes(lambda: not place.resources(), "the operator lets go of it")
+    core = clients.of(place.api)
+    for pod in core.list_namespaced_pod("skyhook").items:
+        with clients.if_there():
+            core.delete_namespaced_pod(pod.metadata.name, "skyhook", grace_period_seconds=0)
+    assert pods.steps(Path("/")), "the script is still there"
+    done = place.ended(process)
+    assert (pods.steps(Path("/")), swappiness()) == ({}, found), done.out
+    assert done.lines("Machine: as it was found"), done.out
+
+
+# -- before it, others
+
+
+def test_a_node_that_another_run_holds_is_refused_with_who_and_since_when(place: ClusterPlace) -> None:
+    process = place.start(reclaim(place), "--blocks=1", ENDLESS, "--benchmark-save=x", *ONLY_THE_SET)
+    with in_force(place, process, asked(place)):
+        pass
+    second = place.call(*place.command(reclaim(place), "--blocks=1", "--steps=3", *ONLY_THE_SET))
+    restored = place.restore()
+    still = swappiness_is(asked(place))
+    terminate(process)
+    done = place.ended(process)
+    assert done.code == 2, done.out
+    refused(second, f"{place.node}: held by run ", f"process {process.pid} on ")
+    assert (restored.code, still) == (2, True), restored.out
+    assert "it puts the node back itself" in restored.out

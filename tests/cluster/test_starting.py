@@ -1,0 +1,122 @@
+"""An API server that has just started: it answers 403 to everybody until it has loaded who may do what. Played by a server of this process.
+
+Recorded on kube-apiserver 1.34, killed and started again after 12 s, with a token of the rights of rbac.yaml: connections are refused for
+3.7 s more, then every request is answered 403 while `/readyz` says nothing; 0.1 s later they succeed, and `/readyz` says 500 for a second.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from fixtures.cluster import transport
+from fixtures.cluster.api import CONFIGMAPS, ApiError, create, get, watch
+from fixtures.cluster.connect import Cluster, Where, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "code": 403, "message": 'configmaps "one" is forbidden: User "u" cannot get'}
+ONE = {"kind": "ConfigMap", "metadata": {"name": "one", "resourceVersion": "7"}}
+
+
+class Server(ThreadingHTTPServer):
+    """`refusals` requests are answered 403, then all succeed; `/readyz` says `ready` from the `ready_after`-th time on."""
+
+    refusals, ready_after, ready_asked, asked = 0, 0, 0, 0
+    lock = threading.Lock()
+
+    def answer(self, path: str) -> tuple[int, object]:
+        with self.lock:
+            if path == "/readyz":
+                self.ready_asked += 1
+                return (200, "ok") if self.ready_asked > self.ready_after else (500, {"message": "not ready"})
+            if path == "/version":
+                return 200, {"gitVersion": "v1"}
+            self.asked += 1
+            if self.asked <= self.refusals:
+                return 403, FORBIDDEN
+            return 200, {"metadata": {"resourceVersion": "7"}, "items": [ONE]} if path.endswith("configmaps") else ONE
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Server)
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, body = self.server.answer(self.path.partition("?")[0])
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def cluster(server: Server, tmp_path: Path) -> Cluster:
+    named = {
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}))
+    return connect(Where(kubeconfig=str(path)))
+
+
+def test_a_server_that_is_not_ready_is_asked_again(cluster: Cluster, server: Server) -> None:
+    """By a request, by one that must not be sent twice, and by a watch."""
+    requests: list[Callable[[], dict[str, Any] | None]] = [
+        lambda: get(cluster, CONFIGMAPS, "one"),
+        lambda: create(cluster, CONFIGMAPS, {"metadata": {"name": "one"}}, subresource="token"),
+        lambda: next(watch(cluster, CONFIGMAPS, deadline_s=30.0))[1],
+    ]
+    for number, request in enumerate(requests):
+        transport.unreachable(cluster, transport.Request("GET", "/", "get", "x"), OSError("it restarts"))
+        server.refusals, server.ready_after = server.asked + 3, server.ready_asked + 2
+        found = request()
+        assert found is not None
+        assert found["metadata"] == ONE["metadata"], number
+
+
+def test_a_refusal_of_a_server_that_is_ready_is_believed_when_it_is_repeated(cluster: Cluster, server: Server) -> None:
+    """The first may have been said before it was ready; from then on each is believed at once."""
+    server.refusals = 1000
+    for asked in (2, 3):
+        with pytest.raises(ApiError) as refused:
+            get(cluster, CONFIGMAPS, "one")
+        assert (refused.value.status, refused.value.passing, server.asked, server.ready_asked) == (403, False, asked, 1)
+
+
+def test_where_nobody_may_ask_whether_it_is_ready_it_is_believed_after_a_while(
+    cluster: Cluster, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "STARTING_S", 0.5)
+    server.refusals = server.ready_after = 1000
+    with pytest.raises(ApiError) as refused:
+        get(cluster, CONFIGMAPS, "one")
+    assert (refused.value.status, refused.value.passing) == (403, False)

@@ -1,0 +1,128 @@
+"""Settings of a workload's process are its own from its first instruction to its last step, as the kernel tells it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.node.process import inherited, read
+from fixtures.targets._process import run
+from fixtures.terms import Order, WorkloadRun
+from tests.said import SPEAK
+from tests.sessions import HOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+# Nothing of this needs root.
+LOWERED = {
+    "MALLOC_ARENA_MAX": "1",
+    "Nice": "19",
+    "IOSchedulingClass": "best-effort",
+    "IOSchedulingPriority": "7",
+    "MemoryTHP": "disable",
+    "LimitNOFILE": "64:128",
+}
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
+    """Run a script that may use the words of `SPEAK` with these settings."""
+
+    def play(script: str, settings: Mapping[str, str]) -> WorkloadRun:
+        order = Order("fake", 2, 1, 7, tmp_path, process=settings)
+        return run(order, program=(sys.executable, "-S", "-c", SPEAK + script))
+
+    return play
+
+
+def test_a_process_has_them_and_so_have_its_children(play: Callable[..., WorkloadRun]) -> None:
+    """What it sees itself, what the kernel says from outside and what was asked are one and the same; this process keeps its own."""
+    cpu = min(os.sched_getaffinity(0))
+    before = inherited([*LOWERED, "CPUAffinity"])
+    told = (
+        "child = 'import os; print(os.getpriority(0, 0), *os.sched_getaffinity(0), os.environ[\"MALLOC_ARENA_MAX\"])'\n"
+        "said = subprocess.run([sys.executable, '-S', '-c', child], capture_output=True, text=True).stdout\n"
+        "ready(nice=os.getpriority(0, 0), files=resource.getrlimit(resource.RLIMIT_NOFILE), child=said.split()); all_steps()"
+    )
+    result = play(told, {**LOWERED, "CPUAffinity": str(cpu)})
+    assert result.error is None
+    assert result.process_observed == {**LOWERED, "CPUAffinity": str(cpu)}
+    assert result.facts == {"nice": 19, "files": [64, 128], "child": ["19", str(cpu), "1"]}
+    assert inherited([*LOWERED, "CPUAffinity"]) == before
+
+
+def test_without_any_a_process_is_as_before(play: Callable[..., WorkloadRun]) -> None:
+    result = play("ready(nice=os.getpriority(0, 0)); all_steps()", {})
+    assert (result.error, result.process_observed) == (None, {})
+    assert result.facts == {"nice": os.getpriority(os.PRIO_PROCESS, 0)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "observed"),
+    [
+        # Nobody may have more files than fs.nr_open, or a CPU that there is not.
+        ({"LimitNOFILE": str(2**40)}, inherited(["LimitNOFILE"])),
+        ({"CPUAffinity": "9999"}, inherited(["CPUAffinity"])),
+        # The loader warns and goes on without it.
+        ({"LD_PRELOAD": "libthere-is-none.so.1"}, {"LD_PRELOAD": None}),
+    ],
+    ids=["limit", "CPU", "library"],
+)
+def test_a_setting_that_was_not_taken_fails_the_run(
+    play: Callable[..., WorkloadRun], settings: dict[str, str], observed: dict[str, str | None]
+) -> None:
+    result = play("ready(); all_steps()", settings)
+    assert result.error is not None
+    assert result.error.startswith(f"{next(iter(settings))}: asked for")
+    assert (result.steps, result.process_observed) == ((), observed)
+
+
+def test_a_library_that_is_there_is_seen_to_be_loaded(play: Callable[..., WorkloadRun]) -> None:
+    result = play("ready(); all_steps()", {"LD_PRELOAD": "libutil.so.1"})
+    assert (result.error, result.process_observed) == (None, {"LD_PRELOAD": "libutil.so.1"})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "change"),
+    [("Nice", "18", "os.nice(1)"), ("LimitNOFILE", "64", "resource.setrlimit(resource.RLIMIT_NOFILE, (32, 64))")],
+)
+def test_one_that_the_process_itself_does_not_keep_fails_the_run(
+    play: Callable[..., WorkloadRun], setting: str, value: str, change: str
+) -> None:
+    """Read again after the last step, also of a process that has ended by then."""
+    result = play(f"ready(); {change}; all_steps()", {setting: value})
+    assert result.error is not None
+    assert result.error.startswith(f"{setting}: asked for")
+    assert result.process_observed == {setting: value}
+
+
+def test_the_launcher_sets_them_and_becomes_the_workload(tmp_path: Path) -> None:
+    """As in a pod: the very process that was started is the workload at last."""
+    options = ["--steps=2", "--warmup=0", "--seed=1", f"--scratch={tmp_path}", "--hold"]
+    settings = {"Nice": "19", "MemoryTHP": "disable"}
+    command = [sys.executable, "-m", "fixtures.launch", *(f"{n}={v}" for n, v in settings.items()), "--", "idle", *options]
+    with subprocess.Popen(command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert '"event": "ready"' in process.stdout.readline()  # it waits for a word now
+        found = read(process.pid, settings)
+        process.communicate("\n\n")
+    assert (found, process.returncode) == (settings, 0)
+
+
+def test_a_library_that_the_loader_passed_over_is_not_there(tmp_path: Path) -> None:
+    """Though this Python has mapped another of nearly that name: its own libc."""
+    junk = tmp_path / "libc.so.6"
+    junk.write_text("no library")
+    for library, there in (("libc.so.99", None), (str(junk), None), ("libc.so.6", "libc.so.6")):
+        environment = {**os.environ, "LD_PRELOAD": library}
+        with subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        ) as process:
+            assert read(process.pid, ["LD_PRELOAD"]) == {"LD_PRELOAD": there}
+            process.communicate(b"\n")

@@ -1,0 +1,191 @@
+"""Arms of a block that take turns, on a fake root: under which settings each process starts and makes its steps, and what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.targets import _process
+from fixtures.targets._turns import Arm, Block
+from fixtures.terms import Cell, Order
+from fixtures.tweaks.local import Plan
+from tests import fake_root
+from tests.said import SPEAK
+from tests.waiting import PATIENCE_S, alive, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fixtures.terms import Script
+    from tests.fake_root import FakeRoot
+
+    Make = Callable[..., tuple[Block, dict[str, Arm]]]
+
+SWAPPINESS = "/proc/sys/vm/swappiness"
+# Two slices of two steps after one of warm-up. A step's samples are the swappiness that it sees, its tokens how many other processes run.
+PROGRAM = """
+from pathlib import Path
+root, pids = Path("{root}"), Path("{pids}")
+(pids / str(os.getpid())).touch()
+def state(pid):
+    try: return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError: return "gone"
+def others(): return sum(state(one.name) in "RSD" for one in pids.iterdir() if one.name != str(os.getpid()))
+def timed(index):
+    seen = int((root / "proc/sys/vm/swappiness").read_text())
+    step(index, start_monotonic_s=time.clock_gettime(time.CLOCK_MONOTONIC), samples=seen, tokens=others())
+ready()
+timed(0)
+for slice in (0, 1):
+    say(event="pause", segment=slice)
+    sys.stdin.readline()
+    {meanwhile}
+    timed(2 * slice + 1)
+    timed(2 * slice + 2)
+end()
+"""
+
+IS_TEN = "int((root / 'proc/sys/vm/swappiness').read_text()) == 10"
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeRoot:
+    return fake_root.make(tmp_path)
+
+
+@pytest.fixture
+def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Make a block of arms, each by a swappiness, None for stock; `meanwhile` is what a process does at the beginning of a slice."""
+    (tmp_path / "pids").mkdir()
+
+    def make(
+        *,
+        meanwhile: str = "pass",
+        scripts: dict[str, Script] | None = None,
+        heard: Callable[[int, int], None] = lambda *_: None,
+        **arms: str | None,
+    ) -> tuple[Block, dict[str, Arm]]:
+        program = SPEAK + PROGRAM.format(root=fake.root, pids=tmp_path / "pids", meanwhile=meanwhile)
+        command = (sys.executable, "-S", "-c", program)
+        monkeypatch.setattr(_process, "running", partial(_process.running, program=command))
+        order = Order("idle", steps=4, warmup_steps=1, seed=1, slice_steps=2, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S)
+        made = {
+            name: Arm(
+                Cell("study", "idle", name, 1, number, 1),
+                Plan(
+                    writes=tuple(fake_root.writes([(SWAPPINESS, value)] if value else [])),
+                    scripts=tuple(script for of, script in (scripts or {}).items() if of == name),
+                ),
+                order,
+            )
+            for number, (name, value) in enumerate(arms.items())
+        }
+        return Block(fake.machine(), list(made.values()), tmp_path / "scratch", heard), made
+
+    return make
+
+
+def as_found(fake: FakeRoot) -> bool:
+    return (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+def seen(arm: Arm) -> list[int]:
+    """The swappiness of each step, that of warm-up first."""
+    assert arm.result
+    assert arm.result.error is None
+    return [step.samples for step in arm.result.steps]
+
+
+def test_every_step_and_every_start_is_under_its_own_settings_with_all_others_stopped(fake: FakeRoot, block: Make) -> None:
+    measured, arms = block(stock=None, ten="10", twenty="20")
+    measured.measure()
+    assert {name: seen(arm) for name, arm in arms.items()} == {"stock": [60] * 5, "ten": [10] * 5, "twenty": [20] * 5}
+    assert {step.tokens for arm in arms.values() if arm.result for step in arm.result.steps} == {0}
+    assert [(one.round, one.first, one.steps) for one in arms["ten"].slices] == [(1, 1, 2), (2, 3, 2)]
+    assert as_found(fake)
+
+
+def test_settings_that_a_script_made_take_turns_as_values(fake: FakeRoot, block: Make) -> None:
+    """It ran once, before the process started; a file for the next start is no value, so such an arm fails."""
+    value = fake.script("apply", f"echo 5 > $ROOT{SWAPPINESS}; echo ran >> $ROOT/../runs")
+    file = fake.script("apply", "echo x > $ROOT/etc/sysctl.d/99-new.conf")
+    measured, arms = block(stock=None, five=None, boot=None, scripts={"five": value, "boot": file})
+    measured.measure()
+    assert {name: seen(arms[name]) for name in ("stock", "five")} == {"stock": [60] * 5, "five": [5] * 5}
+    assert "is a file" in str(arms["boot"].result and arms["boot"].result.error)
+    assert (fake.path / "runs").read_text() == "ran\n"
+    assert as_found(fake)
+
+
+@pytest.mark.parametrize("meanwhile", ["sys.exit(3)", "os.kill(os.getpid(), signal.SIGKILL)", "os.write(1, b'garbage\\n')"])
+def test_a_process_that_dies_in_its_slice_costs_itself_alone(fake: FakeRoot, block: Make, meanwhile: str) -> None:
+    only = f"if slice and {IS_TEN}: {meanwhile}"
+    measured, arms = block(stock=None, ten="10", twenty="20", meanwhile=only)
+    measured.measure()
+    assert (seen(arms["stock"]), seen(arms["twenty"])) == ([60] * 5, [20] * 5)
+    assert arms["ten"].result
+    assert arms["ten"].result.error
+    assert as_found(fake)
+
+
+def test_a_process_that_hangs_in_its_slice_is_given_up(fake: FakeRoot, block: Make) -> None:
+    measured, arms = block(stock=None, ten="10", meanwhile=f"if slice and {IS_TEN}: time.sleep(600)")
+    arms["ten"].order = replace(arms["ten"].order, step_timeout_s=0.5)
+    measured.measure()
+    assert seen(arms["stock"]) == [60] * 5
+    assert arms["ten"].result
+    assert "Hung" in str(arms["ten"].result.error)
+    assert as_found(fake)
+
+
+def test_what_somebody_else_sets_in_a_slice_fails_it_and_is_left_alone(fake: FakeRoot, block: Make) -> None:
+    """From then on no arm stands as it should: each says so."""
+    measured, arms = block(stock=None, ten="10", meanwhile="slice and (root / 'proc/sys/vm/swappiness').write_text('77')")
+    measured.measure()
+    assert all(arm.result and "77" in str(arm.result.error) for arm in arms.values())
+    assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("77", False)
+
+
+def test_a_set_that_the_kernel_refuses_costs_itself_alone(fake: FakeRoot, block: Make) -> None:
+    measured, arms = block(stock=None, ten="10", gone="1")
+    arms["gone"].plan = Plan(writes=tuple(fake_root.writes([("/proc/sys/vm/no_such", "1")])))
+    measured.measure()
+    assert (seen(arms["stock"]), seen(arms["ten"])) == ([60] * 5, [10] * 5)
+    assert "no_such" in str(arms["gone"].result and arms["gone"].result.error)
+    assert as_found(fake)
+
+
+def test_stop_between_two_rounds_ends_every_process_and_puts_the_machine_back(fake: FakeRoot, block: Make, tmp_path: Path) -> None:
+    def interrupted(*_: int) -> None:
+        raise KeyboardInterrupt
+
+    measured, _ = block(stock=None, ten="10", heard=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measured.measure()
+    assert [one.name for one in (tmp_path / "pids").iterdir() if alive(int(one.name))] == []
+    assert as_found(fake)
+
+
+@pytest.mark.parametrize("slice_number", [0, 1])
+def test_kill_9_in_a_slice_is_put_back_from_the_journal(fake: FakeRoot, block: Make, tmp_path: Path, slice_number: int) -> None:
+    """Of the other processes, stopped as they are, nothing is left either."""
+    kill = f"if slice == {slice_number} and {IS_TEN}: os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"
+    measured, _ = block(stock=None, ten="10", twenty="20", meanwhile=kill)
+    child = os.fork()
+    if child == 0:
+        try:
+            measured.measure()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert fake.get(SWAPPINESS) == "10"
+    assert fake.machine().restore().back
+    assert as_found(fake)
+    until(lambda: not any(alive(int(one.name)) for one in (tmp_path / "pids").iterdir()), "a process goes on")

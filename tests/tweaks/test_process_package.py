@@ -1,0 +1,265 @@
+"""A `process` package: read, refused, rendered, taken apart, planned, and kept from the operator; its settings in a pod."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fixtures.cluster import api
+from fixtures.cluster.ways import ByAgent, ByOperator, plan_of
+from fixtures.designs.switch import run_time_only
+from fixtures.node.machine import Write
+from fixtures.node.tunables import Tunables
+from fixtures.terms import BadInput, Order, TweakSet
+from fixtures.tweaks import process, skyhook
+from fixtures.tweaks.derive import derived
+from fixtures.tweaks.lint import lint
+from fixtures.tweaks.local import plan
+from fixtures.tweaks.manifest import parse
+from fixtures.tweaks.render import render
+from fixtures.tweaks.varied import parts
+from tests.cluster.test_manifests import job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata:\n  name: x\n"
+OURS = """\
+    mine:
+      version: 1.0.0
+      image: deeptweak/process
+      configMap:
+        environment.conf: |-
+          # comments are not read
+          MALLOC_ARENA_MAX=1
+          GLIBC_TUNABLES = glibc.malloc.hugetlb=1
+        process.conf: |-
+          Nice=+5
+          CPUAffinity=1 0,3
+          IOSchedulingClass=idle
+          LimitMEMLOCK=8M:infinity
+"""
+TUNING = """\
+    tuning:
+      version: 1.1.4
+      image: ghcr.io/nvidia/skyhook-packages/tuning
+      dependsOn: {mine: 1.0.0}
+      configMap:
+        sysctl.conf: vm.swappiness=10
+        ulimit.conf: nofile=77
+"""
+
+
+def manifest(*packages: str) -> TweakSet:
+    return parse(f"{HEAD}spec:\n  packages:\n{''.join(packages)}", "x", "x.yaml")
+
+
+def of(section: str, *lines: str) -> TweakSet:
+    text = "".join(f"          {line}\n" for line in lines)
+    return manifest(f"    mine:\n      version: 1.0.0\n      image: deeptweak/process\n      configMap:\n        {section}: |-\n{text}")
+
+
+def asked(tweakset: TweakSet) -> list[tuple[str, str, str]]:
+    return [(t.kind, t.key, t.value) for t in tweakset.tweaks]
+
+
+def test_variables_and_directives_are_settings_in_order() -> None:
+    """As written; what is asked for is told as the kernel will: CPUs as ranges, a size in bytes, a number without its sign."""
+    tweakset = manifest(OURS)
+    assert asked(tweakset) == [
+        ("environment", "MALLOC_ARENA_MAX", "1"),
+        ("environment", "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
+        ("process", "Nice", "+5"),
+        ("process", "CPUAffinity", "1 0,3"),
+        ("process", "IOSchedulingClass", "idle"),
+        ("process", "LimitMEMLOCK", "8M:infinity"),
+    ]
+    assert process.requested(tweakset) == {
+        "MALLOC_ARENA_MAX": "1",
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+        "Nice": "5",
+        "CPUAffinity": "0-1,3",
+        "IOSchedulingClass": "idle",
+        "LimitMEMLOCK": "8388608:infinity",
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "says"),
+    [
+        ("environment.conf", "NAME", "'NAME' sets nothing"),
+        ("environment.conf", "NAME=", "'NAME=' sets nothing"),
+        ("environment.conf", "1ST=1", "'1ST' is no name of a variable"),
+        ("environment.conf", "export A=1", "'export A' is no name of a variable"),
+        ("environment.conf", "Nice=5", "'Nice' is no name of a variable"),
+        ("environment.conf", "A=\u200b", "sets nothing that can be read"),
+        ("environment.conf", "PYTHONPATH=/tmp", "PYTHONPATH cannot be set: the harness finds"),
+        ("environment.conf", "DEEPTWEAK_MONITOR=1", "DEEPTWEAK_MONITOR cannot be set: the harness knows"),
+        ("environment.conf", "TOKENIZERS_PARALLELISM=true", "TOKENIZERS_PARALLELISM cannot be set: each workload"),
+        ("process.conf", "Nice=20", "Nice=20 cannot be set; write -20"),
+        ("process.conf", "Nice=5.0", "Nice=5.0 cannot be set"),
+        ("process.conf", "CPUAffinity=3-1", "CPUAffinity=3-1 cannot be set"),
+        ("process.conf", "IOSchedulingClass=none", "IOSchedulingClass=none cannot be set"),
+        ("process.conf", "IOSchedulingPriority=8", "IOSchedulingPriority=8 cannot be set"),
+        ("process.conf", "MemoryTHP=madvise", "MemoryTHP=madvise cannot be set"),
+        ("process.conf", "LimitNOFILE=9:8", "a soft limit above the hard one"),
+        ("process.conf", "OOMScoreAdjust=5", "there is no OOMScoreAdjust"),
+    ],
+)
+def test_what_is_no_setting_of_a_process_is_refused_with_its_line(section: str, line: str, says: str) -> None:
+    with pytest.raises(BadInput, match=rf"^x\.yaml: package mine, {section} line 2: .*") as refusal:
+        of(section, "# a comment", line)
+    assert says in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("packages", "says"),
+    [
+        (OURS.replace("process.conf", "sysctl.conf"), "package mine, sysctl.conf: a process package has no such key"),
+        (OURS.replace("deeptweak/process", "r/tuning"), "package mine, environment.conf: a tuning package has no such key"),
+        (OURS.replace("version: 1.0.0", "interrupt: {type: reboot}"), "package mine: has interrupt"),
+    ],
+)
+def test_what_belongs_to_another_kind_of_package_is_refused(packages: str, says: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        manifest(packages)
+    assert says in str(refusal.value)
+
+
+def test_what_is_rendered_is_read_as_the_same_set() -> None:
+    tweakset = manifest(OURS, TUNING)
+    back = parse(render(tweakset), "x")
+    assert back.tweaks == tweakset.tweaks
+    mixed = replace(tweakset, tweaks=tuple(replace(t, package="p") for t in tweakset.tweaks))
+    with pytest.raises(BadInput, match="package 'p' holds settings of two kinds"):
+        render(mixed)
+
+
+def test_each_setting_is_a_factor_of_its_own() -> None:
+    tweakset = manifest(OURS, TUNING)
+    levels: dict[str, str | None] = {part.name: part.own for part in parts(tweakset)}
+    assert list(levels) == [t.key for t in tweakset.tweaks]
+    found = derived(tweakset, levels | {"MALLOC_ARENA_MAX": None, "Nice": "7", "vm.swappiness": None}, "x.y")
+    assert asked(found) == [
+        ("environment", "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
+        ("process", "Nice", "7"),
+        *asked(tweakset)[3:6],
+        ("ulimit", "nofile", "77"),
+    ]
+    with pytest.raises(BadInput, match="Nice=99"):
+        derived(tweakset, levels | {"Nice": "99"}, "x.y")
+
+
+def test_levels_to_try_come_from_annotations() -> None:
+    text = f"{HEAD}  annotations: {{levels.deeptweak/MALLOC_ARENA_MAX: '2, 4'}}\nspec:\n  packages:\n{OURS}"
+    assert parse(text, "x").tweaks == manifest(OURS).tweaks
+    with pytest.raises(BadInput, match="Nice=50"):
+        parse(text.replace("MALLOC_ARENA_MAX: '2, 4'", "Nice: '50'"), "x")
+
+
+def test_a_setting_of_a_start_cannot_be_switched() -> None:
+    tweakset = manifest(OURS)
+    (why,) = run_time_only(tweakset, plan(of("environment.conf", "A=1"), Tunables())).cannot
+    assert all(t.key in why for t in tweakset.tweaks)
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "machine", "found"),
+    [
+        ("environment.conf", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1", {"thp": "never"}, ["never makes"]),
+        ("environment.conf", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1", {"thp": "madvise"}, []),
+        ("environment.conf", "GLIBC_TUNABLES=glibc.malloc.hugetlb=2:glibc.malloc.arenas=1", {"thp": "never"}, ["glibc.malloc.arenas"]),
+        ("environment.conf", "OMP_NUM_THREADS=9", {"cpus_online": 8}, ["OMP_NUM_THREADS=9"]),
+        ("environment.conf", "OMP_NUM_THREADS=8", {"cpus_online": 8}, []),
+        ("process.conf", "MemoryTHP=disable", {"thp": "never"}, ["MemoryTHP"]),
+        ("process.conf", "MemoryTHP=disable", {}, []),
+    ],
+)
+def test_lint_says_what_asks_in_vain(section: str, line: str, machine: dict[str, Any], found: list[str]) -> None:
+    warnings = lint(of(section, line), **machine)
+    assert len(warnings) == len(found)
+    assert all(word in warning for word, warning in zip(found, warnings, strict=True))
+
+
+def test_a_plan_needs_no_root_and_knows_what_is_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that the harness has already is inherited; one that it lacks is None."""
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = plan(of("environment.conf", "MALLOC_ARENA_MAX=1", "OMP_NUM_THREADS=2"), Tunables())
+    assert (found.cannot, found.writes) == ((), ())
+    assert found.inherited == {"MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": None}
+    assert found.already_in_force(Tunables()) == ["MALLOC_ARENA_MAX"]
+
+
+def test_what_cannot_be_had_here_is_a_reason_before_anything_runs(tmp_path: Path) -> None:
+    """More CPUs than any kernel counts, a library that is not there; what was tried, a thread tried: this process is as it was."""
+    before = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
+    (why,) = plan(of("process.conf", "CPUAffinity=0,9999", "Nice=19"), Tunables()).cannot
+    assert why.startswith("CPUAffinity=0,9999: ")
+    (why,) = plan(of("environment.conf", f"LD_PRELOAD=libc.so.6:{tmp_path}/none.so"), Tunables()).cannot
+    assert why == f"LD_PRELOAD: there is no {tmp_path}/none.so"
+    assert before == (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0))
+
+
+def test_a_limit_of_the_process_overrules_that_of_ulimit_conf() -> None:
+    limited = OURS.replace("LimitMEMLOCK=8M:infinity", "LimitNOFILE=78")
+    found = plan(manifest(limited, TUNING), Tunables())
+    assert (found.limits, found.process["LimitNOFILE"]) == ({}, "78")
+    assert plan(manifest(OURS, TUNING), Tunables()).limits == {"nofile": (77, 77)}
+
+
+def test_the_operator_gets_its_own_packages_alone() -> None:
+    """And nothing that depends on ours; a set of ours alone goes by the agent."""
+    place = skyhook.Place("node", "node")
+    (body,) = skyhook.resources(manifest(OURS, TUNING), api.SKYHOOKS, lambda: "n", "abcdefabcdef", place)
+    assert list(body["spec"]["packages"]) == ["tuning"]
+    assert "dependsOn" not in body["spec"]["packages"]["tuning"]
+    assert skyhook.packages(manifest(OURS)) == []
+    assert [process.alone(one) for one in (manifest(OURS), manifest(OURS, TUNING), TweakSet("stock"))] == [True, False, False]
+
+
+@pytest.mark.parametrize("way", [ByAgent(), ByOperator(api.SKYHOOKS)], ids=["agent", "operator"])
+def test_on_a_cluster_a_pod_can_have_what_needs_no_capability(way: ByAgent | ByOperator) -> None:
+    both = manifest(OURS, TUNING.replace("        ulimit.conf: nofile=77\n", ""))
+    found = plan_of(way, None, both)
+    assert (found.cannot, found.process) == ((), process.requested(both))
+    assert found.writes == (Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),)
+    assert set(found.inherited.values()) == {None}
+    refused = plan_of(way, None, of("process.conf", "Nice=-1", "IOSchedulingClass=realtime")).cannot
+    assert [why.partition(":")[0] for why in refused] == ["Nice=-1", "IOSchedulingClass=realtime"]
+
+
+def test_in_a_pod_variables_are_the_containers_and_the_rest_is_set_before_the_workload_begins() -> None:
+    order = Order("idle:wait_s=0.005", 4, 1, 7, process={"A": "1", "Nice": "5", "CPUAffinity": "0-1,3"})
+    (container,) = job(order=order)["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "A", "value": "1"}]
+    assert container["command"] == ["python", "-m", "fixtures.launch", "Nice=5", "CPUAffinity=0-1,3", "--", "idle"]
+    (plain,) = job(order=replace(order, process={"A": "1"}))["spec"]["template"]["spec"]["containers"]
+    assert plain["command"] == ["python", "-m", "fixtures.workloads.idle"]
+    assert plain["args"] == container["args"]
+
+
+def test_until_it_is_the_workload_the_launcher_is_none() -> None:
+    """The agent looks for a process by its module's name, and must not find one that has its settings yet to come."""
+    assert not any(word.startswith("fixtures.workloads.") for word in process.launcher({"Nice": "5"}, "idle"))
+
+
+@pytest.mark.parametrize(("threads", "fails"), [(2, False), (4, True), (None, False)])
+def test_a_workload_that_sets_its_own_number_of_threads_has_the_variable_in_name_only(threads: int | None, fails: bool) -> None:  # noqa: FBT001
+    facts = {} if threads is None else {"threads": threads}
+    assert bool(process.in_name_only({"OMP_NUM_THREADS": "2,1"}, facts)) == fails
+
+
+def test_another_value_that_the_harness_has_is_told_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be a token or a password, and a saved run is shown around."""
+    monkeypatch.setenv("HF_TOKEN", "topsecret")
+    assert plan(of("environment.conf", "HF_TOKEN=abc"), Tunables()).inherited == {"HF_TOKEN": "(another value)"}
+
+
+def test_a_library_is_named_from_the_root_or_by_its_name_alone() -> None:
+    """The workload runs in a folder of its own; what the loader expands cannot be looked up."""
+    assert plan(of("environment.conf", "LD_PRELOAD=./libx.so"), Tunables()).cannot
+    assert not plan(of("environment.conf", "LD_PRELOAD=/usr/$LIB/libx.so"), Tunables()).cannot
