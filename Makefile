@@ -6,6 +6,8 @@ TORCH = $(shell sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' pyproject.toml)
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 NAME ?= exp1
 export DEBIAN_FRONTEND = noninteractive
+# Where the environment forbids bytecode, each of a thousand sessions would compile the house anew.
+export PYTHONDONTWRITEBYTECODE =
 # setuptools warns of folders that are named like an editable package; this project runs from its folder and installs none.
 PIP = PYTHONWARNINGS=ignore $(VENV)/bin/pip
 PYTEST = $(VENV)/bin/python -m pytest

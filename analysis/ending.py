@@ -5,17 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from analysis.depending.lines import of_run as lines_of_run
 from analysis.gating import limits as limits_file
-from analysis.gating.judge import EXIT, judge
-from analysis.gating.table import render
-from analysis.job_streams.gathered import gather
-from analysis.job_streams.page import render as render_streams
-from analysis.overhead.page import render_ending
 from analysis.overhead.records import is_monitored
-from analysis.overhead.study import overheads
-from analysis.power.reporting.page import render as render_capped
 from analysis.power.reporting.records import is_capped
-from analysis.power.reporting.study import sides
+from analysis.queueing.records import tells_of_jobs
 
 from .arms import Arm, read_arm, same_runs
 from .compare import compare
@@ -70,6 +64,9 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     text = _text(run, color=color)
     if gate is None:
         return text, 0
+    from analysis.gating.judge import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
+    from analysis.gating.table import render  # noqa: PLC0415
+
     own = Arm(OWN, (run,))
     base = gate.baseline or own
     limits = gate.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
@@ -81,10 +78,21 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 
 def _text(run: Run, *, color: bool) -> str:
     if is_monitored(run):
+        from analysis.overhead.page import render_ending  # noqa: PLC0415  # each kind of run imports a second's worth that others need not
+        from analysis.overhead.study import overheads  # noqa: PLC0415
+
         return render_ending(run, overheads(run), color=color)
     if is_capped(run):
+        from analysis.power.reporting.page import render as render_capped  # noqa: PLC0415
+        from analysis.power.reporting.study import sides  # noqa: PLC0415
+
         return render_capped(run, sides(run, []), color=color)
-    streams = None if takes_keys_apart(run) else gather(run)
-    if streams is not None:
-        return render_streams(run, streams, color=color)
-    return render_conclusion(run, color=color) if takes_keys_apart(run) else render_table(compare(run), [run], color=color)
+    if takes_keys_apart(run):
+        return render_conclusion(run, color=color)
+    if tells_of_jobs(run) or lines_of_run(run, []):
+        from analysis.job_streams.gathered import gather  # noqa: PLC0415
+        from analysis.job_streams.page import render as render_streams  # noqa: PLC0415
+
+        if streams := gather(run):
+            return render_streams(run, streams, color=color)
+    return render_table(compare(run), [run], color=color)
