@@ -103,6 +103,13 @@ def test_a_large_file_that_was_there_is_to_be_put_back_by_hand(fake: FakeRoot, s
     assert (everything(fake), fake.journal.exists()) == (before, False)
 
 
+def test_a_large_file_s_owner_and_mode_come_back(fake: FakeRoot) -> None:
+    fake.put(SECRET, "#" * 2_000_000)
+    machine, before = fake.machine(), everything(fake)
+    machine.apply("x", [], [fake.script("apply", f"chmod 666 $ROOT{SECRET}")])
+    assert (machine.restore().stuck, everything(fake), fake.journal.exists()) == ({}, before, False)
+
+
 def test_extended_attributes_come_back(fake: FakeRoot) -> None:
     try:
         os.setxattr(fake.real(SECRET), "user.kept", b"\0one")
