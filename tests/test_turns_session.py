@@ -59,6 +59,10 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
         order.setdefault(record["block"], []).extend(
             (record["steps"]["start_monotonic_s"][one["first"]], record["tweakset"], one["round"]) for one in record["turns"]
         )
+        telemetry = record["telemetry"]
+        assert telemetry["summary"]["process_rss_bytes_mean"] > 0, telemetry["missing"]
+        assert telemetry["summary"]["cpu_busy_percent_mean"] > 0
+        assert telemetry["samples"] >= 4, "two slices, each from mark to mark"
         assert record["limits"]["nofile"][0] == 512 or record["tweakset"] != "limited"
         assert record["tweak"]["observed"] == ({"vm.swappiness": str(value)} if record["tweakset"] == "typed" else {})
     assert all([number for _, _, number in sorted(slices)] == [1] * 4 + [2] * 4 for slices in order.values()), "round by round"

@@ -279,3 +279,33 @@ def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler:
     first_s, last_s = max(at for at in times if at <= from_s), min(at for at in times if at >= until_s)
     used_s = seen.summary["process_cpu_percent_mean"] / 100 * (last_s - first_s)
     assert 0.25 < used_s < time.process_time() - first_cpu_s + 0.05  # this process has other threads
+
+
+def test_processes_that_take_turns_each_have_their_own_processor_time(sampler: Sampler) -> None:
+    """The first is busy in its turn, the second sleeps in its own; both live all the time."""
+    program = (
+        "import sys, time\nfor _ in sys.stdin:\n    end = time.process_time() + 0.3\n    while time.process_time() < end: pass\n    print()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-S", "-u", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as busy:
+        assert busy.stdin
+        assert busy.stdout
+        sampler.begin(os.getpid())
+        sampler.mark(busy.pid)
+        begun_s = time.monotonic()
+        busy.stdin.write("\n")
+        busy.stdout.readline()
+        first = (begun_s, time.monotonic())
+        sampler.mark(busy.pid)
+        sampler.mark(os.getpid())
+        second = (time.monotonic(), time.monotonic() + 0.3)
+        time.sleep(0.3)
+        sampler.mark(os.getpid())
+        working, sleeping, never = sampler.end_turns([[first], [second], []])
+        busy.stdin.close()
+    times = [at for at in working.columns["t_monotonic_s"] if at is not None]
+    used_s = working.summary["process_cpu_percent_mean"] / 100 * (times[-1] - times[0])
+    assert 0.25 < used_s < 0.45
+    assert sleeping.summary["process_cpu_percent_mean"] < 50
+    assert "process_cpu_percent_mean" not in never.summary

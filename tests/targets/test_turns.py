@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -70,6 +72,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         meanwhile: str = "pass",
         scripts: dict[str, Script] | None = None,
         heard: Callable[[int, int], None] = lambda *_: None,
+        mark: Callable[[int], None] = lambda _: None,
         **arms: str | None,
     ) -> tuple[Block, dict[str, Arm]]:
         program = SPEAK + PROGRAM.format(root=fake.root, pids=tmp_path / "pids", meanwhile=meanwhile)
@@ -87,7 +90,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
             )
             for number, (name, value) in enumerate(arms.items())
         }
-        return Block(fake.machine(), list(made.values()), tmp_path / "scratch", heard), made
+        return Block(fake.machine(), list(made.values()), tmp_path / "scratch", heard, mark), made
 
     return make
 
@@ -110,6 +113,26 @@ def test_every_step_and_every_start_is_under_its_own_settings_with_all_others_st
     assert {step.tokens for arm in arms.values() if arm.result for step in arm.result.steps} == {0}
     assert [(one.round, one.first, one.steps) for one in arms["ten"].slices] == [(1, 1, 2), (2, 3, 2)]
     assert as_found(fake)
+
+
+def test_whose_turn_it_is_is_marked_at_both_ends_of_its_slice(block: Make) -> None:
+    """So what is sampled between the marks is of that process alone; its windows are its steps, from the first of a slice to the last."""
+    marks: list[tuple[float, int]] = []
+    measured, arms = block(stock=None, ten="10", mark=lambda pid: marks.append((time.monotonic(), pid)))
+    measured.measure()
+    assert len(marks) == 2 * 4
+    turns = defaultdict(list)
+    for begun, over in zip(marks[::2], marks[1::2], strict=True):
+        assert begun[1] == over[1]
+        turns[begun[1]].append((begun[0], over[0]))
+    for arm in arms.values():
+        assert arm.result
+        steps = arm.result.steps
+        assert arm.windows == [
+            (steps[first].start_monotonic_s, steps[first + 1].start_monotonic_s + steps[first + 1].wall_s) for first in (1, 3)
+        ]
+        for window, turn in zip(arm.windows, turns[arm.pid], strict=True):
+            assert turn[0] <= window[0] <= turn[1]
 
 
 def test_settings_that_a_script_made_take_turns_as_values(fake: FakeRoot, block: Make) -> None:
