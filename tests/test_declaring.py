@@ -16,6 +16,7 @@ from fixtures.declaring import Options
 from fixtures.page import folded
 from fixtures.planned import Planned
 from fixtures.progress import Progress
+from fixtures.run import Run
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Refused, Study
 from tests.designs import chain
@@ -375,3 +376,47 @@ def test_a_limit_that_is_too_short_says_what_is_enough_in_the_words_it_was_given
         time_limit.check(found, found.whole, time_limit.Limit(1.0, "0m1s"))
     assert str(refused.value).endswith(" All of it: --time-limit=8s.")
     time_limit.check(found, found.whole, 8)
+
+
+TWELVE_S = time_limit.Limit(12.0, "12s")
+
+
+def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> None:
+    """On a machine that is several times as fast there must be enough: three cells of `idle` take .2 s each. --blocks bounds them."""
+    found = planned(tmp_path, budget_s=TWELVE_S)
+    assert len(found.cells) == 3 * 5 * 20
+    assert len(planned(tmp_path, budget_s=TWELVE_S, blocks=6).cells) == 3 * 6
+
+
+def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path) -> None:
+    """Blocks of 3, 5 and 4 s: a fourth of 4 s would end at 16 s. Results have no say, a block that has begun is finished."""
+    run = Run(
+        replace(Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path), budget_s=TWELVE_S), Local(tmp_path)
+    )
+    run.choose(run.declare(STUDY))
+    took_s = {1: 1.0, 2: 5 / 3, 3: 4 / 3}
+    measured = []
+    for cell in list(run.cells.values()):
+        if run.is_past_budget(cell):
+            continue
+        measured.append(cell)
+        run.records[cell.id] = {"study": cell.study, "block": cell.block, "duration_s": took_s.get(cell.block, 4 / 3)}
+    assert [cell.block for cell in measured] == [1] * 3 + [2] * 3 + [3] * 3
+    assert (list(run.cells.values()), run.spent_s) == (measured, pytest.approx(12.0))
+    assert run.slot(next(iter(run.past_budget))) is not None, "pytest has an item for it"
+    assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
+
+
+@pytest.mark.parametrize(
+    ("options", "instead"),
+    [({"spread": True}, "leave -n out"), ({"design": "bisect"}, "--trials"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
+)
+def test_a_budget_is_for_blocks_laid_out_beforehand(tmp_path: Path, options: dict[str, Any], instead: str) -> None:
+    with pytest.raises(BadInput, match=instead):
+        planned(tmp_path, budget_s=TWELVE_S, **options)
+
+
+def test_a_limit_and_a_budget_contradict_each_other(tmp_path: Path) -> None:
+    found = planned(tmp_path, budget_s=TWELVE_S)
+    with pytest.raises(BadInput, match="leave one of them out"):
+        time_limit.check(found, found.whole, 1e6)

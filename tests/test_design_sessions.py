@@ -166,6 +166,26 @@ def test_a_plan_that_would_take_too_long_is_shown_and_refused(place: Place) -> N
     assert place.run(*options(place, "ablation", "--time-limit=1")).lines("'1' is no time: write 30m, 2h or 1h30m")
 
 
+def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
+    """After each block but the last there was time for another, by the mean of those before; and such a run is whole, resumed or not."""
+    budget_s, more = 6, ("--workloads=idle", "--tweaks=memory-overcommit", "--steps=20", "--benchmark-save=one")
+    done = place.run(f"--budget={budget_s}s", *more)
+    assert done.code == 0, done.out
+    ours = place.saved()["deeptweak"]
+    jsonschema.validate(place.saved(), SCHEMA)
+    assert (ours["interrupted"], ours["design"]["budget_s"]) == (False, budget_s)
+    took_s = [
+        sum(one["extra_info"]["duration_s"] for one in place.saved()["benchmarks"] if one["extra_info"]["block"] == block)
+        for block in range(1, ours["design"]["blocks"] + 1)
+    ]
+    assert len(took_s) > 1
+    assert {one["outcome"] for one in ours["cells"]} == {"measured"}
+    assert len(ours["cells"]) == len(ours["design"]["order"]) == 3 * len(took_s)
+    fits = [sum(took_s[:done]) * (done + 1) / done <= budget_s for done in range(1, len(took_s) + 1)]
+    assert fits == [True] * (len(took_s) - 1) + [False]
+    assert done.lines(f"No time is left for block {len(took_s) + 1}")
+
+
 # -- by file
 
 
