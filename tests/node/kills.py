@@ -23,7 +23,7 @@ from fixtures.node.machine import Machine, Write
 from fixtures.node.signals import stop_like_ctrl_c
 from fixtures.node.tunables import Tunables, diff, same, sysctl_path
 from fixtures.terms import Script
-from tests import fake_root
+from tests import fake_root, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,8 +47,8 @@ kernel.numa_balancing=0 kernel.sched_autogroup_enabled=0
 THP = "/sys/kernel/mm/transparent_hugepage"
 
 
-def kill_once(rng: random.Random, longest_s: float, cycle: Callable[[], None]) -> None:
-    """Let a child go through cycles without end, and kill it at a random moment."""
+def kill_once(rng: random.Random, longest_s: float, cycle: Callable[[], None], begun: Callable[[], bool] = lambda: True) -> None:
+    """Let a child go through cycles without end, and kill it at a random moment after something has `begun`."""
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
@@ -57,6 +57,7 @@ def kill_once(rng: random.Random, longest_s: float, cycle: Callable[[], None]) -
                 cycle()
         os._exit(1)
     try:
+        waiting.until(begun, every_s=0.001)
         time.sleep(rng.uniform(0, longest_s))
     finally:
         os.kill(pid, signal.SIGKILL)
