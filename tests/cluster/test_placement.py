@@ -181,7 +181,7 @@ def test_each_node_left_out_has_its_reason(
     )
     expected = {
         cordoned: f"cordoned; `kubectl uncordon {cordoned}` when",
-        by_operator: "cordoned by Skyhook site",
+        by_operator: f"`kubectl uncordon {by_operator} && kubectl annotate node {by_operator} {SKYHOOK}/cordon_site-`",
         drifted: "a run could not put it back (vm.dirty_ratio was 20, is 33)",
         held: f"held by run {THEIRS} (process ",
         leftover: f"as it should be: `kubectl annotate node {leftover} nodewright.nvidia.com/nodeState_gone-long-ago-`",
