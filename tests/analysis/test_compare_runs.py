@@ -66,6 +66,7 @@ def larger_batch(saved: JSON) -> None:
 
 
 BOTH = Made(arms=(STOCK, FAST))
+DEAD = replace(STOCK, broken=dict.fromkeys(range(1, 7), ("failed", "killed")))
 TO_STOCK = Options(relative_to="stock")
 IGNORED = {"requested": SWAPPINESS, "observed": {"vm.swappiness": "60"}}
 # Arms that cannot be compared under any tweak set, and what of theirs is so.
@@ -74,6 +75,7 @@ INCOMPARABLE: dict[str, tuple[Side, Options]] = {
     "other metrics": (arm(4, 5, 6, made=Made(primaries={"cnn_train": ("step_time_p10_s", "lower")})), Options()),
     "other work": (arm(4, 5, 6, made=Made(steps=20)), Options()),
     "other parameters": (arm(4, 5, 6, change=larger_batch), Options()),
+    "no measured cell": (arm(4, 5, 6, made=Made(arms=(DEAD,))), Options()),
     "lost jobs": (arm(4, 5, 6, made=Made(arms=(STOCK,)), change=of_stock(first_job_failed)), Options()),
     "control that lost jobs": (arm(4, made=BOTH, change=of_stock(first_job_failed)), TO_STOCK),
     "control that failed": (arm(4, made=Made(arms=(replace(STOCK, broken={2: ("failed", "killed")}), FAST))), TO_STOCK),
@@ -239,11 +241,11 @@ def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
 
 def test_picking_one_contrast_is_no_new_study() -> None:
     """What is shown alone keeps the p it has among all contrasts of its run: a filter must not make a finding."""
-    made = Made(arms=(STOCK, *(Arm(f"set-{at}", 0.02, SWAPPINESS) for at in range(12))), run_cv=0.02)
+    made = Made(arms=(STOCK, *(Arm(f"set-{at}", 0.02, SWAPPINESS) for at in range(6))), workloads=("one", "two"), run_cv=0.02)
     run = from_json(saved_run(made), "run.json")
-    every = {one.tweakset: one for one in compare(run)}
-    (picked,) = compare(run, options=Options(tweaksets=("set-3",)))
-    (named,) = compare_arms(Side("run.json", (run,), "stock"), [Side("run.json", (run,), "set-3")])
+    every = {one.tweakset: one for one in compare(run) if one.workload == "two"}
+    (picked,) = compare(run, options=Options(tweaksets=("set-3",), workloads=("two",)))
+    (named,) = compare_arms(Side("run.json", (run,), "stock"), [Side("run.json", (run,), "set-3")], Options(workloads=("two",)))
     for one in (picked, named):
         assert (one.p_adjusted, one.family, one.verdict) == (every["set-3"].p_adjusted, 12, every["set-3"].verdict)
 

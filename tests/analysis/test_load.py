@@ -51,10 +51,6 @@ def test_skipped_cells_are_read_with_their_reason() -> None:
     assert {(cell.outcome, cell.reason, cell.steps) for cell in cells} == {("skipped", "no root", None)}
 
 
-def test_a_run_in_memory_is_read_like_a_file(tmp_path: Path) -> None:
-    assert load(saved_file(tmp_path)).cells == from_json(saved_run(), "memory").cells
-
-
 def test_what_a_newer_writer_adds_is_passed_over() -> None:
     """An unknown field is no reason to refuse a file of a known version."""
     run = changed(("benchmarks", 0, "extra_info", "weather"), "fine")

@@ -25,12 +25,6 @@ def test_warm_up_counts_nowhere() -> None:
     assert cold == warm
 
 
-def test_a_percentile_lies_between_order_statistics() -> None:
-    """Eleven steps: the 10th percentile is the second shortest; with three it lies at 0.1 · 2 = 0.2 of the way to the second."""
-    assert quantile(range(11), 0.1) == pytest.approx(1.0)
-    assert quantile([3.0, 1.0, 2.0], 0.1) == pytest.approx(1.2)
-
-
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=50), st.floats(0, 1))
 def test_percentiles_are_numpys(wall_s: list[float], q: float) -> None:
     assert quantile(wall_s, q) == pytest.approx(np.quantile(wall_s, q))

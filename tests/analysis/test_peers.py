@@ -68,18 +68,8 @@ def test_a_rule_says_what_it_is_and_answers_for_every_session(rule: Rule) -> Non
     assert alarms.shape == (7,)
     assert alarms.dtype == np.bool_
     assert len(RULES) == len(rules())
-
-
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_can_be_asked_of_as_few_runs_as_it_says(rule: Rule) -> None:
-    steps_s = np.random.default_rng(1).normal(1, 0.01, (3, rule.runs, 2, STEPS))
-    assert rule.alarms(Sessions(steps_s)).shape == (3,)
-
-
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_every_rule_sees_what_is_three_times_as_slow(rule: Rule) -> None:
-    noise = np.random.default_rng(1).normal(1, 0.01, (1, BLOCKS, 2, STEPS))
-    assert rule.alarms(Sessions(noise * np.array([1, 3])[:, np.newaxis])).all()
+    assert rule.alarms(Sessions(steps_s[:, : rule.runs])).shape == (7,), "asked of as few runs as it says"
+    assert rule.alarms(Sessions(steps_s * np.array([1, 3])[:, np.newaxis])).all(), "three times as slow"
 
 
 def test_pytest_benchmark_takes_the_field_it_is_told() -> None:
@@ -127,12 +117,3 @@ def test_tests_on_rounds_take_steps_for_measurements() -> None:
     for rule in ("t on rounds, 1 run v 1", "t on rounds, all runs"):
         many = (np.repeat(arm, 2, axis=0) for arm in (baseline, other * 1.01))
         assert calls(rule, *many)
-
-
-def test_welch_takes_runs_for_measurements() -> None:
-    """2 % between means of ten runs that scatter by 5 %: less than a standard error of 5 % · √(2/10); 200 steps an arm know better."""
-    rng = np.random.default_rng(6)
-    levels = rng.normal(1, 0.05, (2, BLOCKS))
-    levels[1] += 0.02 + levels[0].mean() - levels[1].mean()
-    assert not calls("Welch's t on run means", levels[0], levels[1])
-    assert calls("t on rounds, all runs", *(level[:, np.newaxis] + rng.normal(0, 0.001, (BLOCKS, STEPS)) for level in levels))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from analysis.provenance import Change, differences, facts
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.synthetic import STOCK, Arm, Made
@@ -92,12 +89,3 @@ def test_a_tunable_found_otherwise_is_listed_and_one_that_a_run_never_looked_at_
     assert [one for one in differences([RUN, other]) if one.group == "tunables"] == [Change("tunables", "vm.swappiness", ("0", "60"))]
     assert [one for one in differences([RUN, third]) if one.group == "tunables"] == []
     assert [one.values for one in differences([RUN, other, third]) if one.group == "tunables"] == [("0", "60", None)]
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["cpu_model", "os", "cmdline", "colour", "mitigations"]), st.text() | st.dictionaries(st.text(), st.text())
-    )
-)
-def test_a_run_never_differs_from_itself(told: dict[str, object]) -> None:
-    assert changes(told, dict(told)) == []

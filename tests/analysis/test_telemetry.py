@@ -95,23 +95,23 @@ def test_telemetry_that_is_not_the_runs_own_is_refused(run: Run, snapshot: Snaps
     assert reasons == snapshot
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"cpu_user_percent": [1.0]},
-        {"t_monotonic_s": []},
-        {"t_monotonic_s": [0.0, 0.1], "cpu_user_percent": [1.0]},
-        {"t_monotonic_s": [0.0], "cpu_user_percent": ["fast"]},
-        {"t_monotonic_s": [0.0], "cpu_user_percent": [True]},
-        {"t_monotonic_s": ["now"], "cpu_user_percent": [1.0]},
-        {"t_monotonic_s": [0.0], "cpu_user_percent": [float("nan")]},
-        [1, 2],
-    ],
-)
-def test_damaged_samples_are_refused_by_name(run: Run, columns: object) -> None:
-    line = json.dumps({"cell": run.cells[0].id, "columns": columns})
-    with pytest.raises(Missing, match=rf"{run.telemetry_file['name']} is damaged"):
-        series_of(rewritten(run, line))
+DAMAGED: list[object] = [
+    {"cpu_user_percent": [1.0]},
+    {"t_monotonic_s": []},
+    {"t_monotonic_s": [0.0, 0.1], "cpu_user_percent": [1.0]},
+    {"t_monotonic_s": [0.0], "cpu_user_percent": ["fast"]},
+    {"t_monotonic_s": [0.0], "cpu_user_percent": [True]},
+    {"t_monotonic_s": ["now"], "cpu_user_percent": [1.0]},
+    {"t_monotonic_s": [0.0], "cpu_user_percent": [float("nan")]},
+    [1, 2],
+]
+
+
+def test_damaged_samples_are_refused_by_name(run: Run) -> None:
+    for columns in DAMAGED:
+        line = json.dumps({"cell": run.cells[0].id, "columns": columns})
+        with pytest.raises(Missing, match=rf"{run.telemetry_file['name']} is damaged"):
+            series_of(rewritten(run, line))
 
 
 @given(st.text(max_size=40))

@@ -53,7 +53,3 @@ def test_every_number_it_draws_a_conclusion_from_stands_in_a_table() -> None:
     said = re.findall(r"\d+\.\d", re.sub(r"factor 1\.1", "", WORDS))
     assert len(said) > 10
     assert not [number for number in said if not re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", MEASURED)]
-
-
-def test_the_command_it_names_is_the_one_it_shows() -> None:
-    assert f"python -m analysis calibrate {COMMAND}\n" in WORDS

@@ -39,7 +39,6 @@ GAUSSIAN = {
 }
 # Where the t-test errs on the safe side: single odd runs widen its interval more than they move its mean.
 LUMPY = {"stalls": ROUGH, "heavy tails": Machine(tails=3), "stalled steps": Machine(stalled=0.005), "struck runs": Machine(struck=0.10)}
-ALL = [pytest.param(machine, id=name) for name, machine in {**GAUSSIAN, **LUMPY}.items()]
 
 
 def effects(machine: Machine, slower: float = 0.0, quantile: float | None = None, count: int = TRIALS, family: int = 1) -> many.Effects:
@@ -58,43 +57,30 @@ def called(found: many.Effects) -> float:
     return shares(many.words(found), many.WORDS, "improved", "regressed")
 
 
-@pytest.mark.parametrize("quantile", SUMMARIES.values(), ids=SUMMARIES)
-@pytest.mark.parametrize("machine", GAUSSIAN.values(), ids=GAUSSIAN)
-def test_a_contrast_of_equals_is_called_different_one_time_in_twenty(machine: Machine, quantile: float | None) -> None:
-    """Not less often either: a rule that never errs is one that never sees. Drift falls on both arms alike."""
+@pytest.mark.parametrize("machine", {**GAUSSIAN, **LUMPY}.values(), ids=[*GAUSSIAN, *LUMPY])
+def test_on_every_machine_verdicts_are_wrong_one_time_in_twenty_at_most(machine: Machine) -> None:
+    """Of equals, in either summary and in families; of a loss at the limit, to the verdict and to the gate (3 % less is 1/.97 of the time).
+
+    Where noise is Gaussian equals are not called less often either: a rule that never errs is one that never sees.
+    """
     low, high = band(TRIALS)
-    assert low <= called(effects(machine, quantile=quantile)) <= high
-
-
-@pytest.mark.parametrize("quantile", SUMMARIES.values(), ids=SUMMARIES)
-@pytest.mark.parametrize("machine", LUMPY.values(), ids=LUMPY)
-def test_stalls_and_heavy_tails_raise_no_more_alarms_than_that(machine: Machine, quantile: float | None) -> None:
-    assert called(effects(machine, quantile=quantile, count=FEWER)) <= band(FEWER)[1]
-
-
-@pytest.mark.parametrize("size", [5, 20])
-@pytest.mark.parametrize("machine", ALL)
-def test_a_family_of_equals_has_any_false_verdict_at_most_one_time_in_twenty(machine: Machine, size: int) -> None:
-    assert called(effects(machine, count=FAMILIES, family=size)) <= band(FAMILIES)[1]
+    for quantile in SUMMARIES.values():
+        share = called(effects(machine, quantile=quantile))
+        assert share <= high
+        assert share >= low or machine in LUMPY.values()
+    for size in (5, 20):
+        assert called(effects(machine, count=FAMILIES, family=size)) <= band(FAMILIES)[1]
+    most = band(FEWER)[1]
+    assert shares(many.words(effects(machine, MARGIN, count=FEWER)), many.WORDS, "equivalent") <= most
+    at_limit = effects(machine, 1 / (1 - MARGIN) - 1, count=FEWER)
+    assert shares(many.rulings(at_limit, MARGIN), many.RULINGS, "pass") <= most
+    assert shares(many.rulings(effects(machine, count=FEWER), MARGIN), many.RULINGS, "regression") <= most
 
 
 def test_a_screen_of_equals_has_no_more_false_findings() -> None:
     """Benjamini & Hochberg: where nothing is true, any finding is a false one, and there is one in at most 5 % of families."""
     found = effects(QUIET, count=FAMILIES, family=20)
     assert (many.benjamini_hochberg(found.p) < 0.05).any(axis=-1).mean() <= band(FAMILIES)[1]
-
-
-@pytest.mark.parametrize("machine", ALL)
-def test_three_percent_slower_is_called_equivalent_to_within_three_percent_one_time_in_twenty_at_most(machine: Machine) -> None:
-    assert shares(many.words(effects(machine, MARGIN, count=FEWER)), many.WORDS, "equivalent") <= band(FEWER)[1]
-
-
-@pytest.mark.parametrize("machine", ALL)
-def test_a_loss_at_the_limit_passes_the_gate_one_time_in_twenty_at_most(machine: Machine) -> None:
-    """3 % less throughput is 1/.97 of the time. Equals are turned away as rarely."""
-    at_limit = effects(machine, 1 / (1 - MARGIN) - 1, count=FEWER)
-    assert shares(many.rulings(at_limit, MARGIN), many.RULINGS, "pass") <= band(FEWER)[1]
-    assert shares(many.rulings(effects(machine, count=FEWER), MARGIN), many.RULINGS, "regression") <= band(FEWER)[1]
 
 
 APART = (Machine(interleaved=False), *(Machine(drift=one, interleaved=False) for one in (DRIFT, 0.2)))

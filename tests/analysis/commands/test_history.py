@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.__main__ import main
-from tests.analysis.answers import printed
 from tests.made_history import night, nights, noisy, stepped
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -88,25 +86,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(
     assert len(capsys.readouterr().err.splitlines()) == 10
 
 
-def test_relative_to_stock_a_slower_machine_is_no_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = ours(tmp_path / "runs", 28, Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, {"vm.swappiness": "1"}))))
-    alone, relative = (
-        json.loads(printed(capsys, "history", folder, "--json", *more))["series"] for more in ([], ["--relative-to", "stock"])
-    )
-    assert [len(one["changes"]) for one in alone] == [1] * 6
-    assert [len(one["changes"]) for one in relative] == [0] * 4
-
-
-def ours(folder: Path, count: int, made: Made) -> Path:
-    """Files of our own, a day each, in which the whole machine is half as fast from the 16th day on."""
-    folder.mkdir()
-    for day in range(count):
-        saved = saved_run(Made(made.arms, blocks=2, steps=4, seed=day + 1, base_s=0.04 if day < 15 else 0.08))
-        saved["deeptweak"] |= {"run_id": f"day-{day}", "started_utc": f"2026-02-{day + 1:02}T00:00:00+00:00"}
-        (folder / f"{day:02}.json").write_text(json.dumps(saved))
-    return folder
-
-
 def test_an_improvement_fails_nothing(tmp_path: Path) -> None:
     assert main(["history", str(nights(tmp_path / "runs", {"sort": noisy(SLOWER[::-1])})), "--fail-on-regression"]) == 0
 
@@ -136,8 +115,7 @@ def test_bad_usage_is_exit_code_2(words: list[str]) -> None:
     assert stopped.value.code == 2
 
 
-@pytest.mark.parametrize(("form", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_it_draws(tmp_path: Path, form: str, magic: bytes) -> None:
-    path = tmp_path / "new" / f"history.{form}"
+def test_it_draws(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "history.svg"
     assert main(["history", "slower", "--plot", str(path)]) == 0
-    assert path.read_bytes().startswith(magic)
+    assert path.read_bytes().startswith(b"<?xml")

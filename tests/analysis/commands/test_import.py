@@ -73,7 +73,7 @@ def test_its_series_lie_in_the_telemetry_file_beside_it(tmp_path: Path) -> None:
         assert (kept.measured_from_s, kept.measured_to_s) == pytest.approx((series.measured_from_s, series.measured_to_s))
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     made=st.lists(
         st.builds(
@@ -231,11 +231,11 @@ def test_the_study_itself_comes_through_unchanged(tmp_path: Path) -> None:
     assert {verdict for verdict, _ in said} == {"inconclusive"}
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a\nb", "x" * 300])
 @pytest.mark.parametrize("option", ["--tweakset", "--workload"])
-def test_a_name_that_no_file_could_have_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, name: str) -> None:
+def test_a_name_that_no_file_could_have_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     path = stock_file(tmp_path / "one.json", document([benchmark("test_sort", times(1))]))
-    assert "be a file" in refused(capsys, "import", str(path), option, name, "--output", str(tmp_path / "ours.json"))
+    for name in ("", ".", "..", "../x", "a/b", "a\nb", "x" * 300):
+        assert "be a file" in refused(capsys, "import", path, option, name, "--output", tmp_path / "ours.json")
 
 
 def test_its_own_source_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

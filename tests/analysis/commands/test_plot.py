@@ -76,15 +76,6 @@ def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, s
     assert len(said["refused"]) == 1
 
 
-def test_the_same_run_gives_the_same_files(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    path = saved_file(tmp_path, MADE)
-    asked = (path, "--picture", "forest", "--picture", "summary", "--format", "svg")
-    plot(*asked)
-    first = {one.name: one.read_bytes() for one in (tmp_path / "plots").iterdir()}
-    plot(*asked)
-    assert first == {one.name: one.read_bytes() for one in (tmp_path / "plots").iterdir()}
-
-
 def test_a_copy_of_a_run_is_drawn_once(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     """Beside itself it would look like a second measurement that agrees."""
     _, out, _ = plot(saved_file(tmp_path, MADE), saved_file(tmp_path, MADE, "copy.json"), "--picture", "summary", "--json")

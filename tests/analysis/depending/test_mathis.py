@@ -18,13 +18,6 @@ def test_mathis_for_a_percent_at_a_tenth_of_a_second() -> None:
 
 
 @given(loss=LOSSES, rtt_s=RTTS)
-def test_four_times_the_loss_or_twice_the_round_trip_halve_the_rate(loss: float, rtt_s: float) -> None:
-    rate = rate_bit_s(1448, rtt_s, loss)
-    assert rate_bit_s(1448, rtt_s, loss / 4) == pytest.approx(2 * rate)
-    assert rate_bit_s(1448, 2 * rtt_s, loss) == pytest.approx(rate / 2)
-
-
-@given(loss=LOSSES, rtt_s=RTTS)
 def test_timeouts_only_take_time_and_without_them_it_is_mathis(loss: float, rtt_s: float) -> None:
     assert rate_with_timeouts_bit_s(1448, rtt_s, loss, 0) == pytest.approx(rate_bit_s(1448, rtt_s, loss))
     assert rate_with_timeouts_bit_s(1448, rtt_s, loss) == pytest.approx(rate_bit_s(1448, rtt_s, loss) * (1 - timeouts_share(rtt_s, loss)))

@@ -149,12 +149,6 @@ def test_energy_is_power_times_time_of_each_step(tmp_path: Path) -> None:
     assert cell.telemetry["gpu0_energy_j_total"] == pytest.approx(joules)
 
 
-def test_energy_is_not_known_where_power_is_missing_once(tmp_path: Path) -> None:
-    cell = one(tmp_path, Like("base", cells={(9, "gpu_power_W"): ""}))
-    assert "gpu0_energy_j_total" not in cell.telemetry
-    assert cell.series["gpu0_power_w"][8] is None
-
-
 def test_several_gpus_lose_power_and_clocks(tmp_path: Path) -> None:
     """Their logger falls back to another program, whose `gpu_mem_util` is how full the memory is."""
     cell = one(tmp_path, Like("base", several_gpus=True))

@@ -24,9 +24,9 @@ def read_back(line: str) -> tuple[str, str, str]:
     found = COMMAND.fullmatch(line)
     assert found, line
     level, title, message = found.groups()
-    for code, character in {"%3A": ":", "%2C": ","}.items():
+    for code, character in {"%3A": ":", "%2C": ",", "%25": "%"}.items():
         title = title.replace(code, character)
-    return level, title.replace("%25", "%"), message.replace("%25", "%")
+    return level, title, message.replace("%25", "%")
 
 
 def test_each_ruling_has_its_level_its_headline_and_its_reason(snapshot: SnapshotAssertion) -> None:
@@ -48,17 +48,11 @@ def test_no_more_than_github_shows() -> None:
     assert lines[-1][2].startswith("4 more")
 
 
-def test_ten_are_shown_in_full() -> None:
-    lines = workflow_commands(gate(*[ruled("regression")] * 9))
-    assert len(lines) == 10
-    assert "more are" not in lines[-1]
-
-
 def test_a_name_cannot_end_its_line_or_its_title() -> None:
     """A tweak set called after a workflow command stays a name."""
-    lines = workflow_commands(gate(ruled("regression", tweakset="x::,y\n::error title=forged::100%")))
+    lines = workflow_commands(gate(ruled("regression", tweakset="x::,y\n::error title=forged::100%3A")))
     assert len(lines) == 2
-    assert read_back(lines[1])[1].split(", ")[1] == "x::,y ::error title=forged::100%"
+    assert read_back(lines[1])[1].split(", ")[1] == "x::,y ::error title=forged::100%3A"
 
 
 def test_an_escape_in_a_reason_stays_what_it_was() -> None:

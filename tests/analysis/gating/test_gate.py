@@ -66,18 +66,9 @@ def test_too_little_data_is_undecided_and_says_how_many_blocks_would_do() -> Non
     assert one.blocks_needed > 10
 
 
-def test_an_improvement_passes() -> None:
-    assert answer(with_arm(0.20)).ruling == "pass"
-
-
 def test_nothing_to_judge_is_undecided() -> None:
     """The gate never passes by default."""
     assert answer(replace(MADE, arms=(STOCK,))).ruling == "undecided"
-
-
-def test_what_is_not_comparable_is_undecided_with_its_reason() -> None:
-    (one,) = answer(with_arm(-0.5, blocks=1)).rulings
-    assert (one.ruling, one.reason) == ("undecided", one.comparison.reason)
 
 
 def test_one_regression_decides_over_passes_and_doubts() -> None:
@@ -263,7 +254,7 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     cases: dict[str, tuple[int, tuple[str, ...]]] = {
         "regression, not promoted": (1, ("slow.json:stock", "slow.json:tuned", *limit, "--promote-to", "accepted.json")),
         "pass": (0, ("equal.json", "equal.json", *limit)),
-        "noise": (3, ("noisy.json:stock", "noisy.json:tuned", *limit)),
+        "noise": (3, ("noisy.json:stock", "noisy.json:tuned", *limit, "--promote-to", "accepted.json")),
         "one block": (3, ("short.json:stock", "short.json:tuned", *limit)),
         "one run an arm": (3, ("slow.json", "noisy.json", *limit)),
         "a workload is gone": (3, ("base", "less.json", "--max-regression", "20%")),

@@ -13,6 +13,8 @@ from analysis.plain import one_line
 from tests.made_gates import gate, gates, ruled
 
 if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
     from analysis.gating.terms import Gate
 
 
@@ -40,45 +42,11 @@ def test_a_regression_fails_an_undecided_ruling_errs_a_pass_passes() -> None:
     }
 
 
-def test_a_case_is_named_by_what_was_compared() -> None:
-    (case,) = suite_of(gate(ruled("pass", "ddp_train", "tcp-cubic"))).iter("testcase")
-    assert (case.get("classname"), case.get("name")) == ("kernel_tweaks.ddp_train", "tcp-cubic: step_time_p10_s")
-
-
-def test_a_failure_gives_its_reason() -> None:
-    (case,) = suite_of(gate(ruled("regression", reason="too slow."))).iter("testcase")
-    failure = case.find("failure")
-    assert failure is not None
-    assert failure.get("message") == failure.text == "too slow."
-
-
-def test_numbers_are_properties_in_full_and_what_is_unknown_is_absent() -> None:
-    suite = suite_of(gate(ruled("regression"), ruled("undecided")))
-    regression, undecided = (
-        {one.get("name"): one.get("value") for one in case.iterfind("properties/property")} for case in suite.iter("testcase")
-    )
-    assert regression == {
-        "loss": "0.081",
-        "loss_high": "0.102",
-        "limit": "0.03",
-        "units": "7/8",
-        "verdict": "regressed",
-        "ruling": "regression",
-    }
-    assert "loss" not in undecided
-    assert undecided["blocks_needed"] == "20"
-
-
-def test_a_gate_that_compared_nothing_is_no_green_file() -> None:
-    """A file without a single test case would count as passed."""
-    suite = suite_of(gate())
-    assert [(case.get("name"), found(case)) for case in suite.iter("testcase")] == [("gate", "error")]
-    assert suite.get("errors") == "1"
-
-
-def test_warnings_are_kept() -> None:
-    suite = suite_of(gate(ruled(), warnings=("interrupted.", "another")))
-    assert suite.findtext("system-err") == "interrupted.\nanother"
+def test_the_file(snapshot: SnapshotAssertion) -> None:
+    """Names, reasons, numbers in full, and absent where not known; warnings; without a single case it would count as passed."""
+    answer = gate(ruled("regression", reason="too slow."), ruled("undecided"), ruled(), warnings=("interrupted.", "another"))
+    assert junit(answer) == snapshot(name="of each ruling")
+    assert junit(gate()) == snapshot(name="nothing compared")
 
 
 @given(gates())

@@ -73,16 +73,14 @@ def test_one_line_is_enough(tmp_path: Path) -> None:
     assert (limits.baseline_tweakset, limits.baseline_run) == (None, None)
 
 
-@pytest.mark.parametrize("name", ["../runs/stock.json", "stock.json", "stock.json:stock", "baselines/", "runs/*_stock.json"])
+@pytest.mark.parametrize(
+    "name", ["../runs/stock.json", "stock.json", "stock.json:stock", "baselines/", "runs/*_stock.json", "/srv/stock.json"]
+)
 def test_a_saved_baseline_is_found_from_the_files_own_folder(tmp_path: Path, name: str) -> None:
     """Whoever runs the gate, from wherever, means the same file."""
     limits = read(written(tmp_path, f'max_regression: 3%\nbaseline: "{name}"\n'))
     assert limits.baseline_tweakset is None
     assert limits.baseline_run == str(tmp_path / name)
-
-
-def test_an_absolute_baseline_stays_where_it_is(tmp_path: Path) -> None:
-    assert read(written(tmp_path, "max_regression: 3%\nbaseline: /srv/stock.json\n")).baseline_run == "/srv/stock.json"
 
 
 def test_the_command_line_takes_the_place_of_the_default_alone(tmp_path: Path) -> None:
@@ -171,12 +169,6 @@ def test_names_that_the_runs_do_not_have_are_said_with_those_they_have(
         unknown(metrics, ["a"], ["stock"], ["step_time_p10_s"]),
         unknown(of_command, ["a"], ["stock"], ["step_time_p10_s"]),
     ] == snapshot
-
-
-def test_known_names_and_declared_metrics_are_no_complaint(tmp_path: Path) -> None:
-    limits = read(written(tmp_path, FILE))
-    names = ["step_time_p10_s", "throughput_samples_per_s"]
-    assert unknown(limits, ["ddp_train", "lora_finetune"], ["stock", "my-tuning"], names) == []
 
 
 def test_both_is_primary_and_second() -> None:

@@ -86,39 +86,38 @@ def test_runs_of_one_size_are_one_cell() -> None:
     assert both.rows[128, 32][SMACT] == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(
-    ("size", "smact", "smocc"),
-    [
-        ((1, 1024), 1 / 108, 32 / 64 / 108),  # one SM of 108 has half its warps
-        ((54, 32), 0.5, 54 / 64 / 108),
-        ((108, 1024), 1, 0.5),
-        ((216, 1024), 1, 1),
-        ((131072, 1), 1, 0.5),  # no more than 32 blocks of one warp fit on an SM
-        ((131072, 33), 1, 1),  # 33 threads are two warps
-    ],
-)
-def test_a_kernel_reaches_no_more_sms_and_warps_than_its_size_has(size: tuple[int, int], smact: float, smocc: float) -> None:
-    most = limits(size, A100)
-    assert most is not None
-    assert [most.smact, most.smocc] == pytest.approx([smact, smocc])
+REACHED = {
+    (1, 1024): (1 / 108, 32 / 64 / 108),  # one SM of 108 has half its warps
+    (54, 32): (0.5, 54 / 64 / 108),
+    (108, 1024): (1, 0.5),
+    (216, 1024): (1, 1),
+    (131072, 1): (1, 0.5),  # no more than 32 blocks of one warp fit on an SM
+    (131072, 33): (1, 1),  # 33 threads are two warps
+}
 
 
-@pytest.mark.parametrize(
-    ("columns", "bound", "count"),
-    [
-        ({"gract": [1, 1, 1.01]}, "every share ≤ 1", 1),
-        ({"gract": [1, -0.01, -0.01]}, "0 ≤ every share", 2),
-        ({"gract": [0.5] * 3, "smact": [0.4, 0.5, 0.51]}, "SMACT ≤ GRACT", 1),
-        ({"smact": [0.1] * 3, "smocc": [0.2, 0.1, 0.0]}, "SMOCC ≤ SMACT", 1),
-        ({"gract": [1] * 3, "smact": [0.51, 0.5, 0.5]}, "SMACT ≤ min(b, SMs) / SMs", 1),
-        ({"gract": [1] * 3, "smact": [0.5] * 3, "smocc": [0.007, 0.1, 0.0]}, "SMOCC ≤ b × warps / all warps", 1),
-    ],
-)
-def test_a_broken_bound_is_named_with_its_samples(columns: dict[str, list[float]], bound: str, count: int) -> None:
+def test_a_kernel_reaches_no_more_sms_and_warps_than_its_size_has() -> None:
+    for size, reached in REACHED.items():
+        most = limits(size, A100)
+        assert most is not None
+        assert (most.smact, most.smocc) == pytest.approx(reached)
+
+
+BROKEN: list[tuple[dict[str, list[float]], str, int]] = [
+    ({"gract": [1, 1, 1.01]}, "every share ≤ 1", 1),
+    ({"gract": [1, -0.01, -0.01]}, "0 ≤ every share", 2),
+    ({"gract": [0.5] * 3, "smact": [0.4, 0.5, 0.51]}, "SMACT ≤ GRACT", 1),
+    ({"smact": [0.1] * 3, "smocc": [0.2, 0.1, 0.0]}, "SMOCC ≤ SMACT", 1),
+    ({"gract": [1] * 3, "smact": [0.51, 0.5, 0.5]}, "SMACT ≤ min(b, SMs) / SMs", 1),
+    ({"gract": [1] * 3, "smact": [0.5] * 3, "smocc": [0.007, 0.1, 0.0]}, "SMOCC ≤ b × warps / all warps", 1),
+]
+
+
+def test_a_broken_bound_is_named_with_its_samples() -> None:
     """54 blocks of a warp reach half of 108 SMs, and 54 of 6912 warps, which is .0078."""
-    found = bounds_of([cell(54, 32, None, **columns)], A100)
-    broken = {one.bound: (one.count, one.of) for one in found.violations}
-    assert broken[bound] == (count, 3)
+    for columns, bound, count in BROKEN:
+        found = bounds_of([cell(54, 32, None, **columns)], A100)
+        assert {one.bound: (one.count, one.of) for one in found.violations}[bound] == (count, 3)
 
 
 @given(st.integers(1, 200_000), st.integers(1, 1024), st.lists(st.tuples(shares, shares, shares), min_size=1, max_size=20), shares)

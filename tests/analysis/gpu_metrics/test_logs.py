@@ -142,21 +142,11 @@ def test_two_folders_of_logs_are_two_grids_each_with_its_own_tables(tmp_path: Pa
     assert second.agreements[0].differing[0][:3] == ((1, 32), UTILIZATION, 50.0)
 
 
-@pytest.mark.parametrize(
-    ("name", "sms"),
-    [
-        ("NVIDIA A100-SXM4-40GB", 108),
-        ("NVIDIA H100 PCIe", 114),
-        ("NVIDIA H100 80GB HBM3", 132),
-        ("NVIDIA H200", 132),
-        ("NVIDIA H100", None),
-        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None),
-        ("NVIDIA DGX Display", None),
-        (None, None),
-    ],
-)
-def test_sms_are_known_by_name_or_not_at_all(name: str | None, sms: int | None) -> None:
-    chip = chip_of(name)
-    assert chip.sms == sms
-    assert (chip.missing is None) == (sms is not None)
-    assert chip_of(name, 77).sms == 77
+SMS = {"NVIDIA A100-SXM4-40GB": 108, "NVIDIA H100 PCIe": 114, "NVIDIA H100 80GB HBM3": 132, "NVIDIA H200": 132}
+UNKNOWN = ("NVIDIA H100", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA DGX Display", None)
+
+
+def test_sms_are_known_by_name_or_not_at_all() -> None:
+    assert {name: chip_of(name).sms for name in (*SMS, *UNKNOWN)} == SMS | dict.fromkeys(UNKNOWN)
+    assert [chip_of(name).missing is None for name in (*SMS, *UNKNOWN)] == [True] * 4 + [False] * 4
+    assert {chip_of(name, 77).sms for name in (*SMS, *UNKNOWN)} == {77}

@@ -32,7 +32,6 @@ unet3d_h100,2,2,,Y
 unet3d_h100,2,2,++workload.reader.read_threads=8,N
 """
 EIGHT = Made(after_s=900, loads=(1.0, *[0.02] * 79), reader={"read_threads": 8}, overrides=("++workload.reader.read_threads=8",))
-LONGER = (1.0, *[0.03] * 79)
 
 
 def baselines(where: Path, waits: Sequence[float]) -> None:
@@ -115,15 +114,6 @@ def test_other_steps_can_be_left_out(tmp_path: Path) -> None:
     assert not chosen.doubts
 
 
-@pytest.mark.parametrize("start", [40, 41, 99])
-def test_as_many_steps_left_out_as_there_are_or_more_leave_no_steady_figure(tmp_path: Path, start: int) -> None:
-    """Of 40 steps; the whole epoch stands."""
-    folder(tmp_path, Made())
-    (run,) = dlio_study([tmp_path], Excluded(start)).judged
-    assert run.value("au_steady_percent") is None
-    assert run.value("au_whole_percent") is not None
-
-
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder the command runs in, so that no path is on its pages."""
@@ -171,15 +161,6 @@ def test_openings(here: Path, capsys: pytest.CaptureFixture[str], snapshot: Snap
     openings["no step left"] = opening(here / "twice", "--exclude-start", "40")
     openings["the recording"] = opening(RECORDED)
     assert openings == snapshot
-
-
-def test_a_figure_below_zero_is_refused_and_not_shown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One step an epoch: DLIO counts S - 2 = -1 of it and reports a negative rate."""
-    folder(here, Made(loads=(1.0,), waits_s=5.0))
-    summary = next(here.rglob("summary.json"))
-    assert json.loads(summary.read_text())["metric"]["train_io_mean_MB_per_second"] < 0
-    words = page(capsys, here).split()
-    assert not [word for word in words if word.startswith("-") and word[1:].replace(".", "").isdecimal() and word != "-1"]
 
 
 def test_a_damaged_folder_is_named_and_the_rest_is_judged(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

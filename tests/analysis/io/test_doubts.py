@@ -124,20 +124,19 @@ def test_a_page_cache_in_another_state_refuses_every_figure(snapshot: SnapshotAs
     assert reasons == snapshot
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        made("warm"),
-        made("cold"),
-        made("warm", resident_before=None, read_bytes=None),
-        made("warm", read_bytes=400_000),  # pages of Python: no more than a megabyte of both ranks
-        made("warm", read_bytes=15_000_000, locked=True),  # of libraries: nothing of the data set can have been among it
-        made("cold", read_bytes=0, device_read_bytes=None),  # a file system on no device, of which nobody counts
-        replace(made("warm", resident_before=0.2), params={"cache": "as_found"}),
-    ],
-)
-def test_what_is_as_it_was_called_or_was_not_recorded_stands(run: IoRun) -> None:
-    assert judge(run).doubts == ()
+STANDS = [
+    made("warm"),
+    made("cold"),
+    made("warm", resident_before=None, read_bytes=None),
+    made("warm", read_bytes=400_000),  # pages of Python: no more than a megabyte of both ranks
+    made("warm", read_bytes=15_000_000, locked=True),  # of libraries: nothing of the data set can have been among it
+    made("cold", read_bytes=0, device_read_bytes=None),  # a file system on no device, of which nobody counts
+    replace(made("warm", resident_before=0.2), params={"cache": "as_found"}),
+]
+
+
+def test_what_is_as_it_was_called_or_was_not_recorded_stands() -> None:
+    assert [judge(run).doubts for run in STANDS] == [()] * len(STANDS)
 
 
 def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
@@ -186,20 +185,19 @@ def test_a_refused_figure_is_nowhere_in_what_programs_read(tmp_path: Path, capsy
     assert gone["identity"]["measured"] is None
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "word"),
-    [
-        ("samples_per_s_whole", [1.0, math.nan], "number"),
-        ("samples_per_s_whole", [-1.0], "below 0"),
-        ("au_whole_percent", [100.6], "100.5 %"),
-        ("first_step_share", [1.392], "above 1"),
-        ("barrier_share", [-1.606], "below 0"),
-        ("mb_per_s_read", [], "recorded"),
-    ],
-)
-def test_what_no_figure_can_be_is_refused_as_such(name: str, values: list[float], word: str) -> None:
-    assert word in (cannot_be(name, values) or "")
-    assert cannot_be(name, [0.5]) is None
+IMPOSSIBLE: list[tuple[str, list[float], str]] = [
+    ("samples_per_s_whole", [1.0, math.nan], "number"),
+    ("samples_per_s_whole", [-1.0], "below 0"),
+    ("au_whole_percent", [100.6], "100.5 %"),
+    ("first_step_share", [1.392], "above 1"),
+    ("barrier_share", [-1.606], "below 0"),
+    ("mb_per_s_read", [], "recorded"),
+]
+
+
+def test_what_no_figure_can_be_is_refused_as_such() -> None:
+    assert [word in (cannot_be(name, values) or "") for name, values, word in IMPOSSIBLE] == [True] * len(IMPOSSIBLE)
+    assert [cannot_be(name, [0.5]) for name, *_ in IMPOSSIBLE] == [None] * len(IMPOSSIBLE)
 
 
 def test_step_lists_of_another_run_give_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

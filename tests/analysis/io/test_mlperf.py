@@ -70,30 +70,30 @@ def test_the_required_files_keep_both_rules(memory: float, ranks: int, batch: in
     assert not (count := files - 1) or not (count * samples * record >= 5 * memory * (1 + 1e-9) and kept(count))
 
 
-@pytest.mark.parametrize(
-    ("overrides", "word"),
-    [
-        ({}, "CLOSED"),
-        ({"dataset.num_files_train": "31394", "reader.read_threads": "16", "reader.prefetch_size": "2"}, "CLOSED"),
-        ({"++workload.storage.storage_type": "s3", "workload.reader.odirect": "True"}, "CLOSED"),
-        ({"workflow.generate_data": "False", "workflow.checkpoint": "False"}, "CLOSED"),
-        ({"num_files_train": 5, "processes": 8}, "CLOSED"),
-        ({"reader.prefetch_size": "8"}, "INVALID"),
-        ({"dataset.format": "hdf5"}, "OPEN"),
-        ({"framework": "tensorflow", "reader.data_loader": "dali", "dataset.num_samples_per_file": "4"}, "OPEN"),
-        ({"reader.batch_size": "14"}, "INVALID"),
-        ({"train.computation_time": "0.1"}, "INVALID"),
-        ({"dataset.record_length_bytes": "10485760"}, "INVALID"),
-        ({"train.epochs": "1"}, "INVALID"),
-        ({"dataset.format": "hdf5", "train.epochs": "1"}, "INVALID"),
-        ({"engine": "dlio", "cache": "cold"}, "CLOSED"),  # of this project's own workload; DLIO knows neither
-    ],
-)
-def test_the_division_follows_from_the_overrides(overrides: dict[str, object], word: str) -> None:
-    decided = division(overrides)
-    assert decided.word == word
-    assert (decided.because != ()) == (word == "INVALID")
-    assert (word == "CLOSED") == (not decided.because and not decided.disclosed)
+DIVISIONS: list[tuple[dict[str, object], str]] = [
+    ({}, "CLOSED"),
+    ({"dataset.num_files_train": "31394", "reader.read_threads": "16", "reader.prefetch_size": "2"}, "CLOSED"),
+    ({"++workload.storage.storage_type": "s3", "workload.reader.odirect": "True"}, "CLOSED"),
+    ({"workflow.generate_data": "False", "workflow.checkpoint": "False"}, "CLOSED"),
+    ({"num_files_train": 5, "processes": 8}, "CLOSED"),
+    ({"reader.prefetch_size": "8"}, "INVALID"),
+    ({"dataset.format": "hdf5"}, "OPEN"),
+    ({"framework": "tensorflow", "reader.data_loader": "dali", "dataset.num_samples_per_file": "4"}, "OPEN"),
+    ({"reader.batch_size": "14"}, "INVALID"),
+    ({"train.computation_time": "0.1"}, "INVALID"),
+    ({"dataset.record_length_bytes": "10485760"}, "INVALID"),
+    ({"train.epochs": "1"}, "INVALID"),
+    ({"dataset.format": "hdf5", "train.epochs": "1"}, "INVALID"),
+    ({"engine": "dlio", "cache": "cold"}, "CLOSED"),  # of this project's own workload; DLIO knows neither
+]
+
+
+def test_the_division_follows_from_the_overrides() -> None:
+    for overrides, word in DIVISIONS:
+        decided = division(overrides)
+        assert decided.word == word, overrides
+        assert (decided.because != ()) == (word == "INVALID")
+        assert (word == "CLOSED") == (not decided.because and not decided.disclosed)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(MAY_CHANGE_CLOSED - {"reader.prefetch_size"})), st.text(max_size=5)))
@@ -106,12 +106,9 @@ def test_an_unknown_key_is_never_admitted(key: str, value: int) -> None:
     assert division({key: value, "reader.read_threads": 4}).word == "INVALID"
 
 
-WORKLOADS = [("unet3d", 90), ("unet3d_h100", 90), ("resnet50_a100", 90), ("cosmoflow", 70), ("bert_v100", None)]
-
-
-@pytest.mark.parametrize(("model", "percent"), WORKLOADS)
-def test_thresholds_are_by_workload(model: str, percent: float | None) -> None:
-    assert threshold_percent(model) == percent
+def test_thresholds_are_by_workload() -> None:
+    models = ("unet3d", "unet3d_h100", "resnet50_a100", "cosmoflow", "bert_v100")
+    assert [*map(threshold_percent, models)] == [90, 90, 90, 70, None]
 
 
 def test_the_spread_of_runs_is_of_the_slowest() -> None:
@@ -178,21 +175,21 @@ def test_what_runs_lack(snapshot: SnapshotAssertion) -> None:
 UNET3D_OWN = {name: value for name, value in own_parameters("unet3d_h100").items() if name != "epochs"}
 
 
-@pytest.mark.parametrize(
-    ("overrides", "params", "word"),
-    [
-        ({"format": "npz", "reader.file_shuffle": "seed"}, {}, "CLOSED"),  # what the workload says anyway
-        ({"format": "hdf5"}, {"format": "hdf5"}, "OPEN"),
-        ({"reader.batch_size": "7"}, {"batch_size": 7}, "CLOSED"),
-        ({"engine": "dlio", "cache": "cold"}, {}, "CLOSED"),
-        ({}, {"computation_time": 0.05}, "INVALID"),
-        ({}, {"computation_time": {"mean": 0.323}}, "CLOSED"),
-        ({"record_scale": 1}, {"record_scale": 1}, "CLOSED"),
-    ],
-)
-def test_the_division_is_of_values_and_not_of_what_was_named(overrides: dict[str, object], params: dict[str, object], word: str) -> None:
-    run = good(model="unet3d_h100", overrides=overrides, params={**UNET3D_OWN, **params}).run
-    assert division(departures(run, UNET3D_OWN)).word == word
+DEPARTURES: list[tuple[dict[str, object], dict[str, object], str]] = [
+    ({"format": "npz", "reader.file_shuffle": "seed"}, {}, "CLOSED"),  # what the workload says anyway
+    ({"format": "hdf5"}, {"format": "hdf5"}, "OPEN"),
+    ({"reader.batch_size": "7"}, {"batch_size": 7}, "CLOSED"),
+    ({"engine": "dlio", "cache": "cold"}, {}, "CLOSED"),
+    ({}, {"computation_time": 0.05}, "INVALID"),
+    ({}, {"computation_time": {"mean": 0.323}}, "CLOSED"),
+    ({"record_scale": 1}, {"record_scale": 1}, "CLOSED"),
+]
+
+
+def test_the_division_is_of_values_and_not_of_what_was_named() -> None:
+    for overrides, params, word in DEPARTURES:
+        run = good(model="unet3d_h100", overrides=overrides, params={**UNET3D_OWN, **params}).run
+        assert division(departures(run, UNET3D_OWN)).word == word, overrides
 
 
 def test_a_scale_of_records_is_said_once_with_all_it_changes() -> None:
@@ -218,6 +215,6 @@ def test_the_page_says_once_what_all_lack(snapshot: SnapshotAssertion) -> None:
     assert render([submission(f"setting {number}", [good(read_threads=number)]) for number in (1, 400)]) == snapshot
 
 
-@pytest.mark.parametrize(("model", "value"), [("unet3d", 0.323), ("unet3d_h100_custom", 0.323), ("unet3d_a100", 0.636), ("no_such", None)])
-def test_own_parameters_are_those_of_the_accelerator(model: str, value: float | None) -> None:
-    assert own_parameters(model).get("computation_time") == value
+def test_own_parameters_are_those_of_the_accelerator() -> None:
+    models = ("unet3d", "unet3d_h100_custom", "unet3d_a100", "no_such")
+    assert [own_parameters(model).get("computation_time") for model in models] == [0.323, 0.323, 0.636, None]

@@ -13,11 +13,10 @@ from analysis.compare import Options, compare
 from analysis.io.configurations import caches
 from analysis.io.factors import common, configuration, varied
 from analysis.io.responses import judge
-from analysis.io.saved import io_runs, reports_io
+from analysis.io.saved import io_runs
 from analysis.load import from_json
 from tests.made_io import MadeIo, saved_io
 from tests.made_io import io_runs as made_runs
-from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,12 +120,6 @@ def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
     assert "vm.x" in refused[0]
 
 
-def test_a_run_of_another_workload_reports_nothing() -> None:
-    run = from_json(saved_run(), "run.json")
-    assert not reports_io(run)
-    assert io_runs(run, []) == []
-
-
 def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_reads_nothing() -> None:
     """As fractions of the data set, an epoch and all ranks together."""
     proofs = caches([judge(run) for run in made_runs(MADE)])
@@ -153,12 +146,6 @@ def test_figures_of_the_input_are_metrics_of_a_cell_and_can_be_compared() -> Non
     assert gains["au_whole_percent"].gain == pytest.approx(gains["samples_per_s_whole"].gain, abs=0.002)
     assert gains["au_whole_percent"].metric.better == "higher"
     assert gains["first_step_share"].metric.better == "lower"
-
-
-def test_a_figure_that_is_refused_is_no_metric() -> None:
-    """Ten steps are too few to leave the first one out."""
-    run = from_json(saved_io(MadeIo(steps=10)), "run.json")
-    assert all("au_steady_percent" not in cell.metrics and "au_whole_percent" in cell.metrics for cell in run.cells)
 
 
 def test_the_command_on_a_page_and_for_programs(

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.job_streams.gathered import gather
-from analysis.job_streams.page import render
 from analysis.job_streams.said import of_run
 from analysis.load import from_json
 from analysis.report.page import page_of
 from fixtures import saving
 from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
 from tests.analysis.queueing.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
-from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,12 +37,6 @@ def found(run: Run) -> Gathered:
 def scheduling() -> Run:
     """Four policies on the same jobs."""
     return scheduling_run(count=60)
-
-
-def test_a_run_without_streams_says_nothing() -> None:
-    run = from_json(saved_run(), "plain.json")
-    assert gather(run) is None
-    assert of_run(run, None) == []
 
 
 def test_a_copy_of_stock_is_no_second_replicate() -> None:
@@ -125,12 +117,6 @@ def test_sentences(scheduling: Run, snapshot: SnapshotAssertion) -> None:
     for case, run in situations(scheduling).items():
         parts = {part: [without_rounding(line) for line in lines] for part, lines in of_run(run, found(run))}
         assert parts == snapshot(name=case)
-
-
-def test_a_session_ends_with_the_streams(scheduling: Run) -> None:
-    text = render(scheduling, found(scheduling))
-    assert all(len(line) <= 100 for line in text.splitlines())
-    assert "Policies\n" in text
 
 
 @pytest.mark.slow

@@ -75,21 +75,16 @@ def test_no_soup_of_lines_breaks_it(tmp_path_factory: pytest.TempPathFactory, te
     assert all(math.isfinite(process.cpu_percent) for one in log.snapshots for process in one.processes)
 
 
-@pytest.mark.parametrize(
-    ("written", "in_bytes"),
-    [("4700", 4700 * 2**10), ("3.0g", 3 * 2**30), ("3,5g", 3.5 * 2**30), ("711m", 711 * 2**20), ("1.2t", 1.2 * 2**40), ("-", math.nan)],
-)
-def test_sizes_carry_their_unit_or_are_kib(tmp_path: Path, written: str, in_bytes: float) -> None:
-    [one] = read(tmp_path, f"PID RES %CPU COMMAND\n7 {written} 0.3 python\n").snapshots[0].processes
-    assert one.res_bytes == pytest.approx(in_bytes, nan_ok=True)
+def test_sizes_carry_their_unit_or_are_kib(tmp_path: Path) -> None:
+    sizes = {"4700": 4700 * 2**10, "3.0g": 3 * 2**30, "3,5g": 3.5 * 2**30, "711m": 711 * 2**20, "1.2t": 1.2 * 2**40, "-": math.nan}
+    log = read(tmp_path, "PID RES %CPU COMMAND\n" + "".join(f"7 {written} 0.3 python\n" for written in sizes))
+    assert [one.res_bytes for one in log.snapshots[0].processes] == pytest.approx([*sizes.values()], nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("written", "seconds"), [("0:00.16", 0.16), ("502:07.50", 30127.5), ("7:05", 425), ("33h", 118800), ("2,5d", 216000), ("?", math.nan)]
-)
-def test_times_grow_out_of_minutes(tmp_path: Path, written: str, seconds: float) -> None:
-    [one] = read(tmp_path, f"PID %CPU TIME+ COMMAND\n7 0.3 {written} python\n").snapshots[0].processes
-    assert one.cpu_s == pytest.approx(seconds, nan_ok=True)
+def test_times_grow_out_of_minutes(tmp_path: Path) -> None:
+    times = {"0:00.16": 0.16, "502:07.50": 30127.5, "7:05": 425, "33h": 118800, "2,5d": 216000, "?": math.nan}
+    log = read(tmp_path, "PID %CPU TIME+ COMMAND\n" + "".join(f"7 0.3 {written} python\n" for written in times))
+    assert [one.cpu_s for one in log.snapshots[0].processes] == pytest.approx([*times.values()], nan_ok=True)
 
 
 def test_midnight_is_passed(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.load import from_json
+from analysis.overhead.acceptance import checks
 from analysis.overhead.study import overheads
+from analysis.overhead.terms import Mean
 from tests.made_monitoring import MONITORS, PROCESSES, PROFILE, SAMPLER, THREADS, MadeMonitoring, Monitor, monitored_run
 
 if TYPE_CHECKING:
@@ -82,5 +84,10 @@ def test_what_was_not_measured_is_not_shown() -> None:
     assert {one.passed for one in found_in(of(THREADS[0])).checks if "A/A" not in one.name} == {"NOT SHOWN"}
 
 
-def test_what_slows_an_interpreter_is_not_asked_of_a_training() -> None:
-    assert not [one for one in found_in(replace(MADE, workloads=("cnn_train",))).checks if "cprofile" in one.name]
+def test_the_share_of_a_core_is_judged_by_its_interval() -> None:
+    found = found_in(of(SAMPLER))
+    one = next(arm for arm in found.arms if arm.base == "sampler")
+    for low, high, passed in ((0.003, 0.0049, "PASS"), (0.003, 0.0051, "NOT SHOWN"), (0.0051, 0.007, "FAIL")):
+        arm = replace(one, own=replace(one.own, core=Mean(0.004, low, high, 10)))
+        (core,) = (each for each in checks("cnn_train", found.control, [arm], (), None, 0.01) if "of a core" in each.name)
+        assert core.passed == passed

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.overhead import counters
@@ -156,26 +156,6 @@ def test_a_condition_without_a_time_has_none_and_says_why(tmp_path: Path, text: 
     assert ("ex3", "ex1") not in compared(folder)
 
 
-@pytest.mark.parametrize(("changed", "why"), [({"correct": 9903}, "accuracies"), ({"losses": (2.3, 1.7, 0.8)}, "losses")])
-def test_another_training_is_not_compared(tmp_path: Path, changed: dict[str, Any], why: str) -> None:
-    """A seed fixes every digit: what differs did other work."""
-    folder = study(tmp_path)
-    put(folder / "MNIST" / "02-nvidia-smi" / "ex3_model_s.txt", output(49.5, **changed))
-    assert why in condition(folder, "ex3")["other_work"]
-    assert ("ex3", "ex1") not in compared(folder)
-
-
-def test_two_files_of_one_condition_are_none(tmp_path: Path) -> None:
-    """Which one is meant nobody knows; the other conditions stand."""
-    folder = study(tmp_path)
-    put(folder / "MNIST" / "03-dcgmi" / "ex2_model_s.txt", output(40.0))
-    one = condition(folder, "ex2")
-    assert one["time_s"] is None
-    assert "2 files" in one["missing"]["training"]
-    assert "01-baseline/ex2_model_s.txt" in one["missing"]["training"]
-    assert set(compared(folder)) == {("ex3", "ex1"), ("ex5", "ex1")}
-
-
 def test_a_link_back_to_its_own_folder_gives_no_second_file(tmp_path: Path) -> None:
     folder = study(tmp_path)
     before = document(folder)
@@ -247,15 +227,6 @@ def test_how_rows_were_told_apart_is_said(tmp_path: Path, made: Smi, gpu: str, h
     assert gpu != "?" or one["interval_s"] is None
 
 
-def test_two_logs_of_top_in_one_file_give_nothing_by_a_clock_and_say_why(tmp_path: Path) -> None:
-    """A clock that goes back is no day that passed: .01 s of CPU in 86,400 s would be 0.00 %."""
-    folder = study(tmp_path)
-    put(folder / "MNIST" / "01-baseline" / "ex2_topLog.txt", TOP + TOP)
-    for one in (one for one in training(folder)["cpu"] if one["condition"] == "ex2"):
-        assert (one["clock_percent"], one["cpu_s"]) == (None, None)
-        assert "15:16:02 to 15:16:00" in one["why_no_clock"]
-
-
 @pytest.mark.parametrize(
     ("totals", "energy_j", "consistent", "why"),
     [
@@ -277,24 +248,15 @@ def test_energy_is_taken_from_a_counter_that_counts(
     assert why in one.why_no_energy
 
 
-@pytest.mark.parametrize(
-    ("rows", "energy_j", "why"),
-    [
-        # 60 W, and every other row of GPU 0 is gone: 360 J in 3 of 6 intervals
-        ([*(("GPU 0", at) for at in (0, 2, 4, 6)), *(("GPU 1", at) for at in range(7))], 360.0, "3 of its rows"),
-        ([("GPU 0", at) for at in (0, 2, 4, 6)], 360.0, "120.0 W"),
-    ],
-)
-def test_energy_gives_no_power_where_rows_are_no_second_apart(
-    tmp_path: Path, rows: Sequence[tuple[str, int]], energy_j: float, why: str
-) -> None:
-    """The counter counts all the same; but by how many seconds it is to be divided nothing says."""
+def test_energy_gives_no_power_where_rows_are_no_second_apart(tmp_path: Path) -> None:
+    """60 W, and every other row of GPU 0 is gone: 360 J in 3 of 6 intervals; by how many seconds to divide them nothing says."""
     folder = study(tmp_path)
+    rows = [*(("GPU 0", at) for at in (0, 2, 4, 6)), *(("GPU 1", at) for at in range(7))]
     values = [(gpu, (60.0, 1000.0 + 60_000 * at, 9.0 if gpu == "GPU 0" else 0.0)) for gpu, at in rows]
     put(folder / "MNIST" / "03-dcgmi" / "ex5_dcgmi_log.txt", dcgmi(COUNTED, values))
     [one] = [each for each in training(folder)["counters"] if each["monitor"] == "dcgmi"]
-    assert (one["gpu"], one["energy_j"], one["energy_w"]) == ("GPU 0", energy_j, None)
-    assert why in one["why_no_w"]
+    assert (one["gpu"], one["energy_j"], one["energy_w"]) == ("GPU 0", 360.0, None)
+    assert "3 of its rows" in one["why_no_w"]
 
 
 def test_the_busiest_gpu_is_the_one_that_is_told_of(tmp_path: Path) -> None:
@@ -306,6 +268,7 @@ def test_the_busiest_gpu_is_the_one_that_is_told_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ex1_model_s.txt", "ex2_topLog.txt", "ex3_nvsmLog.txt", "ex5_dcgmi_log.txt"])
+@settings(max_examples=25)
 @given(text=SOUP, kept=st.booleans())
 def test_no_damage_breaks_the_page(tmp_path_factory: pytest.TempPathFactory, name: str, text: str, *, kept: bool) -> None:
     """Whatever a file holds, behind what was written properly or alone."""

@@ -9,9 +9,7 @@ from analysis.ending import ending
 from analysis.gating.judge import judge
 from analysis.gating.limits import Limits
 from analysis.load import from_json
-from analysis.plots import fitting, pictures
 from tests.made_monitoring import MadeMonitoring, monitored_run
-from tests.synthetic import Made, saved_run
 
 
 def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
@@ -30,11 +28,3 @@ def test_nothing_passes_where_the_two_arms_without_a_monitor_agree_too_loosely(s
     found = judge(arm, arm, Limits(0.5, tweaksets=("sampler",)))
     assert [one.ruling for one in found.rulings] == [ruling]
     assert ("UNDERPOWERED" in found.rulings[-1].reason) == (ruling == "undecided")
-
-
-def test_pictures_of_tweak_sets_are_not_drawn_of_monitors() -> None:
-    tweaked, monitored = from_json(saved_run(Made(blocks=3)), "tweaks"), from_json(monitored_run(MadeMonitoring(blocks=3)), "monitors")
-    names = {name: set(fitting(pictures(), runs)) for name, runs in (("tweaks", [tweaked]), ("monitors", [monitored]))}
-    assert {"forest", "impact", "parameters"} <= names["tweaks"] - names["monitors"]
-    assert {"overhead_forest", "overhead_dose"} <= names["monitors"] - names["tweaks"]
-    assert {"forest", "overhead_forest"} <= set(fitting(pictures(), [tweaked, monitored]))

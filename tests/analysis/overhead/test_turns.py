@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.compare import compare
 from analysis.load import from_json
 from analysis.overhead.as_json import as_json
 from analysis.overhead.page import render, render_ending
@@ -125,14 +124,3 @@ def test_a_time_at_work_that_cannot_be_makes_no_share_of_a_core_small(told: floa
     (found,) = overheads(from_json(saved, "turned.json"))
     check = next(one for one in found.checks if "of a core" in one.name)
     assert check.passed == "NOT SHOWN"
-
-
-def test_compare_reads_it_as_any_run_that_switches(run: Run) -> None:
-    rows = {one.tweakset: one for one in compare(run)}
-    assert {name: (row.processes, row.verdict) for name, row in rows.items()} == {
-        "stock-again": (6, rows["stock-again"].verdict),
-        "sampler": (6, "equivalent"),
-        "top": (6, "regressed"),
-    }
-    assert rows["stock-again"].untouched
-    assert not rows["sampler"].untouched

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from dataclasses import replace
@@ -15,7 +14,7 @@ from analysis.load import from_json
 from analysis.plots import bisection, fitting, pictures, switching
 from analysis.plots.scene import Scene, panels_of, scene_of
 from analysis.terms import Design, Factor
-from tests.analysis.plots.reading import faults, lines_of, points, refusal, said, sentences
+from tests.analysis.plots.reading import faults, lines_of, points, refusal, sentences
 from tests.made_switched import Switched, switched_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
@@ -96,17 +95,6 @@ def test_the_belief_after_each_cell_is_a_line_of_the_most_suspected() -> None:
     assert [y for _, y in points(next(line for line in axes.lines if line.get_linewidth() == 1.4))] == pytest.approx(
         [(1 - one) / 2 for one in MOVED]
     )
-
-
-def test_short_names_leave_room_for_what_stands_below_them() -> None:
-    scene = bisected(TRIED, MOVED)
-    told = json.dumps(scene.runs[0].design.conclusion)
-    for at, key in enumerate(KEYS):
-        told = told.replace(key, f"vm.k{at}")
-    run = replace(scene.runs[0], design=replace(scene.runs[0].design, conclusion=json.loads(told)))
-    figure = bisection.draw(Scene((run,)))
-    assert faults(figure) == []
-    assert "vm.k0" in said(figure).split("\n")
 
 
 def test_a_conclusion_of_another_version_is_refused_not_guessed(snapshot: SnapshotAssertion) -> None:

@@ -44,11 +44,5 @@ def test_levels_of_a_parameter_stand_together_in_their_order(scene: Scene) -> No
     assert readers == list(range(readers[0], readers[0] + 3))
 
 
-def test_a_heading_says_the_workload_once(scene: Scene) -> None:
-    (part,) = parts_of(scene)
-    assert f"{part.title} {part.alike}".count("unet3d_h100") == 1
-    assert part.alike.startswith("dlio")
-
-
 def test_runs_without_any_figure_are_counted_by_what_they_are(scene: Scene, snapshot: SnapshotAssertion) -> None:
     assert notes_of(scene, parts_of(scene)) == snapshot

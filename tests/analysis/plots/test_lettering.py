@@ -23,12 +23,6 @@ def test_a_name_is_folded_at_a_hyphen_before_it_is_shortened() -> None:
     assert fitted(["deeptweak-exp2-sysctl"], 1.2, lines=1)["deeptweak-exp2-sysctl"].count("…") == 1
 
 
-def test_two_names_that_would_read_the_same_are_numbered() -> None:
-    shown = fitted(["a" * 50 + "x" + "a" * 50, "a" * 50 + "y" + "a" * 50], 0.8, lines=1)
-    assert len(set(shown.values())) == 2
-    assert list(shown.values())[1].startswith("2. ")
-
-
 @given(NAMES, st.floats(0.6, 3.0), st.integers(1, 2))
 def test_names_fit_their_column_on_so_many_lines(names: list[str], room_in: float, lines: int) -> None:
     for text in fitted(names, room_in, lines=lines).values():

@@ -59,14 +59,6 @@ def test_energy_a_sample_is_power_times_time_over_samples(drawings: dict[str, Fi
     assert bars(joules)[0] == pytest.approx(120 * seconds / (5 * 10 * 8))
 
 
-@pytest.mark.needs("reference")
-def test_energy_of_deeptweaks_own_runs() -> None:
-    """A16, joules a sample."""
-    power, joules = energy.draw(scene_of([load(REFERENCE / "deeptweak/one_node_one_gpu")])).axes
-    assert bars(joules) == [pytest.approx(value, abs=0.005) for value in (37.383, 38.801, 38.226, 40.659)]
-    assert bars(power) == [pytest.approx(value, abs=0.001) for value in (61.153, 62.135, 62.204, 65.676)]
-
-
 def test_an_arm_whose_power_is_missing_has_an_empty_row(scene: Scene) -> None:
     run = scene.runs[0]
     blind = tuple(replace(cell, telemetry={}) if cell.tweakset == "tcp-cubic" else cell for cell in run.cells)

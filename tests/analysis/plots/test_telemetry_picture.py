@@ -16,7 +16,6 @@ from analysis.plots.pooled import pooled
 from analysis.plots.scene import NothingToDraw, Scene, comparison_of, panels_of, scene_of, series_key
 from analysis.plots.trailing import trailing_mean
 from tests.analysis.plots.reading import lines_of, points, said
-from tests.deeptweak_like import Like, directory
 from tests.made_telemetry import sampled_file
 from tests.synthetic import STOCK, Arm, Made
 
@@ -54,15 +53,6 @@ def test_the_measured_steps_are_shaded(drawings: dict[str, Figure]) -> None:
     shade = axes.patches[0].get_window_extent().transformed(axes.transData.inverted())
     assert shade.x0 == pytest.approx(1.08, abs=0.03)
     assert shade.x1 - shade.x0 == pytest.approx(0.4, abs=0.05)
-
-
-def test_a_directory_of_deeptweak_is_drawn_over_its_steps(tmp_path: Path) -> None:
-    """One row a step; power was not measured with several GPUs, so that there is no row of it."""
-    scene = scene_of([load(directory(tmp_path, Like("base", several_gpus=True), Like("exp1", several_gpus=True)))])
-    text = said(telemetry.draw(scene))
-    assert "GPU utilisation" in text
-    assert "GPU power" not in text
-    assert "measured steps" not in text  # there is no warm-up to tell them from
 
 
 def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.load import from_json
 from analysis.plots import trials
-from analysis.plots.scene import NothingToDraw, Scene
+from analysis.plots.scene import Scene
 from analysis.plots.searched import story_of
 from analysis.terms import Design, Factor
 from tests.analysis.plots.reading import faults, lines_of, points, said, sentences
@@ -104,8 +104,3 @@ def test_a_search_that_was_interrupted_has_no_candidates() -> None:
     assert faults(figure) == []
     assert len(figure.axes) == 1
     assert "Nothing is claimed" in said(figure)
-
-
-def test_a_conclusion_of_another_version_is_refused_not_guessed() -> None:
-    with pytest.raises(NothingToDraw, match="which cells"):
-        trials.draw(searched(cells=[{"name": "stock"}]))

@@ -21,7 +21,7 @@ from analysis.power.algorithms.morak import Bounds, Morak
 from analysis.power.control.study import tables_for
 from analysis.power.control.tables import partition_of
 from analysis.power.control.terms import Infeasible, Question, Seen, Settings, Unsupported
-from analysis.power.control.thermo import Steps, Thermo, draw_of
+from analysis.power.control.thermo import Draw, Steps, Thermo, draw_of
 from analysis.power.terms import Partition
 from analysis.terms import UnknownName
 from tests.analysis.power.made_control import CLOCKS, KNOBS, question, seen, tenants
@@ -84,6 +84,13 @@ def test_thermo_walks_as_the_original_does() -> None:
             assert thermo.next_mhz(mhz, power_w, said["cap"]) == pytest.approx(next_mhz, abs=1e-6)
 
 
+def test_thermo_jumps_to_where_the_model_has_the_cap_and_then_steps_by_its_slope() -> None:
+    """Half way up; 0.8 · 10 W over 0.1 W/MHz down, 15 MHz where 7 W or less are open, and never more than 300."""
+    thermo = Thermo(Draw(210, 2110, 100, 300, 1.0, lambda _: 0.1), Steps())
+    told = ((600, 150), (1160, 210), (1080, 195), (1080, 205), (1080, 240), (1080, 200))
+    assert [thermo.next_mhz(mhz, power_w, 200) for mhz, power_w in told] == [1160, 1080, 1095, 1065, 780, 1080]
+
+
 @cache
 def replay() -> dict[str, dict[str, dict[str, float]]]:
     return dict(golden("replay")) if PCTODL.is_dir() else {}
@@ -140,12 +147,11 @@ def asked_of(name: str, place: Path) -> Question:
     return question(name, place if name in MODELLED else None)
 
 
-@pytest.mark.parametrize("name", algorithms.names())
-def test_an_algorithm_says_what_it_is(name: str) -> None:
-    module = algorithms.load(name)
-    assert module.DESCRIPTION
-    assert "\n" not in module.DESCRIPTION
-    assert module.__doc__
+def test_an_algorithm_says_what_it_is() -> None:
+    for module in map(algorithms.load, algorithms.names()):
+        assert module.DESCRIPTION
+        assert "\n" not in module.DESCRIPTION
+        assert module.__doc__
 
 
 def settable(decision: Decision) -> None:
@@ -244,13 +250,11 @@ def test_refusals(place: Path, snapshot: SnapshotAssertion) -> None:
 # --- what they are set to
 
 
-@pytest.mark.parametrize(
-    ("network", "rungs", "top"), [("vgg19", 20, 256), ("resnet50", 32, 1024), ("efficientnet_v2_m", 25, 1024), ("mnasnet", 21, 512)]
-)
-def test_batchdvfs_has_the_ladder_of_the_study(network: str, rungs: int, top: int) -> None:
-    ladder = configured("batchdvfs", network)["ladder"]
-    assert (len(ladder), ladder[-1]) == (rungs, top)
-    assert all(low < high for low, high in pairwise(ladder))
+def test_batchdvfs_has_the_ladder_of_the_study() -> None:
+    for network, rungs, top in (("vgg19", 20, 256), ("resnet50", 32, 1024), ("efficientnet_v2_m", 25, 1024), ("mnasnet", 21, 512)):
+        ladder = configured("batchdvfs", network)["ladder"]
+        assert (len(ladder), ladder[-1]) == (rungs, top)
+        assert all(low < high for low, high in pairwise(ladder))
 
 
 def test_a_network_that_is_not_named_is_set_up_by_default() -> None:

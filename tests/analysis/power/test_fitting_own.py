@@ -95,13 +95,6 @@ def test_it_is_surer_of_what_was_measured_than_of_mixes_and_of_what_is_far(model
     assert sure[0] < sure[2]
 
 
-def test_the_order_of_tenants_changes_nothing(model: Own) -> None:
-    one, other = model.anchor(
-        [Partition((10.0, 40.0, 20.0), (4, 64, 16)), Partition((20.0, 10.0, 40.0), (16, 4, 64))]
-    ).throughput_images_per_s
-    assert one == pytest.approx(other, rel=1e-9)
-
-
 def test_a_partition_is_answered_alike_alone_and_among_others(model: Own) -> None:
     partitions = [Partition((10.0,), (4,)), Partition((20.0, 30.0), (8, 16)), Partition((40.0, 40.0), (64, 64))]
     together = model.anchor(partitions)
@@ -141,13 +134,6 @@ def test_another_models_anchor_has_no_uncertainty_of_this_one(model: Own) -> Non
     assert model.power_w(plain, np.array([1950.0])).shape == (1,)
     with pytest.raises(Refused, match="its own anchors"):
         model.power_sd_w(plain, np.array([1950.0]))
-
-
-def test_many_partitions_by_many_clocks_are_one_question(model: Own) -> None:
-    anchor = model.anchor([Partition((10.0,), (4,)), Partition((40.0,), (64,))])
-    columns = Estimated(*(getattr(anchor, name)[:, None] for name in Estimated.__dataclass_fields__))
-    assert model.power_w(columns, np.array([300.0, 900.0, 1950.0])).shape == (2, 3)
-    assert model.power_sd_w(columns, np.array([300.0, 900.0, 1950.0])).shape == (2, 3)
 
 
 def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> None:

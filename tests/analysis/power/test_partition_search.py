@@ -169,13 +169,6 @@ def test_what_the_model_cannot_say_is_never_chosen(silent: str, monkeypatch: pyt
     assert found.setting.sm_mhz == 990
 
 
-def test_the_order_of_models_and_the_hour_change_nothing() -> None:
-    models = {mhz: replace(one, likes=30.0) for mhz, one in BOTH.items()}
-    said = best(models, GPU, 200.0, network="none")
-    assert best(dict(reversed(models.items())), GPU, 200.0, network="none") == said
-    assert best(models, GPU, 200.0, network="none") == said
-
-
 def test_a_memory_clock_without_model_is_left_out_and_none_at_all_is_refused() -> None:
     assert best({5001.0: BOTH[5001.0]}, GPU, 250.0, network="none").setting.mem_mhz == 5001
     assert best(BOTH, GPU, 250.0, network="none").setting.mem_mhz == 9501

@@ -9,8 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from analysis.power import algorithms
 from analysis.power.traces import COLUMNS, OURS
 from analysis.steps import Steps
@@ -49,12 +47,14 @@ def test_every_step_that_a_person_takes_is_named() -> None:
     assert {step for step in steps if f"power {step}" in PAGE} == steps
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if line.startswith("python -m analysis power")])
-def test_a_step_of_the_page_can_be_asked_for(line: str) -> None:
+def test_a_step_of_the_page_can_be_asked_for() -> None:
     """Its options exist and their values are of the right kind; what they name need not be there."""
     parser = argparse.ArgumentParser()
     STEPS.arguments(parser)
-    assert parser.parse_args(shlex.split(line)[4:]).step in STEPS.names
+    lines = [line for line in LINES if line.startswith("python -m analysis power")]
+    assert lines
+    for line in lines:
+        assert parser.parse_args(shlex.split(line)[4:]).step in STEPS.names
 
 
 def test_every_option_of_the_table_and_of_the_commands_is_one_of_the_harness() -> None:

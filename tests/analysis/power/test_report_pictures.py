@@ -106,10 +106,3 @@ def test_wild_cells_are_drawn_without_one_thing_over_another() -> None:
     wild = replace(MADE, blocks=3, cell_sd=0.6, tasks={6: ((0, 130.0),)}, algorithms=tuple(replace(one, sd_w=40.0) for one in ALGORITHMS))
     scene = scene_with(wild)
     assert [name for name in NAMES if faults(pictures()[name].draw(scene))] == []
-
-
-def test_steps_that_are_stretches_of_time_are_not_drawn_as_speed() -> None:
-    capped, tweaked = from_json(capped_run(MADE), "made.json"), from_json(saved_run(), "tweaks")
-    of_speed = {"averages", "distribution", "steps", "run_order"}
-    assert not of_speed & fitting(pictures(), [capped]).keys()
-    assert of_speed <= fitting(pictures(), [tweaked]).keys()

@@ -11,13 +11,11 @@ from analysis.load import from_json
 from analysis.overhead.terms import Mean
 from analysis.power.reporting.arms import holds
 from analysis.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
-from analysis.power.reporting.page import render
 from analysis.power.reporting.records import SENSED
 from analysis.power.reporting.said import answer, of_group
 from analysis.power.reporting.study import sides
-from analysis.terms import Refused, TweakSet, UnknownName
+from analysis.terms import TweakSet, UnknownName
 from tests.analysis.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
-from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -167,12 +165,6 @@ def test_cells_under_a_tweak_set_are_no_arms_here() -> None:
     assert [one.n for one in side.groups[0].arms] == [5] * 4
 
 
-def test_activity_is_never_called_power() -> None:
-    side = only(replace(SMALL, backends=("cpu",), unit="cpu_s_per_s", power_source="none", tasks={1: ((0, 1.2),)}))
-    assert answer(side)[0].startswith("ACTIVITY, not power")
-    assert arm(side.groups[0], "steady").holds == "yes"
-
-
 def test_the_baseline_is_powercap_or_the_first_that_has_figures_or_what_was_asked_for() -> None:
     assert only(SMALL).baseline == "powercap"
     side = only(replace(SMALL, algorithms=(STEADY, MORAK, LOST)))
@@ -219,12 +211,6 @@ def test_a_clock_that_was_another_than_asked_for_is_counted_and_no_prediction_is
     found = arm(side.groups[0], "steady")
     assert found.astray == 2 * 5 * 8
     assert found.foretold[0].n == 2 * 5 * 4
-
-
-def test_processes_that_ended_and_caps_that_nothing_keeps_are_counted() -> None:
-    odd = replace(STEADY, lost=("oom: full",), infeasible="It cannot.")
-    found = arm(only(replace(SMALL, algorithms=(POWERCAP, odd))).groups[0], "steady")
-    assert (found.crashed, found.infeasible) == ({"oom: full": 120}, {"It cannot.": 10})
 
 
 def test_the_front_has_who_is_not_beaten() -> None:
@@ -300,20 +286,12 @@ def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
     assert found.holds == "not shown"
     assert found.unread[ABOVE_102] == 3
     assert not any(line.startswith("Holds the cap") and "steady (" in line for line in answer(side))
-    page = render(from_json(saved, "made.json"), [side])
-    assert "n=2" in page
-    assert "≥" in page
     assert not found.front
 
 
 def test_blocks_that_lack_readings_can_still_show_that_the_cap_is_not_held() -> None:
     side, _ = judged(lose(violate(capped_run(SMALL), "=steady", blocks=range(6)), "=steady", blocks={1, 2}))
     assert arm(side.groups[0], "steady").holds == "no"
-
-
-def test_a_sensor_whose_readings_are_all_lost_is_no_missing_sensor() -> None:
-    side, _ = judged(lose(capped_run(SMALL), "=steady", blocks=range(6)))
-    assert arm(side.groups[0], "steady").holds == "not shown"
 
 
 def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counted() -> None:
@@ -330,12 +308,6 @@ def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_base
     assert found.above is not None
     assert found.above.value == pytest.approx(0.5, abs=0.02)
     assert (found.tasks, found.held) == (1, (1, 2))
-
-
-def test_a_lost_reading_in_one_task_keeps_the_whole_from_being_held() -> None:
-    saved = lose(violate(capped_run(TWO), "=steady", "task=13", blocks={1, 2}), "=steady", "task=13", blocks={1, 2})
-    found = next(one for one in judged(saved)[0].together if one.name == "steady")
-    assert (found.holds, found.lacking) == ("not shown", 2)
 
 
 def test_answers(snapshot: SnapshotAssertion) -> None:
@@ -361,8 +333,3 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
     said = {name: [*answer(side), *(": ".join(line) for group in side.groups for line in of_group(group))] for name, side in found.items()}
     usual = set(said["as it should be"])
     assert {name: [line for line in lines if name == "as it should be" or line not in usual] for name, lines in said.items()} == snapshot
-
-
-def test_another_run_is_refused_with_what_to_do() -> None:
-    with pytest.raises(Refused, match="bench_power_cap"):
-        sides(from_json(saved_run(Made()), "made.json"), [])

@@ -13,8 +13,6 @@ from analysis.power.traces import Row
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
 
@@ -100,12 +98,6 @@ def not_zeros(row: Row) -> bool:
 @given(st.lists(made().filter(not_zeros), max_size=5))
 def test_what_is_written_is_read(some: list[Row]) -> None:
     assert traces.parse(traces.as_csv(some), "x") == some
-
-
-def test_a_file_is_written_and_read(tmp_path: Path) -> None:
-    some = rows(HEAD + MEASURED + ZEROS)
-    traces.write(tmp_path / "t.csv", some)
-    assert traces.read(tmp_path / "t.csv") == some
 
 
 @given(st.text(max_size=200) | st.text("model_namep_listb_list,\n[]0123456789.\"'-", max_size=120).map(lambda text: HEAD + text))

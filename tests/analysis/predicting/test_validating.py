@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from analysis.predicting.models import BLACK
 from analysis.predicting.scoring import Truth, adjusted, scored, wilson
 from analysis.predicting.tables import table
 from analysis.predicting.terms import HeldOut, Row, TooFew
@@ -120,10 +119,3 @@ def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> No
         validate(made_table(runs=4), "run")
     ridge = validate(made_table(runs=6), "run", ["ridge"]).scored[1]
     assert (ridge.coverage, "90 %" in ridge.why) == (None, True)
-
-
-@pytest.mark.parametrize("name", ["trees", "gp"])
-def test_the_same_rows_give_the_same_answer(name: str) -> None:
-    made = made_table(runs=1)
-    first, again = (BLACK[name](made, made.configurations)(made.points).tolist() for _ in range(2))
-    assert first == again

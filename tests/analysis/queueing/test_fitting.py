@@ -151,14 +151,6 @@ def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:
     assert predicted(made, 2) == []
 
 
-def test_the_law_is_of_what_came_before_a_job_that_never_ended() -> None:
-    one = stream(MadeStream(), 1)
-    jobs = tuple(replace(job, end_s=None, outcome="never ended") if job.number == 300 else job for job in one.jobs)
-    (law,) = fit([replace(one, jobs=jobs)]).laws
-    assert law is not None
-    assert 250 < law.jobs <= 300
-
-
 @pytest.mark.parametrize(
     ("sums", "expected"),
     [((3, 6.0, 14.0), 1 / 4), ((3, 0.3, 0.030000000000000002), 0.0), ((1, 0.3, 0.09), None)],  # 1, 2, 3: variance 1 with n - 1, mean 2

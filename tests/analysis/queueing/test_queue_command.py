@@ -154,13 +154,8 @@ def test_what_cannot_be_used_is_refused_and_the_rest_is_done(step: str, capsys: 
     assert err.startswith("refused: wrong.csv")
 
 
-@pytest.mark.parametrize("step", ["fit", "predict", "validate", "closed"])
-def test_help_of_every_step_shows_an_example(step: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["queue", step, "--help"])
-    assert f"analysis queue {step}" in capsys.readouterr().out
-
-
-def test_bad_percentiles_are_bad_usage() -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["queue", "predict", "--rate", "1", "--service", "0.1", "--percentiles", "100"])
+def test_help_of_every_step_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for step in ("fit", "predict", "validate", "closed"):
+        with pytest.raises(SystemExit, match="0"):
+            main(["queue", step, "--help"])
+        assert f"analysis queue {step}" in capsys.readouterr().out

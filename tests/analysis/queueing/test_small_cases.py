@@ -14,13 +14,12 @@ from analysis.queueing.fitting import fit
 from analysis.queueing.job_csv import parse
 from analysis.queueing.little import cycles, little
 from analysis.queueing.open_queues import sakasegawa
-from analysis.queueing.predicting import chosen
 from analysis.queueing.priorities import non_preemptive
 from analysis.queueing.sound import columns
 from analysis.queueing.terms import Figure, Inputs, Job, Stream
 from analysis.queueing.units import estimate, units
 from analysis.queueing.validating import Validation, _word, validate
-from tests.analysis.queueing.made_streams import MadeStream, constant
+from tests.analysis.queueing.made_streams import MadeStream
 from tests.analysis.queueing.test_fitting import stream
 
 
@@ -142,12 +141,6 @@ def test_units_of_two_runs_are_not_each_others(streams: list[Stream], kind: str,
     found = units([columns(one) for one in streams])
     assert (found.kind, len(found.sums["wait_n"])) == (kind, count)
     assert min(found.sums["wait_n"]) > 0
-
-
-def test_on_several_servers_services_that_are_not_exponential_are_the_only_reason() -> None:
-    made = [stream(MadeStream(services=constant), 100 + at) for at in range(3)]
-    pick, why = chosen(fit(made), 2)
-    assert (pick, "arrivals" in why) == (1, False)
 
 
 @pytest.mark.parametrize(("high", "short", "word"), [(1.08, True, "open"), (1.2, True, "differs"), (1.08, False, "agrees")])

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from analysis.compare import compare
 from analysis.load import from_json, load
 from analysis.report.answers import answers, control, nothing_compared
-from analysis.wording import interval, percent, unsigned
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.deeptweak_like import SYSCTLS, Like, directory
 from tests.stock_files import benchmark, document, times
@@ -43,17 +42,6 @@ def test_what_is_said_of_a_workload(snapshot: SnapshotAssertion) -> None:
         "four": said(*(Arm(f"same-{at}", 0.0, SWAPPINESS) for at in range(4)))[0],
     }
     assert found == snapshot
-
-
-def test_its_numbers_are_those_of_the_comparisons() -> None:
-    sentence, comparisons = said(FASTER)
-    effect = comparisons[-1].primary
-    assert effect is not None
-    assert percent(effect.gain) in sentence
-    assert interval(effect) in sentence
-    sentence, comparisons = said(*UNCLEAR, run_cv=0.08)
-    low, high = sorted(one.mde or 0.0 for one in comparisons[1:])
-    assert f"{unsigned(low).removesuffix(' %')} to {unsigned(high)}" in sentence
 
 
 def test_verdicts_are_counted_without_the_control() -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,9 +65,9 @@ def test_an_arm_without_a_measured_cell_is_in_the_summary_and_empty() -> None:
     assert (isolate["cells_measured"], isolate["step_time_p10_s_geomean"]) == ("0", "")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+A1", "-cmd", "@SUM(A1)", "\tx"])
-def test_a_text_that_a_spreadsheet_would_run_is_kept_a_text(text: str) -> None:
-    assert parsed(as_csv([{"reason": text}])) == [{"reason": f"'{text}"}]
+def test_a_text_that_a_spreadsheet_would_run_is_kept_a_text() -> None:
+    texts = ("=1+1", "+A1", "-cmd", "@SUM(A1)", "\tx")
+    assert parsed(as_csv([{"reason": text} for text in texts])) == [{"reason": f"'{text}"} for text in texts]
 
 
 def test_a_negative_number_stays_a_number() -> None:
@@ -80,13 +79,6 @@ def test_any_text_comes_back_as_it_was(texts: list[str]) -> None:
     """Commas, quotes, line breaks; but for the apostrophe before what would be a formula."""
     found = parsed(as_csv([{"n": "x", "text": text} for text in texts]))
     assert [one["text"].removeprefix("'") for one in found] == [text.removeprefix("'") for text in texts]
-
-
-@given(st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=20))
-def test_a_geometric_mean_lies_between_its_values(values: list[float]) -> None:
-    mean = geometric_mean(values)
-    assert mean is not None
-    assert min(values) * (1 - 1e-9) <= mean <= max(values) * (1 + 1e-9)
 
 
 def test_a_mean_of_nothing_or_of_noughts_is_missing() -> None:

@@ -47,11 +47,6 @@ def test_two_pictures_share_no_id_and_every_reference_is_to_their_own() -> None:
         assert all(reference.startswith(f"{name}-") for reference in used)
 
 
-def test_nothing_in_it_holds_for_the_whole_page() -> None:
-    assert "<style" in drawing()
-    assert "<style" not in inlined(drawing(), "one", "t", "d")
-
-
 def test_it_says_what_it_shows_to_those_who_cannot_see_it() -> None:
     root = parsed(inlined(drawing(), "one", "Effects & gains", "Whether <it> moved."))
     told = {part.get("id"): part.text for part in root if part.tag in {"title", "desc"}}
@@ -66,11 +61,11 @@ def test_it_scales_with_the_page() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from")
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a & b", "\x01\x1b[31m", "$x^2$", "\u202eevil", "ünï"])
-def test_any_name_can_stand_in_a_picture(name: str) -> None:
-    markup = inlined(drawing(name), "one", name, name)
-    assert not any(odd in markup for odd in ("<script", "\u202e", "\x1b"))
-    assert parsed(markup).tag == "svg"
+def test_any_name_can_stand_in_a_picture() -> None:
+    for name in ("<script>alert(1)</script>", "a & b", "\x01\x1b[31m", "$x^2$", "\u202eevil", "ünï"):
+        markup = inlined(drawing(name), "one", name, name)
+        assert not any(odd in markup for odd in ("<script", "\u202e", "\x1b"))
+        assert parsed(markup).tag == "svg"
 
 
 @pytest.mark.usefixtures("few_pictures")

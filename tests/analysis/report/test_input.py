@@ -9,9 +9,8 @@ import pytest
 
 from analysis.load import from_json
 from analysis.report.page import page_of
-from tests.analysis.report.pages import page, read, section
+from tests.analysis.report.pages import page, section
 from tests.made_io import MadeIo, saved_io
-from tests.synthetic import Made
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -41,7 +40,3 @@ def test_boxes_in_which_nothing_is_claimed_are_one_line(snapshot: SnapshotAssert
     """Of input a workload is a configuration: four boxes of "nothing is claimed" are one line."""
     made = MadeIo(tweaksets=("stock", "stock-again", "block-readahead-128"), blocks=2)
     assert section(page(from_json(saved_io(made), "io.json")).html, "answer") == snapshot
-
-
-def test_a_run_that_reported_no_input_has_no_such_part() -> None:
-    assert 'id="input"' not in page(read(Made(blocks=2))).html

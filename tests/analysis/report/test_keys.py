@@ -68,21 +68,6 @@ def test_an_ablation_as_it_is_read(ablation_page: Page, snapshot: SnapshotAssert
     assert ('<table class="verdicts"' in folded, '<table class="effects"' in folded) == (True, False)
 
 
-def test_rows_have_the_numbers_of_the_effects() -> None:
-    (found,) = effects_of(run())
-    (told,) = keys([found])
-    assert told.sentence == found.sentence
-    guilty = next(term for term in found.terms if term.factors == ("vm.swappiness",))
-    assert guilty.verdict == "regressed"
-    assert guilty.gain is not None
-    assert guilty.gain_low is not None
-    assert guilty.gain_high is not None
-    row = next(one for one in told.rows if one.name == "vm.swappiness")
-    assert row.verdict == "regressed"
-    assert row.gain == f"{100 * guilty.gain:+.1f} ({100 * guilty.gain_low:+.1f} to {100 * guilty.gain_high:+.1f})"
-    assert next(one.verdict for one in told.rows if one.name == f"{LONG} × vm.dirty_ratio") == "interacts"
-
-
 def test_one_statement_on_the_control_and_no_count_that_would_say_the_contrary() -> None:
     """The check of the effects fails, that of `compare` does not: the page says that it fails, wherever it speaks of it."""
     one = run("ablation")
@@ -136,9 +121,3 @@ def test_effects_are_a_file_of_their_own(ablation_page: Page) -> None:
     found = effects_of(run("ablation"))[0].terms
     assert [float(line["gain_fraction"]) for line in rows] == [term.gain for term in found]
     assert [line["means"] for line in rows] == [term.means for term in found]
-
-
-def test_a_matrix_has_no_such_section(everything: Page) -> None:
-    assert 'id="keys"' not in everything.html
-    assert '<details class="sets">' not in everything.html
-    assert "effects.csv" not in everything.html

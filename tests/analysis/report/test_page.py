@@ -152,11 +152,6 @@ def test_a_setting_that_was_not_in_force_is_the_one_row_in_red(everything: Page)
     assert text_of(failed).startswith("vm.swappiness 1 0 60 0 Failed:")
 
 
-def test_warnings_are_counted_above() -> None:
-    html = page(read(Made(arms=(STOCK, replace(TUNED, warnings=["an odd key"]))))).html
-    assert '<a href="#run1-warnings">1 warning</a>' in html
-
-
 def test_many_workloads_of_one_row_share_a_table() -> None:
     """Two files of pytest-benchmark can have hundreds of benchmarks in common."""
     names = [f"test_{at}" for at in range(5)]

@@ -100,7 +100,3 @@ def test_a_tweak_set_says_how_many_of_its_cells_were_measured_and_why_not_all(sn
     (idle,) = asked(read(Made(arms=(STOCK, Arm("idle", scripts=2)), blocks=3)))
     assert idle.rows == ()
     assert [lost.summary, idle.summary] == snapshot
-
-
-def test_the_untouched_machine_is_not_in_the_table() -> None:
-    assert asked(read(Made())) == []

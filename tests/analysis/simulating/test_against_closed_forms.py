@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
@@ -10,8 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.queueing.open_queues import mg1, mmc
 from analysis.queueing.priorities import Kind, non_preemptive
@@ -20,7 +17,7 @@ from analysis.simulating.figures import figures
 from analysis.simulating.loop import play
 from analysis.simulating.mix import Class
 from analysis.simulating.stream import Source, jobs
-from tests.analysis.simulating.made_jobs import ANY, coming, source
+from tests.analysis.simulating.made_jobs import ANY, source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,20 +91,6 @@ def by_simpy(stream: Sequence[Coming], slots: int, rank: str) -> list[float]:
 def test_every_job_starts_when_simpys_resource_starts_it(policy: str, slots: int) -> None:
     stream = jobs(source(slots, 0.9), 500, 5)
     assert play(stream, {ANY: slots}, policy).start_s.tolist() == by_simpy(stream, slots, policy)
-
-
-@given(
-    jobs=st.lists(st.tuples(st.floats(0, 20), st.floats(0.001, 9)), min_size=1, max_size=40),
-    slots=st.integers(1, 4),
-)
-def test_first_come_is_the_recursion_of_kiefer_and_wolfowitz(jobs: list[tuple[float, float]], slots: int) -> None:
-    """Each job takes the slot that is free first; nothing else is to be known of FIFO."""
-    stream = [coming(at, submit_s, takes_s) for at, (submit_s, takes_s) in enumerate(sorted(jobs))]
-    free_s = [0.0] * slots
-    for one, start_s in zip(stream, play(stream, {ANY: slots}, "fifo").start_s.tolist(), strict=True):
-        expected_s = max(heapq.heappop(free_s), one.job.submit_s)
-        assert start_s == expected_s
-        heapq.heappush(free_s, expected_s + one.takes_s[ANY])
 
 
 def test_littles_law_holds_exactly() -> None:

@@ -55,11 +55,6 @@ def test_adjusting_never_helps_and_keeps_the_order(name: str, ps: list[float]) -
     assert ordered == sorted(ordered)
 
 
-@each
-def test_one_question_needs_no_adjustment(name: str) -> None:
-    assert ADJUSTMENTS[name]([0.037]) == pytest.approx([0.037])
-
-
 @given(probabilities)
 def test_from_strict_to_lenient(ps: list[float]) -> None:
     """Bonferroni, Holm, Hochberg, Benjamini-Hochberg: each calls at least what the one before calls."""

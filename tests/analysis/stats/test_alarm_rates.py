@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.stats.alarm_rates import HARDER, LENGTHS, NOISES, SHAPES, Shape, alarm_rate, exact_rate, noise, shaped, tables, watched_rates
+from analysis.stats.alarm_rates import Shape, alarm_rate, exact_rate, noise, shaped, watched_rates
 
 
 @pytest.mark.parametrize(("kind", "phi"), [("white", 0.0), ("AR(1) 0.3", 0.3), ("AR(1) 0.5", 0.5), ("AR(1) 0.7", 0.7)])
@@ -53,11 +53,3 @@ def test_outliers_and_other_troubles_are_as_large_and_as_many_as_they_say() -> N
     heavy = noise("t3, AR(1) 0.5", 50, 4000, rng)
     assert np.corrcoef(heavy[:, 20], heavy[:, 21])[0, 1] == pytest.approx(0.5, abs=0.1)
     assert (np.abs(heavy) > 6).mean() > 0.001  # 1 in a billion of white noise
-
-
-def test_the_tables_have_every_noise_and_shape() -> None:
-    said = "\n".join(tables(count=1))
-    names = (*NOISES, *HARDER, *(shape.name for shape in SHAPES))
-    watched = [2] * len(NOISES) + [1] * (len(HARDER) + len(SHAPES))
-    assert [said.count(f"| {name} |") for name in names] == watched
-    assert f"| noise | {' | '.join(f'n = {n}' for n in LENGTHS)} |" in said

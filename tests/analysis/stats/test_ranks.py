@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.stats.ranks import centre, mann_whitney, shift, sign_flip_p
@@ -74,33 +74,6 @@ def test_the_shift_of_many_values_too(x: list[float], y: list[float]) -> None:
     assert found.high in differences
 
 
-@given(samples, samples)
-def test_swapping_the_samples_turns_every_sign(x: list[float], y: list[float]) -> None:
-    one, other = shift(x, y), shift(y, x)
-    assert (one.estimate, one.low, one.high) == pytest.approx((-other.estimate, -other.high, -other.low))
-    ranks, turned = mann_whitney(x, y), mann_whitney(y, x)
-    assert ranks.p == pytest.approx(turned.p)
-    assert ranks.a12 == pytest.approx(1 - turned.a12)
-
-
-@given(samples, samples)
-def test_ranks_see_only_order(x: list[float], y: list[float]) -> None:
-    assert mann_whitney(x, y).p == pytest.approx(mann_whitney(np.exp(np.array(x) / 40), np.exp(np.array(y) / 40)).p)
-
-
-@given(samples, samples)
-def test_the_interval_and_the_test_are_one(x: list[float], y: list[float]) -> None:
-    """A shift by d is outside the interval exactly when the rank test of x - d against y rejects, where it has the level asked for."""
-    assume(len(set(x)) == len(x))
-    assume(len(set(y)) == len(y))
-    found = shift(x, y)
-    assume(found.confidence >= 0.95)
-    outside = found.high + 1 / 128
-    moved = [value - outside for value in x]
-    assume(not set(moved) & set(y))
-    assert mann_whitney(moved, y).p <= 0.05
-
-
 def test_ties_and_many_values_are_left_to_the_normal_distribution() -> None:
     """With ties the counted distribution is not the right one; above 50 values both agree."""
     tied = mann_whitney([1, 2, 2, 3], [2, 3, 4, 5])
@@ -134,13 +107,6 @@ def test_sign_flips_of_many_blocks_are_drawn() -> None:
         sums = np.concatenate([sums + each, sums - each])
     assert sign_flip_p(differences) == pytest.approx((np.abs(sums) >= abs(differences.sum()) - 1e-9).mean(), abs=0.015)
     assert sign_flip_p(np.ones(40)) == 1 / 10_000  # none drawn is as far out; the one seen is counted
-
-
-@given(st.lists(steps, min_size=1, max_size=12), st.floats(1e-3, 1e3))
-def test_unit_sign_and_order_change_no_p(differences: list[float], unit: float) -> None:
-    p = sign_flip_p(differences)
-    assert sign_flip_p([-unit * each for each in reversed(differences)]) == p
-    assert 2 / 2 ** len(differences) <= p <= 1
 
 
 @given(st.lists(steps, min_size=1, max_size=12))

@@ -18,7 +18,6 @@ from analysis.summary.energy import energy_j, energy_j_per_sample
 from analysis.summary.rows import machine_of, rows_of
 from analysis.summary.written import across, as_csv, as_markdown, as_text
 from analysis.terms import Cell, Steps
-from tests.conftest import REFERENCE
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
 from tests.made_telemetry import sampled_file
 from tests.stock_files import benchmark, document, times
@@ -112,16 +111,6 @@ def test_a_row_an_arm_the_baseline_first(rows: list[Row], run: Run) -> None:
     assert rows[2].changes == {"sysctl": 1}
 
 
-def test_gain_interval_and_verdict_are_those_of_the_comparison(rows: list[Row], run: Run) -> None:
-    said = {(one.workload, one.tweakset): one for one in compare(run)}
-    for row in rows:
-        one = said.get((row.workload, row.tweakset))
-        if one is not None:
-            assert one.primary is not None
-            assert (row.gain, row.low, row.high, row.verdict) == (one.primary.gain, one.primary.low, one.primary.high, one.verdict)
-    assert rows[2].verdict == "improved"
-
-
 def test_memory_used_is_what_is_not_available() -> None:
     """20 GiB of 24 are available."""
     saved = saved_run(Made(arms=(STOCK,), blocks=1))
@@ -140,12 +129,12 @@ def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows:
     assert {"run_id", "machine", "gpu_power_w", "energy_j_per_sample", "cpu_busy_percent", "verdict"} <= records[0].keys()
 
 
-@pytest.mark.parametrize("name", ["=cmd|x!A1", "+1", "-1", "@SUM(A1)"])
-def test_a_name_is_no_formula_to_a_spreadsheet(name: str) -> None:
-    made = from_json(saved_run(replace(MADE, workloads=(name,))), "run")
-    for line in csv.DictReader(StringIO(as_csv(rows_of([made], compare(made))))):
-        assert line["workload"] == f"'{name}"
-        assert float(line["throughput_samples_per_s"]) > 0  # a number stays one, below 0 too
+def test_a_name_is_no_formula_to_a_spreadsheet() -> None:
+    names = ("=cmd|x!A1", "+1", "-1", "@SUM(A1)")
+    made = from_json(saved_run(replace(MADE, workloads=names)), "run")
+    lines = list(csv.DictReader(StringIO(as_csv(rows_of([made], compare(made))))))
+    assert {line["workload"] for line in lines} == {f"'{name}" for name in names}
+    assert all(float(line["throughput_samples_per_s"]) > 0 for line in lines)  # a number stays one, below 0 too
 
 
 def test_markdown_has_a_table_for_each_workload_and_one_across(rows: list[Row], snapshot: SnapshotAssertion) -> None:
@@ -181,21 +170,6 @@ def test_sections_count_settings_and_what_scripts_were_seen_to_do(tmp_path: Path
     for one in saved["benchmarks"]:
         one["extra_info"]["tweak"]["side_effects"] |= {"/sys/gone": ["0", None]}
     assert changes(from_json(saved, "run.json"), "thp") == [("script", "/sys/a", "1")]
-
-
-@pytest.mark.needs("reference")
-def test_deeptweaks_table_with_the_averages_it_should_have_had() -> None:
-    """A6, A16 and A17 of the published runs; the same number of parameters in each section as its manifests have (A19)."""
-    run = load(REFERENCE / "deeptweak/one_node_one_gpu")
-    rows = rows_of([run], compare(run))
-    assert [row.throughput_samples_per_s for row in rows] == [
-        pytest.approx(value, abs=1e-5) for value in (1.63143, 1.60308, 1.62843, 1.61703)
-    ]
-    assert [row.energy_j_per_sample for row in rows] == [pytest.approx(value, abs=0.005) for value in (37.383, 38.801, 38.226, 40.659)]
-    assert rows[0].gpu_util_percent == pytest.approx(93.696, abs=0.001)
-    assert [row.changes.get("sysctl", 0) for row in rows] == [0, 5, 12, 5]
-    assert {row.verdict for row in rows[1:]} == {"inconclusive"}
-    assert across(rows) == [[rows[0].workload, run.run_id, rows[0].machine, "1.631", "none", "none", "none", "3"]]
 
 
 def test_the_machine_is_named_by_its_gpus_or_its_processor(run: Run) -> None:
