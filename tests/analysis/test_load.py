@@ -161,6 +161,7 @@ EDITED: dict[str, tuple[tuple[str | int, ...], object]] = {
     "a block that was not planned": ((*CELL, "block"), 7),
     "half a sample": ((*STEPS, "samples", 0), 0.5),
     "no samples": ((*STEPS, "samples"), [0] * 14),
+    "samples in the warm-up alone": ((*STEPS, "samples"), [8, 8] + [0] * 12),
     "columns of different length": ((*STEPS, "tokens"), [1]),
     "nothing but warm-up": ((*STEPS, "warmup"), 14),
     "times that are no list": ((*STEPS, "wall_s"), 0.1),

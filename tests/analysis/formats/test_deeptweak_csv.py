@@ -135,6 +135,11 @@ def test_columns_have_our_names_and_units(tmp_path: Path) -> None:
     assert [value is None for value in cell.series["loss"]] == [True] * 20 + [False] * 40
 
 
+def test_of_a_counter_that_was_reset_the_whole_is_not_known(tmp_path: Path) -> None:
+    cell = one(tmp_path, Like("base", written_mib=300.0, cells={(9, "disk_write_MB"): "1.0"}))
+    assert "disk_written_bytes_total" not in cell.telemetry
+
+
 def test_rates_of_the_network_are_bytes_per_second_where_somebody_measured_them(tmp_path: Path) -> None:
     cell = one(tmp_path, Like("base", cells={(7, "net_sent_KB"): "2.5"}))
     assert cell.series["net_all_tx_bytes_per_s"][6] == 2560

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from analysis.io.identity import in_words
+from analysis.io.identity import identity, in_words
 from analysis.io.responses import judge
 from analysis.io.terms import GIB, MIB, Checkpoint, Epoch, IoRun
 from tests.dlio_like import epoch, io_run
 
 if TYPE_CHECKING:
+    import random
+
     from syrupy.assertion import SnapshotAssertion
 
 LOADS = [1.0, *[0.01] * 19]  # 20 steps of 0.1 s computation; the first batch takes a second
@@ -140,6 +144,71 @@ def test_just_enough_steps_are_enough() -> None:
     """11 steps leave 10; 21 steps leave 20 after the first, twice what 5 readers fetch 2 ahead."""
     assert judge(io_run(epoch([0.5] * 11))).value("au_steady_percent") is not None
     assert judge(io_run(epoch([0.5] * 21), read_threads=5, prefetch_factor=2)).value("au_steady_percent") is not None
+
+
+TIMES = st.floats(0, 100)
+STEPS = st.lists(st.tuples(TIMES, st.floats(0.001, 10)), min_size=3, max_size=60)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> IoRun:
+    """Any run: ranks of any step lists, any barrier, an epoch or three."""
+    made: list[Epoch] = []
+    ranks = draw(st.integers(1, 4))
+    for number in range(1, draw(st.integers(1, 3)) + 1):
+        for rank in range(ranks):
+            steps = draw(STEPS)
+            loads, computes = [load for load, _ in steps], [compute for _, compute in steps]
+            made.append(epoch(loads, computes, over_s=draw(TIMES), number=number, rank=rank))
+    return io_run(*made, batch_size=draw(st.integers(1, 400)), computation_time_s=draw(st.floats(0.001, 10)))
+
+
+@given(runs())
+def test_utilisation_lies_between_none_and_all_of_the_time(run: IoRun) -> None:
+    responses = judge(run).responses
+    for name in ("au_steady_percent", "au_whole_percent"):
+        assert all(0 <= one <= 100.0001 for one in responses[name].per_epoch)
+
+
+@given(STEPS, TIMES, st.integers(1, 400))
+def test_throughput_is_utilisation_by_another_name(steps: list[tuple[float, float]], over_s: float, batch: int) -> None:
+    """For any step lists of one rank, with the computation as measured, the identity holds to rounding."""
+    run = io_run(epoch([load for load, _ in steps], [compute for _, compute in steps], over_s=over_s), batch_size=batch)
+    assert identity(judge(run)).measured == pytest.approx(1, rel=1e-6)
+
+
+@given(runs(), st.randoms(use_true_random=False))
+def test_who_is_called_rank_0_changes_nothing(run: IoRun, shuffled: random.Random) -> None:
+    """Ranks renamed and given in any order: every figure stays, to rounding."""
+    names = sorted({one.rank for one in run.epochs})
+    renamed = dict(zip(names, shuffled.sample(names, len(names)), strict=True))
+    made = [
+        epoch(one.load_s, one.compute_s, over_s=one.duration_s - sum(one.busy_s), number=one.number, rank=renamed[one.rank])
+        for one in run.epochs
+    ]
+    shuffled.shuffle(made)
+    other = io_run(*made, batch_size=run.batch_size, computation_time_s=run.computation_time_s)
+    before, after = judge(run).responses, judge(other).responses
+    for name, response in before.items():
+        assert after[name].per_epoch == pytest.approx(response.per_epoch, rel=1e-6, abs=1e-6)
+
+
+@given(runs())
+def test_dlio_counts_one_step_less_than_its_time_spans(run: IoRun) -> None:
+    """Its figure is (S - 2) / (S - 1) of a consistent one, rank by rank, and so never above it."""
+    judged = judge(run)
+    assert all(
+        theirs <= ours * (1 + 1e-9)
+        for theirs, ours in zip(
+            judged.responses["samples_per_s_dlio"].per_epoch, judged.responses["samples_per_s_steady"].per_epoch, strict=True
+        )
+    )
+
+
+@given(runs())
+def test_a_figure_is_either_given_or_its_absence_explained(run: IoRun) -> None:
+    for response in judge(run).responses.values():
+        assert (response.value is None) == (response.why_missing is not None)
 
 
 def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> None:
