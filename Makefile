@@ -22,7 +22,7 @@ INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/nu
 bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--blocks=10)
 	$(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
 
-test: $(VENV)/test  ## three to seven minutes on 2 cores: no root, no torch, no cluster, nothing is built (ARGS=tests/tweaks: a part)
+test: $(VENV)/test  ## four minutes on 2 idle cores: no root, no torch, no cluster, nothing is built (ARGS=tests/tweaks: a part)
 	$(PYTEST) -n auto --maxprocesses=8 --dist=worksteal --tier=quick $(ARGS)
 
 test-machine: for-machine  ## as root, on a machine you can spare: this kernel, whole sessions, torch, a browser, a thousand kills

@@ -400,7 +400,7 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
         if run.is_past_budget(cell):
             continue
         measured.append(cell)
-        run.records[cell.id] = {"study": cell.study, "block": cell.block, "duration_s": took_s.get(cell.block, 4 / 3)}
+        run.records[cell.id] = {"study": cell.study, "block": cell.block, "duration_s": took_s.get(cell.block, 4 / 3), "outcome": ""}
     assert [cell.block for cell in measured] == [1] * 3 + [2] * 3 + [3] * 3
     assert (list(run.cells.values()), run.spent_s) == (measured, pytest.approx(12.0))
     assert run.slot(next(iter(run.past_budget))) is not None, "pytest has an item for it"
