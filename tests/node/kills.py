@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fixtures.node.journal import Journal
+from fixtures.node.journal import Damaged, Journal
 from fixtures.node.machine import Machine, Write
 from fixtures.node.signals import stop_like_ctrl_c
 from fixtures.node.tunables import Tunables, diff, same, sysctl_path
@@ -68,6 +68,14 @@ def kill_once(rng: random.Random, longest_s: float, cycle: Callable[[], None], b
 def phase(folder: Path) -> str:
     records = Journal(folder).read()
     return records[-1]["record"] if records else "none"
+
+
+def is_switching(folder: Path) -> bool:
+    """Do values take turns now? A journal that is being written may look damaged."""
+    try:
+        return phase(folder) == "switching"
+    except Damaged:
+        return False
 
 
 def cycles(machine: Machine, run: Callable[[], object], sets: Sequence[tuple[Sequence[Write], Sequence[Script]]]) -> Callable[[], None]:
