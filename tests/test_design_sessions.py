@@ -166,6 +166,7 @@ def test_a_plan_that_would_take_too_long_is_shown_and_refused(place: Place) -> N
     assert place.run(*options(place, "ablation", "--time-limit=1")).lines("'1' is no time: write 40s, 30m or 1h30m")
 
 
+@pytest.mark.usefixtures("kernel_unchanged")
 def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
     """After each block but the last there was time for another, by the mean of those before; and such a run is whole, resumed or not."""
     budget_s, more = 6, ("--workloads=idle", "--tweaks=memory-overcommit", "--steps=20", "--benchmark-save=one")
