@@ -42,9 +42,10 @@ hypothesis.settings.load_profile("house")
 def _patient() -> Iterator[None]:
     """Where the harness would give up after seconds, it waits here for as long as a test does: the machine may be busy.
 
-    And Ctrl-C is heard: a shell that starts a job in the background has it ignored, by all that tests start too.
+    And signals are heard: who starts tests in the background may have had them ignored, by all that tests start too (`&`, nohup).
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with pytest.MonkeyPatch.context() as patch:
         for name in HASTE:
             patch.setattr(name, PATIENCE_S)

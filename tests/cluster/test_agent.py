@@ -190,21 +190,11 @@ HARNESS = """
 import json, sys, time
 from fixtures.cluster.agent import Agent
 from fixtures.cluster.connect import Where, connect
-from fixtures.terms import MachineHeld
+from tests.cluster.test_agent import in_force
 
-kubeconfig, namespace, manifest, path = sys.argv[1:]
+kubeconfig, namespace, manifest = sys.argv[1:]
 agent = Agent(connect(Where(kubeconfig=kubeconfig, namespace=namespace)), json.loads(manifest), patience_s=120)
-while True:
-    try:
-        agent.ask("hold")
-        break
-    except MachineHeld:
-        time.sleep(1)
-found = agent.ask("values", paths=[path])[path]
-write = {"path": path, "value": "11" if found != "11" else "12", "key": "vm.swappiness"}
-agent.ask("begin", label="x", writes=[write], mode="agent")
-agent.ask("carry_out")
-print(found, flush=True)
+print(in_force(agent)[0], flush=True)
 time.sleep(600)
 """
 
@@ -214,7 +204,7 @@ def test_when_the_harness_is_killed_the_node_is_put_back(
 ) -> None:
     """A kill -9 of the whole process: nobody asks the agent for anything any more. It ends with code 0, and its log says what it did."""
     pod = manifest()
-    arguments = [str(kubeconfig), cluster.namespace, json.dumps(pod), SWAPPINESS]
+    arguments = [str(kubeconfig), cluster.namespace, json.dumps(pod)]
     harness = subprocess.Popen(
         [sys.executable, "-c", HARNESS, *arguments], stdout=subprocess.PIPE, cwd=HOUSE, env={**os.environ, "PYTHONPATH": str(HOUSE)}
     )
