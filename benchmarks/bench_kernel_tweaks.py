@@ -38,6 +38,8 @@ STUDY = Study(
     primary=Metric("step_time_p10_s", "lower"),
     blocks=8,
     margin=0.03,
+    design="turns",
+    budget_s=600.0,
 )
 
 

@@ -64,6 +64,8 @@ class Place:
         """The main job on a workload that needs no framework, as a user would call it."""
         fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}"]
         fixed += [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
+        laid_out = any(option.startswith(("--design", "--monitors")) or option == "-n" for option in options)
+        fixed += [] if laid_out else ["--design=matrix"]  # whole cells: the main job's own design is tested where it is the question
         return [*self.before, sys.executable, "-m", "pytest", "benchmarks/", *fixed, *options]
 
     def __post_init__(self) -> None:

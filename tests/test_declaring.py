@@ -403,7 +403,7 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
         run.records[cell.id] = {"study": cell.study, "block": cell.block, "duration_s": took_s.get(cell.block, 4 / 3), "outcome": ""}
     assert [cell.block for cell in measured] == [1] * 3 + [2] * 3 + [3] * 3
     assert list(run.cells.values()) == measured
-    assert run.spent_s == pytest.approx(12.0)
+    assert (run.spent_s(STUDY.name), run.left_s) == (pytest.approx(12.0), pytest.approx(0.0))
     assert run.slot(next(iter(run.past_budget))) is not None, "pytest has an item for it"
     assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
 

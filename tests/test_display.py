@@ -38,14 +38,13 @@ def run(tmp_path: Path) -> Run:
     path.write_text("60\n")
     target = Local(tmp_path)
     target.machine = Machine(tmp_path, tmp_path / "state")
-    run = Run(Options(None, None, None, None, 3, resume=False, folder=tmp_path / "results"), target)
+    run = Run(Options(None, "idle", None, None, 3, resume=False, folder=tmp_path / "results"), target)
     run.plans = dict(PLANS)
     return run
 
 
 @pytest.fixture
 def cells(run: Run) -> list[Cell]:
-    run.options = Options(None, "idle", None, None, 3, resume=False, folder=run.options.folder)
     return run.declare(STUDY)
 
 

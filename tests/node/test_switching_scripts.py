@@ -110,7 +110,7 @@ def test_who_writes_what_a_script_set_is_noticed_and_left_alone(fake: FakeRoot, 
 def test_what_is_no_value_is_refused_and_all_goes_back(fake: FakeRoot, apply: str, why: str) -> None:
     machine = fake.machine()
     machine.apply("x", fake_root.writes([(SWAPPINESS, "10")]), [*scripts(fake, apply), fake.script("apply_check", "true")])
-    with pytest.raises(TweakRefused, match=rf"Its scripts cannot be switched: .*{why}.* Measure it in whole runs"):
+    with pytest.raises(TweakRefused, match=rf"Its scripts cannot be switched: .*{why}.* Measure it in whole cells"):
         Switch(machine)
     machine.restore()
     for name in ("/apply", "/uninstall", "/sys/module/x/parameters/y"):
