@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import lock
+from fixtures.node import lock, probes
 from fixtures.node.machine import Machine, Write
 from fixtures.node.state_dirs import state_dir
 from fixtures.node.telemetry import Sampler
@@ -62,7 +62,7 @@ sys.exit(code)
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="writing kernel settings needs root")
+@pytest.mark.skipif(probes.settings() is not None, reason=f"{probes.settings()}")
 def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
     """Twenty sysctls of the running kernel: snapshot, journal, write, read back, snapshot; restore, read back, journal removed."""
     machine = Machine()

@@ -97,6 +97,7 @@ NEEDS: dict[str, Need] = {
     "kernel": Need(lambda: probes.write("/proc/sys/vm/swappiness")),
     "root": Need(lambda: probes.capability("SYS_ADMIN")),
     "namespaces": Need(lambda: probes.mount() or probes.namespace("net")),
+    "cgroups": Need(lambda: probes.cgroup() or probes.cgroup("memory")),
     "rights of a cluster": Need(lambda: _cluster(forbidden=True), tier="cluster"),
     "cluster": Need(lambda: _cluster(forbidden=False), tier="cluster", installable=True),
     "torch": _module("torch"),

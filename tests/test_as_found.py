@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -14,6 +15,7 @@ from fixtures.declaring import Options
 from fixtures.node import lock
 from fixtures.node.machine import Effects, Restored
 from fixtures.run import Run
+from fixtures.saving import closing_lines
 from fixtures.targets.local import Local
 from fixtures.terms import Refused, TweakRefused
 from tests.fake_root import FakeRoot
@@ -193,6 +195,10 @@ def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_els
     session.target.fake.put(SWAPPINESS, "33")
     session.run.close()
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": False}
+    config = cast("pytest.Config", SimpleNamespace(_benchmarksession=SimpleNamespace(storage=None, json=None)))
+    (told,) = [line for line in closing_lines(session.run, config) if "NOT PUT BACK" in line]
+    assert "by hand" in told
+    assert "fixtures restore" not in told  # which would find nothing to do
 
 
 def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Session) -> None:

@@ -187,9 +187,10 @@ def _error(made: Frame, lenth: Lenth | None) -> str:
         return "block × point: how far the same point scatters from block to block"
     if made.replicated:
         return "cells of the same point"
+    few = "one repeat is too few" if made.error_df else "nothing was replicated"
     if lenth is not None:
-        return f"none: nothing was replicated, so {lenth.contrasts} contrasts are judged by each other (Lenth)"
-    return "none: nothing was replicated"
+        return f"none: {few}, so {lenth.contrasts} contrasts are judged by each other (Lenth)"
+    return f"none: {few}"
 
 
 def _unestimable(made: Frame, told: Sequence[Effect], defining: Sequence[Effect], order: int) -> list[tuple[str, str]]:

@@ -73,25 +73,25 @@ def _stale(found: DlioStudy) -> Iterator[RenderableType]:
 
 
 def _variation(found: DlioStudy) -> Iterator[RenderableType]:
-    rows = [_tested(one, with_error=found.error[STEADY] is not None) for one in found.tests if one.epochs is not None]
+    error = any(found.error.values())
+    rows = [_tested(one, with_error=error) for one in found.tests if one.epochs is not None]
     if not rows:
         return
-    error = found.error[STEADY]
     refused = any(one.value(STEADY) is None for one in found.usable)
     over = "over epochs not valid" if error else "not valid"
     yield Text(f"Analysis of variance, {over}: epochs taken for runs{'; the figures are refused above' if refused else ''}", "yellow")
     yield columns(["factor", "response", "F over epochs", "p", "eta²", *(["F over runs", "p"] if error else [])], rows, left=2)
+    scatter = "; ".join(f"{RESPONSES[name]} {_scatter(one)}" for name, one in found.error.items() if one is not None)
     lines = [
         ("AU steady", "as DLIO reported it."),
         ("over epochs", "pseudo-replication, shown to be checked; nothing follows from it."),
-        ("over runs", NO_REPEATS if error is None else _scatter(error)),
+        ("over runs", f"on what runs of one setting scatter by: {scatter}." if scatter else NO_REPEATS),
     ]
     yield hanging(lines, "dim", "dim")
 
 
 def _scatter(error: RunError) -> str:
-    again = f"{error.settings} settings run again (df {error.df})"
-    return f"on what runs of one setting scatter by: {error.sd:.3f} points of AU, from {again}."
+    return f"{error.sd:.3f} points, from {error.settings} setting{'s' * (error.settings > 1)} run again (df {error.df})"
 
 
 def _tested(one: Tested, *, with_error: bool) -> list[str]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 HOUSE = Path(__file__).parents[2]
 HELD = limits.places(cores=True, memory=True)
-on_this_kernel = pytest.mark.skipif(isinstance(HELD, str), reason=f"{HELD}")
 
 
 @contextmanager
@@ -220,7 +219,7 @@ def test_a_node_that_is_lost_takes_its_jobs_with_it_and_gets_none(tmp_path: Path
             engine.back("node-2")
 
 
-@on_this_kernel
+@pytest.mark.needs("cgroups")
 def test_the_kernel_holds_a_job_to_its_cores(tmp_path: Path) -> None:
     """0.03 CPU seconds with a twentieth of a core take half a second and more, and it says how long it had none."""
     class_ = a_class("spin", cores=0.05)
@@ -233,7 +232,7 @@ def test_the_kernel_holds_a_job_to_its_cores(tmp_path: Path) -> None:
     assert ended.used.throttled_s > 0
 
 
-@on_this_kernel
+@pytest.mark.needs("cgroups")
 def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_says_so(tmp_path: Path) -> None:
     class_ = a_class("spin", memory_mib=16, params={"memory_mib": 64})
     with opened(tmp_path, class_) as engine:
@@ -242,7 +241,7 @@ def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_sa
     assert (ended.outcome, ended.reason) == ("killed", "the kernel killed it: it needed more than its 16 MiB of memory")
 
 
-@on_this_kernel
+@pytest.mark.needs("cgroups")
 def test_no_group_is_left(tmp_path: Path) -> None:
     """Neither of a job that ended, nor of one that still runs when the engine is closed."""
     assert not isinstance(HELD, str)

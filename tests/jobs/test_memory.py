@@ -10,7 +10,7 @@ from fixtures.jobs import limits, pod
 from fixtures.jobs.course import Course, attempt_rows, job_row
 from fixtures.jobs.terms import Event, Used
 from tests.jobs.made_jobs import a_class, planned
-from tests.jobs.test_engine import a_job, on_this_kernel, opened, until
+from tests.jobs.test_engine import a_job, opened, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def used(folder: Path, class_: JobClass, replicas: int = 1) -> Used:
     return found
 
 
-@on_this_kernel
+@pytest.mark.needs("cgroups")
 def test_what_counts_against_a_limit_is_what_a_job_holds_and_not_what_it_was_forked_with(tmp_path: Path) -> None:
     """32 MiB in each of two replicas, and little beside; resident is also what both share with the process that forked them."""
     found = used(tmp_path, a_class("spin", memory_mib=64, params={"memory_mib": 32}), replicas=2)

@@ -474,6 +474,16 @@ def test_somebody_s_change_after_a_crash_during_recovery_stays(fake: FakeRoot, m
     assert fake.wrong() == {SWAPPINESS: "33"}
 
 
+def test_what_changes_while_a_set_that_writes_nothing_is_applied_is_somebody_s(fake: FakeRoot) -> None:
+    """Stock, or settings of a process alone: a change between the two snapshots is not this run's to put back."""
+    machine = fake.machine()
+    machine.begin("stock", [])
+    fake.put(SWAPPINESS, "10")
+    assert machine.carry_out().changed == {}
+    result = machine.restore()
+    assert (fake.get(SWAPPINESS), result.back, set(result.elsewhere)) == ("10", {}, {SWAPPINESS})
+
+
 def test_a_value_that_somebody_put_back_while_ours_was_to_be_in_force_is_said(fake: FakeRoot) -> None:
     """What was measured then was not what was asked for. After a restore that broke off it may as well have been ourselves."""
     fake.machine().apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))

@@ -18,7 +18,6 @@ from tests.waiting import until
 
 HOUSE = Path(__file__).parents[2]
 REAL = cgroups.place()
-on_this_kernel = pytest.mark.skipif(isinstance(REAL, str), reason=f"no cgroup can be made here: {REAL}")
 
 
 def fake(root: Path, own: str, mounts: str, **files: str) -> Path:
@@ -93,7 +92,7 @@ def test_the_groups_of_a_run_that_was_killed_and_is_not_waited_for_yet_are_tidie
         assert group.exists() == left
 
 
-@on_this_kernel
+@pytest.mark.needs("cgroups")
 def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
     """A quarter of a core, read back; the group goes when its process has ended."""
     assert not isinstance(REAL, str)
@@ -110,7 +109,7 @@ def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
     assert not list(REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*"))
 
 
-@on_this_kernel
+@pytest.mark.needs("cgroups")
 def test_a_run_whose_keeper_is_killed_removes_its_groups_itself() -> None:
     """At its end."""
     assert not isinstance(REAL, str)
@@ -123,7 +122,7 @@ def test_a_run_whose_keeper_is_killed_removes_its_groups_itself() -> None:
     assert not list(REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*"))
 
 
-@on_this_kernel
+@pytest.mark.needs("cgroups")
 def test_a_run_that_is_killed_leaves_no_group() -> None:
     """Its keeper, which is in a session of its own, removes them."""
     assert not isinstance(REAL, str)

@@ -36,6 +36,16 @@ def test_actions_and_one_way_switches_are_no_settings(key: str) -> None:
     assert irreversible(key)
 
 
+@pytest.mark.parametrize("key", ["kernel.modules_d*", "*.modules_disabled", "kernel.modules?disabled", "net.ipv6.conf.*.disable_i*"])
+def test_a_key_that_a_shell_completes_is_the_worst_it_may_be(key: str) -> None:
+    assert irreversible(key)
+
+
+def test_a_key_of_which_nothing_is_known_is_not_guessed_at() -> None:
+    """Any script that writes by a function of its own would be refused."""
+    assert not any(map(irreversible, ("kernel.*", "*", "net.ipv4.conf.*.rp_filter")))
+
+
 @pytest.mark.parametrize(
     ("key", "sticky", "free"),
     [

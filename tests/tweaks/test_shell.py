@@ -31,6 +31,17 @@ CASES: dict[str, list[tuple[str, str | None]]] = {
     "echo '1 > /sys/a'": [],
     "cat /sys/a; [ -e /sys/b ] && grep -q x < /sys/c": [],
     "while read -r l; do :; done < /sys/a": [],
+    "echo ${v:-1} > ${r:-/sys}/a; : ${d:=/sys/b}; echo 2 > $d": [("/sys/a", "1"), ("/sys/b", "2")],
+    "r=/sys; echo 1 > ${r-${x:-/proc/sys}}/a": [("/sys/a", "1"), ("/proc/sys/a", "1")],
+    'a=(x\n y)\nfor k in "${a[@]}"; do echo 1 > /sys/$k; done': [("/sys/x", "1"), ("/sys/y", "1")],
+    "echo 1 > /sys/a$'\\x5f\\142'": [("/sys/a_b", "1")],
+    "trap 'echo 1 > /sys/a' EXIT": [("/sys/a", "1")],
+    "sh -s <<E\n# echo 1 > /sys/a\necho 2 > /sys/b\nE\n": [("/sys/b", "2")],
+    "cat <<'E' | bash\necho 1 > /sys/a\nE\n": [("/sys/a", "1")],
+    "cat > /tmp/x.sh <<E\necho 1 > /sys/a\nE\n": [],
+    "bash <<< 'echo 1 > /sys/a'; echo 'echo 2 > /sys/b' | sh": [("/sys/a", "1"), ("/sys/b", "2")],
+    "cat > /etc/sysctl.d/x.conf <<E\n; text\n-vm.x = 1 2\nE\nsysctl --system": [("/proc/sys/vm/x", "1 2")],
+    "cat > /etc/sysctl.d/x.conf <<E\nvm.x = 1\nE\nsysctl -w vm.y=2": [("/proc/sys/vm/y", "2")],
 }
 
 

@@ -62,6 +62,15 @@ def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: 
             assert mine[name].p == pytest.approx(reference.loc[term, "PR(>F)"], rel=1e-6)
 
 
+def test_one_repeat_is_not_called_none_where_its_error_has_a_row() -> None:
+    """2² with one cell run again: 1 degree of freedom, on which no F stands."""
+    rows = [Row(a + b, (a, b), "", value) for a, b, value in zip("xyxyy", "uuvvv", (1.0, 3.0, 2.0, 5.0, 6.0), strict=True)]
+    (found,) = of_table(observed(rows, {"one": ("x", "y"), "two": ("u", "v")}))
+    assert [(row.name, row.df) for row in found.anova if row.name == "error"] == [("error", 1)]
+    assert all(row.f is None for row in found.anova)
+    assert found.error.startswith("none: one repeat is too few")
+
+
 def test_certified_digits_survive_a_level_of_a_million() -> None:
     """NIST's hardest tables shift small numbers far from nought: F must not change when 10⁶ is added to every value."""
     rng = np.random.default_rng(3)
