@@ -18,7 +18,7 @@ from fixtures.planned import Planned
 from fixtures.progress import Progress
 from fixtures.run import Run
 from fixtures.targets.local import Local
-from fixtures.terms import BadInput, Metric, Refused, Study
+from fixtures.terms import BadInput, Limit, Metric, Refused, Study
 from tests.designs import chain
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.core.rmem_max": "500000"}
@@ -373,12 +373,12 @@ def test_a_limit_that_is_too_short_says_what_is_enough_in_the_words_it_was_given
     """Whatever else fits: there is always a next step, and it is kept to."""
     found = planned(tmp_path, design="ablation")
     with pytest.raises(BadInput, match=re.escape("--time-limit=0m1s: 36 cells take about 7 s.")) as refused:
-        time_limit.check(found, found.whole, time_limit.Limit(1.0, "0m1s"))
+        time_limit.check(found, found.whole, Limit(1.0, "0m1s"))
     assert str(refused.value).endswith(" All of it: --time-limit=8s.")
     time_limit.check(found, found.whole, 8)
 
 
-TWELVE_S = time_limit.Limit(12.0, "12s")
+TWELVE_S = Limit(12.0, "12s")
 
 
 def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> None:
@@ -386,6 +386,49 @@ def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> N
     found = planned(tmp_path, budget_s=TWELVE_S)
     assert len(found.cells) == 3 * 5 * 20
     assert len(planned(tmp_path, budget_s=TWELVE_S, blocks=6).cells) == 3 * 6
+
+
+def by_itself(folder: Path, **options: Any) -> Planned:  # noqa: ANN401 as above
+    """A study with a design and a budget of its own, under these options."""
+    found = Planned(replace(Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found.choose(found.declare(replace(STUDY, design="turns", budget_s=12.0)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "design", "budget_s"),
+    [
+        ({}, "turns", 12.0),
+        ({"blocks": 5}, "turns", None),
+        ({"limited": True}, "turns", None),
+        ({"budget_s": Limit(30.0, "30s")}, "turns", 30.0),
+        ({"design": "matrix"}, "matrix", None),
+        ({"design": "ablation"}, "ablation", None),
+        ({"workloads": "python_loop", "monitors": "placebo", "tweaks": None}, None, None),
+        ({"workloads": "job_stream"}, None, None),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else None,
+)
+def test_a_study_chooses_its_design_and_its_time_where_the_command_line_leaves_them_open(
+    tmp_path: Path, options: dict[str, Any], design: str | None, budget_s: float | None
+) -> None:
+    """Jobs that are drawn once, and monitors, take no turns."""
+    found = by_itself(tmp_path, **options)
+    assert (found.options.design, found.options.budget_s, found.takes_turns) == (design, budget_s, design == "turns")
+
+
+def test_studies_that_are_laid_out_in_two_ways_are_two_runs(tmp_path: Path) -> None:
+    found = by_itself(tmp_path)
+    with pytest.raises(BadInput, match="two ways: run each by itself"):
+        found.declare(replace(STUDY, name="other"))
+
+
+@pytest.mark.parametrize(("steps", "of_a_slice"), [(2, 1), (3, 1), (4, 2), (8, 4), (9, 3), (10, 2), (48, 4)])
+def test_any_number_of_steps_comes_in_equal_slices(tmp_path: Path, steps: int, of_a_slice: int) -> None:
+    """Of four where that divides it, and at least two of them."""
+    found = by_itself(tmp_path, steps=steps)
+    order = found.order_of(next(iter(found.cells.values())))
+    assert (order.steps, order.slice_steps) == (steps, of_a_slice)
 
 
 def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path) -> None:
@@ -403,7 +446,7 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
         run.records[cell.id] = {"study": cell.study, "block": cell.block, "duration_s": took_s.get(cell.block, 4 / 3), "outcome": ""}
     assert [cell.block for cell in measured] == [1] * 3 + [2] * 3 + [3] * 3
     assert list(run.cells.values()) == measured
-    assert (run.spent_s(STUDY.name), run.left_s) == (pytest.approx(12.0), pytest.approx(0.0))
+    assert [run.spent_s(STUDY.name), run.left_s] == pytest.approx([12.0, 0.0])
     assert run.slot(next(iter(run.past_budget))) is not None, "pytest has an item for it"
     assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
 

@@ -90,3 +90,14 @@ def test_what_cannot_be_known_of_a_moment_is_null(tmp_path: Path) -> None:
     """As the schema has it; NaN would not even be JSON."""
     found = host.now(tmp_path)
     assert (found["boot_id"], found["uptime_s"]) == (None, None)
+
+
+@pytest.mark.parametrize(("limit", "room_bytes"), [(None, 4096), ("max", 4096), ("3000", 2000), ("500", 0)])
+def test_memory_that_can_be_had_is_that_of_the_machine_or_of_the_control_group(tmp_path: Path, limit: str | None, room_bytes: int) -> None:
+    """4 KiB of the machine; a group that uses 1,000 bytes of its limit."""
+    files = {"proc/meminfo": "MemTotal: 8 kB\nMemAvailable: 4 kB\n", "proc/self/cgroup": "0::/pod\n"}
+    files |= {"sys/fs/cgroup/pod/memory.max": limit, "sys/fs/cgroup/pod/memory.current": "1000"} if limit else {}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert host.mem_available_bytes(tmp_path) == room_bytes

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fixtures import host
 from fixtures.targets import _process
 from fixtures.targets._turns import Arm, Block
 from fixtures.terms import Cell, Order
@@ -155,6 +156,25 @@ def test_a_process_that_dies_in_its_slice_costs_itself_alone(fake: FakeRoot, blo
     assert (seen(arms["stock"]), seen(arms["twenty"])) == ([60] * 5, [20] * 5)
     assert arms["ten"].result
     assert arms["ten"].result.error
+    assert as_found(fake)
+
+
+def test_what_memory_has_no_room_for_comes_first_in_the_next_block(
+    fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process takes 100 of 550 MiB: after the two stocks and one more, 250 are left, which is more than twice 100, after four 150."""
+    # Asked before and after each start, and before a start that may be left out.
+    free_mib = iter([550, 450, 450, 350, 350, 250, 250, 250, 150, 150])
+    monkeypatch.setattr(host, "mem_available_bytes", lambda: next(free_mib) << 20)
+    measured, arms = block(stock=None, again=None, one="10", two="20", three="30")
+    for name, times in {"stock": -1, "again": -1, "one": 1, "two": 0, "three": 1}.items():
+        arms[name].measured = times
+    measured.measure()
+    left_out = {name for name, arm in arms.items() if arm.no_room}
+    assert len(left_out) == 1
+    assert left_out <= {"one", "three"}, "those that were measured before"
+    assert "150 MiB of memory are left" in next(arm.no_room for arm in arms.values() if arm.no_room)
+    assert all(seen(arm) for arm in arms.values() if not arm.no_room)
     assert as_found(fake)
 
 
