@@ -417,6 +417,15 @@ def test_a_study_chooses_its_design_and_its_time_where_the_command_line_leaves_t
     assert (found.options.design, found.options.budget_s, found.takes_turns) == (design, budget_s, design == "turns")
 
 
+def test_a_budget_that_is_spent_leaves_the_cells_of_other_studies(tmp_path: Path) -> None:
+    found = Planned(Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path), Local(tmp_path))
+    mine, theirs = (found.declare(replace(STUDY, name=name)) for name in ("mine", "theirs"))
+    found.choose([*mine, *theirs])
+    found.leave_out_from(mine[3])
+    assert list(found.cells.values()) == [*mine[:3], *theirs]
+    assert list(found.past_budget.values()) == mine[3:]
+
+
 def test_studies_that_are_laid_out_in_two_ways_are_two_runs(tmp_path: Path) -> None:
     found = by_itself(tmp_path)
     with pytest.raises(BadInput, match="two ways: run each by itself"):
