@@ -262,8 +262,8 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines = []
     for comparison in comparisons:
         stock, cells = (
-            [cell for cell in run.cells if (cell.workload, cell.tweakset) == (comparison.workload, arm) and AVAILABLE in cell.telemetry]
-            for arm in (comparison.baseline, comparison.tweakset)
+            [cell for cell in run.cells if cell.workload == comparison.workload and cell.tweakset in arms and AVAILABLE in cell.telemetry]
+            for arms in (comparison.baseline_arms or (comparison.baseline,), (comparison.tweakset,))
         )
         asked = _reserved(run, comparison.tweakset, cells, stock) - _reserved(run, comparison.baseline, stock, cells)
         if not stock or not cells or asked < LEAST_BYTES:

@@ -57,6 +57,7 @@ class Calibration:
     single: Rates
     families: Rates
     words: Rates
+    baselines: Rates
     real: tuple[RealNoise, ...]
 
 
