@@ -24,9 +24,10 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side of a comparison: runs, and the tweak set meant in them; None means each tweak set with its like. `notes` go below it.
+    """One side of a comparison: runs and the tweak set meant in them; None: each tweak set with its like.
 
-    `declared`: nobody named that tweak set, so that a study which declared several arms to be its baseline is held against these.
+    `declared`: nobody named that tweak set, so a study that declared several arms its baseline means these.
+    `notes` go below the comparison.
     """
 
     label: str
@@ -136,12 +137,11 @@ def declared_baseline(arm: Arm, study: str) -> tuple[str, ...]:
 
 
 def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
-    """Collect one tweak set's cells over the runs of an arm, or those of a declared baseline together; None where it has none."""
+    """Collect the cells of a tweak set or a declared baseline over the runs of an arm; None where it has none."""
     together = declared_baseline(arm, study)
     if together and tweakset == TOGETHER.join(together):
-        sides = [side(arm, study, workload, name) for name in together]
-        known = [one for one in sides if one is not None]
-        return _pool(known) if len(known) == len(sides) else None
+        arms = [one for name in together if (one := side(arm, study, workload, name)) is not None]
+        return _pool(arms) if len(arms) == len(together) else None
     cells = {
         (run.run_id, cell.block): cell
         for run in arm.runs
@@ -156,12 +156,16 @@ def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
 def _pool(sides: Sequence[Side]) -> Side:
     name = TOGETHER.join(one.tweakset.name for one in sides)
     places = dict.fromkeys(place for one in sides for place in one.cells)
-    cells = {place: _pooled({one.tweakset.name: one.cells.get(place) for one in sides}, name) for place in places}
+    arms = {place: {one.tweakset.name: one.cells.get(place) for one in sides} for place in places}
+    cells = {place: _pooled(name, own) for place, own in arms.items()}
     return replace(sides[0], tweakset=replace(sides[0].tweakset, name=name), cells=cells)
 
 
-def _pooled(arms: Mapping[str, Cell | None], name: str) -> Cell:
-    """Several untouched cells of one block as one: the geometric mean of each metric; not measured unless all were, with equal work."""
+def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
+    """Several untouched cells of one block as one, with the geometric mean of each metric that all have.
+
+    It is not measured unless all were, with equal work.
+    """
     cells = tuple(cell for cell in arms.values() if cell is not None)
     whole = replace(cells[0], id=TOGETHER.join(cell.id for cell in cells), tweakset=name, pooled=cells)
     for arm, cell in arms.items():
@@ -173,10 +177,12 @@ def _pooled(arms: Mapping[str, Cell | None], name: str) -> Cell:
         reason = different_data(cells[0], cell)
         if reason:
             return replace(whole, outcome="skipped", reason=f"{name}: {reason}")
-    values = {metric: [cell.metrics[metric] for cell in cells if metric in cell.metrics] for metric in cells[0].metrics}
-    common = {metric: those for metric, those in values.items() if len(those) == len(cells)}
-    # Where a value is not above 0 it stands as it is: no ratio can be taken of it, and who reads it says so.
-    return replace(whole, metrics={m: geometric_mean(those) if min(those) > 0 else min(those) for m, those in common.items()})
+    metrics: dict[str, float] = {}
+    for metric in cells[0].metrics:
+        values = [cell.metrics[metric] for cell in cells if metric in cell.metrics]
+        if len(values) == len(cells):  # one that is not above 0 stays: whoever takes a ratio of it refuses
+            metrics[metric] = geometric_mean(values) if min(values) > 0 else min(values)
+    return replace(whole, metrics=metrics)
 
 
 def parts(cell: Cell) -> tuple[Cell, ...]:

@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .arms import TOGETHER, Arm, declared_baseline, met, must_have, no_copies, of_one_workload, parts, same_runs, side, studies
+from .arms import (
+    TOGETHER,
+    Arm,
+    declared_baseline,
+    met,
+    must_have,
+    no_copies,
+    of_one_workload,
+    parts,
+    same_runs,
+    side,
+    studies,
+)
 from .between import must_match, primary_of, run_notes
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
 from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
@@ -28,7 +40,7 @@ if TYPE_CHECKING:
     from .reading import Reader
     from .terms import Cell, Effect, Run, TweakSet
 
-CONTROL = "{} against {} alone is a control: judged by its own p, and none of the contrasts that p is adjusted for."
+CONTROL = "{} against {} alone is a control, judged by its own p: none of those that Holm p is adjusted for."
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 # The low quantile of step time beside it: the first of these that the cells have (other tools' files keep no steps).
 STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lower"))
@@ -53,15 +65,17 @@ class Options:
 def compare(run: Run, baseline: str | None = None, options: Options = Options()) -> list[Comparison]:
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
-    The family of the adjustment is one study: all its contrasts in their declared primary metrics. Where it declared several arms to be
-    the baseline together, and none is named here, these are; the contrast between them is the guard, and in no family.
+    The family of the adjustment is one study: all its contrasts in their declared primary metrics. Where it
+    declared several arms to be its baseline, and none is named here, these are it, and what is between them is in
+    no family.
 
     Raises: UnknownName, if the run has no such baseline or tweak set.
     """
     name = run.baseline if baseline is None else baseline
     if name not in run.tweaksets:
         raise UnknownName(f"{run.origin}: no tweak set {name!r} to compare with; it has {', '.join(sorted(run.tweaksets))}.")
-    return compare_arms(Arm(run.origin, (run,), name, declared=baseline is None), [Arm(run.origin, (run,))], options)
+    base = Arm(run.origin, (run,), name, declared=baseline is None)
+    return compare_arms(base, [Arm(run.origin, (run,))], options)
 
 
 def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Options()) -> list[Comparison]:
@@ -89,8 +103,8 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
         for draft, sides in _drafts(base, candidate, study, options):
             drafts.append(_contrast(draft, sides, (base, candidate), options))
             shown.append(_wanted(draft, candidate, options))
-    drafts = [_judged(draft, draft.primary.p, 1) if draft.guard and draft.primary is not None else draft for draft in drafts]
-    failed = {draft.workload: draft.reason for draft in drafts if draft.guard and draft.verdict == "not comparable"}
+    drafts = [_judged(one, one.primary.p, 1) if one.guard and one.primary else one for one in drafts]
+    failed = {one.workload: one.reason for one in drafts if one.guard and one.verdict == "not comparable"}
     family = [index for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard]
     ps = [draft.primary.p for draft in drafts if draft.primary is not None and not draft.guard]
     for index, p_adjusted in zip(family, ADJUSTMENTS[options.adjustment](ps), strict=True):
@@ -111,7 +125,8 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
     """Answer every contrast of one study that is asked for, not yet computed, with its two sides."""
     base_met, candidate_met = met(base, study), met(candidate, study)
     inside = same_runs(base, candidate)
-    together = declared_baseline(base, study) if base.declared and inside and options.relative_to is None else ()
+    named = not base.declared or options.relative_to is not None
+    together = () if named or not inside else declared_baseline(base, study)
     for workload, names in candidate_met.items():
         if workload not in base_met:
             continue
@@ -187,7 +202,8 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
 
 
 def _failed(*sides: Side) -> int:
-    return sum(part.outcome == "failed" for one in sides for cell in one.cells.values() for part in parts(cell))
+    cells = [part for one in sides for cell in one.cells.values() for part in parts(cell)]
+    return sum(cell.outcome == "failed" for cell in cells)
 
 
 Units = tuple[Sequence[tuple["Place", "Cell"]], Sequence[tuple["Place", "Cell"]]]
@@ -233,7 +249,7 @@ def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -
 
 
 def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None = None) -> Comparison:
-    """Give a contrast its verdict; none but "not comparable" where the guard of its workload failed, for the reason in `doubt`."""
+    """Give a contrast its verdict, or none for the reason in `doubt`: the guard of its workload failed."""
     effect = draft.primary
     if effect is None:
         raise ValueError("only a contrast with an effect can be judged")

@@ -85,9 +85,10 @@ class Pairing:
 
     @property
     def cells(self) -> tuple[list[Cell], list[Cell]]:
-        """All cells that count, baseline's and candidate's; where several arms are the baseline together, the cells of each."""
+        """All cells that count, baseline's and candidate's; of each arm where several are the baseline."""
         if self.samples is None:
-            return [part for (_, one), _ in self.pairs for part in parts(one)], [other for _, (_, other) in self.pairs]
+            base = [part for (_, one), _ in self.pairs for part in parts(one)]
+            return base, [other for _, (_, other) in self.pairs]
         base, candidate = ([cell for unit in arm for _, cell in unit] for arm in self.samples)
         return base, candidate
 
@@ -183,7 +184,7 @@ def _missing(base: Side, candidate: Side) -> dict[str, list[int]]:
 
 
 def _measured(side: Side) -> list[tuple[Place, Cell]]:
-    """The measured cells by run and block. Those that are one value in a pair are each a unit where there are no pairs."""
+    """The measured cells by run and block, those of several arms that are the baseline one by one."""
     ordered = sorted(side.cells.items(), key=lambda item: item[0])
     return [(place, part) for place, cell in ordered if cell.outcome == "measured" for part in parts(cell)]
 

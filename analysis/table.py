@@ -240,7 +240,8 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         return []
     margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in comparisons))
     family = ", ".join(dict.fromkeys(str(one.family) for one in comparisons if one.family and not one.guard))
-    adjusted = f"; {SHORT[comparisons[0].adjustment]} p is adjusted for all the study's contrasts together ({family})" if family else ""
+    name = SHORT[comparisons[0].adjustment]
+    adjusted = f"; {name} p is adjusted for all the study's contrasts together ({family})" if family else ""
     seen: set[str] = {one.primary.design for one in comparisons if one.primary}
     seen |= {one.verdict for one in comparisons}
     seen |= {effect.metric.name for one in comparisons for effect in (one.primary, one.second) if effect is not None}

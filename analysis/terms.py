@@ -127,7 +127,7 @@ class Cell:
     `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
     cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
     One that took turns with others of its block has `slices_s`, the mean time of a step in each round.
-    One that stands for several untouched cells of its block has these in `pooled`, and the geometric means of their metrics.
+    One that stands for several untouched cells of its block has them in `pooled`, and means of their metrics.
     `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
     are what that cost and what the whole process used.
     """
@@ -276,8 +276,9 @@ class Comparison:
     is the ratio of two single runs as a gain, without an interval, `observed_baseline` the baseline's own value. `untouched`: neither
     arm changed the machine or ran a monitor (A/A). `baseline_run` and `candidate_run` say where the arms came from. Where `relative_to`
     names a tweak set, values are ratios to its cells. Where settings were alternated inside processes, `processes` counts these,
-    `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference. Where several untouched arms
-    are the baseline together, `baseline_arms` names them; the `guard` is the contrast between these, in no family and judged by its own p.
+    `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference.
+    Where several untouched arms are the baseline together, `baseline_arms` names them; a `guard` is a contrast
+    between them, in no family and judged by its own p.
     """
 
     study: str

@@ -58,7 +58,7 @@ class Calibration:
     families: Rates
     words: Rates
     baselines: Rates
-    real: tuple[RealNoise, ...]
+    real: tuple[RealNoise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

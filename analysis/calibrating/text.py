@@ -130,16 +130,17 @@ def _grids(calibration: Calibration) -> list[Grid]:
     )
     baselines = (
         f"{trials}: {FEW_BLOCKS} blocks of stock, stock-again and {TWEAKSETS} tweak sets, in random order. "
-        f"Log-normal times: {unsigned(PROCESS_CV)} of each process, {unsigned(SLOW.run_cv)} of the machine in which neighbouring "
-        f"cells correlate by {SLOW.carry_over}, and {unsigned(SLOW.drift)} of drift. All by Holm's p, but for 'own p'. +4 %, +8 %: "
-        "one tweak set takes so much longer, how often that is called. Withheld: the guard fails, and nothing is said. Off: of "
-        f"stock and stock-again one takes {unsigned(OFF)} longer, each in half of the sessions, and the tweak sets do nothing."
+        f"Log-normal times: {unsigned(PROCESS_CV)} of each process, {unsigned(SLOW.run_cv)} of the machine, "
+        f"by which neighbouring cells correlate by {SLOW.carry_over}, and {unsigned(SLOW.drift)} of drift. "
+        "By Holm's p, but for 'own p'. +4 %, +8 %: one tweak set takes so much longer, and that is called. "
+        "Withheld: the guard fails, and nothing is said. Off: of stock and stock-again one takes "
+        f"{unsigned(OFF)} longer, each in half of the sessions, while the tweak sets do nothing."
     )
     return [
         _grid("One contrast: how often a rule calls a difference, %", single, "rule", calibration.single),
         _grid("Many A/A contrasts: how often a rule calls any of them, %", families, "rule", calibration.families),
         _grid("What we say of one contrast, %: the verdict (4 columns), and the gate (3)", words, "truth", calibration.words),
-        _grid("Stock alone or both untouched arms as the baseline, %", baselines, "baseline", calibration.baselines),
+        _grid("Stock alone or both untouched arms, %", baselines, "baseline", calibration.baselines),
         *(grid for real in calibration.real for grid in _real(real, calibration)),
     ]
 

@@ -54,8 +54,9 @@ def run(asked: argparse.Namespace) -> int:
     from analysis.table import wants_color  # noqa: PLC0415
 
     real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
-    simulated = (measure(asked.seed, asked.trials) for measure in (single_rates, family_rates, word_rates, baseline_rates))
-    calibration = Calibration(asked.seed, asked.trials, *simulated, real)
+    rates = (single_rates, family_rates, word_rates, baseline_rates)
+    single, families, words, baselines = (measure(asked.seed, asked.trials) for measure in rates)
+    calibration = Calibration(asked.seed, asked.trials, single, families, words, baselines, real)
     said = as_json(calibration) if asked.json else as_markdown(calibration) if asked.markdown else ""
     print(said or as_text(calibration, color=wants_color(sys.stdout)), end="", flush=True)
     return 0

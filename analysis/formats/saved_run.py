@@ -156,7 +156,8 @@ def _study(name: str, part: Fields, tweaksets: Mapping[str, TweakSet]) -> Study:
         known = tweaksets.get(arm)
         if known is None or known.requested or known.scripts or known.monitor:
             part.refuse(f"has {arm!r} in its baseline, which is no untouched arm of this file")
-    return Study(name, part.text("question"), margin, part.whole("blocks"), _metric(part.fields("primary")), baseline)
+    primary = _metric(part.fields("primary"))
+    return Study(name, part.text("question"), margin, part.whole("blocks"), primary, baseline)
 
 
 def _workload(name: str, part: Fields) -> Workload:

@@ -65,7 +65,8 @@ def _family(need: Need) -> str:
     against = f" against {need.baseline}" if TOGETHER in need.baseline else ""
     if need.family == 1:
         return f"one contrast{against}, called at p < 0.05"
-    return f"{need.family} contrasts{against} in its family, so that Holm holds the clearest of them to p < {need.alpha:.2g}"
+    family = f"{need.family} contrasts{against} in its family"
+    return f"{family}, so that Holm holds the clearest of them to p < {need.alpha:.2g}"
 
 
 def _needs(needs: list[Need], gain: str) -> RenderableType:

@@ -38,9 +38,10 @@ class Goal:
 class Need:
     """What one workload needs.
 
-    `log_sd`: spread of the log ratio of an arm and the `baseline` in a block, over all arms, with `df` degrees of freedom; `aa_log_sd`: of pairs that
-    changed nothing, the machine's own noise, None without such a pair. `alpha` is what the hardest of `family` contrasts is held to
-    (Holm's first step). `blocks_low` and `blocks_high` bound `blocks` as far as the spread is known (95 %); None is beyond 100,000.
+    `log_sd`: spread of the log ratio of an arm and the `baseline` in a block, over all arms, of `df` degrees of
+    freedom; `aa_log_sd`: of pairs that changed nothing, the machine's own noise, None without such a pair.
+    `alpha` is what the hardest of `family` contrasts is held to (Holm's first step). `blocks_low`
+    `blocks_high` bound `blocks` as far as the spread is known (95 %); None is beyond 100,000.
     `mde`: smallest gain found with the goal's power with `mde_blocks`. `block_s`: time of this workload's cells in one block.
     """
 
@@ -120,7 +121,7 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
     stocks = first.baseline_arms or (first.baseline,)
     cells = _cells(pilot, first, stocks[0], {*stocks, *(one.tweakset for one in usable)})
     log_sd, df = pair_spread([(cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name])) for cell in cells])
-    log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # two arms differ by σ² + σ², one and the mean of k others by σ² + σ² / k
+    log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # the mean of k arms varies by a k-th of one's
     untouched = [one.primary for one in usable if one.untouched and one.primary]
     alpha = ALPHA / first.family
     low, high = spread_interval(log_sd, df)
@@ -149,7 +150,7 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
 
 
 def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list[Cell]:
-    """Collect the cells of a workload's comparable arms that did the same work as stock in their block and have the metric."""
+    """Collect the cells of a workload's comparable arms that did stock's work and have the metric."""
     mine = [
         cell
         for cell in pilot.cells

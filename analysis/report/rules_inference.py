@@ -84,7 +84,8 @@ def _bad_controls(subject: Subject) -> list[str]:
 
 
 def _differs(one: Comparison) -> bool:
-    return one.primary is not None and one.p_adjusted is not None and one.p_adjusted < (GUARD if one.guard else ALPHA)
+    level = GUARD if one.guard else ALPHA
+    return one.primary is not None and one.p_adjusted is not None and one.p_adjusted < level
 
 
 def _not_interleaved(subject: Subject) -> list[str]:

@@ -53,7 +53,7 @@ def simulate(machine: Machine, slower: float, count: int, rng: np.random.Generat
 
 
 def log_levels(machine: Machine, shape: tuple[int, int, int], rng: np.random.Generator) -> Floats:
-    """Log of how long each run takes, shape (sessions, blocks, arms): in each block every arm runs once, in random order."""
+    """Log of each run's level, shape (sessions, blocks, arms): arms in random order inside each block."""
     count, blocks, arms = shape
     runs = blocks * arms
     in_time = machine.run_cv * _run_effects(machine, (count, runs), rng)

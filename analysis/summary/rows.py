@@ -27,7 +27,7 @@ class Row:
     """One tweak set under one workload in one run; None where something was not measured.
 
     Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and its 95 % interval are fractions in
-    `metric`, above 0 where it was faster than the baseline; the arms of the baseline have that word in place of a verdict.
+    `metric`, above 0 where it was faster than the baseline, whose arms have that word in place of a verdict.
     """
 
     run_id: str
