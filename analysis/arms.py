@@ -137,7 +137,7 @@ def declared_baseline(arm: Arm, study: str) -> tuple[str, ...]:
 
 
 def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
-    """Collect the cells of a tweak set or a declared baseline over the runs of an arm; None where it has none."""
+    """Collect the cells of a tweak set or a declared baseline over an arm's runs; None where it has none."""
     together = declared_baseline(arm, study)
     if together and tweakset == TOGETHER.join(together):
         arms = [one for name in together if (one := side(arm, study, workload, name)) is not None]

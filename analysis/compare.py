@@ -66,8 +66,8 @@ def compare(run: Run, baseline: str | None = None, options: Options = Options())
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
     The family of the adjustment is one study: all its contrasts in their declared primary metrics. Where it
-    declared several arms to be its baseline, and none is named here, these are it, and what is between them is in
-    no family.
+    declared several arms to be its baseline, and none is named here, these are it; the contrast between them is
+    in no family.
 
     Raises: UnknownName, if the run has no such baseline or tweak set.
     """

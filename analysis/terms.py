@@ -277,8 +277,8 @@ class Comparison:
     arm changed the machine or ran a monitor (A/A). `baseline_run` and `candidate_run` say where the arms came from. Where `relative_to`
     names a tweak set, values are ratios to its cells. Where settings were alternated inside processes, `processes` counts these,
     `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference.
-    Where several untouched arms are the baseline together, `baseline_arms` names them; a `guard` is a contrast
-    between them, in no family and judged by its own p.
+    Where several untouched arms are the baseline together, `baseline_arms` names them; a `guard` is the
+    contrast between them, in no family and judged by its own p.
     """
 
     study: str

@@ -26,7 +26,7 @@ FAR_APART = (
 
 
 def side_by_side(pairs: Iterable[tuple[tuple[Place, Cell], tuple[Place, Cell]]]) -> bool:
-    """Whether each block's cells ran one after the other, as far as these arms go: then drift falls on all."""
+    """Whether each block's cells ran one after the other, as far as these arms go: drift falls on all."""
     every = [(place, part) for pair in pairs for place, cell in pair for part in parts(cell)]
     cells = [one for one in every if one[1].process is None]
     cells.sort(key=lambda one: (one[0][0], one[1].node or "", one[1].order))
