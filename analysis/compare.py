@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .reading import Reader
     from .terms import Cell, Effect, Run, TweakSet
 
-CONTROL = "{} against {} alone is a control, judged by its own p: none of those that Holm p is adjusted for."
+CONTROL = "{} against {} alone is a control: its p is its own, not adjusted, and none is adjusted for it."
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 # The low quantile of step time beside it: the first of these that the cells have (other tools' files keep no steps).
 STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lower"))
@@ -66,8 +66,8 @@ def compare(run: Run, baseline: str | None = None, options: Options = Options())
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
     The family of the adjustment is one study: all its contrasts in their declared primary metrics. Where it
-    declared several arms to be its baseline, and none is named here, these are it; the contrast between them is
-    in no family.
+    declared several arms to be its baseline, and none is named here, these are it; what is between them is in no
+    family.
 
     Raises: UnknownName, if the run has no such baseline or tweak set.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .plan import Need, Plan
 
 LEGEND = (
-    ("noise", "how far the ratio of two arms scatters from block to block (standard deviation of its logarithm)."),
+    ("noise", "how far the ratio to the baseline scatters between blocks (standard deviation of its logarithm)."),
     ("A/A", "the same of arms that changed nothing: the machine's own noise."),
     ("seen with", "the smallest gain or loss that so many blocks find with this power (MDE)."),
     ("[95 %]", "as far as the pilot knows its own noise: with few blocks it knows it badly."),
