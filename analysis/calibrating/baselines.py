@@ -23,7 +23,7 @@ TWEAKSETS, BLOCKS = 12, 8
 PROCESS_CV = 0.04
 SLOW = Machine(run_cv=0.04, drift=0.05, carry_over=0.8)  # neighbouring cells share it
 EFFECTS = (0.04, 0.08)
-OFF = 0.08  # how much longer one of two arms takes that should be equal
+OFF = 0.08  # how much longer one of two arms takes that should be equal: where the guard at .01 does worst
 # Which arms are the baseline, and the level of the guard between them.
 WAYS: dict[str, tuple[bool, float]] = {
     "stock alone": (False, 0.0),
