@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
+from .checks import different_data
 from .load import GLOB, load_each
 from .terms import Refused, UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .terms import Cell, Run, TweakSet
 
+TOGETHER = " + "  # between the names of arms that are the baseline together
 DEEPTWEAK = "deeptweak-csv"
 # A run and a block of it: what two cells must share to have run close in time.
 Place = tuple[str, int]
@@ -21,11 +24,16 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side of a comparison: runs, and the tweak set meant in them; None means each tweak set with its like. `notes` go below it."""
+    """One side of a comparison: runs and the tweak set meant in them; None: each tweak set with its like.
+
+    `declared`: nobody named that tweak set, so a study that declared several arms its baseline means these.
+    `notes` go below the comparison.
+    """
 
     label: str
     runs: tuple[Run, ...]
     tweakset: str | None = None
+    declared: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -122,8 +130,18 @@ def same_runs(one: Arm, other: Arm) -> bool:
     return {run.run_id for run in one.runs} == {run.run_id for run in other.runs}
 
 
+def declared_baseline(arm: Arm, study: str) -> tuple[str, ...]:
+    """The arms that every run declared to be the baseline of a study together; empty where one did not."""
+    declared = {run.studies[study].baseline for run in arm.runs if study in run.studies}
+    return declared.pop() if len(declared) == 1 else ()
+
+
 def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
-    """Collect one tweak set's cells over the runs of an arm; None where it has none."""
+    """Collect the cells of a tweak set or a declared baseline over an arm's runs; None where it has none."""
+    together = declared_baseline(arm, study)
+    if together and tweakset == TOGETHER.join(together):
+        arms = [one for name in together if (one := side(arm, study, workload, name)) is not None]
+        return _pool(arms) if len(arms) == len(together) else None
     cells = {
         (run.run_id, cell.block): cell
         for run in arm.runs
@@ -133,6 +151,43 @@ def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
     known = next((run.tweaksets[tweakset] for run in arm.runs if tweakset in run.tweaksets), None)
     started_utc = {run.run_id: run.started_utc for run in arm.runs}
     return Side(arm.label, known, cells, started_utc) if cells and known else None
+
+
+def _pool(sides: Sequence[Side]) -> Side:
+    name = TOGETHER.join(one.tweakset.name for one in sides)
+    places = dict.fromkeys(place for one in sides for place in one.cells)
+    arms = {place: {one.tweakset.name: one.cells.get(place) for one in sides} for place in places}
+    cells = {place: _pooled(name, own) for place, own in arms.items()}
+    return replace(sides[0], tweakset=replace(sides[0].tweakset, name=name), cells=cells)
+
+
+def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
+    """Several untouched cells of one block as one, with the geometric mean of each metric that all have.
+
+    It is not measured unless all were, with equal work.
+    """
+    cells = tuple(cell for cell in arms.values() if cell is not None)
+    whole = replace(cells[0], id=TOGETHER.join(cell.id for cell in cells), tweakset=name, pooled=cells)
+    for arm, cell in arms.items():
+        if cell is None:
+            return replace(whole, outcome="skipped", reason=f"{arm}: not run")
+        if cell.outcome != "measured":
+            return replace(whole, outcome=cell.outcome, reason=f"{arm}: {cell.reason}")
+    for cell in cells[1:]:
+        reason = different_data(cells[0], cell)
+        if reason:
+            return replace(whole, outcome="skipped", reason=f"{name}: {reason}")
+    metrics: dict[str, float] = {}
+    for metric in cells[0].metrics:
+        values = [cell.metrics[metric] for cell in cells if metric in cell.metrics]
+        if len(values) == len(cells):  # one that is not above 0 stays: whoever takes a ratio of it refuses
+            metrics[metric] = geometric_mean(values) if min(values) > 0 else min(values)
+    return replace(whole, metrics=metrics)
+
+
+def parts(cell: Cell) -> tuple[Cell, ...]:
+    """The cells that were really there: the cell, or those it stands for."""
+    return cell.pooled or (cell,)
 
 
 def met(arm: Arm, study: str) -> dict[str, list[str]]:

@@ -261,9 +261,11 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     """The manipulation check of what cannot be read back: pages that are reserved are not available."""
     lines = []
     for comparison in comparisons:
+        mine = [cell for cell in run.cells if cell.workload == comparison.workload]
+        told = [cell for cell in mine if AVAILABLE in cell.telemetry]
         stock, cells = (
-            [cell for cell in run.cells if (cell.workload, cell.tweakset) == (comparison.workload, arm) and AVAILABLE in cell.telemetry]
-            for arm in (comparison.baseline, comparison.tweakset)
+            [cell for cell in told if cell.tweakset in arms]
+            for arms in (comparison.baseline_arms or (comparison.baseline,), (comparison.tweakset,))
         )
         asked = _reserved(run, comparison.tweakset, cells, stock) - _reserved(run, comparison.baseline, stock, cells)
         if not stock or not cells or asked < LEAST_BYTES:

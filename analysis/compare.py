@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .arms import Arm, met, must_have, no_copies, of_one_workload, same_runs, side, studies
+from .arms import (
+    TOGETHER,
+    Arm,
+    declared_baseline,
+    met,
+    must_have,
+    no_copies,
+    of_one_workload,
+    parts,
+    same_runs,
+    side,
+    studies,
+)
 from .between import must_match, primary_of, run_notes
 from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, same_machine
 from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
@@ -17,7 +29,7 @@ from .stats.effect import ALPHA, LARGEST_LOG, detectable_errors
 from .switched.expand import expanded
 from .switched.inside import inside, inside_notes, outlasting, outlasts
 from .terms import Comparison, Metric, NotComparable, Refused, UnknownName
-from .verdict import ONE_RUN, inside_margin, judge
+from .verdict import GUARD, ONE_RUN, inside_margin, judge
 from .wording import unsigned
 
 if TYPE_CHECKING:
@@ -28,6 +40,7 @@ if TYPE_CHECKING:
     from .reading import Reader
     from .terms import Cell, Effect, Run, TweakSet
 
+CONTROL = "{} against {} alone is a control: its p is its own, not adjusted, and none is adjusted for it."
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 # The low quantile of step time beside it: the first of these that the cells have (other tools' files keep no steps).
 STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lower"))
@@ -52,14 +65,17 @@ class Options:
 def compare(run: Run, baseline: str | None = None, options: Options = Options()) -> list[Comparison]:
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
-    The family of the adjustment is one study: all its contrasts in their declared primary metrics, stock-again among them.
+    The family of the adjustment is one study: all its contrasts in their declared primary metrics. Where it
+    declared several arms to be its baseline, and none is named here, these are it; what is between them is in no
+    family.
 
     Raises: UnknownName, if the run has no such baseline or tweak set.
     """
     name = run.baseline if baseline is None else baseline
     if name not in run.tweaksets:
         raise UnknownName(f"{run.origin}: no tweak set {name!r} to compare with; it has {', '.join(sorted(run.tweaksets))}.")
-    return compare_arms(Arm(run.origin, (run,), name), [Arm(run.origin, (run,))], options)
+    base = Arm(run.origin, (run,), name, declared=baseline is None)
+    return compare_arms(base, [Arm(run.origin, (run,))], options)
 
 
 def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Options()) -> list[Comparison]:
@@ -87,10 +103,12 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
         for draft, sides in _drafts(base, candidate, study, options):
             drafts.append(_contrast(draft, sides, (base, candidate), options))
             shown.append(_wanted(draft, candidate, options))
-    family = [index for index, draft in enumerate(drafts) if draft.primary is not None]
-    adjusted = ADJUSTMENTS[options.adjustment]([draft.primary.p for draft in drafts if draft.primary is not None])
-    for index, p_adjusted in zip(family, adjusted, strict=True):
-        drafts[index] = _judged(drafts[index], p_adjusted, len(family))
+    drafts = [_judged(one, one.primary.p, 1) if one.guard and one.primary else one for one in drafts]
+    failed = {one.workload: one.reason for one in drafts if one.guard and one.verdict == "not comparable"}
+    family = [index for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard]
+    ps = [draft.primary.p for draft in drafts if draft.primary is not None and not draft.guard]
+    for index, p_adjusted in zip(family, ADJUSTMENTS[options.adjustment](ps), strict=True):
+        drafts[index] = _judged(drafts[index], p_adjusted, len(family), failed.get(drafts[index].workload))
     return [draft for draft, picked in zip(drafts, shown, strict=True) if picked]
 
 
@@ -107,11 +125,16 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
     """Answer every contrast of one study that is asked for, not yet computed, with its two sides."""
     base_met, candidate_met = met(base, study), met(candidate, study)
     inside = same_runs(base, candidate)
+    named = not base.declared or options.relative_to is not None
+    together = () if named or not inside else declared_baseline(base, study)
     for workload, names in candidate_met.items():
         if workload not in base_met:
             continue
         for name in [candidate.tweakset] if candidate.tweakset and not inside else names:
+            guard = name in together
             against = base.tweakset or name
+            if together:
+                against = together[0] if guard else TOGETHER.join(together)
             other = side(candidate, study, workload, name)
             skip = (inside and name == against) or name == options.relative_to
             if other is None or skip or (against not in base_met[workload] and not inside):
@@ -132,6 +155,8 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 notes=candidate.notes,
                 baseline_run=base.label.removesuffix(f":{base.tweakset}"),
                 candidate_run=candidate.label.removesuffix(f":{candidate.tweakset}"),
+                baseline_arms=() if guard else together,
+                guard=guard,
             )
             yield draft, (side(base, study, workload, against), other)
 
@@ -166,16 +191,19 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     second = _first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read)
     others = [_first_effect((metric_named(name),), draft, pairing, read) for name in options.metrics]
     beside = base.runs == candidate.runs and pairing.samples is None
-    untouched = beside and same_machine((base.tweakset, candidate.tweakset), list(zip(*pairing.cells, strict=True)))
+    pairs = [(part, other) for (_, one), (_, other) in pairing.pairs for part in parts(one)]
+    untouched = beside and same_machine((base.tweakset, candidate.tweakset), pairs)
     draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
     notes = pair_notes(pairing if options.relative_to is None else replace(pairing, caveat=None))
     notes += run_notes(draft, arms, (base, candidate), read)
     notes += inside_notes(draft, pairing, read)
+    notes += [CONTROL.format(candidate.tweakset.name, draft.baseline)] if draft.guard else []
     return replace(draft, notes=(*draft.notes, *_in_force_notes(draft, candidate.tweakset, pairing.cells[1]), *notes))
 
 
 def _failed(*sides: Side) -> int:
-    return sum(cell.outcome == "failed" for one in sides for cell in one.cells.values())
+    cells = [part for one in sides for cell in one.cells.values() for part in parts(cell)]
+    return sum(cell.outcome == "failed" for cell in cells)
 
 
 Units = tuple[Sequence[tuple["Place", "Cell"]], Sequence[tuple["Place", "Cell"]]]
@@ -220,12 +248,15 @@ def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -
     return [f"in force before it was applied, so not part of the effect: {', '.join(sorted(keys))}."] if keys else []
 
 
-def _judged(draft: Comparison, p_adjusted: float, family: int) -> Comparison:
+def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None = None) -> Comparison:
+    """Give a contrast its verdict, or none for the reason in `doubt`: the guard of its workload failed."""
     effect = draft.primary
     if effect is None:
         raise ValueError("only a contrast with an effect can be judged")
-    errors = detectable_errors(effect.df, ALPHA / family)
+    errors = detectable_errors(effect.df, GUARD if draft.guard else ALPHA / family)
     draft = replace(draft, p_adjusted=p_adjusted, family=family, mde=math.expm1(min(errors * effect.log_se, LARGEST_LOG)))
+    if doubt is not None:
+        return replace(draft, reason=doubt)
     if outlasts(draft):
         return replace(draft, verdict="inconclusive", reason=outlasting(draft))
     verdict, reason = judge(draft, effect, p_adjusted)

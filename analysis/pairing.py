@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from .arms import parts
 from .checks import different_data
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
 from .terms import NotComparable
@@ -84,9 +85,10 @@ class Pairing:
 
     @property
     def cells(self) -> tuple[list[Cell], list[Cell]]:
-        """All cells that count, baseline's and candidate's."""
+        """All cells that count, baseline's and candidate's; of each arm where several are the baseline."""
         if self.samples is None:
-            return [one for (_, one), _ in self.pairs], [other for _, (_, other) in self.pairs]
+            base = [part for (_, one), _ in self.pairs for part in parts(one)]
+            return base, [other for _, (_, other) in self.pairs]
         base, candidate = ([cell for unit in arm for _, cell in unit] for arm in self.samples)
         return base, candidate
 
@@ -182,7 +184,9 @@ def _missing(base: Side, candidate: Side) -> dict[str, list[int]]:
 
 
 def _measured(side: Side) -> list[tuple[Place, Cell]]:
-    return [(place, cell) for place, cell in sorted(side.cells.items(), key=lambda item: item[0]) if cell.outcome == "measured"]
+    """The measured cells by run and block, those of several arms that are the baseline one by one."""
+    ordered = sorted(side.cells.items(), key=lambda item: item[0])
+    return [(place, part) for place, cell in ordered if cell.outcome == "measured" for part in parts(cell)]
 
 
 def _units(side: Side) -> list[list[tuple[Place, Cell]]]:

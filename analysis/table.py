@@ -18,6 +18,7 @@ from .checks import warnings_of
 from .plain import one_line
 from .printing import WIDTH, hanging, in_lines, on_page, unit_of
 from .switched.inside import outlasts
+from .verdict import without_guards
 from .wording import number, place_of, probability, size, unsigned
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def _needs_reason(one: Comparison) -> bool:
 
 def _baseline(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
     """Write what the gains are relative to, and its absolute value: a ratio without its base says nothing."""
+    rows = without_guards(rows)
     values: dict[Metric, float] = {}
     for effect in (effect for one in rows for effect in (one.primary, one.second) if effect is not None):
         values.setdefault(effect.metric, effect.baseline)
@@ -237,8 +239,9 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     if not any(one.primary for one in comparisons):
         return []
     margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in comparisons))
-    family = ", ".join(dict.fromkeys(str(one.family) for one in comparisons if one.family))
+    family = ", ".join(dict.fromkeys(str(one.family) for one in comparisons if one.family and not one.guard))
     name = SHORT[comparisons[0].adjustment]
+    adjusted = f"; {name} p is adjusted for all the study's contrasts together ({family})" if family else ""
     seen: set[str] = {one.primary.design for one in comparisons if one.primary}
     seen |= {one.verdict for one in comparisons}
     seen |= {effect.metric.name for one in comparisons for effect in (one.primary, one.second) if effect is not None}
@@ -251,7 +254,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         "throughput": "samples / total time, stalls included: what the user got.",
         "p10 step": "speed at the 10th percentile of step time: what the kernel costs where nothing interferes.",
         "q1 step": "speed at the lower quartile of the time of a call.",
-        "[ ]": f"95 % interval of this contrast alone; {name} p is adjusted for all the study's contrasts together ({family}).",
+        "[ ]": f"95 % interval of this contrast alone{adjusted}.",
         "MDE": "the smallest gain or loss this run would have called with 80 % probability.",
         "equivalent": f"the 90 % interval lies inside the margin of {margins}.",
         "inconclusive": "neither a difference nor equivalence was shown: more blocks are needed. It does not mean 'no change'.",

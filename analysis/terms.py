@@ -42,13 +42,17 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A question put before the run; `margin` is the equivalence margin as a fraction (0.03 is 3 %)."""
+    """A question put before the run; `margin` is the equivalence margin as a fraction (0.03 is 3 %).
+
+    `baseline` names the untouched arms that were declared to be the baseline together; empty where it is one.
+    """
 
     name: str
     question: str
     margin: float
     blocks: int
     primary: Metric
+    baseline: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,7 @@ class Cell:
     `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
     cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
     One that took turns with others of its block has `slices_s`, the mean time of a step in each round.
+    One that stands for several untouched cells of its block has them in `pooled`, and means of their metrics.
     `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
     are what that cost and what the whole process used.
     """
@@ -151,6 +156,7 @@ class Cell:
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     segments: tuple[Cell, ...] = ()
     slices_s: tuple[float, ...] = ()
+    pooled: tuple[Cell, ...] = ()
     process: int | None = None
     node: str | None = None
     report: Mapping[str, tuple[Mapping[str, object], ...]] = field(default_factory=dict)
@@ -271,6 +277,8 @@ class Comparison:
     arm changed the machine or ran a monitor (A/A). `baseline_run` and `candidate_run` say where the arms came from. Where `relative_to`
     names a tweak set, values are ratios to its cells. Where settings were alternated inside processes, `processes` counts these,
     `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference.
+    Where several untouched arms are the baseline together, `baseline_arms` names them; a `guard` is the
+    contrast between them, in no family and judged by its own p.
     """
 
     study: str
@@ -300,3 +308,5 @@ class Comparison:
     relative_to: str | None = None
     processes: int = 0
     carry_over: tuple[float, float, float] | None = None
+    baseline_arms: tuple[str, ...] = ()
+    guard: bool = False

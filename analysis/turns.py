@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
+from .arms import parts
 from .plain import moment
 from .terms import NotComparable
 
@@ -25,10 +26,11 @@ FAR_APART = (
 
 
 def side_by_side(pairs: Iterable[tuple[tuple[Place, Cell], tuple[Place, Cell]]]) -> bool:
-    """Whether the two cells of each block ran one after the other, as far as these two arms go: then drift falls on both."""
-    cells = [(place, cell) for pair in pairs for place, cell in pair if cell.process is None]
+    """Whether each block's cells ran one after the other, as far as these arms go: drift falls on all."""
+    every = [(place, part) for pair in pairs for place, cell in pair for part in parts(cell)]
+    cells = [one for one in every if one[1].process is None]
     cells.sort(key=lambda one: (one[0][0], one[1].node or "", one[1].order))
-    return all(one == other for (one, _), (other, _) in zip(cells[::2], cells[1::2], strict=True))
+    return len(list(groupby(place for place, _ in cells))) == len({place for place, _ in cells})
 
 
 def seconds(started_utc: str) -> float:

@@ -61,6 +61,31 @@ def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> Pl
     return planned(folder, design_file=path, **options)
 
 
+DECLARED = [("matrix", True), ("turns", True), ("switch", False), ("bisect", False)]
+
+
+@pytest.mark.parametrize(("design", "both"), DECLARED)
+def test_both_untouched_arms_are_declared_the_baseline(tmp_path: Path, design: str, *, both: bool) -> None:
+    """Not with `switch`, where stock is half of each cell; nor where cells are not known before the run."""
+    options = Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path, design=design)
+    found = Run(options, Local(tmp_path))
+    found.choose(found.declare(STUDY))
+    arms = ["stock", "stock-again"]
+    assert found.document()["studies"]["study"].get("baseline") == (arms if both else None)
+    assert found.baseline_of("another") == []
+    found.monitors["study"] = ("top",)
+    assert found.baseline_of("study") == []
+
+
+def test_an_arm_that_was_left_out_is_no_baseline(tmp_path: Path) -> None:
+    """By -k, under one of two workloads."""
+    found = planned(tmp_path, workloads="idle,python_loop")
+    assert found.baseline_of("study") == ["stock", "stock-again"]
+    cells = found.cells.values()
+    found.choose([cell for cell in cells if (cell.workload, cell.tweakset) != ("idle", "stock-again")])
+    assert found.baseline_of("study") == []
+
+
 @pytest.mark.parametrize(("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7), ("screening", 3)])
 def test_each_block_has_stock_its_copy_and_every_point_once(tmp_path: Path, design: str, sets: int) -> None:
     """Of 3 keys: 3 without one, 3 with one, the whole; 2^3 less stock; Plackett-Burman of 4 less stock."""

@@ -220,6 +220,8 @@ def test_a_study_is_recorded_as_declared_with_the_blocks_it_was_given() -> None:
         "blocks": 2,
         "primary": {"name": "step_time_p10_s", "better": "lower"},
     }
+    both = ["stock", "stock-again"]
+    assert record.study(declared, 2, (), both) == record.study(declared, 2) | {"baseline": both}
 
 
 def test_where_settings_took_turns_a_cell_stands_for_the_steps_that_count_under_the_set() -> None:

@@ -89,6 +89,7 @@ def test_the_schema_is_a_schema() -> None:
     "made",
     [
         Made(),
+        Made(baseline=("stock", "stock-again")),
         Made(workloads=("cnn_train", "lora_finetune"), primaries={"lora_finetune": ("step_time_p10_s", "lower")}),
         Made(
             arms=(
@@ -100,7 +101,7 @@ def test_the_schema_is_a_schema() -> None:
             )
         ),
     ],
-    ids=["smallest", "two workloads", "all kinds of tweak sets"],
+    ids=["smallest", "both untouched arms", "two workloads", "all kinds of tweak sets"],
 )
 def test_made_up_runs_obey_the_schema_that_real_ones_obey(made: Made) -> None:
     """So that a test of the read side never stands on a file that the run side would not write."""

@@ -57,7 +57,8 @@ class Calibration:
     single: Rates
     families: Rates
     words: Rates
-    real: tuple[RealNoise, ...]
+    baselines: Rates
+    real: tuple[RealNoise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
 from analysis.table import MACHINE
 from analysis.wording import number, unsigned
 
+from .baselines import BLOCKS as FEW_BLOCKS
+from .baselines import OFF, PROCESS_CV, SLOW, TWEAKSETS
 from .rates import CARRY_OVER, DRIFT, GATE, MARGIN, QUIET, RANKS, ROUGH, SCREEN, TAILS, band
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def as_json(calibration: Calibration) -> str:
         "trials": calibration.trials,
         "band_99": band(calibration.trials),
         "margin": MARGIN,
-        "tables": [_shares(rates) for rates in (calibration.single, calibration.families, calibration.words)],
+        "tables": [_shares(rates) for rates in _simulated(calibration)],
         "runs": [
             {
                 "run_id": real.run.run_id,
@@ -94,6 +96,10 @@ def as_json(calibration: Calibration) -> str:
         ],
     }
     return json.dumps(said, indent=2, allow_nan=False) + "\n"
+
+
+def _simulated(calibration: Calibration) -> tuple[Rates, ...]:
+    return calibration.single, calibration.families, calibration.words, calibration.baselines
 
 
 def _steadiness(one: Steadiness) -> dict[str, object]:
@@ -122,10 +128,19 @@ def _grids(calibration: Calibration) -> list[Grid]:
         f"{trials}, of one contrast in throughput whose candidate takes so much longer. The margin of equivalence is {unsigned(MARGIN)}: "
         "from +3 % on 'equivalent' is an error, of 5 % at most. The gate allows a loss of 3 % of throughput, which is +3.1 % in time."
     )
+    baselines = (
+        f"{trials}: {FEW_BLOCKS} blocks of stock, stock-again and {TWEAKSETS} tweak sets, in random order. "
+        f"Log-normal times: {unsigned(PROCESS_CV)} of each process, {unsigned(SLOW.run_cv)} of the machine, "
+        f"by which neighbouring cells correlate by {SLOW.carry_over}, and {unsigned(SLOW.drift)} of drift. "
+        "By Holm's p, but for 'own p'. +4 %, +8 %: one tweak set takes so much longer, and that is called. "
+        "Withheld: the guard fails, and nothing is said. Off: of stock and stock-again one takes "
+        f"{unsigned(OFF)} longer, each in half of the sessions, while the tweak sets do nothing."
+    )
     return [
         _grid("One contrast: how often a rule calls a difference, %", single, "rule", calibration.single),
         _grid("Many A/A contrasts: how often a rule calls any of them, %", families, "rule", calibration.families),
         _grid("What we say of one contrast, %: the verdict (4 columns), and the gate (3)", words, "truth", calibration.words),
+        _grid("Stock alone or both untouched arms, %", baselines, "baseline", calibration.baselines),
         *(grid for real in calibration.real for grid in _real(real, calibration)),
     ]
 

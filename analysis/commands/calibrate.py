@@ -47,14 +47,16 @@ def _whole(text: str) -> int:
 def run(asked: argparse.Namespace) -> int:
     """Print the tables."""
     # numpy and scipy: a second that `--help` need not take.
+    from analysis.calibrating.baselines import baseline_rates  # noqa: PLC0415
     from analysis.calibrating.rates import Calibration, family_rates, single_rates, word_rates  # noqa: PLC0415
     from analysis.calibrating.real_noise import real_noise  # noqa: PLC0415
     from analysis.calibrating.text import as_json, as_markdown, as_text  # noqa: PLC0415
     from analysis.table import wants_color  # noqa: PLC0415
 
     real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
-    single, families, words = (measure(asked.seed, asked.trials) for measure in (single_rates, family_rates, word_rates))
-    calibration = Calibration(asked.seed, asked.trials, single, families, words, real)
+    rates = (single_rates, family_rates, word_rates, baseline_rates)
+    single, families, words, baselines = (measure(asked.seed, asked.trials) for measure in rates)
+    calibration = Calibration(asked.seed, asked.trials, single, families, words, baselines, real)
     said = as_json(calibration) if asked.json else as_markdown(calibration) if asked.markdown else ""
     print(said or as_text(calibration, color=wants_color(sys.stdout)), end="", flush=True)
     return 0

@@ -46,7 +46,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Say what can be asked."""
     parser.add_argument("base", metavar="BASE", help="what to compare with")
     parser.add_argument("candidates", metavar="CAND", nargs="*", help="what to compare")
-    parser.add_argument("--baseline", metavar="TWEAKSET", help="inside one run: compare with this tweak set (default: stock)")
+    parser.add_argument(
+        "--baseline", metavar="TWEAKSET", help="inside one run: compare with this tweak set (default: stock, or as declared)"
+    )
     parser.add_argument("--tweaks", metavar="NAMES", default="", help="only these tweak sets, separated by commas")
     parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas")
     parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's cell of the same run and block")

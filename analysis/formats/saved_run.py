@@ -33,9 +33,9 @@ def from_json(saved: object, origin: str) -> Run:
     top = Fields(saved, origin)
     ours = top.fields(OURS)
     _known_version(ours)
-    studies = {name: _study(name, part) for name, part in ours.items("studies")}
     workloads = {name: _workload(name, part) for name, part in ours.items("workloads")}
     tweaksets = {name: _tweakset(name, part) for name, part in ours.items("tweaksets")}
+    studies = {name: _study(name, part, tweaksets) for name, part in ours.items("studies")}
     records = _measured_records(top)
     place = _place(records)
     cells: dict[CellKey, Cell] = {}
@@ -145,11 +145,19 @@ def _metric(part: Fields) -> Metric:
     return Metric(part.text("name"), better)
 
 
-def _study(name: str, part: Fields) -> Study:
+def _study(name: str, part: Fields, tweaksets: Mapping[str, TweakSet]) -> Study:
     margin = part.positive("margin")
     if margin >= 1:
         part.refuse(f"has the margin {margin}, which is a fraction (0.03 is 3 %)")
-    return Study(name, part.text("question"), margin, part.whole("blocks"), _metric(part.fields("primary")))
+    baseline = part.texts("baseline") if part.has("baseline") else ()
+    if baseline and len(set(baseline)) != max(2, len(baseline)):
+        part.refuse("has a baseline that is not two or more different arms")
+    for arm in baseline:
+        known = tweaksets.get(arm)
+        if known is None or known.requested or known.scripts or known.monitor:
+            part.refuse(f"has {arm!r} in its baseline, which is no untouched arm of this file")
+    primary = _metric(part.fields("primary"))
+    return Study(name, part.text("question"), margin, part.whole("blocks"), primary, baseline)
 
 
 def _workload(name: str, part: Fields) -> Workload:

@@ -46,7 +46,8 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
             f"the limits name the baseline {limits.baseline_tweakset!r} and the command {base.tweakset!r}: leave one of them out."
         )
     if base.tweakset is None and tweakset is not None:
-        base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}")
+        declared = limits.baseline_tweakset is None
+        base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}", declared=declared)
     names = tuple({metric for one in runs for workload in one.workloads for metric in limits.metrics_of(workload)} - {"primary", "second"})
     options = Options(relative_to=relative_to, metrics=names, tweaksets=limits.tweaksets or (), workloads=workloads)
     comparisons = compare_arms(base, [candidate], options)
@@ -56,7 +57,9 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
     limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {one.workload for one in judged}
     judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
     warnings = [line for one in runs for line in warnings_of(one, comparisons)] + _new(base, candidate, options)
-    return gate(judged, limits, (base.label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
+    against = ", ".join(dict.fromkeys(one.baseline for one in judged if one.baseline_arms))
+    label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
+    return gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
 
 
 def _unquiet(candidate: Arm) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from analysis.arms import TOGETHER
 from analysis.printing import columns, duration, hanging, on_page
 from analysis.table import LABELS
 from analysis.wording import unsigned
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .plan import Need, Plan
 
 LEGEND = (
-    ("noise", "how far the ratio of two arms scatters from block to block (standard deviation of its logarithm)."),
+    ("noise", "how far the ratio to the baseline scatters between blocks (standard deviation of its logarithm)."),
     ("A/A", "the same of arms that changed nothing: the machine's own noise."),
     ("seen with", "the smallest gain or loss that so many blocks find with this power (MDE)."),
     ("[95 %]", "as far as the pilot knows its own noise: with few blocks it knows it badly."),
@@ -61,9 +62,11 @@ def _parts(plan: Plan, looks: Looks | None, pilot: Run) -> Iterator[RenderableTy
 
 
 def _family(need: Need) -> str:
+    against = f" against {need.baseline}" if TOGETHER in need.baseline else ""
     if need.family == 1:
-        return "one contrast, called at p < 0.05"
-    return f"{need.family} contrasts in its family, so that Holm holds the clearest of them to p < {need.alpha:.2g}"
+        return f"one contrast{against}, called at p < 0.05"
+    family = f"{need.family} contrasts{against} in its family"
+    return f"{family}, so that Holm holds the clearest of them to p < {need.alpha:.2g}"
 
 
 def _needs(needs: list[Need], gain: str) -> RenderableType:

@@ -15,7 +15,7 @@ from analysis.stats.effect import ALPHA, POWER, detectable_gain
 from analysis.stats.power import blocks_needed, pair_spread, spread_interval
 from analysis.switched.expand import is_switched
 from analysis.terms import Refused
-from analysis.verdict import ONE_RUN
+from analysis.verdict import ONE_RUN, without_guards
 
 from .cell_length import CellLength, cell_length
 
@@ -38,14 +38,16 @@ class Goal:
 class Need:
     """What one workload needs.
 
-    `log_sd`: spread of the log ratio of two arms in a block, over all arms, with `df` degrees of freedom; `aa_log_sd`: of pairs that
-    changed nothing, the machine's own noise, None without such a pair. `alpha` is what the hardest of `family` contrasts is held to
-    (Holm's first step). `blocks_low` and `blocks_high` bound `blocks` as far as the spread is known (95 %); None is beyond 100,000.
+    `log_sd`: spread of the log ratio of an arm and the `baseline` in a block, over all arms, of `df` degrees
+    of freedom; `aa_log_sd`: of pairs that changed nothing, the machine's own noise, None without such a pair.
+    `alpha` is what the hardest of `family` contrasts is held to (Holm's first step). `blocks_low`
+    `blocks_high` bound `blocks` as far as the spread is known (95 %); None is beyond 100,000.
     `mde`: smallest gain found with the goal's power with `mde_blocks`. `block_s`: time of this workload's cells in one block.
     """
 
     study: str
     workload: str
+    baseline: str
     metric: Metric
     arms: int
     pilot_blocks: int
@@ -115,9 +117,11 @@ def plan(pilot: Run, goal: Goal) -> Plan:
 
 
 def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
-    first = usable[0]
-    cells = _cells(pilot, first, {first.baseline, *(one.tweakset for one in usable)})
+    first = without_guards(usable)[0]
+    stocks = first.baseline_arms or (first.baseline,)
+    cells = _cells(pilot, first, stocks[0], {*stocks, *(one.tweakset for one in usable)})
     log_sd, df = pair_spread([(cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name])) for cell in cells])
+    log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # the mean of k arms varies by a k-th of one's
     untouched = [one.primary for one in usable if one.untouched and one.primary]
     alpha = ALPHA / first.family
     low, high = spread_interval(log_sd, df)
@@ -126,6 +130,7 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
     return Need(
         study=first.study,
         workload=first.workload,
+        baseline=first.baseline,
         metric=first.primary_metric,
         arms=len({cell.tweakset for cell in cells}),
         pilot_blocks=pilot_blocks,
@@ -140,18 +145,18 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
         mde_blocks=mde_blocks,
         mde=detectable_gain(log_sd, mde_blocks, alpha, goal.power),
         block_s=_block_s(cells),
-        cell_length=cell_length(cells, first.baseline),
+        cell_length=cell_length(cells, stocks[0]),
     )
 
 
-def _cells(pilot: Run, contrast: Comparison, arms: set[str]) -> list[Cell]:
-    """Collect the cells of a workload's comparable arms that did the same work as their block's baseline and have its metric."""
+def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list[Cell]:
+    """Collect the cells of a workload's comparable arms that did stock's work and have the metric."""
     mine = [
         cell
         for cell in pilot.cells
         if (cell.study, cell.workload) == (contrast.study, contrast.workload) and cell.tweakset in arms and cell.outcome == "measured"
     ]
-    base = {cell.block: cell for cell in mine if cell.tweakset == contrast.baseline}
+    base = {cell.block: cell for cell in mine if cell.tweakset == stock}
     return [
         cell
         for cell in mine

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.variants import short_names
+from analysis.verdict import without_guards
 from analysis.wording import number, unsigned
 
 from .lettering import fitted, room_for
@@ -167,6 +168,7 @@ def _words(one: Comparison) -> str:
 
 def _baseline(rows: Sequence[Comparison], scene: Scene) -> str:
     """Write what 0 stands for: a gain without its base says nothing."""
+    rows = without_guards(rows)
     first = rows[0]
     values = {effect.metric.name: effect.baseline for one in rows for effect in (one.primary, one.second) if effect}
     name = first.primary_metric.name

@@ -51,7 +51,7 @@ def is_control(run: Run, one: Comparison) -> bool:
     """Whether a comparison is of the untouched machine with itself, as stock-again is: it answers no question, it checks the others."""
     if not run.replicated or one.baseline_run != one.candidate_run:
         return False
-    arms = [run.tweaksets[name] for name in (one.baseline, one.tweakset)]
+    arms = [run.tweaksets[name] for name in (*(one.baseline_arms or [one.baseline]), one.tweakset)]
     return not any(arm.requested or arm.scripts or arm.monitor for arm in arms)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
 from analysis.stats.effect import ALPHA, log_gains
-from analysis.verdict import NAMES, ONE_RUN
+from analysis.verdict import GUARD, NAMES, ONE_RUN, without_guards
 from analysis.wording import probability, unsigned
 
 from .answers import is_control
@@ -71,7 +71,7 @@ def comparison_is_sound(subject: Subject) -> Answer:
     if problems:
         return "not met", " ".join(problems)
     controls = [one for one in subject.comparisons if is_control(subject.run, one)]
-    one = subject.compared[0][0]
+    one = without_guards([one for one, _ in subject.compared])[0]
     said = f"paired t-test on blocks in random order, {NAMES[one.adjustment]} over {one.family} comparisons, no verdict below 3 blocks"
     if not controls:
         return "not met", f"{said}; but no untouched control (stock-again) was run beside it."
@@ -84,7 +84,8 @@ def _bad_controls(subject: Subject) -> list[str]:
 
 
 def _differs(one: Comparison) -> bool:
-    return one.primary is not None and one.p_adjusted is not None and one.p_adjusted < ALPHA
+    level = GUARD if one.guard else ALPHA
+    return one.primary is not None and one.p_adjusted is not None and one.p_adjusted < level
 
 
 def _not_interleaved(subject: Subject) -> list[str]:

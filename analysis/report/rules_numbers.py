@@ -7,6 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from analysis.stats.effect import log_gains
+from analysis.verdict import without_guards
 from analysis.wording import unsigned
 
 from .subject import by_workload, paired_values
@@ -24,7 +25,7 @@ RATE = "throughput_samples_per_s"
 def base_is_given(subject: Subject) -> Answer:
     """Rule 1: what a speed-up is relative to, and how fast that is in absolute terms."""
     bases: dict[str, str] = {}
-    for one in subject.comparisons:
+    for one in without_guards(subject.comparisons):
         if one.primary is None and one.observed is None:
             continue
         value = base_value([one], one.primary_metric)

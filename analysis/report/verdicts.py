@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.table import LABELS, absolute, row_names
-from analysis.verdict import NAMES
+from analysis.verdict import NAMES, without_guards
 from analysis.wording import number, probability, size
 
 from .answers import is_control
@@ -91,6 +91,7 @@ def _label(metric: Metric) -> str:
 
 def _base(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
     """Name the baseline and its absolute values: a ratio without its base says nothing."""
+    rows = without_guards(rows)
     if len({(one.baseline, one.workload) for one in rows}) > 1:
         return f"each against its like in {rows[0].baseline_run}"
     shown = [written for metric in metrics if (written := base_value(rows, metric))]

@@ -52,6 +52,16 @@ def simulate(machine: Machine, slower: float, count: int, rng: np.random.Generat
     return Sessions(steps_s, machine.interleaved)
 
 
+def log_levels(machine: Machine, shape: tuple[int, int, int], rng: np.random.Generator) -> Floats:
+    """Log of each run's level, shape (sessions, blocks, arms): arms in random order inside each block."""
+    count, blocks, arms = shape
+    runs = blocks * arms
+    in_time = machine.run_cv * _run_effects(machine, (count, runs), rng)
+    in_time += np.log1p(machine.drift * np.linspace(0, 1, runs))
+    when = rng.random(shape).argsort(axis=-1) + arms * np.arange(blocks)[:, np.newaxis]
+    return np.take_along_axis(in_time, when.reshape(count, runs), axis=1).reshape(shape)
+
+
 def _run_effects(machine: Machine, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
     """Draw effects of standard deviation 1, in time order along axis 1."""
     if machine.tails is None:

@@ -27,7 +27,7 @@ class Row:
     """One tweak set under one workload in one run; None where something was not measured.
 
     Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and its 95 % interval are fractions in
-    `metric`, above 0 where it was faster than the baseline; the baseline itself has no verdict.
+    `metric`, above 0 where it was faster than the baseline, whose arms have that word in place of a verdict.
     """
 
     run_id: str
@@ -79,6 +79,7 @@ def _row(run: Run, cells: Sequence[Cell], said: Comparison | None) -> Row:
     first = cells[0]
     primary = run.workloads[first.workload].primary or run.studies[first.study].primary
     effect = said.primary if said else None
+    in_baseline = said.guard and said.verdict != "not comparable" if said else first.tweakset == run.baseline
     return Row(
         run_id=run.run_id,
         machine=machine_of(run),
@@ -98,7 +99,7 @@ def _row(run: Run, cells: Sequence[Cell], said: Comparison | None) -> Row:
         gain=effect.gain if effect else said.observed if said else None,
         low=effect.low if effect else None,
         high=effect.high if effect else None,
-        verdict=said.verdict if said else "baseline" if first.tweakset == run.baseline else "",
+        verdict="baseline" if in_baseline else said.verdict if said else "",
     )
 
 

@@ -1,0 +1,261 @@
+"""Both untouched arms as the baseline: its value in a block, the family beside it, and the guard between the two."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.arms import Arm as Side
+from analysis.calibrating.baselines import baseline_rates, contrasts, guard_p
+from analysis.calibrating.rates import band
+from analysis.checks import AVAILABLE, warnings_of
+from analysis.compare import Options, compare
+from analysis.gating.judge import judge as judge_gate
+from analysis.gating.limits import Limits
+from analysis.load import from_json
+from analysis.planning.plan import Goal, plan
+from analysis.report.answers import answers, control
+from analysis.summary.rows import rows_of
+from analysis.table import render_table
+from analysis.terms import Refused, Setting
+from analysis.verdict import judge
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from analysis.terms import Comparison, Run
+    from tests.synthetic import JSON
+
+BOTH = ("stock", "stock-again")
+NAME = "stock + stock-again"
+MINE = Arm("mine", requested={"vm.swappiness": "1"})
+OTHER = Arm("other", requested={"vm.swappiness": "2"})
+MADE = Made(arms=(STOCK, AGAIN, MINE), blocks=8, baseline=BOTH)
+SIX = replace(MADE, arms=(STOCK, AGAIN, MINE, OTHER), workloads=("cnn_train", "lora_finetune"))
+
+
+def read(made: Made = MADE, change: Callable[[JSON], None] | None = None) -> Run:
+    saved = saved_run(made)
+    if change:
+        change(saved)
+    return from_json(saved, "made up")
+
+
+def timed(times: Mapping[str, Sequence[float]], workload: str = "cnn_train") -> Callable[[JSON], None]:
+    """Let every step of an arm's cell take so many seconds, a number a block."""
+
+    def change(saved: JSON) -> None:
+        for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
+            if record["workload"] == workload and record["tweakset"] in times:
+                seconds = times[record["tweakset"]][record["block"] - 1]
+                record["steps"]["wall_s"], record["metrics"] = [seconds] * len(record["steps"]["wall_s"]), {}
+
+    return change
+
+
+def of(comparisons: Sequence[Comparison], tweakset: str, workload: str = "cnn_train") -> Comparison:
+    return next(one for one in comparisons if (one.tweakset, one.workload) == (tweakset, workload))
+
+
+THREE = {"stock": (1.0, 1.0, 2.0), "stock-again": (4.0, 1.0, 8.0), "mine": (1.0, 0.25, 0.5)}
+
+
+def test_the_baseline_of_a_block_is_the_geometric_mean_of_both_arms() -> None:
+    """Steps of 8 samples. √(1·4) = 2 s, √(1·1) = 1 s and √(2·8) = 4 s, against 1, 0.25 and 0.5 s: ratios 2, 4 and 8.
+
+    Their logs are 1, 2 and 3 times ln 2: mean ln 4, so + 300 %; standard deviation ln 2; t = 2 √3 with 2 d.f., of
+    which p = 1 - t / √(t² + 2) = 1 - √(12 / 14). The baseline's own: 8 samples in 2 s are 4 a second, geometrically.
+    """
+    mine = of(compare(read(replace(MADE, blocks=3), timed(THREE))), "mine")
+    effect = mine.primary
+    assert effect is not None
+    assert (mine.baseline, mine.baseline_arms, mine.pairs, effect.n_baseline) == (NAME, BOTH, 3, 3)
+    assert effect.values_baseline == pytest.approx((4, 8, 2))
+    assert (effect.gain, effect.log_sd, effect.baseline) == pytest.approx((3, math.log(2), 4))
+    assert (effect.p, mine.p_adjusted) == pytest.approx((1 - math.sqrt(12 / 14),) * 2)
+
+
+@pytest.mark.parametrize("named", [("stock", None), (None, "stock")], ids=["--baseline", "--relative-to"])
+def test_who_names_an_arm_means_it_alone(named: tuple[str | None, str | None]) -> None:
+    """Stock's 1, 1 and 2 s against 1, 0.25 and 0.5 s: ratios 1, 4 and 4, of which the cube root is 4^(2/3)."""
+    baseline, relative_to = named
+    run = read(replace(MADE, blocks=3), timed(THREE))
+    mine = of(compare(run, baseline, Options(relative_to=relative_to)), "mine")
+    assert mine.primary is not None
+    assert (mine.baseline, mine.baseline_arms) == ("stock", ())
+    assert mine.primary.gain == pytest.approx(4 ** (2 / 3) - 1)
+    undeclared = of(compare(read(replace(MADE, blocks=3, baseline=()), timed(THREE))), "mine")
+    assert undeclared.primary is not None
+    assert undeclared.primary.values_baseline == mine.primary.values_baseline or relative_to
+
+
+def test_the_family_is_the_real_tweak_sets_and_the_guard_has_its_own_p() -> None:
+    """Two workloads with two tweak sets: 4 contrasts, where stock alone has 6 with its copy."""
+    found = compare(read(SIX))
+    rows = [("stock-again", 1, True), ("mine", 4, False), ("other", 4, False)]
+    assert [(one.tweakset, one.family, one.guard) for one in found] == rows * 2
+    assert [one.p_adjusted == one.primary.p for one in found if one.guard and one.primary] == [True, True]
+    assert {one.baseline for one in found if one.guard} == {"stock"}
+    smallest = min((one.primary.p, one.p_adjusted) for one in found if one.primary and not one.guard)
+    assert smallest[1] == pytest.approx(min(1, 4 * smallest[0]))
+    assert {one.family for one in compare(read(replace(SIX, baseline=())))} == {6}
+
+
+def test_a_block_needs_both_arms_with_equal_samples() -> None:
+    """Of 8 blocks the third lacks one arm, the fourth the other, in the fifth they had other samples: 5 are left."""
+    arms = (
+        replace(STOCK, broken={4: ("skipped", "no root")}),
+        replace(AGAIN, broken={3: ("failed", "killed")}),
+        MINE,
+    )
+
+    def change(saved: JSON) -> None:
+        name = "bench[cnn_train-stock-again-b5]"
+        (record,) = (one["extra_info"] for one in saved["benchmarks"] if one["name"] == name)
+        record["steps"]["tokens"][-1] += 1
+
+    mine = of(compare(read(replace(MADE, arms=arms), change)), "mine")
+    assert mine.primary is not None
+    assert (mine.pairs, mine.primary.n_baseline, mine.primary.n_candidate, mine.failed) == (5, 5, 5, 1)
+    left_out = [note for note in mine.notes if "left out" in note]
+    assert [note.partition(" left out: ")[0] for note in left_out] == ["block 3", "block 4", "block 5"]
+    for word, note in zip(("stock-again: killed", "stock: no root", "tokens"), left_out, strict=True):
+        assert word in note
+
+
+def test_cells_that_did_not_run_side_by_side_are_units_of_their_own() -> None:
+    """No pairs: 8 cells of each untouched arm against 8, in order of time."""
+    effect = of(compare(read(replace(MADE, interleaved=False, arms=(STOCK, MINE, AGAIN)))), "mine").primary
+    assert effect is not None
+    assert (effect.design, effect.n_baseline, effect.n_candidate) == ("two-sample", 16, 8)
+
+
+# -- the guard
+
+
+def slow_copy(saved: JSON) -> None:
+    """Under the first workload stock-again takes 1.3 times as long."""
+    for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
+        if (record["workload"], record["tweakset"]) == ("cnn_train", "stock-again"):
+            record["steps"]["wall_s"], record["metrics"] = [1.3 * one for one in record["steps"]["wall_s"]], {}
+
+
+def test_where_the_guard_fails_nothing_is_said_of_its_workload() -> None:
+    """And no other workload is the worse for it: one tweak set is 20 % faster, the other equal to stock."""
+    made = replace(SIX, arms=(STOCK, AGAIN, replace(MINE, gain=0.2), OTHER), margin=0.1)
+    found = compare(read(made, slow_copy))
+    words = {(one.workload, one.tweakset): one.verdict for one in found}
+    assert {word for (workload, _), word in words.items() if workload == "cnn_train"} == {"not comparable"}
+    assert words["lora_finetune", "mine"] == "improved"
+    assert words["lora_finetune", "other"] == "equivalent"
+    reasons = {one.reason for one in found if one.workload == "cnn_train"}
+    assert len(reasons) == 1
+    assert "stock-again changes nothing and differs from stock" in reasons.pop()
+    # Picking a row is no way round it.
+    (alone,) = compare(read(made, slow_copy), options=Options(tweaksets=("mine",), workloads=("cnn_train",)))
+    assert alone.verdict == "not comparable"
+
+
+def test_a_guard_that_cannot_be_judged_holds_nothing_up() -> None:
+    """Both arms took the very same times in each block, which no two measurements do."""
+    equal = [0.04 + 0.001 * block for block in range(8)]
+    found = compare(read(MADE, timed({"stock": equal, "stock-again": equal})))
+    assert {one.verdict for one in found} == {"not comparable"}
+    assert {one.reason.partition(":")[0] for one in found} == {of(found, "stock-again").reason.partition(":")[0]}
+
+
+@pytest.mark.parametrize(("p", "word"), [(0.0099, "not comparable"), (0.0101, "inconclusive"), (0.049, "inconclusive")])
+def test_the_guard_strikes_below_one_in_a_hundred(p: float, word: str) -> None:
+    one = of(compare(read()), "stock-again")
+    assert one.primary is not None
+    assert judge(one, replace(one.primary, p=p, p_equivalent=1.0), p)[0] == word
+
+
+def test_the_gate_passes_nothing_where_the_guard_fails() -> None:
+    runs = (read(SIX, slow_copy),)
+    whole = Side("run.json", runs)
+    gate = judge_gate(whole, whole, Limits(0.5))
+    assert {(one.comparison.workload, one.comparison.tweakset, one.ruling) for one in gate.rulings} == {
+        *(("cnn_train", name, "undecided") for name in ("mine", "other")),
+        *(("lora_finetune", name, "pass") for name in ("mine", "other")),
+    }
+    assert gate.baseline == f"run.json:{NAME}"
+    named = judge_gate(Side("run.json:stock", runs, "stock"), whole, Limits(0.5))
+    assert {one.comparison.baseline for one in named.rulings} == {"stock"}
+    assert named.baseline == "run.json:stock"
+
+
+# -- those who read comparisons
+
+
+def test_every_answer_names_the_baseline() -> None:
+    """Two tweak sets that do nothing, all arms within 1 % of each other."""
+    run = read(replace(SIX, margin=0.1, seed=2))
+    found = compare(run)
+    assert f"cnn_train   {NAME}: " in render_table(found, [run])
+    assert answers(run, found)[0].sentence == f"Equivalent to {NAME} within 10 %: mine and other."
+    assert "stock-again changes nothing, and no difference from stock" in (control(run, found) or "")
+    words = [row.verdict for row in rows_of([run], found) if row.workload == "cnn_train"]
+    assert words == ["baseline", "baseline", "equivalent", "equivalent"]
+
+
+def test_a_plan_counts_on_three_quarters_of_the_variance() -> None:
+    """An arm against the mean of two: 1 + 1/2 of a cell's variance instead of 1 + 1. The guard is in no family."""
+    both, alone = (plan(read(replace(SIX, baseline=arms)), Goal(0.03)).needs[0] for arms in (BOTH, ()))
+    assert both.log_sd == pytest.approx(math.sqrt(0.75) * alone.log_sd)
+    assert (both.family, alone.family, both.baseline, alone.baseline) == (4, 6, NAME, "stock")
+    assert (both.arms, both.aa_log_sd, both.df) == (alone.arms, alone.aa_log_sd, alone.df)
+
+
+def test_huge_pages_are_looked_for_in_the_memory_of_both_arms() -> None:
+    """Stock has 20 GiB available and its copy 22; a set that reserves 4 GiB has 20 too, 1 less than their mean."""
+    gib, whole = 2**30, read()
+    available = {"stock": 20 * gib, "stock-again": 22 * gib, "mine": 20 * gib}
+    cells = tuple(replace(cell, telemetry={AVAILABLE: available[cell.tweakset]}) for cell in whole.cells)
+    pages = replace(whole.tweaksets["mine"], requested=(Setting("sysctl", "vm.nr_hugepages", "2048"),))
+    run = replace(whole, cells=cells, tweaksets={**whole.tweaksets, "mine": pages})
+    (warning,) = (line for line in warnings_of(run, compare(whole)) if "huge pages" in line)
+    assert f"4.00 GiB more in huge pages than {NAME}" in warning
+    assert "1.00 GiB less memory" in warning
+
+
+@pytest.mark.parametrize("arms", [("stock",), ("stock", "stock"), ("stock", "mine"), ("stock", "nobody")])
+def test_only_different_untouched_arms_can_be_declared(arms: Sequence[str]) -> None:
+    with pytest.raises(Refused, match="baseline"):
+        read(replace(MADE, baseline=arms))
+
+
+# -- how often it is wrong
+
+
+def test_what_is_calibrated_is_what_compare_does() -> None:
+    """The arrays of `calibrate` against a saved run with the same times."""
+    seconds = np.exp(np.random.default_rng(3).normal(0, 0.05, (8, 4)))
+    arms = ("stock", "stock-again", "mine", "other")
+    times_s = dict(zip(arms, seconds.T.tolist(), strict=True))
+    found = compare(read(replace(SIX, workloads=("cnn_train",)), timed(times_s)))
+    times = np.log(seconds)[np.newaxis]
+    ps = [one.primary.p for one in found if one.primary]
+    assert ps == pytest.approx([float(guard_p(times)[0]), *contrasts(times, together=True).p[0]])
+    assert contrasts(times, together=False).p.shape == (1, 3)
+
+
+def test_both_arms_keep_the_level_and_find_more() -> None:
+    """Of 12 equal tweak sets any is called in 5 % of sessions or fewer, by the upper end of the binomial 99 % band.
+
+    The power for 4 and for 8 % rises by more than the noise of two such shares; the guard costs its 1 %.
+    """
+    trials = 4_000
+    rows = baseline_rates(7, trials).rows
+    alone, guarded = ([share or 0.0 for share in rows[way]] for way in ("stock alone", "both, guard at 0.01"))
+    assert guarded[0] <= band(trials)[1]
+    for one, both in zip(alone[1:4], guarded[1:4], strict=True):
+        assert both > one + 3 * math.sqrt(one * (1 - one) / trials)
+    low, high = band(trials, 0.01)
+    assert low <= guarded[4] <= high
+    assert guarded[5] < 0.65 * alone[5]
