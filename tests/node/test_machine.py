@@ -222,6 +222,16 @@ print(fake.wrong(), [p.name for p in fake.state.iterdir()])
     assert done.stdout.endswith("{} ['filler']\n")
 
 
+def test_a_value_the_kernel_rounds_is_ours_where_the_set_breaks_off(fake: FakeRoot) -> None:
+    """What it made of the first write is known from reading it back, not from what was asked for."""
+    machine, own = kernel(fake)
+    own.answers = lambda path, value: {path: "200" if value == "1000" else value}
+    own.refuses = {RATIO}
+    with pytest.raises(TweakRefused, match="dirty_ratio: the kernel refused"):
+        machine.apply("x", writes([(SWAPPINESS, "1000"), (RATIO, "5")]))
+    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
 # -- settings that hang together
 
 

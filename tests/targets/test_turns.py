@@ -159,9 +159,7 @@ def test_a_process_that_dies_in_its_slice_costs_itself_alone(fake: FakeRoot, blo
     assert as_found(fake)
 
 
-def test_what_memory_has_no_room_for_comes_first_in_the_next_block(
-    fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_memory_has_no_room_for_comes_first_in_the_next_block(fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each process takes 100 of 550 MiB: after the two stocks and one more, 250 are left, which is more than twice 100, after four 150."""
     # Asked before and after each start, and before a start that may be left out.
     free_mib = iter([550, 450, 450, 350, 350, 250, 250, 250, 150, 150])
@@ -194,6 +192,16 @@ def test_what_somebody_else_sets_in_a_slice_fails_it_and_is_left_alone(fake: Fak
     measured.measure()
     assert all(arm.result and "77" in str(arm.result.error) for arm in arms.values())
     assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("77", False)
+
+
+@pytest.mark.parametrize(("between", "within"), [("60", "77"), ("77", "60")])
+def test_what_stands_beside_a_slice_is_read_at_both_of_its_ends(fake: FakeRoot, block: Make, between: str, within: str) -> None:
+    """Of stock's last slice, which writes nothing that would be looked after: somebody sets it in there, or before and takes it back."""
+    only = f"slice and {IS_TEN} or slice and (root / 'proc/sys/vm/swappiness').write_text('{within}')"
+    measured, arms = block(stock=None, ten="10", meanwhile=only, heard=lambda *_: fake.put(SWAPPINESS, between))
+    measured.measure()
+    assert arms["stock"].result
+    assert "77" in str(arms["stock"].result.error)
 
 
 def test_a_set_that_the_kernel_refuses_costs_itself_alone(fake: FakeRoot, block: Make) -> None:

@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analysis.stats.effect import detectable_gain, paired_effect
+from analysis.stats.effect import detectable_gain, paired_effect, two_sample_effect
 from analysis.terms import Metric, NotComparable
 
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
@@ -65,6 +65,18 @@ def test_p_is_that_of_scipys_paired_t_test_on_logarithms(pair: tuple[list[float]
     assert effect.p == pytest.approx(expected.pvalue, rel=1e-6)
     assert math.log1p(effect.low) == pytest.approx(interval.low, rel=1e-6, abs=1e-9)
     assert math.log1p(effect.high) == pytest.approx(interval.high, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 8), (8, 3), (1, 5), (5, 2)])
+def test_two_samples_are_scipys_welch_or_pooled_where_an_arm_has_no_spread(n: int, m: int) -> None:
+    """The second arm scatters four times as far, so the degrees of freedom show which arm had how many units."""
+    rng = np.random.default_rng([n, m])
+    base, after = rng.normal(0, 0.01, n), rng.normal(0.02, 0.04, m)
+    expected = scipy.stats.ttest_ind(after, base, equal_var=min(n, m) < 3)
+    interval = expected.confidence_interval(0.95)
+    effect = two_sample_effect(THROUGHPUT, np.exp(base).tolist(), np.exp(after).tolist(), MARGIN)
+    assert [effect.p, effect.df] == pytest.approx([expected.pvalue, expected.df])
+    assert [math.log1p(effect.low), math.log1p(effect.high)] == pytest.approx([interval.low, interval.high])
 
 
 @given(arms)
