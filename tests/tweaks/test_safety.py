@@ -69,7 +69,7 @@ def test_a_value_that_is_not_known_to_be_safe_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("0x1F", 31), ("-010", -8), ("0", 0), (" 00 ", 0), ("08", None), ("0x", None), ("1" * 22, None)]
+    ("text", "value"), [("0x1F", 31), ("-010", -8), ("0", 0), (" 00 ", 0), ("08", None), ("0x", None), ("0" * 21, 0), ("1" * 22, None)]
 )
 def test_numbers_are_those_of_the_kernel(text: str, value: int | None) -> None:
     """Base 0 of simple_strtoul: 0x is hexadecimal, 0 octal; at most 21 characters (TMPBUFLEN - 1)."""

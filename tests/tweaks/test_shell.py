@@ -9,6 +9,7 @@ from fixtures.tweaks.shell import Write, read
 
 CASES: dict[str, list[tuple[str, str | None]]] = {
     "echo 1 > /sys/a/b": [("/sys/a/b", "1")],
+    "sysctl -w ../x=1": [],
     "echo 1 >/sys/a/b 2>&1; echo 2>/dev/null": [("/sys/a/b", "1")],
     "echo -n '1 2' >> \"/proc/sys/a\"": [("/proc/sys/a", "1 2")],
     "printf '%s\\n' 5 > /sys/a": [("/sys/a", "5")],

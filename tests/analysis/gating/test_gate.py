@@ -219,8 +219,11 @@ def test_the_step_summary_the_annotations_and_the_files_are_written(
     assert "<failure" in files["junit"].read_text()
 
 
-def test_survivors_of_failed_cells_do_not_pass() -> None:
-    made = replace(with_arm(0.0), arms=(STOCK, Arm("tuned", 0.0, SWAPPINESS, broken=dict.fromkeys((1, 2), ("failed", "out of memory")))))
+@pytest.mark.parametrize("gain", [0.0, -0.01])
+def test_survivors_of_failed_cells_do_not_pass(gain: float) -> None:
+    """Neither where nothing is lost, nor where the loss is certain and allowed."""
+    broken = dict.fromkeys((1, 2), ("failed", "out of memory"))
+    made = replace(with_arm(gain, run_cv=0.002, step_cv=0.002), arms=(STOCK, Arm("tuned", gain, SWAPPINESS, broken=broken)))
     (one,) = answer(made).rulings
     assert one.ruling == "undecided"
 
