@@ -40,6 +40,7 @@ PASSED_OVER = {
     "/proc/sys/kernel/random/boot_id": "6a1f0d5e-0000-4000-8000-000000000001",
     "/proc/sys/vm/drop_caches": "0",
     "/sys/block/loop0/queue/read_ahead_kb": "128",
+    "/sys/kernel/mm/damon/admin/kdamonds/0/contexts/0/targets/0/regions/0/end": "15569256448",
 }
 UNDER_TEST = tuple(SETTINGS)
 
