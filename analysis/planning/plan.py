@@ -40,7 +40,7 @@ class Need:
 
     `log_sd`: spread of the log ratio of an arm and the `baseline` in a block, over all arms, of `df` degrees
     of freedom; `aa_log_sd`: of pairs that changed nothing, the machine's own noise, None without such a pair.
-    `alpha` is what the hardest of `family` contrasts is held to (Holm's first step). `blocks_low`
+    `alpha` is what the hardest of `family` contrasts is held to (Holm's first step). `blocks_low` and
     `blocks_high` bound `blocks` as far as the spread is known (95 %); None is beyond 100,000.
     `mde`: smallest gain found with the goal's power with `mde_blocks`. `block_s`: time of this workload's cells in one block.
     """
