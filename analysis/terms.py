@@ -126,7 +126,7 @@ class Cell:
     value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
     `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
     cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
-    One that took turns with others of its block has `slices_s`, the mean time of a step in each round.
+    One that took turns with others of its block has `slices_s`, the times of its steps in each round.
     One that stands for several untouched cells of its block has them in `pooled`, and means of their metrics.
     `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
     are what that cost and what the whole process used.
@@ -155,7 +155,7 @@ class Cell:
     telemetry_missing: Mapping[str, str] = field(default_factory=dict)
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     segments: tuple[Cell, ...] = ()
-    slices_s: tuple[float, ...] = ()
+    slices_s: tuple[tuple[float, ...], ...] = ()
     pooled: tuple[Cell, ...] = ()
     process: int | None = None
     node: str | None = None

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.declaring import Options
-from fixtures.display import Display, duration, in_force, plan_lines, restored_lines
+from fixtures.display import Display, in_force, plan_lines, restored_lines
 from fixtures.node.machine import Machine, Restored, Write
+from fixtures.page import duration
 from fixtures.run import Run
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Script, Study

@@ -10,7 +10,7 @@ import scipy.stats
 
 from analysis.peers import rules
 from analysis.stats import many
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 from analysis.stats.simulate import Machine, simulate
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from analysis.queueing.terms import Figure
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ALPHA, ROUNDING, moments, t_quantile, t_tail
+from analysis.stats.effect import ROUNDING, moments
+from control.t_test import ALPHA, t_quantile, t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -15,7 +15,7 @@ import numpy as np
 
 from analysis.queueing.terms import Figure
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ALPHA, t_quantile
+from control.t_test import ALPHA, t_quantile
 
 from .blocks import FEW, FEWEST, average, mean, ratio
 from .figures import held, shared, totals

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 
 from . import mathis
 from .blocks import average, grouped, mean, ratio

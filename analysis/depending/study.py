@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 
 from .blocks import adjusted, grouped, mean, ratio
 from .figures import goodput_per_s, responses, shared, totals

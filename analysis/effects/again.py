@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from analysis.reading import Reader, metric_named
-from analysis.stats.effect import ALPHA, ROUNDING, moments, t_quantile, t_tail
+from analysis.stats.effect import ROUNDING, moments
+from control.t_test import ALPHA, t_quantile, t_tail
 from analysis.terms import NotComparable
 from analysis.wording import number, percent, probability
 

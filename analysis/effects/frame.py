@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import fdtrc
 
-from analysis.stats.effect import LARGEST_LOG, ROUNDING, t_quantile, t_tail
+from analysis.stats.effect import ROUNDING
+from control.t_test import LARGEST_LOG, t_quantile, t_tail
 from analysis.terms import NotComparable
 
 from .model import base_columns, coded_levels, fit, pure_error, rss, total

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.stats.effect import ALPHA, POWER
+from control.t_test import ALPHA, POWER
 
 if TYPE_CHECKING:
     import numpy.typing as npt

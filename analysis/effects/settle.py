@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import benjamini_hochberg, holm
-from analysis.stats.effect import ALPHA, LARGEST_LOG, detectable_errors, t_tail
+from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from analysis.metrics import disagreements
+from control.turns import round_adjusted_s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from analysis.terms import Cell, Steps
 
     from .fields import Fields
@@ -19,34 +16,26 @@ if TYPE_CHECKING:
     CellKey = tuple[str, str, str, int]
 
 ADJUSTED = "step_time_round_adjusted_s"
+PLACE_BY_PLACE = 9  # the schema in which it is what it is now; before, the median over rounds of mean step times
 
 
-def read(record: Fields, steps: Steps) -> tuple[float, ...]:
-    """The mean time of a step in each round, seconds. Together the slices are all steps after the warm-up.
+def read(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
+    """The times of the steps of each round, seconds. Together the slices are all steps after the warm-up.
 
     Raises: Unreadable.
     """
-    at, means = steps.warmup, []
+    at, slices = steps.warmup, list[tuple[float, ...]]()
     for number, part in enumerate(record.each("turns"), 1):
         first, count = part.whole("first"), part.whole("steps")
         if part.whole("round") != number or first != at or count < 1 or at + count > len(steps.wall_s):
             part.refuse(f"has {count} steps from {first} on, where {at} is the next of {len(steps.wall_s)}, in round {number}")
-        means.append(fmean(steps.wall_s[at : at + count]))
+        if slices and count != len(slices[0]):
+            part.refuse(f"has {count} steps in round {number}, and {len(slices[0])} in the first")
+        slices.append(steps.wall_s[at : at + count])
         at += count
     if at != len(steps.wall_s):
         record.refuse(f"took turns with {at - steps.warmup} of its {len(steps.wall_s) - steps.warmup} steps after the warm-up")
-    return tuple(means)
-
-
-def cleared(rounds_s: Sequence[Sequence[float]]) -> list[float]:
-    """One time an arm, of mean step times a round and arm (arms × rounds, seconds): what a round did to all arms alike is taken out.
-
-    A round's level is the mean over arms of the log; an arm's value is the median over rounds of its log less that level, put back on the
-    mean level: one sweep of a median polish (Tukey, Exploratory Data Analysis, 1977). The same is in `fixtures/record.py`.
-    """
-    logs = [[math.log(slice_s) for slice_s in arm] for arm in rounds_s]
-    level = [fmean(of_round) for of_round in zip(*logs, strict=True)]
-    return [math.exp(median(log - common for log, common in zip(arm, level, strict=True)) + fmean(level)) for arm in logs]
+    return tuple(slices)
 
 
 def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict[CellKey, Cell]:
@@ -58,12 +47,12 @@ def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict
     found = dict(cells)
     for keys in blocks.values():
         for key in keys:
-            if len(cells[key].slices_s) != len(cells[keys[0]].slices_s):
-                records[key].refuse(
-                    f"took turns in {len(cells[key].slices_s)} rounds, another of its block in {len(cells[keys[0]].slices_s)}"
-                )
-        for key, time_s in zip(keys, cleared([cells[key].slices_s for key in keys]), strict=True):
-            wrong = disagreements(records[key].known_numbers("metrics", {ADJUSTED: time_s}), {ADJUSTED: time_s})
+            one, other = ([len(part) for part in cells[name].slices_s] for name in (key, keys[0]))
+            if one != other:
+                records[key].refuse(f"took turns in {len(one)} rounds of {one[0]} steps, another of its block in {len(other)} of {other[0]}")
+        for key, time_s in zip(keys, round_adjusted_s([cells[key].slices_s for key in keys]), strict=True):
+            told = records[key].whole("schema_version") >= PLACE_BY_PLACE
+            wrong = disagreements(records[key].known_numbers("metrics", {ADJUSTED: time_s}), {ADJUSTED: time_s}) if told else ()
             cell = found[key]
             found[key] = replace(cell, metrics={**cell.metrics, ADJUSTED: time_s}, contradictions=(*cell.contradictions, *wrong))
     return found

@@ -16,7 +16,7 @@ from analysis.effects.contrasts import COMFORTABLE_RUNS
 from analysis.effects.frame import FEWEST_RUNS as FEWEST_BLOCKS
 from analysis.effects.several import several
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 from analysis.terms import NotComparable
 
 from .configurations import Mean

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from analysis.effects.observed import AGAIN
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent
 

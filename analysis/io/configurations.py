@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.effects.observed import AGAIN
-from analysis.stats.effect import ALPHA, moments, t_quantile
+from analysis.stats.effect import moments
+from control.t_test import ALPHA, t_quantile
 
 from .factors import STOCK, common, configuration, scale_of, varied
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from analysis.effects.contrasts import differences
 from analysis.effects.frame import FEWEST_RUNS as FEWEST_BLOCKS
-from analysis.stats.effect import ALPHA, LARGEST_LOG, ROUNDING, moments, t_quantile, t_tail
+from analysis.stats.effect import ROUNDING, moments
+from control.t_test import ALPHA, LARGEST_LOG, t_quantile, t_tail
 from analysis.terms import NotComparable
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.queueing.terms import Figure
-from analysis.stats.effect import moments, paired_effect, t_quantile
+from analysis.stats.effect import moments, paired_effect
+from control.t_test import t_quantile
 from analysis.terms import Metric, NotComparable
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 from analysis.wording import probability, unsigned
 
 from .records import INSIDE

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
-from analysis.stats.effect import moments, t_quantile
+from analysis.stats.effect import moments
+from control.t_test import t_quantile
 
 from .records import ALL_CPU, ENERGY
 from .terms import Figure, Mean

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scipy.stats import binomtest, page_trend_test
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 from analysis.wording import probability
 
 from .contrasts import mean_of

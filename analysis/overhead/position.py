@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.stats.effect import ALPHA, t_quantile, t_tail
+from control.t_test import ALPHA, t_quantile, t_tail
 from analysis.wording import probability
 
 from .terms import Figure, Position

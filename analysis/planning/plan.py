@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analysis.checks import different_data
 from analysis.compare import compare
-from analysis.stats.effect import ALPHA, POWER, detectable_gain
+from control.t_test import ALPHA, POWER, detectable_gain
 from analysis.stats.power import blocks_needed, pair_spread, spread_interval
 from analysis.switched.expand import is_switched
 from analysis.terms import Refused

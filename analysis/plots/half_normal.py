@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from analysis.stats.effect import ALPHA, t_quantile
+from control.t_test import ALPHA, t_quantile
 from analysis.wording import digits
 
 from .designed import FACTORIAL, head, head_in, parts_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from analysis.stats.effect import ALPHA, t_quantile
+from control.t_test import ALPHA, t_quantile
 from analysis.wording import unsigned
 
 from .designed import CALLED, FACTORIAL, MARKS, head, head_in, minus_signs, parts_of, shown, words

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import LARGEST_LOG, t_quantile, t_tail
+from control.t_test import LARGEST_LOG, t_quantile, t_tail
 
 from .terms import Coverage, Difference, Scored
 

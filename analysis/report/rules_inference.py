@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ALPHA, log_gains
+from analysis.stats.effect import log_gains
+from control.t_test import ALPHA
 from analysis.verdict import GUARD, NAMES, ONE_RUN, without_guards
 from analysis.wording import probability, unsigned
 

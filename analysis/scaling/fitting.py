@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import least_squares
 
-from analysis.stats.effect import t_quantile
+from control.t_test import t_quantile
 from analysis.terms import Refused
 
 from .laws import time_s

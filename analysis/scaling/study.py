@@ -16,7 +16,8 @@ from analysis.simulating.laws import Law as Times
 from analysis.simulating.laws import errors
 from analysis.simulating.loop import play
 from analysis.simulating.stream import Coming
-from analysis.stats.effect import moments, paired_effect, t_quantile
+from analysis.stats.effect import moments, paired_effect
+from control.t_test import t_quantile
 from analysis.terms import Metric, NotComparable, Refused
 
 from .fitting import fits

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from analysis.simulating.figures import figures
 from analysis.simulating.loop import play
 from analysis.simulating.study import FEWEST, Arm, compared
-from analysis.stats.effect import moments, t_quantile
+from analysis.stats.effect import moments
+from control.t_test import t_quantile
 from analysis.terms import Refused
 
 from . import policies

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .divergence import energy_divergence, student
-from .effect import t_quantile
+from control.t_test import t_quantile
 from .step_evidence import MOST_STEPS, PHI, SHORTEST, SHORTEST_EPISODE, SHORTEST_LEVEL, Evidence, step_evidence
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .effect import t_tail
+from control.t_test import t_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,55 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analysis.terms import Effect, Metric, NotComparable
+from control.t_test import ALPHA, LARGEST_LOG, t_quantile, t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     Times = tuple[Sequence[float], Sequence[float]]  # when each unit of the baseline and of the candidate was measured
 
-ALPHA = 0.05
-POWER = 0.80
 ENOUGH_PROCESSES = 5  # with fewer, a t on their means alone is too wide to say anything (2.8 standard errors and more)
 # Relative spread under which two numbers of a saved file are the same number: no two measurements agree this well.
 ROUNDING = 1e-9
 FEW = 3  # units with fewer of which an arm has no spread of its own
-LARGEST_LOG = 700.0  # its exponential is still a float
-
-
-@lru_cache(maxsize=4096)
-def t_quantile(p: float, df: float) -> float:
-    """Return the p-quantile of Student's t with `df` degrees of freedom."""
-    from scipy.special import stdtrit  # noqa: PLC0415  # a fifth of a second that reading a file need not pay
-
-    return float(stdtrit(df, p))
-
-
-def t_tail(t: float, df: float) -> float:
-    """Return the probability that Student's t exceeds `t`."""
-    from scipy.special import stdtr  # noqa: PLC0415
-
-    return float(stdtr(df, -t))
-
-
-@lru_cache(maxsize=4096)
-def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> float:
-    """Answer how many standard errors away an effect must be for a two-sided t-test to find it with the given power.
-
-    Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and a small alpha the
-    usual t_crit + t_power of statistics texts promises up to a fifth too much.
-    """
-    from scipy.special import nctdtrinc  # noqa: PLC0415
-
-    return float(nctdtrinc(df, 1 - power, t_quantile(1 - alpha / 2, df)))
-
-
-def detectable_gain(log_sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float:
-    """Smallest gain (a fraction) that a two-sided paired t-test of n blocks finds with the given power."""
-    return math.expm1(min(detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n), LARGEST_LOG))
 
 
 def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[float]) -> list[float]:

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 from scipy.stats import wilcoxon
 
-from .effect import ALPHA, FEW
+from .effect import FEW
+from control.t_test import ALPHA
 from .in_time import step_in_time
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.stats
 
-from .effect import ALPHA, POWER, detectable_errors
+from control.t_test import ALPHA, POWER, detectable_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.stats.effect import ALPHA, ENOUGH_PROCESSES, log_gains, unequal
+from analysis.stats.effect import ENOUGH_PROCESSES, log_gains, unequal
+from control.t_test import ALPHA
 from analysis.wording import percent, probability
 
 from .carry_over import carry_over

@@ -15,7 +15,7 @@ from analysis.io.steps import paired
 from analysis.overhead.contrasts import mean_of
 from analysis.overhead.terms import Mean
 from analysis.stats.adjust import holm
-from analysis.stats.effect import LARGEST_LOG
+from control.t_test import LARGEST_LOG
 from analysis.terms import Cell, Metric, NotComparable, Study, TweakSet, Workload
 
 from .figures import RESPONSES, THROUGHPUT

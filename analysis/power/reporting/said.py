@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.stats.effect import ALPHA
+from control.t_test import ALPHA
 from analysis.terms import Refused
 from analysis.wording import unsigned
 

@@ -19,7 +19,8 @@ from analysis.calibrating.rates import band
 from analysis.compare import compare_arms
 from analysis.load import load_each
 from analysis.stats import many
-from analysis.stats.effect import ALPHA, two_sample_effect
+from analysis.stats.effect import two_sample_effect
+from control.t_test import ALPHA
 from analysis.terms import Metric
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from analysis.__main__ import main
 from analysis.effects import coding
 from analysis.effects.csv_table import Columns, read_table
 from analysis.effects.effects import of_table
-from analysis.stats.effect import t_quantile
+from control.t_test import t_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

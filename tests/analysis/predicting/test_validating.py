@@ -11,7 +11,7 @@ from analysis.predicting.scoring import Truth, adjusted, scored, wilson
 from analysis.predicting.tables import table
 from analysis.predicting.terms import HeldOut, Row, TooFew
 from analysis.predicting.validating import SAME, learners, validate
-from analysis.stats.effect import t_quantile
+from control.t_test import t_quantile
 from tests.analysis.predicting.made import made_table, rows
 
 NAN = math.nan

@@ -10,7 +10,8 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analysis.stats.effect import detectable_gain, paired_effect, two_sample_effect
+from analysis.stats.effect import paired_effect, two_sample_effect
+from control.t_test import detectable_gain
 from analysis.terms import Metric, NotComparable
 
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
