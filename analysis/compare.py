@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from control.t_test import ALPHA, LARGEST_LOG, detectable_errors
+
 from .arms import (
     TOGETHER,
     Arm,
@@ -25,7 +27,6 @@ from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs
 from .pairing import ONE_RUN_AN_ARM, effect_of, enough, pair, pair_notes, unit_value
 from .reading import metric_named, reader
 from .stats.adjust import ADJUSTMENTS
-from control.t_test import ALPHA, LARGEST_LOG, detectable_errors
 from .switched.expand import expanded
 from .switched.inside import inside, inside_notes, outlasting, outlasts
 from .terms import Comparison, Metric, NotComparable, Refused, UnknownName
@@ -174,6 +175,8 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         draft = replace(draft, pairs=pairing.units, failed=_failed(base, candidate))
         if pairing.by_run:
             draft = replace(draft, blocks=len(base.runs | candidate.runs))
+        elif pairing.sequential:  # an arm that was decided has no more
+            draft = replace(draft, blocks=max(block for _, block in candidate.cells))
         draft = inside(draft, pairing)
         alone = _single(pairing, arms)
         if alone is not None:

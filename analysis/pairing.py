@@ -28,6 +28,7 @@ STOCK = "stock"
 MINIMUM_UNITS = 3
 COMFORTABLE_UNITS = 5
 TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
+SEQUENTIAL = "how many blocks it has followed from what they showed: interval and p are those of 96 %, so that false alarms stay at 5."
 BORROWED = "an arm of {} has no spread of its own worth the name: it is taken to scatter like the other."
 MANY_RUNS = (
     "means of whole runs at different times: p and interval also hold where the machine drifts steadily or runs resemble their neighbours, "
@@ -53,7 +54,8 @@ class Pairing:
 
     `pairs` are complete blocks; where the arms have none in common, `samples` holds each arm's units, one list of cells a unit, and `times`
     when each was measured (seconds, or places in the order of one run), the earliest first; None where drift cancels in each unit, NaN
-    where it is not known. `left_out` says why blocks are missing: reason → blocks.
+    where it is not known. `left_out` says why blocks are missing: reason → blocks. `sequential`: what the pairs showed had a say in how many
+    there are.
     """
 
     pairs: tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...] = ()
@@ -61,6 +63,7 @@ class Pairing:
     left_out: Mapping[str, list[int]] = field(default_factory=dict)
     caveat: str | None = None
     times: Times | None = None
+    sequential: bool = False
 
     @property
     def units(self) -> int:
@@ -101,7 +104,7 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
     another of its block do cells of two runs say something: by block where the blocks had equal samples, else as two samples.
     """
     if base.runs & candidate.runs:
-        paired = _by_block(*_beside(base, candidate))
+        paired = replace(_by_block(*_beside(base, candidate)), sequential=base.sequential)
         if controlled or side_by_side(paired.pairs):
             return replace(paired, caveat=TAKING_TURNS) if paired.by_run else paired
         return _in_order(base, candidate, OUT_OF_TURN)
@@ -157,6 +160,9 @@ def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[
     Raises: NotComparable, where there is no such process: each tweak set took turns with stock alone.
     """
     sides = base.cells, candidate.cells
+    if candidate.sequential:  # an arm that was decided has no cells after that
+        last = {run: max(block for own, block in candidate.cells if own == run) for run in candidate.runs}
+        sides = {place: cell for place, cell in base.cells.items() if place[1] <= last.get(place[0], math.inf)}, candidate.cells
     if all(cell.process is None for side in sides for cell in side.values()):
         return sides
     stock = 1 if candidate.tweakset.name == STOCK else 0
@@ -253,7 +259,7 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, value: Callable[[
         return switched_effect(metric, found, under, margin)
     if pairing.samples is None:
         base, candidate = (_values(metric, pairing, side, value) for side in (0, 1))
-        return paired_effect(metric, base, candidate, margin)
+        return paired_effect(metric, base, candidate, margin, sequential=pairing.sequential and not pairing.by_run)
     base, candidate = ([unit_value(metric, unit, value) for unit in arm] for arm in pairing.samples)
     return two_sample_effect(metric, base, candidate, margin, pairing.times)
 
@@ -277,6 +283,7 @@ def pair_notes(pairing: Pairing) -> list[str]:
     """Say what a reader must know of the units: too few of them, some left out, drift not held equal."""
     notes = [pairing.caveat] if pairing.caveat else []
     if pairing.samples is None:
+        notes += [SEQUENTIAL] if pairing.sequential else []
         few = pairing.units < COMFORTABLE_UNITS and not pairing.processes
         notes += (
             [f"{pairing.units} {'runs' if pairing.by_run else 'pairs'} only: with fewer than {COMFORTABLE_UNITS} one odd block can decide."]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from scipy.stats import wilcoxon
 
-from .stats.effect import log_gains
 from control.t_test import ALPHA
+
+from .stats.effect import log_gains
 from .stats.ranks import centre, mann_whitney, shift, sign_flip_p
 from .wording import percent, probability
 

@@ -126,7 +126,8 @@ class Cell:
     value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
     `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
     cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
-    One that took turns with others of its block has `slices_s`, the times of its steps in each round.
+    One that took turns with others of its block has `slices_s`, the times of its steps in each round, and `others_cpu_s`,
+    the CPU time that others used meanwhile, None where that was not seen.
     One that stands for several untouched cells of its block has them in `pooled`, and means of their metrics.
     `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
     are what that cost and what the whole process used.
@@ -156,6 +157,7 @@ class Cell:
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     segments: tuple[Cell, ...] = ()
     slices_s: tuple[tuple[float, ...], ...] = ()
+    others_cpu_s: tuple[float | None, ...] = ()
     pooled: tuple[Cell, ...] = ()
     process: int | None = None
     node: str | None = None
@@ -190,7 +192,8 @@ class Design:
     """How the cells were laid out: `order` lists cell ids as they ran, `kind` is the name of the design (`--design`).
 
     `points` are by tweak set, without stock, where every factor is as found. `notes` are what the design of a tweak set said of itself
-    (generators, aliases), `conclusion` is what an adaptive design came to. All are empty for a matrix.
+    (generators, aliases), `conclusion` is what an adaptive design came to. All are empty for a matrix. In a `sequential` one the spread of
+    an arm's blocks, or its p, decided how many there are (`--precision`).
     """
 
     seed: int
@@ -202,6 +205,7 @@ class Design:
     points: Mapping[str, Point] = field(default_factory=dict)
     notes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     conclusion: Mapping[str, object] = field(default_factory=dict)
+    sequential: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from control.t_test import ALPHA
+
 from .wording import interval, number, percent, probability, speed, unsigned
 
 if TYPE_CHECKING:

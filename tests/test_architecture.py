@@ -83,12 +83,18 @@ def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> N
 
 
 def test_every_module_says_what_it_is() -> None:
-    silent = [named(path) for path in modules("analysis", "fixtures", "control", "benchmarks") if not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [
+        named(path)
+        for path in modules("analysis", "fixtures", "control", "benchmarks")
+        if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
     assert not silent
 
 
 def test_no_module_is_longer_than_one_idea() -> None:
-    long = [named(path) for path in modules("analysis", "fixtures", "control", "benchmarks") if len(path.read_text().splitlines()) > LONGEST]
+    long = [
+        named(path) for path in modules("analysis", "fixtures", "control", "benchmarks") if len(path.read_text().splitlines()) > LONGEST
+    ]
     assert not long
 
 

@@ -446,9 +446,9 @@ def test_a_budget_that_is_spent_leaves_the_cells_of_other_studies(tmp_path: Path
     found = Planned(Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path), Local(tmp_path))
     mine, theirs = (found.declare(replace(STUDY, name=name)) for name in ("mine", "theirs"))
     found.choose([*mine, *theirs])
-    found.leave_out_from(mine[3])
+    found.drop(mine[3:])
     assert list(found.cells.values()) == [*mine[:3], *theirs]
-    assert list(found.past_budget.values()) == mine[3:]
+    assert list(found.dropped.values()) == mine[3:]
 
 
 def test_studies_that_are_laid_out_in_two_ways_are_two_runs(tmp_path: Path) -> None:
@@ -463,26 +463,6 @@ def test_any_number_of_steps_comes_in_equal_slices(tmp_path: Path, steps: int, o
     found = by_itself(tmp_path, steps=steps)
     order = found.order_of(next(iter(found.cells.values())))
     assert (order.steps, order.slice_steps) == (steps, of_a_slice)
-
-
-def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path) -> None:
-    """Blocks of 3, 5 and 4 s: a fourth of 4 s would end at 16 s. Results have no say, a block that has begun is finished."""
-    run = Run(
-        replace(Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path), budget_s=TWELVE_S), Local(tmp_path)
-    )
-    run.choose(run.declare(STUDY))
-    took_s = {1: 1.0, 2: 5 / 3, 3: 4 / 3}
-    measured = []
-    for cell in list(run.cells.values()):
-        if run.is_past_budget(cell):
-            continue
-        measured.append(cell)
-        run.records[cell.id] = {"study": cell.study, "block": cell.block, "duration_s": took_s.get(cell.block, 4 / 3), "outcome": ""}
-    assert [cell.block for cell in measured] == [1] * 3 + [2] * 3 + [3] * 3
-    assert list(run.cells.values()) == measured
-    assert [run.spent_s(STUDY.name), run.left_s] == pytest.approx([12.0, 0.0])
-    assert run.slot(next(iter(run.past_budget))) is not None, "pytest has an item for it"
-    assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.stats import many
-from control.t_test import ALPHA
 from analysis.stats.simulate import Machine, log_levels
 from analysis.verdict import GUARD
 from analysis.wording import unsigned
+from control.t_test import ALPHA
 
 from .rates import MARGIN, Rates
 

@@ -10,8 +10,8 @@ import scipy.stats
 
 from analysis.peers import rules
 from analysis.stats import many
-from control.t_test import ALPHA
 from analysis.stats.simulate import Machine, simulate
+from control.t_test import ALPHA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

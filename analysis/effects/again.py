@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from analysis.reading import Reader, metric_named
 from analysis.stats.effect import ROUNDING, moments
-from control.t_test import ALPHA, t_quantile, t_tail
 from analysis.terms import NotComparable
 from analysis.wording import number, percent, probability
+from control.t_test import ALPHA, t_quantile, t_tail
 
 from .found import moved
 from .frame import FEWEST_RUNS

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import fdtrc
 
 from analysis.stats.effect import ROUNDING
-from control.t_test import LARGEST_LOG, t_quantile, t_tail
 from analysis.terms import NotComparable
+from control.t_test import LARGEST_LOG, t_quantile, t_tail
 
 from .model import base_columns, coded_levels, fit, pure_error, rss, total
 from .terms import Level, Pair, Source, Term

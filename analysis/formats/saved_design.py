@@ -37,6 +37,7 @@ def read(part: Fields, tweaksets: Container[str]) -> Design:
         points=points,
         notes=notes,
         conclusion=_conclusion(part),
+        sequential=part.has("precision"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ from analysis.metrics import disagreements
 from control.turns import round_adjusted_s
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analysis.terms import Cell, Steps
 
     from .fields import Fields
@@ -38,6 +41,15 @@ def read(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
     return tuple(slices)
 
 
+def _values_s(cells: Sequence[Cell]) -> list[float]:
+    return round_adjusted_s([cell.slices_s for cell in cells], [cell.others_cpu_s for cell in cells])
+
+
+def others(record: Fields) -> tuple[float | None, ...]:
+    """The CPU time that others used in each round, seconds; None where that was not seen. Raises: Unreadable."""
+    return tuple(part.up_to("others_cpu_s", math.inf) if part.has("others_cpu_s") else None for part in record.each("turns"))
+
+
 def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict[CellKey, Cell]:
     """With each cell's step time, cleared of its rounds. Raises: Unreadable."""
     blocks: dict[tuple[str, str, int], list[CellKey]] = {}
@@ -49,8 +61,10 @@ def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict
         for key in keys:
             one, other = ([len(part) for part in cells[name].slices_s] for name in (key, keys[0]))
             if one != other:
-                records[key].refuse(f"took turns in {len(one)} rounds of {one[0]} steps, another of its block in {len(other)} of {other[0]}")
-        for key, time_s in zip(keys, round_adjusted_s([cells[key].slices_s for key in keys]), strict=True):
+                records[key].refuse(
+                    f"took turns in {len(one)} rounds of {one[0]} steps, another of its block in {len(other)} of {other[0]}"
+                )
+        for key, time_s in zip(keys, _values_s([cells[key] for key in keys]), strict=True):
             told = records[key].whole("schema_version") >= PLACE_BY_PLACE
             wrong = disagreements(records[key].known_numbers("metrics", {ADJUSTED: time_s}), {ADJUSTED: time_s}) if told else ()
             cell = found[key]

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
-from control.t_test import ALPHA, POWER, t_quantile
 from analysis.switched.inside import outlasts
 from analysis.terms import Metric
 from analysis.wording import exactly, number, percent, probability, speed
+from control.t_test import ALPHA, POWER, t_quantile
 
 from .terms import Gate, Ruled
 

@@ -16,8 +16,8 @@ from analysis.effects.contrasts import COMFORTABLE_RUNS
 from analysis.effects.frame import FEWEST_RUNS as FEWEST_BLOCKS
 from analysis.effects.several import several
 from analysis.stats.adjust import holm
-from control.t_test import ALPHA
 from analysis.terms import NotComparable
+from control.t_test import ALPHA
 
 from .configurations import Mean
 from .factors import observed, spoken

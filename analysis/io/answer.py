@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from analysis.effects.observed import AGAIN
 from analysis.stats.adjust import holm
-from control.t_test import ALPHA
 from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent
+from control.t_test import ALPHA
 
 from .configurations import BY_DEFAULT, by_block, in_order, mean_of
 from .contrasts import FEWEST_BLOCKS

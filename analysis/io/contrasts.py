@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from analysis.effects.observed import AGAIN
 from analysis.stats.adjust import holm
-from control.t_test import ALPHA
 from analysis.terms import NotComparable
+from control.t_test import ALPHA
 
 from .factors import STOCK, common, configuration, level_of, scale_of, touched
 from .steps import paired

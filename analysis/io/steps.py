@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from analysis.effects.contrasts import differences
 from analysis.effects.frame import FEWEST_RUNS as FEWEST_BLOCKS
 from analysis.stats.effect import ROUNDING, moments
-from control.t_test import ALPHA, LARGEST_LOG, t_quantile, t_tail
 from analysis.terms import NotComparable
+from control.t_test import ALPHA, LARGEST_LOG, t_quantile, t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

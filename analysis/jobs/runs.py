@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from analysis.queueing.terms import Figure
 from analysis.stats.effect import moments, paired_effect
-from control.t_test import t_quantile
 from analysis.terms import Metric, NotComparable
+from control.t_test import t_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from control.t_test import ALPHA
 from analysis.wording import probability, unsigned
+from control.t_test import ALPHA
 
 from .records import INSIDE
 from .terms import Check

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from scipy.stats import binomtest, page_trend_test
 
 from analysis.stats.adjust import holm
-from control.t_test import ALPHA
 from analysis.wording import probability
+from control.t_test import ALPHA
 
 from .contrasts import mean_of
 from .records import all_cpu_s

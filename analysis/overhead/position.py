@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from control.t_test import ALPHA, t_quantile, t_tail
 from analysis.wording import probability
+from control.t_test import ALPHA, t_quantile, t_tail
 
 from .terms import Figure, Position
 from .words import amount, ends

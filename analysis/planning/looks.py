@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from control.t_test import ALPHA
 from analysis.stats.power import FEWEST
 from analysis.stats.sequential import blocks_factor, expected_share, naive_type_i, obrien_fleming, pocock, spending
 from analysis.terms import Refused
+from control.t_test import ALPHA
 
 RULES = {"O'Brien-Fleming": obrien_fleming, "Lan-DeMets": spending, "Pocock": pocock}
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from analysis.checks import different_data
 from analysis.compare import compare
-from control.t_test import ALPHA, POWER, detectable_gain
 from analysis.stats.power import blocks_needed, pair_spread, spread_interval
 from analysis.switched.expand import is_switched
 from analysis.terms import Refused
 from analysis.verdict import ONE_RUN, without_guards
+from control.t_test import ALPHA, POWER, detectable_gain
 
 from .cell_length import CellLength, cell_length
 

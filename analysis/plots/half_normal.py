@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from control.t_test import ALPHA, t_quantile
 from analysis.wording import digits
+from control.t_test import ALPHA, t_quantile
 
 from .designed import FACTORIAL, head, head_in, parts_of
 from .lettering import fitted, width_in

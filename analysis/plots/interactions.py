@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from control.t_test import ALPHA, t_quantile
 from analysis.wording import unsigned
+from control.t_test import ALPHA, t_quantile
 
 from .designed import CALLED, FACTORIAL, MARKS, head, head_in, minus_signs, parts_of, shown, words
 from .lettering import fitted

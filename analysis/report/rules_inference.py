@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
 from analysis.stats.effect import log_gains
-from control.t_test import ALPHA
 from analysis.verdict import GUARD, NAMES, ONE_RUN, without_guards
 from analysis.wording import probability, unsigned
+from control.t_test import ALPHA
 
 from .answers import is_control
 from .subject import paired_values

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import least_squares
 
-from control.t_test import t_quantile
 from analysis.terms import Refused
+from control.t_test import t_quantile
 
 from .laws import time_s
 from .terms import Fit, Law

@@ -17,8 +17,8 @@ from analysis.simulating.laws import errors
 from analysis.simulating.loop import play
 from analysis.simulating.stream import Coming
 from analysis.stats.effect import moments, paired_effect
-from control.t_test import t_quantile
 from analysis.terms import Metric, NotComparable, Refused
+from control.t_test import t_quantile
 
 from .fitting import fits
 from .laws import TOLERANCE, choose, time_s

@@ -15,8 +15,8 @@ from analysis.simulating.figures import figures
 from analysis.simulating.loop import play
 from analysis.simulating.study import FEWEST, Arm, compared
 from analysis.stats.effect import moments
-from control.t_test import t_quantile
 from analysis.terms import Refused
+from control.t_test import t_quantile
 
 from . import policies
 

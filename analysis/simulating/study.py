@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from analysis.scheduling import policies
 from analysis.stats.adjust import holm
 from analysis.stats.effect import moments, paired_effect
-from control.t_test import t_tail
 from analysis.terms import Metric, NotComparable, Refused
+from control.t_test import t_tail
 
 from .figures import Figures, figures
 from .loop import play

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from .divergence import energy_divergence, student
 from control.t_test import t_quantile
+
+from .divergence import energy_divergence, student
 from .step_evidence import MOST_STEPS, PHI, SHORTEST, SHORTEST_EPISODE, SHORTEST_LEVEL, Evidence, step_evidence
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 from scipy.stats import wilcoxon
 
-from .effect import FEW
 from control.t_test import ALPHA
+
+from .effect import FEW
 from .in_time import step_in_time
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.stats.effect import ENOUGH_PROCESSES, log_gains, unequal
-from control.t_test import ALPHA
 from analysis.wording import percent, probability
+from control.t_test import ALPHA
 
 from .carry_over import carry_over
 

@@ -10,9 +10,9 @@ import pytest
 from analysis.checks import same_value, warnings_of
 from analysis.compare import compare
 from analysis.load import from_json
-from control.t_test import detectable_gain
 from analysis.terms import UnknownName
 from analysis.verdict import judge
+from control.t_test import detectable_gain
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from analysis.io.steps import paired
 from analysis.overhead.contrasts import mean_of
 from analysis.overhead.terms import Mean
 from analysis.stats.adjust import holm
-from control.t_test import LARGEST_LOG
 from analysis.terms import Cell, Metric, NotComparable, Study, TweakSet, Workload
+from control.t_test import LARGEST_LOG
 
 from .figures import RESPONSES, THROUGHPUT
 from .terms import Against

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from control.t_test import ALPHA
 from analysis.terms import Refused
 from analysis.wording import unsigned
+from control.t_test import ALPHA
 
 from .arms import LIMIT
 from .figures import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, THROUGHPUT, WHOLE_102, WORST

@@ -20,8 +20,8 @@ from analysis.compare import compare_arms
 from analysis.load import load_each
 from analysis.stats import many
 from analysis.stats.effect import two_sample_effect
-from control.t_test import ALPHA
 from analysis.terms import Metric
+from control.t_test import ALPHA
 
 if TYPE_CHECKING:
     from analysis.terms import Cell, Run

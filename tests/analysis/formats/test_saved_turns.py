@@ -11,10 +11,16 @@ from scipy import stats
 
 from analysis.calibrating.rates import band
 from analysis.formats.fields import Fields
-from analysis.formats.saved_turns import cleared, read
+from analysis.formats.saved_turns import read
 from analysis.terms import Steps, Unreadable
+from control.turns import round_adjusted_s
 
 STEPS = Steps(wall_s=(9.0, 1.0, 3.0, 2.0, 2.0), samples=(1,) * 5, tokens=None, cpu_s=None, warmup=1)
+
+
+def cleared(*arms: list[float]) -> list[float]:
+    """Of slices of one step."""
+    return round_adjusted_s([[[time_s] for time_s in arm] for arm in arms])
 
 
 def turns(*slices: tuple[int, int, int]) -> Fields:
@@ -22,7 +28,7 @@ def turns(*slices: tuple[int, int, int]) -> Fields:
 
 
 def test_the_warm_up_is_no_part_of_any_slice() -> None:
-    assert read(turns((1, 1, 2), (2, 3, 2)), STEPS) == (2.0, 2.0)
+    assert read(turns((1, 1, 2), (2, 3, 2)), STEPS) == ((1.0, 3.0), (2.0, 2.0))
 
 
 def test_slices_that_are_not_all_steps_round_by_round_are_refused() -> None:
@@ -36,10 +42,19 @@ def test_what_a_round_does_to_all_arms_is_taken_out() -> None:
     """The second arm takes twice as long; the machine is four times as slow in the second round, and a stall hits the first arm once."""
     levels = (1.0, 4.0, 1.0, 1.0, 1.0)
     one, two = [level * 1.0 for level in levels], [level * 2.0 for level in levels]
-    assert cleared([one, two])[1] / cleared([one, two])[0] == pytest.approx(2.0)
+    assert cleared(one, two)[1] / cleared(one, two)[0] == pytest.approx(2.0)
     one[3] *= 8
-    assert cleared([one, two])[1] / cleared([one, two])[0] == pytest.approx(2.0)
-    assert cleared([[3.0, 5.0]]) == [pytest.approx(math.sqrt(15.0))]
+    assert cleared(one, two)[1] / cleared(one, two)[0] == pytest.approx(2.0)
+    assert cleared([3.0, 5.0]) == [pytest.approx(math.sqrt(15.0))]
+
+
+def test_places_of_a_slice_count_by_their_time() -> None:
+    """The last step of each slice writes a checkpoint of 70 ms beside three of 10; the second arm writes it in half of that."""
+    one, two = [[0.01, 0.01, 0.01, 0.07]] * 6, [[0.01, 0.01, 0.01, 0.035]] * 6
+    first, second = round_adjusted_s([one, two])
+    share = 0.07 / math.sqrt(2) / (0.03 + 0.07 / math.sqrt(2))
+    assert math.log(first / second) == pytest.approx(share * math.log(2))
+    assert math.sqrt(first * second) == pytest.approx((0.03 + 0.07 / math.sqrt(2)) / 4)
 
 
 def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
@@ -53,7 +68,7 @@ def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
             arms = [
                 [math.exp(own + common + draw.gauss(0, 0.005)) for common in level] for own in (draw.gauss(0, 0.05), draw.gauss(0, 0.05))
             ]
-            one, two = cleared(arms)
+            one, two = cleared(*arms)
             gains.append(math.log(two / one))
             every += [math.log(b / a) for a, b in zip(*arms, strict=True)]
         by_block += stats.ttest_1samp(gains, 0).pvalue < 0.05
@@ -69,6 +84,6 @@ def test_taking_turns_takes_out_what_neighbours_do() -> None:
     ratios = []
     for _ in range(200):
         level = [draw.gauss(0, 0.1) for _ in range(12)]
-        one, two = cleared([[math.exp(common + draw.gauss(0, 0.01)) for common in level] for _ in range(2)])
+        one, two = cleared(*([math.exp(common + draw.gauss(0, 0.01)) for common in level] for _ in range(2)))
         ratios.append(math.log(two / one) ** 2)
     assert math.sqrt(fmean(ratios)) < 0.01

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from analysis.stats.effect import paired_effect, two_sample_effect
-from control.t_test import detectable_gain
 from analysis.terms import Metric, NotComparable
+from control.t_test import detectable_gain
 
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 STEP_TIME = Metric("step_time_p10_s", "lower")

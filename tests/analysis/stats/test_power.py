@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from control.t_test import detectable_errors
 from analysis.stats.power import blocks_needed, pair_spread, spread_interval
+from control.t_test import detectable_errors
 
 # Run-to-run CV, effect, pairs for 80 % power at 5 %: simulated elsewhere. A pair's log ratio scatters √2 times as far as a run.
 PROMISED = [

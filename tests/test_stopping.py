@@ -1,0 +1,114 @@
+"""When a run has measured enough: its budget is spent, or its arms would see what was asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scipy import stats
+
+from control import stopping
+from fixtures.declaring import Options
+from fixtures.run import Run
+from fixtures.targets.local import Local
+from fixtures.terms import BadInput, Limit, Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fixtures.terms import Cell
+
+STUDY = Study("study", "Why?", ("idle",), (), Metric("step_time_p10_s", "lower"), blocks=20)
+NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a block each
+
+
+def run_of(folder: Path, tweaks: str, **options: Any) -> Run:  # noqa: ANN401 whatever the command line takes
+    """A run of `idle` that nobody has begun; `said` has what it tells."""
+    found = Run(replace(Options(tweaks, "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found.choose(found.declare(STUDY))
+    return found
+
+
+def play(run: Run, step_s: Callable[[Cell], float], took_s: Callable[[Cell], float] = lambda _: 1.0) -> list[Cell]:
+    """Go through the plan as pytest does. Returns: the cells that were measured."""
+    measured = []
+    for cell in list(run.cells.values()):
+        if run.is_dropped(cell):
+            continue
+        measured.append(cell)
+        run.records[cell.id] = {
+            **{name: getattr(cell, name) for name in ("study", "workload", "tweakset", "block")},
+            "id": cell.id,
+            "order": cell.order,
+            "outcome": "measured",
+            "reason": None,
+            "duration_s": took_s(cell),
+            "metrics": {"step_time_p10_s": step_s(cell), "step_time_median_s": step_s(cell), "throughput_samples_per_s": 1 / step_s(cell)},
+        }
+    return measured
+
+
+def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path) -> None:
+    """Blocks of 3, 5 and 4 s: a fourth of 4 s would end at 16 s. Results have no say, a block that has begun is finished."""
+    run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(12.0, "12s"))
+    took_s = {1: 1.0, 2: 5 / 3, 3: 4 / 3}
+    measured = play(run, lambda cell: float(cell.block), lambda cell: took_s.get(cell.block, 4 / 3))
+    assert [cell.block for cell in measured] == [1] * 3 + [2] * 3 + [3] * 3
+    assert list(run.cells.values()) == measured
+    assert [run.spent_s(STUDY.name), run.left_s] == pytest.approx([12.0, 0.0])
+    assert run.slot(next(iter(run.dropped))) is not None, "pytest has an item for it"
+    assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
+
+
+def noisy(cell: Cell, **units: float) -> float:
+    """Step times whose noise is so many units (per cent) in an arm."""
+    unit = units.get(cell.tweakset.replace("-", "_"), 0.0)
+    return math.exp(unit / 100 * NOISE[cell.block % len(NOISE)])
+
+
+def test_an_arm_that_would_see_what_was_asked_for_is_measured_no_more(tmp_path: Path) -> None:
+    """Untouched arms go on as long as another arm does."""
+    run = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", precision=Limit(0.03, "3%"))
+    measured = play(run, lambda cell: noisy(cell, malloc_hugepages=0.5, malloc_keep_memory=30.0))
+    blocks = {name: max(cell.block for cell in measured if cell.tweakset == name) for name in run.tweaksets}
+    assert blocks == {"stock": 20, "stock-again": 20, "malloc-hugepages": stopping.FEWEST_BLOCKS, "malloc-keep-memory": 20}
+    arm = {"study": "study", "workload": "idle", "tweakset": "malloc-hugepages", "blocks": stopping.FEWEST_BLOCKS}
+    assert run.document()["design"]["precision"] == {"mde": 0.03, "decided": [arm]}
+
+
+def test_a_run_all_of_whose_arms_are_decided_is_over(tmp_path: Path) -> None:
+    """The one sees enough, the other is three times as slow whatever its noise."""
+    run = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", precision=Limit(0.03, "3%"))
+    slow = {"malloc-keep-memory": 3.0}
+    measured = play(run, lambda cell: slow.get(cell.tweakset, 1.0) * noisy(cell, malloc_hugepages=0.5, malloc_keep_memory=30.0))
+    assert {cell.block for cell in measured} == set(range(1, stopping.FEWEST_BLOCKS + 1))
+    assert {arm.tweakset for arm in run.decided} == {"malloc-hugepages", "malloc-keep-memory"}
+    assert run.document()["design"]["blocks"] == stopping.FEWEST_BLOCKS
+
+
+def test_what_the_blocks_say_of_an_arm() -> None:
+    ratios = [0.01 * one for one in NOISE]
+    found = stopping.known(ratios, family=5)
+    assert found is not None
+    assert found.p == pytest.approx(stats.ttest_1samp(ratios, 0).pvalue)
+    error = stopping.widening(9) * found.log_sd / math.sqrt(10)
+    critical = stats.t.isf(0.05 / 5 / 2, 9)
+    power = stats.nct.sf(critical, 9, math.log1p(found.mde) / error)
+    assert power == pytest.approx(0.8, abs=1e-4)
+    assert stopping.widening(9) == pytest.approx(stats.t.isf(0.02, 9) / stats.t.isf(0.025, 9))
+    assert stopping.known(ratios[:2], family=5) is None
+
+
+def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Path) -> None:
+    run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(3600.0, "1h"))
+    play(run, lambda cell: noisy(cell, malloc_hugepages=0.5))
+    assert sum(line.startswith("After 3 blocks") for line in run.said) == 1
+
+
+@pytest.mark.parametrize("options", [{"spread": True}, {"design": "bisect"}, {"design": "switch"}])
+def test_precision_is_for_blocks_laid_out_beforehand_and_measured_one_by_one(tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="--precision"):
+        run_of(tmp_path, "memory-reclaim", precision=Limit(0.03, "3%"), **options)
