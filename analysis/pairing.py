@@ -54,8 +54,8 @@ class Pairing:
 
     `pairs` are complete blocks; where the arms have none in common, `samples` holds each arm's units, one list of cells a unit, and `times`
     when each was measured (seconds, or places in the order of one run), the earliest first; None where drift cancels in each unit, NaN
-    where it is not known. `left_out` says why blocks are missing: reason → blocks. `sequential`: what the pairs showed had a say in how many
-    there are.
+    where it is not known. `left_out` says why blocks are missing: reason → blocks.
+    `sequential`: what the pairs showed had a say in how many there are.
     """
 
     pairs: tuple[tuple[tuple[Place, Cell], tuple[Place, Cell]], ...] = ()

@@ -44,7 +44,8 @@ def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s
 def _slowed(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s: Sequence[Sequence[float | None]]) -> list[list[float]]:
     """By how much (log) each slice was slower than the mean one because others used the CPUs: least squares within rounds and arms."""
     cores = [
-        [None if used is None else used / math.fsum(one) for one, used in zip(*arm, strict=True)] for arm in zip(slices_s, others_cpu_s)
+        [None if used is None else used / math.fsum(one) for one, used in zip(own, others, strict=True)]
+        for own, others in zip(slices_s, others_cpu_s, strict=True)
     ]
     seen = [number for arm in cores for number in arm if number is not None]
     if not seen:

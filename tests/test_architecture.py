@@ -51,10 +51,10 @@ def test_imports_point_one_way(room: str) -> None:
 
 def test_what_is_a_module_s_own_is_imported_by_no_other_folder() -> None:
     """A name with `_` in front that is no module."""
-    of_folders = {path.stem for path in modules("analysis", "fixtures", "control")}
+    of_folders = {path.stem for path in modules(*ROOMS[:3])}
     found = {
         f"{named(path)} imports {alias.name}"
-        for path in modules("analysis", "fixtures", "control", "benchmarks")
+        for path in modules(*ROOMS[:-1])
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and node.level == 0
         for alias in node.names
@@ -72,7 +72,7 @@ def test_terms_import_nothing_of_the_house(room: str) -> None:
 def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> None:
     """A folder can be read, and moved, by itself; where it leans on another is seen at once."""
     wrong = set()
-    for path in modules("analysis", "fixtures", "control"):
+    for path in modules(*ROOMS[:3]):
         own = ".".join(path.parent.relative_to(HOUSE).parts)
         for name, level in imports(path):
             if level > 1:
@@ -83,18 +83,12 @@ def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> N
 
 
 def test_every_module_says_what_it_is() -> None:
-    silent = [
-        named(path)
-        for path in modules("analysis", "fixtures", "control", "benchmarks")
-        if not ast.get_docstring(ast.parse(path.read_text()))
-    ]
+    silent = [named(path) for path in modules(*ROOMS[:-1]) if not ast.get_docstring(ast.parse(path.read_text()))]
     assert not silent
 
 
 def test_no_module_is_longer_than_one_idea() -> None:
-    long = [
-        named(path) for path in modules("analysis", "fixtures", "control", "benchmarks") if len(path.read_text().splitlines()) > LONGEST
-    ]
+    long = [named(path) for path in modules(*ROOMS[:-1]) if len(path.read_text().splitlines()) > LONGEST]
     assert not long
 
 
