@@ -58,6 +58,7 @@ class Calibration:
     families: Rates
     words: Rates
     baselines: Rates
+    stopping: Rates
     real: tuple[RealNoise, ...] = ()
 
 

@@ -14,10 +14,12 @@ from analysis.printing import on_page
 from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
 from analysis.table import MACHINE
 from analysis.wording import number, unsigned
+from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS
 
 from .baselines import BLOCKS as FEW_BLOCKS
 from .baselines import OFF, PROCESS_CV, SLOW, TWEAKSETS
 from .rates import CARRY_OVER, DRIFT, GATE, MARGIN, QUIET, RANKS, ROUGH, SCREEN, TAILS, band
+from .stopping import MOST_BLOCKS, PRECISION, PROCESS_CVS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -99,7 +101,7 @@ def as_json(calibration: Calibration) -> str:
 
 
 def _simulated(calibration: Calibration) -> tuple[Rates, ...]:
-    return calibration.single, calibration.families, calibration.words, calibration.baselines
+    return calibration.single, calibration.families, calibration.words, calibration.baselines, calibration.stopping
 
 
 def _steadiness(one: Steadiness) -> dict[str, object]:
@@ -136,11 +138,18 @@ def _grids(calibration: Calibration) -> list[Grid]:
         "Withheld: the guard fails, and nothing is said. Off: of stock and stock-again one takes "
         f"{unsigned(OFF)} longer, each in half of the sessions, while the tweak sets do nothing."
     )
+    stopping = (
+        f"{trials}: up to {MOST_BLOCKS} blocks as above, of {len(PROCESS_CVS)} tweak sets whose processes differ by "
+        f"{unsigned(min(PROCESS_CVS))} to {unsigned(max(PROCESS_CVS))}. With --precision={unsigned(PRECISION)} a set needs no more blocks "
+        f"from the {FEWEST_BLOCKS}th on if it would see that, or if its own p is below {BEYOND_DOUBT_P}. A/A, +4 %, +8 %: all sets take "
+        "so much longer. Inside: the truth is inside the interval of 95 %."
+    )
     return [
         _grid("One contrast: how often a rule calls a difference, %", single, "rule", calibration.single),
         _grid("Many A/A contrasts: how often a rule calls any of them, %", families, "rule", calibration.families),
         _grid("What we say of one contrast, %: the verdict (4 columns), and the gate (3)", words, "truth", calibration.words),
         _grid("Stock alone or both untouched arms, %", baselines, "baseline", calibration.baselines),
+        _grid("A fixed number of blocks, or as many as are needed, %", stopping, "blocks", calibration.stopping),
         *(grid for real in calibration.real for grid in _real(real, calibration)),
     ]
 

@@ -50,13 +50,13 @@ def run(asked: argparse.Namespace) -> int:
     from analysis.calibrating.baselines import baseline_rates  # noqa: PLC0415
     from analysis.calibrating.rates import Calibration, family_rates, single_rates, word_rates  # noqa: PLC0415
     from analysis.calibrating.real_noise import real_noise  # noqa: PLC0415
+    from analysis.calibrating.stopping import stopping_rates  # noqa: PLC0415
     from analysis.calibrating.text import as_json, as_markdown, as_text  # noqa: PLC0415
     from analysis.table import wants_color  # noqa: PLC0415
 
     real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
-    rates = (single_rates, family_rates, word_rates, baseline_rates)
-    single, families, words, baselines = (measure(asked.seed, asked.trials) for measure in rates)
-    calibration = Calibration(asked.seed, asked.trials, single, families, words, baselines, real)
+    rates = (single_rates, family_rates, word_rates, baseline_rates, stopping_rates)
+    calibration = Calibration(asked.seed, asked.trials, *(measure(asked.seed, asked.trials) for measure in rates), real)
     said = as_json(calibration) if asked.json else as_markdown(calibration) if asked.markdown else ""
     print(said or as_text(calibration, color=wants_color(sys.stdout)), end="", flush=True)
     return 0
