@@ -9,16 +9,18 @@ it false alarms stay at 5 % (`python -m analysis calibrate`).
 from __future__ import annotations
 
 import math
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from .t_test import ALPHA, detectable_gain, t_quantile, t_tail
+from .turns import NORMAL_MAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FEWEST_BLOCKS = 8
 FEWEST_KNOWN = 3
+FAR, FEWEST_LIKE = 5.0, 4  # robust standard deviations; blocks from which these can be had
 SEQUENTIAL_ALPHA = 0.04
 BEYOND_DOUBT_P = 0.0001
 
@@ -38,6 +40,7 @@ class Known(NamedTuple):
     log_sd: float
     mde: float
     p: float
+    odd: float | None = None  # by what fraction its last block was off the others, where that was far
 
     def why_decided(self, precision: float) -> str:
         """Why it needs no more blocks; empty where it does."""
@@ -56,4 +59,12 @@ def known(log_ratios: Sequence[float], family: int) -> Known | None:
     log_sd = stdev(log_ratios)
     t = abs(fmean(log_ratios)) * math.sqrt(blocks) / log_sd if log_sd else math.inf
     mde = detectable_gain(log_sd * widening(blocks - 1), blocks, ALPHA / family)
-    return Known(blocks, log_sd, mde, 2 * t_tail(t, blocks - 1))
+    return Known(blocks, log_sd, mde, 2 * t_tail(t, blocks - 1), _odd(log_ratios))
+
+
+def _odd(log_ratios: Sequence[float]) -> float | None:
+    *others, last = log_ratios
+    middle = median(others)
+    spread = NORMAL_MAD * median(abs(one - middle) for one in others)
+    far = len(others) >= FEWEST_LIKE and abs(last - middle) > FAR * spread > 0
+    return math.expm1(last - middle) if far else None

@@ -102,6 +102,13 @@ def test_what_the_blocks_say_of_an_arm() -> None:
     assert stopping.known(ratios[:2], family=5) is None
 
 
+@pytest.mark.parametrize(("last", "odd"), [(0.02, None), (0.2, math.expm1(0.2))])
+def test_a_block_far_from_its_like_is_marked(last: float, odd: float | None) -> None:
+    found = stopping.known([0.01, -0.01, 0.012, -0.012, 0.0, last], family=1)
+    assert found is not None
+    assert found.odd == (None if odd is None else pytest.approx(odd))
+
+
 def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Path) -> None:
     run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(3600.0, "1h"))
     play(run, lambda cell: noisy(cell, malloc_hugepages=0.5))
