@@ -87,3 +87,25 @@ def test_taking_turns_takes_out_what_neighbours_do() -> None:
         one, two = cleared(*([math.exp(common + draw.gauss(0, 0.01)) for common in level] for _ in range(2)))
         ratios.append(math.log(two / one) ** 2)
     assert math.sqrt(fmean(ratios)) < 0.01
+
+
+def test_what_others_took_of_the_cpus_is_taken_out() -> None:
+    """Equal arms; in each slice a neighbour takes a random share of a core, and steps are slower by half of that."""
+    draw = random.Random(21)  # noqa: S311 a seed is wanted here
+    plain, cleaned = [], []
+    for _ in range(50):
+        cores = [[draw.uniform(0, 1) for _ in range(10)] for _ in range(4)]
+        slices = [[[math.exp(0.5 * share + draw.gauss(0, 0.01)) for _ in range(4)] for share in arm] for arm in cores]
+        used = [[share * math.fsum(steps) for share, steps in zip(*arm, strict=True)] for arm in zip(cores, slices, strict=True)]
+        for values, adjusted in ((plain, round_adjusted_s(slices)), (cleaned, round_adjusted_s(slices, used))):
+            values.append(math.log(adjusted[1] / adjusted[0]) ** 2)
+    assert math.sqrt(fmean(cleaned)) < 0.01 < 0.04 < math.sqrt(fmean(plain))
+
+
+def test_an_effect_that_is_no_neighbour_s_stays() -> None:
+    """The second arm takes a quarter longer, and others use as much beside it as beside the first; one slice was not seen."""
+    slices = [[[time_s * level] * 2 for level in (1.0, 1.1, 0.9, 1.0)] for time_s in (1.0, 1.25)]
+    used: list[list[float | None]] = [[0.2 * math.fsum(one) for one in arm] for arm in slices]
+    used[1][3] = None
+    one, two = round_adjusted_s(slices, used)
+    assert two / one == pytest.approx(1.25)

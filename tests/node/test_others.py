@@ -1,0 +1,81 @@
+"""CPU time of others: whose counts, and whose does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.node.others import KTHREADD, TICKS_PER_S, Others, cpu_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SPIN = "import sys\nwhile True: pass"
+CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {SPIN!r}])"
+BUSY_S = 0.3
+
+
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[bytes]]]:
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for process in processes:
+        os.killpg(process.pid, 9)
+        process.wait()
+
+
+def spinning(started: list[subprocess.Popen[bytes]], program: str) -> int:
+    """A process, or its child, that has begun to use the CPU."""
+    process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    started.append(process)
+    time.sleep(BUSY_S)
+    return process.pid
+
+
+def used_s(others: Others, leader: int) -> float:
+    """While this process uses the CPU too."""
+    before_s, until_s = others.clock_s(leader), time.process_time() + BUSY_S
+    while time.process_time() < until_s:
+        pass
+    return others.clock_s(leader) - before_s
+
+
+def test_a_neighbour_counts_and_neither_the_workload_nor_this_process_does(started: list[subprocess.Popen[bytes]]) -> None:
+    """The neighbour's own clock says how much; other programs of this machine may add to it."""
+    neighbour, leader = spinning(started, SPIN), spinning(started, CHILD)
+    others = Others()
+    before_s = cpu_s(neighbour)
+    whole_s = used_s(others, leader)
+    neighbour_s = cpu_s(neighbour) - before_s
+    assert whole_s > 0.8 * neighbour_s > 0
+    assert others.clock_s(os.getpid()) < others.clock_s(leader), "without the neighbour, which is this process's child"
+
+
+def test_a_workload_that_has_ended_has_no_clock(started: list[subprocess.Popen[bytes]]) -> None:
+    leader = spinning(started, SPIN)
+    os.killpg(leader, 9)
+    started.pop().wait()
+    with pytest.raises(OSError, match="No such process|Invalid argument"):
+        Others().clock_s(leader)
+
+
+@pytest.mark.parametrize("seen_s", [90.0, 10.0])
+def test_what_a_container_sees_of_its_own_is_not_the_machine_s(tmp_path: Path, seen_s: float) -> None:
+    """/proc/stat says 100 s: a count of 90 is the machine's, one of 10 is a container's, and then ticks are what there is."""
+    files = {
+        f"proc/{KTHREADD}/task/{KTHREADD}/children": "",
+        "proc/stat": f"cpu  {60 * TICKS_PER_S} 10 {40 * TICKS_PER_S - 10} 999 99 0 0 0 0 0\n",
+        "sys/fs/cgroup/cpuacct/cpuacct.usage": f"{int(seen_s * 1e9)}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    own_s = cpu_s(os.getpid()) + time.process_time()
+    total_s = Others(tmp_path).clock_s(os.getpid()) + own_s
+    assert total_s == pytest.approx(seen_s if seen_s > 50 else 100.0, abs=0.5)
