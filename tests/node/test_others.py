@@ -61,7 +61,7 @@ def test_a_workload_that_has_ended_has_no_clock(started: list[subprocess.Popen[b
     leader = spinning(started, SPIN)
     os.killpg(leader, 9)
     started.pop().wait()
-    with pytest.raises(OSError, match="No such process|Invalid argument"):
+    with pytest.raises(OSError, match=r"No such process|Invalid argument"):
         Others().clock_s(leader)
 
 
