@@ -21,6 +21,7 @@ from analysis.stats.simulate import BLOCKS
 from analysis.terms import Metric, NotComparable, Refused
 
 from .rates import MARGIN, Rates, any_called, ask
+from .real_arms import arms_rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,6 +73,7 @@ class RealNoise:
     run: Run
     rates: Rates
     steadiness: tuple[Steadiness, ...]
+    arms: Rates | None
 
 
 def real_noise(run: Run, seed: int, trials: int) -> RealNoise:
@@ -84,7 +86,7 @@ def real_noise(run: Run, seed: int, trials: int) -> RealNoise:
         steadiness = tuple(_steadiness(noise) for noise in noises)
     except NotComparable as reason:
         raise Refused(f"{run.origin}: {reason}") from None
-    return RealNoise(run, noise_rates(noises, run.run_id, seed, trials), steadiness)
+    return RealNoise(run, noise_rates(noises, run.run_id, seed, trials), steadiness, arms_rates(run, seed, trials))
 
 
 def noise_of(run: Run) -> list[Noise]:

@@ -35,7 +35,7 @@ def stopping_rates(seed: int, trials: int) -> Rates:
     gains = (times[..., :2].mean(axis=-1)[..., np.newaxis] - times[..., 2:]).swapaxes(1, 2)
     rows: dict[str, tuple[float | None, ...]] = {}
     for way, (stops, widened) in WAYS.items():
-        each = [_judged(gains, slower, stops=stops, widened=widened) for slower in (0.0, *EFFECTS)]
+        each = [judged(gains, slower, stops=stops, widened=widened) for slower in (0.0, *EFFECTS)]
         alarm, own, _, _, blocks = each[0]
         rows[way] = (alarm, own, *(called for _, _, called, _, _ in each[1:]), *(inside for *_, inside, _ in each), blocks)
     heads = [f"+{unsigned(effect)}" for effect in EFFECTS]
@@ -51,7 +51,7 @@ WAYS = {
 }
 
 
-def _judged(equal: Floats, slower: float, *, stops: bool, widened: bool) -> tuple[float, ...]:
+def judged(equal: Floats, slower: float, *, stops: bool, widened: bool) -> tuple[float, ...]:
     """Shares of sessions with any call; of contrasts with p below .05, called after Holm, whose interval holds the truth; of the blocks."""
     truth = -math.log1p(slower)
     gains = equal + truth

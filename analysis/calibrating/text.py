@@ -92,6 +92,7 @@ def as_json(calibration: Calibration) -> str:
                 "run_id": real.run.run_id,
                 "origin": real.run.origin,
                 **_shares(real.rates),
+                "equal_arms": _shares(real.arms) if real.arms else None,
                 "steadiness": [_steadiness(one) for one in real.steadiness],
             }
             for real in calibration.real
@@ -163,6 +164,10 @@ def _real(real: RealNoise, calibration: Calibration) -> list[Grid]:
         f"to {2 * BLOCKS} cells that follow each other in time, its first half against its second. A dash: the rule needs more runs, or is "
         "not for families."
     )
+    arms = (
+        f"The arms of this run that change nothing, in {calibration.trials:,} draws: two of them are the baseline, and so many blocks were "
+        "measured, in an order drawn anew. Draws of one run resemble each other."
+    )
     steady = (
         "Equal work against equal work: gain in % [95 %]. A later half that differs is drift: inside cells it is part of "
         "every cell alike, between cells it falls on all arms alike as long as they are interleaved."
@@ -174,6 +179,11 @@ def _real(real: RealNoise, calibration: Calibration) -> list[Grid]:
     heads = ("workload", "blocks", "run CV", "again v stock", "later v earlier steps", "later v earlier cells")
     return [
         _grid(f"A/A cells of run {run.run_id}: how often a rule calls a difference, %", rates, "rule", real.rates),
+        *(
+            [_grid(f"Equal arms of run {run.run_id}: how often any of them is called different, %", arms, "rule", real.arms)]
+            if real.arms
+            else []
+        ),
         Grid(f"How steady run {run.run_id} was", steady, heads, rows),
     ]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.calibrating.rates import band
+from analysis.calibrating.real_arms import arms_rates
 from analysis.calibrating.real_noise import noise_of, one_after_the_other, real_noise, swapped
 from analysis.load import from_json, load
 from analysis.terms import Refused, Run
@@ -129,3 +130,21 @@ def test_on_the_saved_runs_of_this_repository_ours_errs_no_more_often_than_it_sa
 
 def test_there_are_saved_runs_to_look_at() -> None:
     assert RUNS
+
+
+def test_equal_arms_are_drawn_into_families() -> None:
+    """Six sets that ask for what is there, and one that changes something: it is in no draw, however much it differs."""
+    there = {"vm.page-cluster": "3"}
+    nulls = tuple(Arm(f"null-{number}", requested=there, already_in_force=tuple(there)) for number in range(6))
+    made = Made(arms=(STOCK, AGAIN, *nulls, Arm("tweak", gain=0.5, requested={"vm.swappiness": "1"})), blocks=14)
+    rates = arms_rates(from_json(saved_run(made), "made up"), 1, 400)
+    assert rates is not None
+    assert list(rates.rows) == [
+        "cnn_train, 8 blocks, stock alone",
+        "cnn_train, 8 blocks, both",
+        "cnn_train, 14 blocks, both",
+        "cnn_train, --precision, at 95 %",
+        "cnn_train, --precision",
+    ]
+    assert all(share is not None and share < 0.2 for row in rates.rows.values() for share in row)
+    assert arms_rates(from_json(saved_run(replace(made, blocks=8)), "made up"), 1, 400) is None, "all of its blocks are one draw"
