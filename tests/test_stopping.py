@@ -115,6 +115,26 @@ def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Pat
     assert sum(line.startswith("After 3 blocks") for line in run.said) == 1
 
 
+def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> None:
+    """The first set was decided after 8 blocks, the second failed in block 3, and the run was cut off in block 10."""
+    options: dict[str, Any] = {"design": "turns", "precision": Limit(0.03, "3%")}
+    before = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", **options)
+    before.keep_progress()
+    for cell in before.cells.values():
+        outcome = "failed" if (cell.block, cell.tweakset) == (3, "malloc-keep-memory") else "measured"
+        decided = cell.block > 8 and cell.tweakset == "malloc-hugepages"
+        if cell.block < 10 and not decided or (cell.block, cell.tweakset) == (10, "stock"):
+            before.records[cell.id] = {"id": cell.id, "outcome": outcome}
+            before.finish(cell)
+    run = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", resume=True, **options)
+    run.keep_progress()
+    assert run._kept is not None
+    left_out = run._kept.forget_parts(list(run.cells.values()))
+    assert [(cell.block, cell.tweakset) for cell in left_out] == [(9, "malloc-hugepages")]
+    again = {cell.block for cell in run.cells.values() if not run.is_finished(cell) and cell not in left_out}
+    assert again == {3, *range(10, 21)}
+
+
 @pytest.mark.parametrize("options", [{"spread": True}, {"design": "bisect"}, {"design": "switch"}])
 def test_precision_is_for_blocks_laid_out_beforehand_and_measured_one_by_one(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="--precision"):
