@@ -123,7 +123,7 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
     for cell in before.cells.values():
         outcome = "failed" if (cell.block, cell.tweakset) == (3, "malloc-keep-memory") else "measured"
         decided = cell.block > 8 and cell.tweakset == "malloc-hugepages"
-        if cell.block < 10 and not decided or (cell.block, cell.tweakset) == (10, "stock"):
+        if (cell.block < 10 and not decided) or (cell.block, cell.tweakset) == (10, "stock"):
             before.records[cell.id] = {"id": cell.id, "outcome": outcome}
             before.finish(cell)
     run = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", resume=True, **options)

@@ -56,7 +56,8 @@ def run(asked: argparse.Namespace) -> int:
 
     real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
     rates = (single_rates, family_rates, word_rates, baseline_rates, stopping_rates)
-    calibration = Calibration(asked.seed, asked.trials, *(measure(asked.seed, asked.trials) for measure in rates), real)
+    single, families, words, baselines, stopping = (measure(asked.seed, asked.trials) for measure in rates)
+    calibration = Calibration(asked.seed, asked.trials, single, families, words, baselines, stopping, real)
     said = as_json(calibration) if asked.json else as_markdown(calibration) if asked.markdown else ""
     print(said or as_text(calibration, color=wants_color(sys.stdout)), end="", flush=True)
     return 0

@@ -10,6 +10,7 @@ import pytest
 from analysis.calibrating.baselines import baseline_rates
 from analysis.calibrating.rates import Calibration, family_rates, single_rates, word_rates
 from analysis.calibrating.real_noise import real_noise
+from analysis.calibrating.stopping import stopping_rates
 from analysis.calibrating.text import as_markdown
 from analysis.commands.calibrate import TRIALS
 from analysis.load import load
@@ -40,6 +41,7 @@ def test_the_tables_are_what_the_command_prints() -> None:
         families=families,
         words=word_rates(SEED, TRIALS),
         baselines=baseline_rates(SEED, TRIALS),
+        stopping=stopping_rates(SEED, TRIALS),
         real=tuple(real_noise(load(ROOT / name), SEED, TRIALS) for name in COMMAND.split()),
     )
     shown, printed = sections(MEASURED), sections(f"\n{as_markdown(calibration)}")

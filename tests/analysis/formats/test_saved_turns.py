@@ -92,7 +92,8 @@ def test_taking_turns_takes_out_what_neighbours_do() -> None:
 def test_what_others_took_of_the_cpus_is_taken_out() -> None:
     """Equal arms; in each slice a neighbour takes a random share of a core, and steps are slower by half of that."""
     draw = random.Random(21)  # noqa: S311 a seed is wanted here
-    plain, cleaned = [], []
+    plain: list[float] = []
+    cleaned: list[float] = []
     for _ in range(50):
         cores = [[draw.uniform(0, 1) for _ in range(10)] for _ in range(4)]
         slices = [[[math.exp(0.5 * share + draw.gauss(0, 0.01)) for _ in range(4)] for share in arm] for arm in cores]
