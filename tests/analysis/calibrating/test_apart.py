@@ -1,6 +1,6 @@
 """Old files against new files: real equal cells in the order of time, cut into arms, and what `compare` says of them.
 
-Every series of at least 16 cells of `stock` and `stock-again` in data/runs is taken, in both summaries; a draw is a stretch of cells that
+Every series of at least 16 whole cells of `stock` and `stock-again` in data/runs is taken, in both summaries; a draw is a stretch of cells that
 follow each other, the first of them the baseline. The table stands in docs/verdicts.md; a test holds it to the letter.
 """
 
@@ -40,7 +40,8 @@ def stretches() -> list[tuple[Run, list[Cell]]]:
     for run in load_each(sorted(map(str, (ROOT / "data" / "runs").glob("*_amd-epyc-2cpu.json"))), []):
         for workload in run.workloads:
             cells = [cell for cell in run.cells if cell.workload == workload and cell.tweakset in {"stock", "stock-again"}]
-            cells = sorted((cell for cell in cells if cell.outcome == "measured" and not cell.segments), key=lambda cell: cell.order)
+            whole = (cell for cell in cells if cell.outcome == "measured" and not cell.segments and not cell.slices_s)
+            cells = sorted(whole, key=lambda cell: cell.order)
             if len(cells) >= LEAST:
                 found.append((run, cells))
     return found

@@ -48,11 +48,12 @@ def test_json_holds_every_share_as_a_fraction(tmp_path: Path, capsys: pytest.Cap
     assert main(["calibrate", str(path), "--trials", "100", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["seed"], said["trials"], said["margin"]) == (1, 100, 0.03)
-    single, families, words, baselines = said["tables"]
+    single, families, words, baselines, stopping = said["tables"]
     assert single["shares"]["ours, throughput"]["+10 %"] == 1.0
     assert set(families["shares"]["benchstat"]) == {"of 2", "of 3"}
     assert sum(words["shares"]["A/A"][word] for word in ("improved", "regressed", "equivalent", "inconclusive")) == pytest.approx(1)
     assert baselines["shares"]["stock alone"]["A/A, withheld"] == 0
+    assert stopping["shares"]["24 blocks"]["of the, blocks"] == 1
     (run,) = said["runs"]
     assert (run["run_id"], run["origin"]) == ("made-up-1", str(path))
     assert run["shares"]["conbench"] == {"swapped": None, "any of 2": None, "A then B": None}
