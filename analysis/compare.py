@@ -55,8 +55,8 @@ class Options:
     """How contrasts are made and read together.
 
     `adjustment` is one of `stats.adjust.ADJUSTMENTS`: holm for declared contrasts, bh for a screen. `relative_to` is a tweak set that every
-    run has, or `BASELINE`, what each study declared: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep only these; empty keeps all. `metrics`
-    are names of further metrics to take the effect in.
+    run has, or `BASELINE`, what each study declared: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep
+    only these; empty keeps all. `metrics` are names of further metrics to take the effect in.
     """
 
     adjustment: str = "holm"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 # Declared: so large a share of all CPUs, in more than one cell of so many. On a quiet machine of 2 CPUs others use 0.01 (data/runs).
 OTHERS, STEAL, ONE_IN = 0.10, 0.05, 10
 MOST_CPUS = 1 << 16
-# In a cell that took turns both are of its own slices: what the arms that waited did is in neither, they were stopped.
 BUSY, OWN, STOLEN = "cpu_busy_percent_mean", "process_cpu_percent_mean", "cpu_steal_percent_mean"
 
 
@@ -58,11 +57,16 @@ def disturbances(run: Run) -> Iterator[Disturbance]:
 def share_of_others(run: Run, cell: Cell) -> float | None:
     """Which share of all CPUs was busy with something else than the workload while it was measured; None where that is not known.
 
-    A workload that reports more than its steps may have helpers that are no children of it, a monitor is another program: not known either.
+    Of a cell that took turns it was counted slice by slice, of others it is what the sensors saw. There a workload that reports more than
+    its steps may have helpers that are no children of it, and a monitor is another program: not known either.
     """
     count = run.machine.get("cpu_count")
-    known = isinstance(count, int) and 0 < count < MOST_CPUS and BUSY in cell.telemetry and OWN in cell.telemetry
-    if not known or cell.report or cell.monitor:
+    if not isinstance(count, int) or not 0 < count < MOST_CPUS:
+        return None
+    counted = [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
+    if counted:
+        return sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count
+    if BUSY not in cell.telemetry or OWN not in cell.telemetry or cell.report or cell.monitor:
         return None
     return max(0.0, cell.telemetry[BUSY] / 100 - cell.telemetry[OWN] / 100 / count)
 

@@ -52,7 +52,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tweaks", metavar="NAMES", default="", help="only these tweak sets, separated by commas")
     parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas")
-    parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared")
+    parser.add_argument(
+        "--relative-to",
+        metavar="TWEAKSET",
+        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared",
+    )
     parser.add_argument(
         "--adjust",
         choices=list(ADJUSTMENTS),

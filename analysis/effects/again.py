@@ -52,8 +52,8 @@ def again(run: Run, one: Effects) -> tuple[str, bool]:
     ends = f"95 % {number(math.expm1(effect - half))} to {percent(math.expm1(effect + half))}"
     found = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
     if p < level:
-        why = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck: no key is called."
-        return f"{found}. {why}", True
+        why = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck"
+        return f"{found}. {why}: no key is called.", True
     if p < ALPHA:
         return f"{found}: not below the guard's {GUARD}, yet trust these effects less.", False
     return f"{found}: no difference shown.", False

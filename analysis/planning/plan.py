@@ -104,7 +104,7 @@ class Plan:
 
     @property
     def seen_in_a_day(self) -> float | None:
-        """The smallest gain that a day of blocks sees under every workload; None where a day has fewer than 3, or their time is not known."""
+        """The smallest gain that a day of blocks sees under every workload; None of fewer than 3, or where their time is not known."""
         blocks = int(DAY_S / self.block_s) if self.block_s else 0
         gains = [detectable_gain(need.log_sd, blocks, need.alpha, self.goal.power) for need in self.needs] if blocks >= FEWEST else []
         return max(gains, default=None)

@@ -27,7 +27,7 @@ from analysis.table import render_table
 from analysis.terms import Refused, Setting
 from analysis.verdict import judge
 from tests.made_designs import Keys, designed, factorial
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -245,6 +245,16 @@ def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float,
     assert f"relative to {NAME}" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool) -> None:
+    """Their metrics are others, so nothing is compared and nothing passes; of two runs in turns it is judged."""
+    made = replace(MADE, steps=12)
+    old = read(made, None if whole else in_turns)
+    text, code = ending(in_turns(saved_run(replace(made, seed=2))), Keeper(Limits(0.3), Side("old", (old,))))
+    assert code == (3 if whole else 0)
+    assert ("one of whole cells and one of cells that took turns" in " ".join(text.split())) == whole
+
+
 # -- which key did it
 
 
@@ -269,7 +279,7 @@ def test_of_keys_the_untouched_point_is_the_mean_of_both_and_a_block_without_one
 
 @pytest.mark.parametrize(("shift", "baseline", "fails"), [(1.024, (), True), (1.024, BOTH, False), (1.3, BOTH, True)])
 def test_no_key_is_called_where_the_guard_fails(shift: float, baseline: Sequence[str], *, fails: bool) -> None:
-    """A copy 2.4 % off, the ratio scattering by 2.4 % over 8 blocks: t = 2.8, p is .025, below the check's .05 and not below the guard's .01."""
+    """A copy 2.4 % off, the ratio scattering as much over 8 blocks: t = 2.8, p = .025, below the check's .05, not the guard's .01."""
     stock = [0.04 * math.exp(one) for one in (0.01, -0.01, 0.02, -0.02, 0.0, 0.0, 0.015, -0.015)]
     again = [shift * one * math.exp(noise) for one, noise in zip(stock, (0.03, -0.03, 0.02, -0.02, 0.02, -0.02, 0.01, -0.01), strict=True)]
     (one,) = effects_of(read(replace(MADE, baseline=baseline), timed({"stock": stock, "stock-again": again})))

@@ -37,6 +37,13 @@ def test_it_is_what_is_busy_less_what_the_workload_uses() -> None:
     assert share_of_others(made, made.cells[0]) == pytest.approx(0.1875)
 
 
+def test_of_a_cell_that_took_turns_it_is_what_was_counted_in_its_slices() -> None:
+    """0.3 and 0.6 CPU seconds in slices of 0.5 s and 1 s, a third slice not seen: 0.9 of the 6 that 4 CPUs have in 1.5 s."""
+    slices = ((0.2, 0.3), (0.5, 0.5), (9.0, 9.0))
+    made = run([0.5], slices_s=slices, others_cpu_s=(0.3, 0.6, None), report={"io": ({},)})
+    assert share_of_others(made, made.cells[0]) == pytest.approx(0.15)
+
+
 @pytest.mark.parametrize("made", [run([0.5], cpus=None), run([0.5], report={"job": ({},)}), run([0.5], monitor={"x": 1})])
 def test_where_helpers_cannot_be_told_from_others_it_is_not_known(made: Run) -> None:
     assert {share_of_others(made, cell) for cell in made.cells} == {None}
