@@ -12,6 +12,7 @@ from analysis.stats.effect import ROUNDING, moments
 from analysis.terms import NotComparable
 from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
+from control.stopping import widening
 from control.t_test import ALPHA, t_quantile, t_tail
 
 from .found import moved
@@ -78,4 +79,5 @@ def _error(gains: Sequence[float], one: Effects, *, alone: bool) -> tuple[float,
     if count < FEWEST_RUNS:
         return 0.0, 0
     _, spread = moments(gains)
-    return (spread / math.sqrt(count), count - 1) if spread > ROUNDING else (0.0, 0)
+    error = spread / math.sqrt(count) * (widening(count - 1) if one.observed.sequential else 1.0)
+    return (error, count - 1) if spread > ROUNDING else (0.0, 0)

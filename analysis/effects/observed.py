@@ -85,6 +85,7 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
         points=named,
         rows=made[0],
         lost=made[1],
+        sequential=run.design.sequential,
         design_notes=dict(run.design.notes.get(profile, {})),
         notes=tuple(_in_force(run, study, workload, profile)),
     )
@@ -108,6 +109,7 @@ def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metri
         points=points,
         rows=rows,
         lost=lost,
+        sequential=run.design.sequential,
     )
 
 
@@ -134,7 +136,7 @@ def _gather(
         there = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]
         for name in points:
             cell = cells.get((name, block))
-            if cell is None and run.design.kind in ADAPTIVE:
+            if cell is None and (run.design.kind in ADAPTIVE or run.design.sequential):
                 continue
             try:
                 value = _value(run, cell, metric, there[0] if there else None, doubts)

@@ -258,13 +258,18 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool
 # -- which key did it
 
 
-def test_effects_are_those_of_compare() -> None:
+@pytest.mark.parametrize("sequential", [False, True])
+def test_effects_are_those_of_compare(*, sequential: bool) -> None:
+    """Also where an arm was decided after six of eight blocks."""
     run = read(SIX)
+    if sequential:
+        cells = tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("cnn_train", "mine") or cell.block <= 6)
+        run = replace(run, design=replace(run.design, sequential=True), cells=cells)
     terms = {(one.observed.workload, term.level or term.label): term for one in effects_of(run) for term in one.terms}
     for one in (one for one in compare(run) if not one.guard and one.primary):
         term = terms[one.workload, one.tweakset]
         assert (term.gain, term.se, term.p, term.family) == pytest.approx((one.primary.gain, one.primary.log_se, one.primary.p, 4))
-    assert {next(iter(one.observed.points)) for one in effects_of(run)} == {NAME}
+    assert {(next(iter(one.observed.points)), one.observed.lost) for one in effects_of(run)} == {(NAME, ())}
 
 
 def test_of_keys_the_untouched_point_is_the_mean_of_both_and_a_block_without_one_has_none() -> None:
