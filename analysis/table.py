@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 2  # more workloads than this with one row each share a table
 HEADLINES = 3  # runs named one by one
-LONGEST = 600  # of a sentence that quotes a reason
+LONGEST = 300  # of a sentence that quotes a reason
 SHORT = {"holm": "Holm", "hochberg": "Hochb", "bonferroni": "Bonf", "bh": "BH", "by": "BY"}
 NAME_WIDTH = 25  # longer names fold
 EFFECT_WIDTH = len("+12.3 [-10.0, 14.6]")

@@ -81,9 +81,9 @@ def _planned(run: Run, gain: float) -> tuple[int | None, float | None, bool | No
 
 
 def _sentence(one: Unseen) -> str:
-    head = f"Nothing was seen: none of {one.contrasts} contrast{'' if one.contrasts == 1 else 's'} is decided."
+    head = f"Nothing was seen: {'the one contrast is not' if one.contrasts == 1 else f'none of {one.contrasts} contrasts is'} decided."
     if one.mde is None:
-        return f"{head} {one.reason[:1].upper()}{one.reason[1:]}"
+        return f"{head} Most often: {one.reason}"
     noise = "" if one.aa_log_sd is None else f"equal arms differ by {unsigned(one.aa_log_sd)} from block to block (A/A), so "
     busy = "" if one.others is None else f"; other programs used {unsigned(one.others)} of the CPUs"
     seen = f"{noise}{one.blocks} blocks see {unsigned(one.mde)} and more (median MDE){busy}."

@@ -115,7 +115,7 @@ def _count(blocks: int | None) -> str:
 
 def _together(plan: Plan) -> str:
     most = max(plan.needs, key=lambda need: float("inf") if need.blocks is None else need.blocks)
-    if not plan.on_this_machine:
+    if plan.blocks is None or not plan.on_this_machine:
         day = "" if plan.seen_in_a_day is None else f" A day of blocks sees {unsigned(plan.seen_in_a_day)}."
         return f"Not on this machine: the noise of {most.workload} hides {unsigned(plan.goal.gain)} for more than a day.{day}"
     whose = f", as many as {most.workload} needs" if len(plan.needs) > 1 else ""

@@ -104,8 +104,8 @@ def _small(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     axes = sheet.axes(place.left, place.top, place.wide, TALL, ylim=(-reach, reach))
     axes.axhspan(100 / (1 + one.margin) - 100, 100 * one.margin, color=BAND, linewidth=0, zorder=0)
     blocks = range(FEWEST, FEWEST + len(course))
-    ends = [[100 * getattr(effect, end) for effect in course] for end in ("low", "high")]
-    axes.fill_between(blocks, *ends, color=BANDED, linewidth=0, zorder=0.5)
+    low, high = ([100 * end for end in ends] for ends in zip(*((effect.low, effect.high) for effect in course), strict=True))
+    axes.fill_between(blocks, low, high, color=BANDED, linewidth=0, zorder=0.5)
     for end in (100 / (1 + one.margin) - 100, 100 * one.margin):  # also where the interval lies over the margin
         axes.axhline(end, color=QUIET, linewidth=0.6, linestyle=(0, (3, 2)), zorder=1)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
