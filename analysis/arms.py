@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .terms import Cell, Run, TweakSet
 
 TOGETHER = " + "  # between the names of arms that are the baseline together
+BASELINE = "baseline"  # what `--relative-to` calls whatever the studies declared to be theirs
 DEEPTWEAK = "deeptweak-csv"
 # A run and a block of it: what two cells must share to have run close in time.
 Place = tuple[str, int]
@@ -134,16 +135,32 @@ def same_runs(one: Arm, other: Arm) -> bool:
     return {run.run_id for run in one.runs} == {run.run_id for run in other.runs}
 
 
+def both(*arms: Arm) -> Arm:
+    """The runs of several arms as one, each run once."""
+    return Arm("", tuple({id(run): run for arm in arms for run in arm.runs}.values()))
+
+
 def declared_baseline(arm: Arm, study: str) -> tuple[str, ...]:
     """The arms that every run declared to be the baseline of a study together; empty where one did not."""
     declared = {run.studies[study].baseline for run in arm.runs if study in run.studies}
     return declared.pop() if len(declared) == 1 else ()
 
 
+def baseline_name(arm: Arm, study: str) -> str:
+    """What a study's tweak sets are compared with: the arms that are its declared baseline together, or the one the runs name."""
+    return TOGETHER.join(declared_baseline(arm, study)) or arm.runs[0].baseline
+
+
+def control_name(arm: Arm, study: str, relative_to: str | None) -> str | None:
+    """What `--relative-to` means in a study: a tweak set, or with `BASELINE` the study's own, unless a tweak set is called that."""
+    named = any(BASELINE in run.tweaksets for run in arm.runs)
+    return baseline_name(arm, study) if relative_to == BASELINE and not named else relative_to
+
+
 def side(arm: Arm, study: str, workload: str, tweakset: str) -> Side | None:
     """Collect the cells of a tweak set or a declared baseline over an arm's runs; None where it has none."""
     together = declared_baseline(arm, study)
-    if together and tweakset == TOGETHER.join(together):
+    if together and tweakset == baseline_name(arm, study):
         arms = [one for name in together if (one := side(arm, study, workload, name)) is not None]
         return _pool(arms) if len(arms) == len(together) else None
     cells = {

@@ -35,7 +35,9 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
     for run in arms[1].runs:
         declared = primary_of(run, draft.study, draft.workload) if draft.study in run.studies else draft.primary_metric
         if declared != draft.primary_metric:
-            raise NotComparable(f"the runs declared different primary metrics: {draft.primary_metric.name} and {declared.name}.")
+            turns = {one.design.kind == "turns" for arm in arms for one in arm.runs}
+            why = ", one of whole cells and one of cells that took turns" if len(turns) > 1 else ""
+            raise NotComparable(f"the runs declared different primary metrics: {draft.primary_metric.name} and {declared.name}{why}.")
     for one in known[1:]:
         differing = sorted(key for key in known[0].params.keys() & one.params.keys() if known[0].params[key] != one.params[key])
         if differing:

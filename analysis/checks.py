@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from .disturbance import disturbances
 from .terms import NotComparable
 from .wording import listed, percent, probability
 
@@ -17,9 +18,6 @@ LEVEL = 0.05
 AVAILABLE = "mem_available_bytes_mean"
 HUGEPAGE_BYTES = 2 << 20
 LEAST_BYTES = 1 << 28  # less may be lost among what other programs take and give
-# CPUs that others use on a quiet machine are 0.02 in the runs of data/runs; so many, in more than one cell of so many, are a disturbance.
-OTHERS_CPUS, ONE_IN = 0.2, 10
-MOST_CPUS = 1 << 16
 # Kinds of settings that are read back in every cell, from the kernel or from the workload's process.
 READ_BACK = ("sysctl", "environment", "process")
 # Facts of a workload that must agree: its data and where it ran.
@@ -180,7 +178,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines = list(run.warnings)
     if run.interrupted:
         lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
-    lines += _others_at_work(run)
+    lines += [one.sentence for one in disturbances(run)]
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
     lines += _hugepages(run, comparisons)
@@ -194,38 +192,6 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
             )
     lines += [f"{name}: {warning}" for name, tweakset in run.tweaksets.items() for warning in tweakset.warnings if _own(run, name, warning)]
     return lines
-
-
-def cpus_of_others(run: Run, cell: Cell) -> float | None:
-    """How many CPUs were busy with something else than the workload, as a mean over its steps; None where that is not known.
-
-    A workload that reports more than its steps may have helpers that are no children of it, a monitor is another program: not known either.
-    """
-    names, count = ("cpu_busy_percent_mean", "process_cpu_percent_mean"), run.machine.get("cpu_count")
-    if (
-        not isinstance(count, int)
-        or not 0 < count < MOST_CPUS
-        or cell.report
-        or cell.monitor
-        or any(name not in cell.telemetry for name in names)
-    ):
-        return None
-    busy, own = (cell.telemetry[name] / 100 for name in names)
-    return max(0.0, busy * count - own)
-
-
-def _others_at_work(run: Run) -> list[str]:
-    used = [cpus for cell in run.cells if (cpus := cpus_of_others(run, cell)) is not None]
-    disturbed = sorted(cpus for cpus in used if cpus > OTHERS_CPUS)
-    if len(disturbed) * ONE_IN <= len(used):
-        return []
-    instead = "or measure more blocks" if run.design.kind == "turns" else "or let cells take turns (`--design=turns`)"
-    return [
-        (
-            f"other programs were at work: in {len(disturbed)} of {len(used)} cells they used {disturbed[0]:.1f} to {disturbed[-1]:.1f} of "
-            f"{run.machine['cpu_count']} CPUs. Intervals are as wide as that makes them: stop these programs, {instead}."
-        )
-    ]
 
 
 def reserved_bytes(settings: Iterable[Setting]) -> int:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors
 
 from .arms import (
+    BASELINE,
     TOGETHER,
     Arm,
+    both,
+    control_name,
     declared_baseline,
     met,
     must_have,
@@ -52,8 +55,8 @@ class Options:
     """How contrasts are made and read together.
 
     `adjustment` is one of `stats.adjust.ADJUSTMENTS`: holm for declared contrasts, bh for a screen. `relative_to` is a tweak set that every
-    run has: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep only these; empty keeps all. `metrics`
-    are names of further metrics to take the effect in.
+    run has, or `BASELINE`, what each study declared: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep
+    only these; empty keeps all. `metrics` are names of further metrics to take the effect in.
     """
 
     adjustment: str = "holm"
@@ -86,7 +89,8 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
     """
     base, *candidates = (replace(arm, runs=tuple(map(expanded, arm.runs))) for arm in (base, *candidates))
     for run in [run for arm in (base, *candidates) for run in arm.runs]:
-        must_have(run, "tweak set", (*options.tweaksets, *filter(None, [options.relative_to])), run.tweaksets)
+        must_have(run, "tweak set", options.tweaksets, run.tweaksets)
+        must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
         must_have(run, "workload", options.workloads, run.workloads)
     if base.tweakset is None and any(same_runs(base, one) and one.tweakset is None for one in candidates):
         raise Refused(f"{base.label} is compared with itself: name two of its tweak sets, {base.label}:TWEAKSET.")
@@ -102,15 +106,29 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
     drafts, shown = [], []
     for candidate in candidates:
         for draft, sides in _drafts(base, candidate, study, options):
-            drafts.append(_contrast(draft, sides, (base, candidate), options))
+            drafts.append(_contrast(draft, sides, (base, candidate), options.metrics))
             shown.append(_wanted(draft, candidate, options))
     drafts = [_judged(one, one.primary.p, 1) if one.guard and one.primary else one for one in drafts]
     failed = {one.workload: one.reason for one in drafts if one.guard and one.verdict == "not comparable"}
+    failed |= _failed_controls([base, *candidates], study, options)
     family = [index for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard]
     ps = [draft.primary.p for draft in drafts if draft.primary is not None and not draft.guard]
     for index, p_adjusted in zip(family, ADJUSTMENTS[options.adjustment](ps), strict=True):
         drafts[index] = _judged(drafts[index], p_adjusted, len(family), failed.get(drafts[index].workload))
     return [draft for draft, picked in zip(drafts, shown, strict=True) if picked]
+
+
+def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[str, str]:
+    """Workloads under which the arms that are the control together differ in one of the runs: the guard inside it fails."""
+    whole = both(*arms)
+    if TOGETHER not in (control_name(whole, study, options.relative_to) or ""):
+        return {}
+    return {
+        one.workload: f"{run.run_id}: {one.reason}"
+        for run in whole.runs
+        for one in compare(run)
+        if one.study == study and one.guard and one.primary and one.verdict == "not comparable"
+    }
 
 
 def _wanted(draft: Comparison, candidate: Arm, options: Options) -> bool:
@@ -128,6 +146,7 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
     inside = same_runs(base, candidate)
     named = not base.declared or options.relative_to is not None
     together = () if named or not inside else declared_baseline(base, study)
+    control = control_name(both(base, candidate), study, options.relative_to)
     for workload, names in candidate_met.items():
         if workload not in base_met:
             continue
@@ -137,7 +156,7 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
             if together:
                 against = together[0] if guard else TOGETHER.join(together)
             other = side(candidate, study, workload, name)
-            skip = (inside and name == against) or name == options.relative_to
+            skip = (inside and name == against) or name in (control or "").split(TOGETHER)
             if other is None or skip or (against not in base_met[workload] and not inside):
                 continue
             declared = next(run for run in base.runs if study in run.studies)
@@ -152,7 +171,7 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 margin=declared.studies[study].margin,
                 primary_metric=primary_of(declared, study, workload),
                 adjustment=options.adjustment,
-                relative_to=options.relative_to,
+                relative_to=control,
                 notes=candidate.notes,
                 baseline_run=base.label.removesuffix(f":{base.tweakset}"),
                 candidate_run=candidate.label.removesuffix(f":{candidate.tweakset}"),
@@ -162,16 +181,16 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
             yield draft, (side(base, study, workload, against), other)
 
 
-def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], options: Options) -> Comparison:
+def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], metrics: Sequence[str]) -> Comparison:
     """Take the effects of one contrast, not yet judged; or say why it is not comparable."""
     base, candidate = sides
     if base is None:
         return replace(draft, reason=f"{draft.baseline} was not run under {draft.workload}.")
-    read = reader(arms, draft, options.relative_to)
     try:
         must_match(draft, arms)
+        read = reader(arms, draft)
         read.must_hold()
-        pairing = pair(base, candidate, controlled=options.relative_to is not None)
+        pairing = pair(base, candidate, controlled=draft.relative_to is not None)
         draft = replace(draft, pairs=pairing.units, failed=_failed(base, candidate))
         if pairing.by_run:
             draft = replace(draft, blocks=len(base.runs | candidate.runs))
@@ -192,12 +211,12 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     except NotComparable as reason:
         return replace(draft, reason=str(reason))
     second = _first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read)
-    others = [_first_effect((metric_named(name),), draft, pairing, read) for name in options.metrics]
+    others = [_first_effect((metric_named(name),), draft, pairing, read) for name in metrics]
     beside = base.runs == candidate.runs and pairing.samples is None
     pairs = [(part, other) for (_, one), (_, other) in pairing.pairs for part in parts(one)]
     untouched = beside and same_machine((base.tweakset, candidate.tweakset), pairs)
     draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
-    notes = pair_notes(pairing if options.relative_to is None else replace(pairing, caveat=None))
+    notes = pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None))
     notes += run_notes(draft, arms, (base, candidate), read)
     notes += inside_notes(draft, pairing, read)
     notes += [CONTROL.format(candidate.tweakset.name, draft.baseline)] if draft.guard else []

@@ -11,7 +11,7 @@ from analysis.overhead.records import is_monitored
 from analysis.power.reporting.records import is_capped
 from analysis.queueing.records import tells_of_jobs
 
-from .arms import Arm, read_arm, same_runs
+from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
 from .conclusion import render_conclusion, takes_keys_apart
 from .load import from_json
@@ -71,7 +71,7 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     base = gate.baseline or own
     limits = gate.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
     # Of two runs made at different times only what each says relative to its own stock can be told from the time between.
-    control = CONTROL if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
+    control = BASELINE if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
     answer = judge(base, own, limits, control)
     return f"{text}\n{render(answer)}", EXIT[answer.ruling]
 

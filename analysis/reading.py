@@ -6,12 +6,12 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from .arms import Arm, side
+from .arms import both, parts, side
 from .checks import different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from .terms import Metric, NotComparable
 
 if TYPE_CHECKING:
-    from .arms import Place, Side
+    from .arms import Arm, Place, Side
     from .terms import Cell, Comparison
 
 RATE = re.compile(r"_per_s(?:_|$)")
@@ -42,7 +42,7 @@ class Reader:
         Raises: NotComparable.
         """
         if self.control is not None:
-            cells = [cell for cell in self.control.cells.values() if cell.outcome == "measured"]
+            cells = [part for cell in self.control.cells.values() if cell.outcome == "measured" for part in parts(cell)]
             must_be_in_force(self.control.tweakset, cells)
             must_not_contradict(cells)
             must_have_done_its_jobs(cells)
@@ -59,12 +59,17 @@ class Reader:
         return math.expm1(shift if metric.better == "higher" else -shift)
 
 
-def reader(arms: tuple[Arm, Arm], draft: Comparison, relative_to: str | None) -> Reader:
-    """Make the reader for one contrast; the control's cells come from the runs of both arms."""
-    if relative_to is None:
+def reader(arms: tuple[Arm, Arm], draft: Comparison) -> Reader:
+    """Make the reader for one contrast; the control's cells come from the runs of both arms.
+
+    Raises: NotComparable, where the control was not run: values as they are would pass for relative ones.
+    """
+    if draft.relative_to is None:
         return Reader(None)
-    both = Arm("", tuple({id(run): run for arm in arms for run in arm.runs}.values()))
-    return Reader(side(both, draft.study, draft.workload, relative_to))
+    control = side(both(*arms), draft.study, draft.workload, draft.relative_to)
+    if control is None:
+        raise NotComparable(f"{draft.relative_to} was not run under {draft.workload}, so there is nothing to be relative to.")
+    return Reader(control)
 
 
 def metric_named(name: str) -> Metric:

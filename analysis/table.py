@@ -15,9 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from .checks import warnings_of
+from .disturbance import disturbances
 from .plain import one_line
 from .printing import WIDTH, hanging, in_lines, on_page, unit_of
 from .switched.inside import outlasts
+from .unseen import unseen
 from .verdict import without_guards
 from .wording import number, place_of, probability, size, unsigned
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 2  # more workloads than this with one row each share a table
 HEADLINES = 3  # runs named one by one
+LONGEST = 300  # of a sentence that quotes a reason
 SHORT = {"holm": "Holm", "hochberg": "Hochb", "bonferroni": "Bonf", "bh": "BH", "by": "BY"}
 NAME_WIDTH = 25  # longer names fold
 EFFECT_WIDTH = len("+12.3 [-10.0, 14.6]")
@@ -64,7 +67,11 @@ def render_table(comparisons: Sequence[Comparison], runs: Sequence[Run], width: 
     footnotes = _Footnotes()
     names = row_names(comparisons)
     name_width = min(NAME_WIDTH, max(map(len, names.values()), default=0))
+    if len(runs) == 1 and (nothing := unseen(comparisons, runs[0])):
+        parts += [Text(one_line(nothing.sentence, LONGEST), "bold yellow" if color else ""), ""]
     parts.append(Text(headline(runs), "bold" if color else ""))
+    disturbed = [one.sentence for run in runs for one in disturbances(run)]
+    parts += [Text(line, "yellow" if color else "") for line in disturbed]
     for study in dict.fromkeys(one.study for one in comparisons):
         parts.append(Text(one_line(f"{study}: {next(run.studies[study].question for run in runs if study in run.studies)}")))
         rows = [one for one in comparisons if one.study == study]
@@ -74,9 +81,10 @@ def render_table(comparisons: Sequence[Comparison], runs: Sequence[Run], width: 
         parts.append("")
     if not comparisons:
         parts.append(Text("Nothing to compare: there is no tweak set beside the baseline."))
+    warnings = dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons) if line not in disturbed)
     footer = (
         hanging((f"({mark})", line) for mark, line in footnotes.lines()),
-        hanging((("warning:", line) for line in dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons))), "yellow"),
+        hanging((("warning:", line) for line in warnings), "yellow"),
     )
     parts += [grid for grid in footer if grid.row_count]
     legend = hanging(_legend(comparisons), "dim", "dim")

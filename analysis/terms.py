@@ -126,8 +126,8 @@ class Cell:
     value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
     `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
     cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
-    One that took turns with others of its block has `slices_s`, the times of its steps in each round, and `others_cpu_s`,
-    the CPU time that others used meanwhile, None where that was not seen.
+    One that took turns with others of its block has `slices_s`, the times of its steps in each round, `slice_starts_s`, when each began, on
+    the clock of `window_s`, and `others_cpu_s`, the CPU time that others used meanwhile, None where that was not seen.
     One that stands for several untouched cells of its block has them in `pooled`, and means of their metrics.
     `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
     are what that cost and what the whole process used.
@@ -158,6 +158,7 @@ class Cell:
     segments: tuple[Cell, ...] = ()
     slices_s: tuple[tuple[float, ...], ...] = ()
     others_cpu_s: tuple[float | None, ...] = ()
+    slice_starts_s: tuple[float, ...] = ()
     pooled: tuple[Cell, ...] = ()
     process: int | None = None
     node: str | None = None

@@ -108,6 +108,30 @@ def saved_file(folder: Path, made: Made = Made(), name: str = "run.json") -> Pat
     return path
 
 
+def in_turns(saved: JSON, slice_steps: int = 4) -> JSON:
+    """Let the cells of each block take turns, in the order of the arms: the steps after the warm-up in slices of so many.
+
+    A step follows the one before without a pause, whoever made it; blocks are a minute apart.
+    """
+    saved["deeptweak"]["design"]["kind"] = "turns"
+    for workload in saved["deeptweak"]["workloads"].values():
+        workload["primary"] = {"name": "step_time_round_adjusted_s", "better": "lower"}
+    blocks: dict[tuple[str, int], list[JSON]] = {}
+    for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
+        blocks.setdefault((record["workload"], record["block"]), []).append(record)
+    for (_, block), records in blocks.items():
+        steps, clock_s = records[0]["steps"], 60.0 * block
+        firsts = range(steps["warmup"], len(steps["wall_s"]), slice_steps)
+        for record in records:
+            record["turns"] = [{"round": at, "first": first, "steps": slice_steps} for at, first in enumerate(firsts, 1)]
+        for first in firsts:
+            for steps in (record["steps"] for record in records):
+                for at in range(first, first + slice_steps):
+                    steps["start_monotonic_s"][at] = clock_s
+                    clock_s += steps["wall_s"][at]
+    return saved
+
+
 def _ours(made: Made, cells: list[JSON]) -> JSON:
     return {
         "schema_version": 3,

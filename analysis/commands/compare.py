@@ -15,6 +15,7 @@ from analysis.compare import Options, compare, compare_arms
 from analysis.digest import ROWS
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.terms import Refused, UnknownName
+from analysis.unseen import unseen
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +52,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tweaks", metavar="NAMES", default="", help="only these tweak sets, separated by commas")
     parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas")
-    parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's cell of the same run and block")
+    parser.add_argument(
+        "--relative-to",
+        metavar="TWEAKSET",
+        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared",
+    )
     parser.add_argument(
         "--adjust",
         choices=list(ADJUSTMENTS),
@@ -111,7 +116,9 @@ def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options
 
 def _text(comparisons: Sequence[Comparison], runs: Sequence[Run], *, every: bool) -> str:
     if len(comparisons) > ROWS and not every:
-        return "\n".join([f"{len(runs)} run{'s' if len(runs) != 1 else ''}", *digest.lines(comparisons)]) + "\n"
+        nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
+        head = [nothing.sentence, ""] if nothing else []
+        return "\n".join([*head, f"{len(runs)} run{'s' if len(runs) != 1 else ''}", *digest.lines(comparisons)]) + "\n"
     from analysis.table import render_table, wants_color  # noqa: PLC0415  # --json has no need of rich
 
     return render_table(comparisons, runs, color=wants_color(sys.stdout))
@@ -132,6 +139,7 @@ def as_json(comparisons: Sequence[Comparison], runs: Sequence[Run], refused: Seq
         "runs": [{"run_id": one.run_id, "origin": one.origin, "started_utc": one.started_utc, "commit": one.commit} for one in runs],
         "refused": list(refused),
         "warnings": list(dict.fromkeys(line for one in runs for line in warnings_of(one, comparisons))),
+        "unseen": asdict(nothing) if len(runs) == 1 and (nothing := unseen(comparisons, runs[0])) else None,
         "comparisons": [asdict(one) for one in comparisons],
     }
     return json.dumps(said, indent=2, allow_nan=False) + "\n"

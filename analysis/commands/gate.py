@@ -55,7 +55,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limits", metavar="FILE", help="limits by workload and metric (YAML, see docs/ci.md)")
     parser.add_argument("--metric", action="append", metavar="NAME", help="judge this metric: primary (default), second, both, or a name")
     parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads (default: all of BASELINE)")
-    parser.add_argument("--relative-to", metavar="TWEAKSET", help="divide each cell by this tweak set's cell of the same run and block")
+    parser.add_argument(
+        "--relative-to",
+        metavar="TWEAKSET",
+        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared",
+    )
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
     parser.add_argument("--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)")
     parser.add_argument("--comment-key", default="", metavar="KEY", help="tells the comments of several gates on one pull request apart")

@@ -15,6 +15,7 @@ import numpy as np
 
 from analysis.stats.effect import ROUNDING, moments
 from analysis.terms import NotComparable, Refused
+from control.stopping import widening
 
 from .frame import FEWEST_RUNS, frame
 from .model import coded_levels, fit, independent
@@ -83,7 +84,7 @@ def contrasts(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
             gone.append((one.label, f"{' and '.join(few)}, where at least {FEWEST_RUNS} are needed"))
             continue
         try:
-            size, error, count = _paired(one, blocks, seen.metric)
+            size, error, count = _paired(one, blocks, seen)
         except NotComparable as reason:
             gone.append((one.label, str(reason)))
             continue
@@ -130,7 +131,7 @@ def differences(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, floa
     return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]
 
 
-def _paired(one: Contrast, blocks: Iterable[Mapping[str, float]], metric: str) -> tuple[float, float, int]:
+def _paired(one: Contrast, blocks: Iterable[Mapping[str, float]], seen: Observed) -> tuple[float, float, int]:
     """A contrast's mean over the blocks that hold all of its tweak sets, its standard error, and how many such blocks there are.
 
     Raises: NotComparable, where they are too few, or do not differ at all.
@@ -142,14 +143,14 @@ def _paired(one: Contrast, blocks: Iterable[Mapping[str, float]], metric: str) -
         raise NotComparable(f"{' and '.join(weights)} were measured together in {count} blocks, where at least {FEWEST_RUNS} are needed")
     mean, spread = moments(found)
     if spread < ROUNDING:
-        raise NotComparable(f"the same ratio of {metric} in all {count} blocks: these are no independent measurements")
-    return mean, spread / math.sqrt(count), count
+        raise NotComparable(f"the same ratio of {seen.metric} in all {count} blocks: these are no independent measurements")
+    return mean, spread / math.sqrt(count) * (widening(count - 1) if seen.sequential else 1.0), count
 
 
 def _incomplete(terms: Iterable[Term], blocks: int, seen: Observed) -> tuple[str, ...]:
     """Say which contrasts have fewer blocks than there are; an adaptive design never means all of its sets to run in all blocks."""
     short = [f"{one.label} {int(one.df) + 1}" for one in terms if one.df is not None and int(one.df) + 1 < blocks]
-    if not short or seen.design in ADAPTIVE:
+    if not short or seen.design in ADAPTIVE or seen.sequential:
         return ()
     more = f" and {len(short) - MOST_KEYS} more" if len(short) > MOST_KEYS else ""
     return (f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {', '.join(short[:MOST_KEYS])}{more}.",)

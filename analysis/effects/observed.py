@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.arms import Arm, met, studies
+from analysis.arms import Arm, baseline_name, met, parts, side, studies
 from analysis.between import primary_of
 from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict
 from analysis.reading import Reader, metric_named
@@ -60,7 +60,7 @@ def observed(run: Run, metric: str | None = None) -> list[Observed]:
 def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) -> Observed | None:
     """One tweak set taken apart; None where this workload never met a point of it."""
     varied = [one for one in run.design.factors if one.tweakset == profile]
-    points = {run.baseline: dict.fromkeys((one.name for one in varied), None)}
+    points = {_stock(run, study): dict.fromkeys((one.name for one in varied), None)}
     points |= {name: dict(point.levels) for name, point in run.design.points.items() if point.tweakset == profile}
     factors = tuple(
         Factor(one.name, letter, tuple(AS_FOUND if level is None else level for level in one.levels))
@@ -85,14 +85,15 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
         points=named,
         rows=made[0],
         lost=made[1],
+        sequential=run.design.sequential,
         design_notes=dict(run.design.notes.get(profile, {})),
         notes=tuple(_in_force(run, study, workload, profile)),
     )
 
 
 def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metric) -> Observed:
-    """Whole tweak sets beside each other: one factor, whose first level is stock."""
-    sets = [run.baseline, *(name for name in names if name not in {run.baseline, AGAIN})]
+    """Whole tweak sets beside each other: one factor, whose first level is the baseline."""
+    sets = [_stock(run, study), *(name for name in names if name not in {run.baseline, AGAIN})]
     points: dict[str, tuple[str, ...]] = {name: (name,) for name in sets}
     rows, lost = _gather(run, (study, workload), metric, points)
     return Observed(
@@ -108,7 +109,13 @@ def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metri
         points=points,
         rows=rows,
         lost=lost,
+        sequential=run.design.sequential,
     )
+
+
+def _stock(run: Run, study: str) -> str:
+    """The untouched point: stock, or all arms that were declared to be the baseline together."""
+    return baseline_name(Arm(run.origin, (run,)), study)
 
 
 def _cells(run: Run, study: str, workload: str) -> list[Cell]:
@@ -120,6 +127,8 @@ def _gather(
 ) -> tuple[tuple[Row, ...], tuple[Lost, ...]]:
     """Read every cell of these points; what cannot be used is lost, for a reason."""
     cells = {(cell.tweakset, cell.block): cell for cell in _cells(run, *where)}
+    untouched = side(Arm(run.origin, (run,)), *where, next(iter(points)))  # more than one arm, where these were declared
+    cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}
     doubts = moved(run)
     blocks = sorted({block for _, block in cells} | (set() if run.design.kind in ADAPTIVE else set(range(1, run.design.blocks + 1))))
     rows, lost = [], dict[tuple[str, str], list[str]]()
@@ -127,7 +136,7 @@ def _gather(
         there = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]
         for name in points:
             cell = cells.get((name, block))
-            if cell is None and run.design.kind in ADAPTIVE:
+            if cell is None and (run.design.kind in ADAPTIVE or run.design.sequential):
                 continue
             try:
                 value = _value(run, cell, metric, there[0] if there else None, doubts)
@@ -144,11 +153,12 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
         raise NotComparable("not run")
     if cell.outcome != "measured":
         raise NotComparable(f"{cell.outcome}: {cell.reason}")
-    if cell.id in doubts:
-        raise NotComparable(doubts[cell.id])
-    must_be_in_force(run.tweaksets[cell.tweakset], [cell])
-    must_not_contradict([cell])
-    must_have_done_its_jobs([cell])
+    for one in parts(cell):
+        if one.id in doubts:
+            raise NotComparable(doubts[one.id])
+        must_be_in_force(run.tweaksets[one.tweakset], [one])
+    must_not_contradict(parts(cell))
+    must_have_done_its_jobs(parts(cell))
     reason = different_data(first, cell) if first is not None and first is not cell else None
     if reason:
         raise NotComparable(f"did other work than {first.tweakset if first else ''} in its block: {reason}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from analysis.arms import TOGETHER
 from analysis.checks import warnings_of
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
@@ -126,7 +127,9 @@ def _label(term: Term, one: Effects) -> str:
     if term.means == "interaction":
         letters = {factor.name: factor.letter for factor in one.observed.factors}
         return ":".join(letters[name] for name in term.factors)
-    return f"{term.label} − {next(iter(one.observed.points))}" if term.means in {"set", "profile"} else term.label
+    stock = next(iter(one.observed.points))
+    against = f"({stock})" if TOGETHER in stock else stock
+    return f"{term.label} − {against}" if term.means in {"set", "profile"} else term.label
 
 
 def _effect(term: Term) -> str:

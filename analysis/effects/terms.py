@@ -51,7 +51,8 @@ class Observed:
     """What there is to analyse. `points` are all that were planned, by name, stock or the all-low one among them.
 
     `better` is None where nobody said which way is good (other studies): then words are raises and lowers. `profile` is the tweak set
-    that was taken apart, "" for a matrix or another study; `notes` is what the design said of itself.
+    that was taken apart, "" for a matrix or another study; `notes` is what the design said of itself. `sequential`: what the blocks showed
+    had a say in how many there are.
     """
 
     study: str
@@ -68,6 +69,7 @@ class Observed:
     lost: tuple[Lost, ...] = ()
     design_notes: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    sequential: bool = False
 
 
 @dataclass(frozen=True, slots=True)

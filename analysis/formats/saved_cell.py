@@ -40,6 +40,7 @@ def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *,
     if whole and record.has("segments"):
         segments = saved_segments.read(record, whole)
         steps = saved_segments.under_the_set(whole, segments)
+    slices_s = saved_turns.read(record, whole) if whole and record.has("turns") else ()
     computed = _metrics(record, steps)
     environment: Mapping[str, object] = record.optional_mapping("environment")
     telemetry = record.optional_fields("telemetry")
@@ -57,8 +58,9 @@ def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *,
         contradictions=tuple(disagreements(record.known_numbers("metrics", computed), computed)),
         started_utc=record.optional_text("started_utc"),
         duration_s=record.positive("duration_s") if record.has("duration_s") else None,
-        slices_s=saved_turns.read(record, whole) if whole and record.has("turns") else (),
-        others_cpu_s=saved_turns.others(record) if whole and record.has("turns") else (),
+        slices_s=slices_s,
+        others_cpu_s=saved_turns.others(record) if slices_s else (),
+        slice_starts_s=saved_turns.starts_s(timed, whole, slices_s) if timed and whole and slices_s else (),
         window_s=_window_s(timed, whole) if timed and whole else None,
         environment=environment,
         node=record.optional_text("node"),

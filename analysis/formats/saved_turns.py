@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from analysis.metrics import disagreements
@@ -48,6 +49,14 @@ def _values_s(cells: Sequence[Cell]) -> list[float]:
 def others(record: Fields) -> tuple[float | None, ...]:
     """The CPU time that others used in each round, seconds; None where that was not seen. Raises: Unreadable."""
     return tuple(part.up_to("others_cpu_s", math.inf) if part.has("others_cpu_s") else None for part in record.each("turns"))
+
+
+def starts_s(part: Fields, steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """When each slice began, CLOCK_MONOTONIC; nothing where the file does not say. Raises: Unreadable."""
+    if not part.has("start_monotonic_s"):
+        return ()
+    firsts = accumulate((len(one) for one in slices_s[:-1]), initial=steps.warmup)
+    return part.numbers_at("start_monotonic_s", len(steps.wall_s), tuple(firsts))
 
 
 def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict[CellKey, Cell]:

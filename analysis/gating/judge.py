@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.arms import met, same_runs, studies
+from analysis.arms import TOGETHER, both, control_name, met, same_runs, studies
 from analysis.between import primary_of
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
@@ -91,13 +91,14 @@ def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
         return gone
     for study in studies([base]):
         there = met(candidate, study)
+        controls = _controls(base, candidate, study, options)
         for workload, names in met(base, study).items():
             if options.workloads and workload not in options.workloads:
                 continue
             # Where a side names its tweak set only the workload must be there; else each tweak set with its like.
             wanted = [candidate.tweakset] if candidate.tweakset else [name for name in names if base.tweakset in (None, name)]
             for name in wanted:
-                left_out = name == options.relative_to or (options.tweaksets and name not in options.tweaksets)
+                left_out = name in controls or (options.tweaksets and name not in options.tweaksets)
                 if left_out or (name in there.get(workload, ()) or (base.tweakset and not candidate.tweakset and workload in there)):
                     continue
                 reason = "the baseline has it and the candidate has not."
@@ -124,12 +125,23 @@ def _unjudged(base: Arm, candidate: Arm, workload: str, reason: str) -> Comparis
     )
 
 
+def _controls(base: Arm, candidate: Arm, study: str, options: Options) -> list[str]:
+    """The arms of a study that others are relative to, which are judged by nobody."""
+    return (control_name(both(base, candidate), study, options.relative_to) or "").split(TOGETHER)
+
+
 def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
     """Say what the candidate has beyond the baseline: it was not judged."""
     if same_runs(base, candidate) or base.tweakset or candidate.tweakset:
         return []
-    pairs = [(workload, name) for study in studies([candidate]) for workload, names in met(candidate, study).items() for name in names]
+    pairs = [
+        (workload, name)
+        for study in studies([candidate])
+        for workload, names in met(candidate, study).items()
+        for name in names
+        if name not in _controls(base, candidate, study, options)
+    ]
     known = {(workload, name) for study in studies([base]) for workload, names in met(base, study).items() for name in names}
-    new = [f"{name} under {workload}" for workload, name in pairs if (workload, name) not in known and name != options.relative_to]
+    new = [f"{name} under {workload}" for workload, name in pairs if (workload, name) not in known]
     shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
     return [f"not judged, because the baseline has no like of it: {shown}."] if new else []

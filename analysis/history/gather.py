@@ -19,11 +19,11 @@ from .records import Mark, Point, Series
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from analysis.terms import Cell, Run
+    from analysis.terms import Cell, Run, Workload
 
 THROUGHPUT = "throughput_samples_per_s"
-# The low quantile, or what comes nearest to it in files that did not keep their rounds.
-STEP_TIMES = ("step_time_p10_s", "step_time_median_s")
+# Of cells that took turns; the low quantile; or what comes nearest to it in files that did not keep their rounds.
+STEP_TIMES = ("step_time_round_adjusted_s", "step_time_p10_s", "step_time_median_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Gathered:
 
 
 class _Key(NamedTuple):
-    """What all points of a series have in common. `params` as JSON, `machine` by number."""
+    """What all points of a series have in common. `params` as JSON, how its cells ran among them; `machine` by number."""
 
     study: str
     workload: str
@@ -94,7 +94,7 @@ class _Gatherer:
     def _logs(self, run: Run) -> dict[_Key, list[float]]:
         """Logarithms of the values of a run's cells, by series."""
         machine = self.machines.number_of(run.machine)
-        params = {name: json.dumps(workload.params, sort_keys=True, default=str) for name, workload in run.workloads.items()}
+        params = {(name, turns): _params(run.workloads[name], turns=turns) for name in run.workloads for turns in (False, True)}
         usable = [cell for cell in run.cells if cell.outcome == "measured" and self._can_be_used(run, cell)]
         control = {(cell.study, cell.workload, cell.block): cell for cell in usable if cell.tweakset == self.relative_to}
         logs: dict[_Key, list[float]] = {}
@@ -109,7 +109,7 @@ class _Gatherer:
             for name in self.wanted:
                 value, other = cell.metrics.get(name, 0.0), beside.metrics.get(name, 0.0) if beside else 1.0
                 if value > 0 and other > 0:
-                    key = _Key(cell.study, cell.workload, params[cell.workload], cell.tweakset, name, machine)
+                    key = _Key(cell.study, cell.workload, params[cell.workload, bool(cell.slices_s)], cell.tweakset, name, machine)
                     logs.setdefault(key, []).append(math.log(value / other))
         return logs
 
@@ -148,11 +148,10 @@ class _Gatherer:
         )
 
     def _stands_behind(self, key: _Key) -> bool:
-        """Whether this is the second choice of step time and the first is there for as many runs."""
+        """Whether another step time is there for more runs, or for as many and comes first."""
         if len(self.wanted) == 1 or key.metric not in STEP_TIMES:
             return False
-        p10, median = (len(self.points.get(key._replace(metric=name), ())) for name in STEP_TIMES)
-        return p10 < median if key.metric == STEP_TIMES[0] else p10 >= median
+        return key.metric != max(STEP_TIMES, key=lambda name: len(self.points.get(key._replace(metric=name), ())))
 
     def _series(self, key: _Key, variant: str) -> Series:
         points = sorted(self.points[key], key=lambda point: _when(point.mark))
@@ -180,6 +179,11 @@ class _Gatherer:
             params.setdefault(key.workload, set()).add(key.params)
         several = sorted(name for name, found in params.items() if len(found) > 1)
         return [*lines, f"run with other parameters at times, each a separate series: {', '.join(several)}."] if several else lines
+
+
+def _params(workload: Workload, *, turns: bool) -> str:
+    """What cells were run with. Those that took turns did other work than whole ones: their caches are cold in each slice."""
+    return json.dumps({**workload.params, "cells": "in turns" if turns else "whole"}, sort_keys=True, default=str)
 
 
 def _when(mark: Mark) -> tuple[str, str]:

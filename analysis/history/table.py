@@ -128,7 +128,7 @@ def _columns(events: Sequence[_Event]) -> list[str]:
 
 def _column(series: Series) -> str:
     label = LABELS.get(series.metric.name, (series.metric.name, ""))[0]
-    return "step time" if label in {"p10 step", "median step"} else label
+    return "step time" if label in {"step", "p10 step", "median step"} else label
 
 
 def _head(columns: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -12,6 +13,7 @@ from analysis.table import LABELS
 from analysis.wording import unsigned
 
 from .command import command_of
+from .plan import DAY_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +54,7 @@ def _parts(plan: Plan, looks: Looks | None, pilot: Run) -> Iterator[RenderableTy
         yield _needs(needs, unsigned(goal.gain))
     yield Text("")
     yield Text(_together(plan), "bold")
-    if plan.blocks is not None:
+    if plan.on_this_machine and plan.blocks is not None:
         yield from _command(pilot, plan.blocks)
     yield from _cell_lengths(plan)
     if looks is not None:
@@ -99,8 +101,12 @@ def _row(need: Need) -> list[str]:
         _count(need.blocks),
         f"{_count(need.blocks_low)}-{_count(need.blocks_high)}",
         "unknown" if need.block_s is None else duration(need.block_s),
-        "unknown" if need.block_s is None or need.blocks is None else duration(need.block_s * need.blocks),
+        "unknown" if need.block_s is None else _time(need.block_s * need.blocks if need.blocks else math.inf),
     ]
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds) if seconds <= DAY_S else "over a day"
 
 
 def _count(blocks: int | None) -> str:
@@ -109,8 +115,9 @@ def _count(blocks: int | None) -> str:
 
 def _together(plan: Plan) -> str:
     most = max(plan.needs, key=lambda need: float("inf") if need.blocks is None else need.blocks)
-    if plan.blocks is None:
-        return f"{most.workload} cannot be planned for: its noise hides {unsigned(plan.goal.gain)} in any number of blocks one could run."
+    if plan.blocks is None or not plan.on_this_machine:
+        day = "" if plan.seen_in_a_day is None else f" A day of blocks sees {unsigned(plan.seen_in_a_day)}."
+        return f"Not on this machine: the noise of {most.workload} hides {unsigned(plan.goal.gain)} for more than a day.{day}"
     whose = f", as many as {most.workload} needs" if len(plan.needs) > 1 else ""
     time = (
         "of unknown length: the pilot keeps no durations"

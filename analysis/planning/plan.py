@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analysis.checks import different_data
 from analysis.compare import compare
-from analysis.stats.power import blocks_needed, pair_spread, spread_interval
+from analysis.stats.power import FEWEST, blocks_needed, pair_spread, spread_interval
 from analysis.switched.expand import is_switched
 from analysis.terms import Refused
 from analysis.verdict import ONE_RUN, without_guards
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analysis.terms import Cell, Comparison, Metric, Run
+
+DAY_S = 86_400  # nobody has a machine to himself for longer, and no machine stays the same for longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,28 @@ class Plan:
         """Time of one block of all workloads planned for, None where the pilot does not say how long its cells took."""
         times = [need.block_s for need in self.needs]
         return None if None in times else math.fsum(filter(None, times))
+
+    @property
+    def total_s(self) -> float | None:
+        """Time of all blocks, None where it is not known or beyond counting."""
+        return None if self.blocks is None or self.block_s is None else self.blocks * self.block_s
+
+    @property
+    def days(self) -> float | None:
+        """The same in days."""
+        return None if self.total_s is None else self.total_s / DAY_S
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether the goal is one for this machine: within a day, as far as the pilot says how long blocks take."""
+        return self.blocks is not None and (self.total_s or 0.0) <= DAY_S
+
+    @property
+    def seen_in_a_day(self) -> float | None:
+        """The smallest gain that a day of blocks sees under every workload; None of fewer than 3, or where their time is not known."""
+        blocks = int(DAY_S / self.block_s) if self.block_s else 0
+        gains = [detectable_gain(need.log_sd, blocks, need.alpha, self.goal.power) for need in self.needs] if blocks >= FEWEST else []
+        return max(gains, default=None)
 
 
 def plan(pilot: Run, goal: Goal) -> Plan:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from analysis.arms import BASELINE
 from analysis.arms import Arm as Side
 from analysis.calibrating.baselines import baseline_rates, contrasts, guard_p
 from analysis.calibrating.rates import band
 from analysis.checks import AVAILABLE, warnings_of
-from analysis.compare import Options, compare
+from analysis.compare import Options, compare, compare_arms
+from analysis.effects.effects import effects_of
+from analysis.ending import Keeper, ending
 from analysis.gating.judge import judge as judge_gate
 from analysis.gating.limits import Limits
 from analysis.load import from_json
@@ -23,7 +26,8 @@ from analysis.summary.rows import rows_of
 from analysis.table import render_table
 from analysis.terms import Refused, Setting
 from analysis.verdict import judge
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.made_designs import Keys, designed, factorial
+from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -188,6 +192,103 @@ def test_the_gate_passes_nothing_where_the_guard_fails() -> None:
     named = judge_gate(Side("run.json:stock", runs, "stock"), whole, Limits(0.5))
     assert {one.comparison.baseline for one in named.rulings} == {"stock"}
     assert named.baseline == "run.json:stock"
+
+
+# -- two runs, each relative to its own
+
+
+def before_and_after(change: Callable[[JSON], None] | None = None, after: Made = MADE) -> list[Side]:
+    return [Side("old", (read(MADE),)), Side("new", (read(replace(after, seed=2), change),))]
+
+
+def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
+    """By hand: a cell's throughput over the geometric mean of the two untouched ones of its block."""
+    old, new = before_and_after()
+    (one,) = compare_arms(old, [new], Options(relative_to=BASELINE))
+    cells = {(cell.tweakset, cell.block): cell.metrics["throughput_samples_per_s"] for cell in new.runs[0].cells}
+    ratios = [cells["mine", block] / math.sqrt(cells["stock", block] * cells["stock-again", block]) for block in range(1, 9)]
+    assert one.primary is not None
+    assert (one.tweakset, one.relative_to) == ("mine", NAME)
+    assert one.primary.values_candidate == pytest.approx(ratios)
+
+
+def test_where_one_run_did_not_declare_it_stock_alone_is_the_control() -> None:
+    old, new = before_and_after(after=replace(MADE, baseline=()))
+    assert {one.relative_to for one in compare_arms(old, [new], Options(relative_to=BASELINE))} == {"stock"}
+
+
+def test_a_guard_that_fails_in_either_run_holds_both_up() -> None:
+    old, new = before_and_after(slow_copy)
+    (one,) = compare_arms(old, [new], Options(relative_to=BASELINE))
+    assert one.verdict == "not comparable"
+    assert "made-up-2: stock-again changes nothing and differs" in one.reason
+    (named,) = (one for one in compare_arms(old, [new], Options(relative_to="stock")) if one.tweakset == "mine")
+    assert named.verdict != "not comparable"
+
+
+def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
+    """The control's own workload only: under the other there is nothing to divide by, and no value passes as it is."""
+    old, new = (
+        Side(name, (replace(run, cells=tuple(c for c in run.cells if (c.workload, c.tweakset) != ("lora_finetune", "stock"))),))
+        for name, run in (("old", read(SIX)), ("new", read(replace(SIX, seed=2))))
+    )
+    found = compare_arms(old, [new], Options(relative_to="stock"))
+    assert {one.workload for one in found if one.verdict == "not comparable"} == {"lora_finetune"}
+
+
+@pytest.mark.parametrize(("gain", "code"), [(0.0, 0), (-0.3, 1)])
+def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float, code: int) -> None:
+    """Its tweak set is as fast as in the saved run, or loses nearly a third of its speed."""
+    made = replace(MADE, arms=(STOCK, AGAIN, replace(MINE, gain=gain)), seed=2, margin=0.1)
+    text, found = ending(saved_run(made), Keeper(Limits(0.1), before_and_after()[0]))
+    assert found == code
+    assert f"relative to {NAME}" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool) -> None:
+    """Their metrics are others, so nothing is compared and nothing passes; of two runs in turns it is judged."""
+    made = replace(MADE, steps=12)
+    old = read(made, None if whole else in_turns)
+    text, code = ending(in_turns(saved_run(replace(made, seed=2))), Keeper(Limits(0.3), Side("old", (old,))))
+    assert code == (3 if whole else 0)
+    assert ("one of whole cells and one of cells that took turns" in " ".join(text.split())) == whole
+
+
+# -- which key did it
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_effects_are_those_of_compare(*, sequential: bool) -> None:
+    """Also where an arm was decided after six of eight blocks."""
+    run = read(SIX)
+    if sequential:
+        cells = tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("cnn_train", "mine") or cell.block <= 6)
+        run = replace(run, design=replace(run.design, sequential=True), cells=cells)
+    terms = {(one.observed.workload, term.level or term.label): term for one in effects_of(run) for term in one.terms}
+    for one in (one for one in compare(run) if not one.guard and one.primary):
+        term = terms[one.workload, one.tweakset]
+        assert (term.gain, term.se, term.p, term.family) == pytest.approx((one.primary.gain, one.primary.log_se, one.primary.p, 4))
+    assert {(next(iter(one.observed.points)), one.observed.lost) for one in effects_of(run)} == {(NAME, ())}
+
+
+def test_of_keys_the_untouched_point_is_the_mean_of_both_and_a_block_without_one_has_none() -> None:
+    keys = Keys({"vm.a": 0.1, "vm.b": 0.0}, broken={("stock-again", 2): ("failed", "killed")})
+    run = from_json(designed("factorial", keys, factorial(2), Made(blocks=4, baseline=BOTH)), "made up")
+    (one,) = effects_of(run)
+    cells = {(cell.tweakset, cell.block): cell.metrics.get("throughput_samples_per_s", math.nan) for cell in run.cells}
+    rows = {row.block: row.value for row in one.observed.rows if row.name == NAME}
+    assert rows == pytest.approx({str(at): math.sqrt(cells["stock", at] * cells["stock-again", at]) for at in (1, 3, 4)})
+    assert [(lost.point, lost.blocks) for lost in one.observed.lost] == [(NAME, ("2",))]
+
+
+@pytest.mark.parametrize(("shift", "baseline", "fails"), [(1.024, (), True), (1.024, BOTH, False), (1.3, BOTH, True)])
+def test_no_key_is_called_where_the_guard_fails(shift: float, baseline: Sequence[str], *, fails: bool) -> None:
+    """A copy 2.4 % off, the ratio scattering as much over 8 blocks: t = 2.8, p = .025, below the check's .05, not the guard's .01."""
+    stock = [0.04 * math.exp(one) for one in (0.01, -0.01, 0.02, -0.02, 0.0, 0.0, 0.015, -0.015)]
+    again = [shift * one * math.exp(noise) for one, noise in zip(stock, (0.03, -0.03, 0.02, -0.02, 0.02, -0.02, 0.01, -0.01), strict=True)]
+    (one,) = effects_of(read(replace(MADE, baseline=baseline), timed({"stock": stock, "stock-again": again})))
+    assert one.again_fails == fails
 
 
 # -- those who read comparisons

@@ -12,7 +12,7 @@ from analysis.history.gather import gather
 from analysis.load import from_json
 from analysis.terms import Refused
 from tests.made_history import CPU, night
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -165,3 +165,24 @@ def test_cells_that_contradict_their_steps_or_lost_jobs_are_left_out() -> None:
 
 def test_one_metric_can_be_asked_for() -> None:
     assert {one.metric.name for one in gather([ours(1)], metric="cpu_s_per_step").series} == {"cpu_s_per_step"}
+
+
+def test_cells_that_took_turns_are_a_series_of_their_own_and_followed_in_their_own_metric() -> None:
+    """Two nights of whole cells, then two in turns: a design that changed is no change of the machine."""
+    runs = [
+        replace(from_json(change(saved_run(replace(THREE_ARMS, seed=day))), f"{day}.json"), run_id=f"run-{day}")
+        for day, change in ((1, dict), (2, dict), (3, in_turns), (4, in_turns))
+    ]
+    found = gather(runs)
+    stock = {(one.variant, one.metric.name): [point.mark.run_id for point in one.points] for one in found.series if one.tweakset == "stock"}
+    assert stock == {
+        ("cells=in turns", THROUGHPUT): ["run-3", "run-4"],
+        ("cells=in turns", "step_time_round_adjusted_s"): ["run-3", "run-4"],
+        ("cells=whole", THROUGHPUT): ["run-1", "run-2"],
+        ("cells=whole", "step_time_p10_s"): ["run-1", "run-2"],
+    }
+    assert {one.variant for one in gather(runs[2:]).series} == {""}
+    relative = gather(runs[2:], relative_to="stock")
+    cells = {(cell.tweakset, cell.block): cell.metrics["step_time_round_adjusted_s"] for cell in runs[2].cells}
+    ratios = [cells["faster", block] / cells["stock", block] for block in (1, 2, 3)]
+    assert values(relative, "faster", "step_time_round_adjusted_s")[0] == pytest.approx(geometric_mean(ratios))

@@ -267,3 +267,18 @@ def test_deeptweaks_runs_are_refused_with_the_reason(capsys: pytest.CaptureFixtu
     from tests.conftest import REFERENCE  # noqa: PLC0415
 
     assert "1 run per" in refused(capsys, "plan", "--effect", "3%", REFERENCE / "deeptweak" / "one_node_one_gpu")
+
+
+def test_a_plan_beyond_a_day_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pilot that scatters by 30 %: 10 % takes minutes, and half a percent 400 times as long; a day of blocks sees something between."""
+    made = replace(PILOT, arms=PILOT.arms[:3], run_cv=0.3)
+    found = {gain: json.loads(printed(capsys, "plan", "--effect", gain, saved_file(tmp_path, made), "--json")) for gain in ("10%", "0.5%")}
+    assert [one["on_this_machine"] for one in found.values()] == [True, False]
+    assert found["10%"]["days"] < 1 < found["0.5%"]["days"] == pytest.approx(found["0.5%"]["total_s"] / 86_400)
+    in_a_day = found["0.5%"]["seen_in_a_day"]
+    assert 0.005 < in_a_day < 0.1
+    blocks = int(86_400 / found["0.5%"]["block_s"])
+    assert planned(made, replace(GOAL, blocks=blocks)).mde == in_a_day
+    text = printed(capsys, "plan", "--effect", "0.5%", saved_file(tmp_path, made))
+    assert "Not on this machine" in text
+    assert "--blocks=" not in text

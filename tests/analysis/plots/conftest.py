@@ -55,5 +55,5 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """24 tweak sets whose names nobody could print, of which some would be alike when cut; a workload with such a name; a $ in a value."""
     arms = [Arm(f"{NAME}-{at}", gain=at / 100, requested={f"vm.{NAME}.{at % 5}": "$1 134217728 4096"}) for at in range(22)]
-    made = Made(arms=(STOCK, AGAIN, *arms), workloads=(NAME * 2,), blocks=3, steps=4, warmup=1, seed=4)
+    made = Made(arms=(STOCK, AGAIN, *arms), workloads=(NAME * 2,), blocks=4, steps=4, warmup=1, seed=4)
     return scene_of([load(sampled_file(tmp_path_factory.mktemp("crowded"), made))])

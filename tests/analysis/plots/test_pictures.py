@@ -116,7 +116,7 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path, scene: Scene, snapshot: S
     several = directory(tmp_path / "two_gpus", Like("base", several_gpus=True), Like("exp1", several_gpus=True))
     bare = from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")
     stocks, plain = (from_json(saved_run(Made(blocks=blocks)), "stocks.json") for blocks in (6, 2))
-    refused = {"forest", "impact", "parameters", "energy", "telemetry"}
+    refused = {"forest", "convergence", "impact", "parameters", "energy", "telemetry"}
     found = {
         "no cell measured": {name: refusal(pictures()[name], lost) for name in NAMES},
         "stock in one block": {name: refusal(pictures()[name], alone) for name in NAMES if name in refused},
@@ -137,7 +137,7 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path, scene: Scene, snapshot: S
 @pytest.mark.parametrize("name", NAMES)
 def test_two_runs_stand_side_by_side_each_under_its_own_name(tmp_path: Path, scene: Scene, name: str) -> None:
     """The second has other tweak sets and no telemetry: what is missing there is not drawn as if it were 0."""
-    other = from_json(saved_run(Made(arms=(STOCK, Arm("else", requested={"vm.x": "1"})), blocks=3, seed=9)), str(tmp_path / "other.json"))
+    other = from_json(saved_run(Made(arms=(STOCK, Arm("else", requested={"vm.x": "1"})), blocks=4, seed=9)), str(tmp_path / "other.json"))
     both = scene_of([*scene.runs, other])
     figure = pictures()[name].draw(both)
     assert faults(figure) == []

@@ -1,0 +1,99 @@
+"""Why a run saw nothing: how noisy it was, what it could have seen, how busy others were, and how long it would take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+from .disturbance import share_of_others
+from .printing import duration
+from .terms import Refused
+from .verdict import without_guards
+from .wording import unsigned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .terms import Comparison, Run
+
+SEEN = frozenset({"improved", "regressed", "equivalent"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Why none of a run's contrasts is decided. Shares are fractions; None is what the run does not say.
+
+    `aa_log_sd`: how far the log ratio of two untouched arms scatters between blocks; `mde`: the smallest gain that would have been
+    called; `others`: the share of all CPUs that other programs used; each the median. To see the `margin` takes `plan_blocks` and `plan_s`
+    seconds, which may be more than this machine is to be had for.
+    """
+
+    contrasts: int
+    blocks: int
+    margin: float
+    reason: str
+    aa_log_sd: float | None
+    mde: float | None
+    others: float | None
+    plan_blocks: int | None
+    plan_s: float | None
+    on_this_machine: bool | None
+    sentence: str
+
+
+def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
+    """Say why a run saw nothing; None where it saw something, or changed nothing and was not to see anything."""
+    asked = [one for one in without_guards(comparisons) if not one.untouched]
+    if not asked or not run.replicated or any(one.verdict in SEEN for one in asked):
+        return None
+    mdes = [one.mde for one in asked if one.mde is not None]
+    untouched = [one.primary.log_sd for one in comparisons if one.untouched and one.primary]
+    others = [share for cell in run.cells if (share := share_of_others(run, cell)) is not None]
+    margin = min(one.margin for one in asked)
+    blocks, takes_s, here = _planned(run, margin) if mdes else (None, None, None)
+    found = Unseen(
+        contrasts=len(asked),
+        blocks=max(one.pairs for one in asked),
+        margin=margin,
+        reason=Counter(one.reason for one in asked).most_common(1)[0][0],
+        aa_log_sd=median(untouched) if untouched else None,
+        mde=median(mdes) if mdes else None,
+        others=median(others) if others else None,
+        plan_blocks=blocks,
+        plan_s=takes_s,
+        on_this_machine=here,
+        sentence="",
+    )
+    return replace(found, sentence=_sentence(found))
+
+
+def _planned(run: Run, gain: float) -> tuple[int | None, float | None, bool | None]:
+    """The blocks and seconds that it takes to see a gain, and whether that is less than a day; None where nothing can be planned."""
+    from .planning.plan import Goal, plan  # noqa: PLC0415  # only a run that saw nothing needs it
+
+    try:
+        found = plan(run, Goal(gain))
+    except (Refused, ValueError):  # no pilot for a plan, or no spread left in it: then the run says no more than its own noise
+        return None, None, None
+    return found.blocks, found.total_s, found.on_this_machine
+
+
+def _sentence(one: Unseen) -> str:
+    head = f"Nothing was seen: {'the one contrast is not' if one.contrasts == 1 else f'none of {one.contrasts} contrasts is'} decided."
+    if one.mde is None:
+        return f"{head} Most often: {one.reason}"
+    noise = "" if one.aa_log_sd is None else f"equal arms differ by {unsigned(one.aa_log_sd)} from block to block (A/A), so "
+    busy = "" if one.others is None else f"; other programs used {unsigned(one.others)} of the CPUs"
+    seen = f"{noise}{one.blocks} blocks see {unsigned(one.mde)} and more (median MDE){busy}."
+    return f"{head} {seen[0].upper()}{seen[1:]} {_way_out(one)}".rstrip()
+
+
+def _way_out(one: Unseen) -> str:
+    if one.on_this_machine is None:
+        return ""
+    if not one.on_this_machine:
+        return f"{unsigned(one.margin)} cannot be seen on this machine within a day (`plan`)."
+    time = "" if one.plan_s is None else f", {duration(one.plan_s)}"
+    return f"To see {unsigned(one.margin)} takes {one.plan_blocks} blocks{time} (`plan`)."

@@ -1,0 +1,73 @@
+"""What others used of the machine while a run was measured, out of its telemetry: said at its head, whatever it found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.checks import warnings_of
+from analysis.compare import compare
+from analysis.disturbance import disturbances, share_of_others
+from analysis.load import from_json
+from analysis.table import render_table
+from tests.synthetic import Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.terms import Run
+
+
+def run(others: Sequence[float], *, stolen: float = 0.0, cpus: int | None = 4, **fields: object) -> Run:
+    """Each cell's workload keeps one CPU busy and a half, and others such a share of all of them, in turn."""
+    whole = from_json(saved_run(Made()), "made up")
+    cells = []
+    for number, cell in enumerate(whole.cells):
+        busy = 150 / (cpus or 1) + 100 * others[number % len(others)]
+        telemetry = {"cpu_busy_percent_mean": busy, "process_cpu_percent_mean": 150.0, "cpu_steal_percent_mean": 100 * stolen}
+        cells.append(replace(cell, telemetry=telemetry, **fields))  # type: ignore[arg-type]
+    return replace(whole, cells=tuple(cells), machine={**whole.machine, "cpu_count": cpus})
+
+
+def test_it_is_what_is_busy_less_what_the_workload_uses() -> None:
+    """1.5 of 4 CPUs are the workload's, 3/16 of all of them somebody else's."""
+    made = run([0.1875])
+    assert share_of_others(made, made.cells[0]) == pytest.approx(0.1875)
+
+
+def test_of_a_cell_that_took_turns_it_is_what_was_counted_in_its_slices() -> None:
+    """0.3 and 0.6 CPU seconds in slices of 0.5 s and 1 s, a third slice not seen: 0.9 of the 6 that 4 CPUs have in 1.5 s."""
+    slices = ((0.2, 0.3), (0.5, 0.5), (9.0, 9.0))
+    made = run([0.5], slices_s=slices, others_cpu_s=(0.3, 0.6, None), report={"io": ({},)})
+    assert share_of_others(made, made.cells[0]) == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize("made", [run([0.5], cpus=None), run([0.5], report={"job": ({},)}), run([0.5], monitor={"x": 1})])
+def test_where_helpers_cannot_be_told_from_others_it_is_not_known(made: Run) -> None:
+    assert {share_of_others(made, cell) for cell in made.cells} == {None}
+    assert warnings_of(made, []) == []
+
+
+@pytest.mark.parametrize(("others", "disturbed"), [([0.01], 0), ([0.09, 0.0], 0), ([0.0] * 11 + [0.4], 0), ([0.05] * 3 + [0.4], 3)])
+def test_more_than_a_tenth_in_more_than_one_cell_of_ten_is_a_disturbance(others: Sequence[float], disturbed: int) -> None:
+    made = run(others)
+    found = list(disturbances(made))
+    assert [(one.cells, one.disturbed, one.limit) for one in found] == ([(12, disturbed, 0.10)] if disturbed else [])
+    for one in found:
+        assert (one.median, one.most) == pytest.approx((0.05, 0.4))
+        assert share_of_others(made, max(made.cells, key=lambda cell: cell.telemetry["cpu_busy_percent_mean"])) == one.most
+
+
+@pytest.mark.parametrize(("stolen", "disturbed"), [(0.04, 0), (0.06, 12)])
+def test_so_is_a_twentieth_that_the_hypervisor_gave_to_others(stolen: float, disturbed: int) -> None:
+    assert [(one.limit, one.disturbed) for one in disturbances(run([0.0], stolen=stolen))] == ([(0.05, disturbed)] if disturbed else [])
+
+
+def test_it_stands_at_the_head_and_once() -> None:
+    made = run([0.3])
+    (line,) = warnings_of(made, [])
+    text = " ".join(render_table(compare(made), [made]).split())
+    assert text.index(line) < text.index("made_up:")
+    assert text.count("Disturbed:") == 1
