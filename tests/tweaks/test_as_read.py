@@ -72,6 +72,7 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         (("1.1.4", "1.1.4-01"), "version '1.1.4-01' is none"),
         (("1.1.4", "1.1.4-rc..1"), "version '1.1.4-rc..1' is none"),
         (("1.1.4", "1.1"), "version 1.1 is none"),
+        (("1.1.4", f"1.1.4-{'a' * 51}"), "takes 63 characters"),
         (("1.1.4", "1.1.4+build"), "version '1.1.4+build' is none"),
         (("image: r/tuning", "image: r/tuning:1.2"), "'1.2' behind the first ':'"),
         (("image: r/tuning", "image: localhost:5000/r/tuning"), "'5000/r/tuning' behind the first ':'"),
@@ -79,6 +80,7 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         (beside("name: other"), "its name is 'other'"),
         (beside("configInterrupts: {grub.conf: {type: noop}}"), "configInterrupts names 'grub.conf'"),
         (beside("configInterrupts: {sysctl?conf: {type: noop}}"), "configInterrupts names 'sysctl?conf'"),
+        (beside("configInterrupts: {'[!x]*': {type: noop}}"), "configInterrupts names '[!x]*'"),
         (beside("resources: {cpuLimit: 1}"), "its resources are cpuLimit: cpuLimit, cpuRequest, memory"),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 500m}}"), "cpuLimit is below its cpuRequest"),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "more than 0 is needed"),
@@ -87,7 +89,10 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
     ],
 )
 def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(tmp_path: Path, change: tuple[str, str], says: str) -> None:
-    """Each tried on the operator of May 2026 (after 0.15), webhooks on and off: refused, stalling all others, or pulling another image."""
+    """Each tried on the operator of May 2026 (after 0.15), webhooks on and off: refused, stalling all others, pulling another image,
+
+    or waiting for ever.
+    """
     file = tmp_path / "mine.yaml"
     file.write_text(TEXT.replace(*change) + MORE)
     (found,) = skyhook.obstacles(read(file))
@@ -96,7 +101,7 @@ def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(
 
 def test_versions_that_the_operator_compares_are_taken(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    for version in ("v1.1.4", "1.1.4-RC.1", '"1"'):
+    for version in ("v1.1.4", "1.1.4-RC.1", '"1"', f"1.1.4-{'a' * 50}"):
         file.write_text(TEXT.replace("1.1.4", version))
         assert skyhook.obstacles(read(file)) == [], version
 

@@ -179,6 +179,45 @@ def test_no_operator() -> None:
     assert "No operator takes up Skyhook s" in told.reason
 
 
+BUDGET = {"interruptionBudget": {"count": 1}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"packages": {"script": {"version": "latest", "image": "r/shellscript"}}}, "package 'script': version 'latest' is none"),
+        ({**BUDGET, "deploymentPolicy": "canary"}, "it has both deploymentPolicy and interruptionBudget"),
+        ({"interruptionBudget": {"count": 1, "percent": 50}}, "its interruptionBudget has both count and percent"),
+        ({"packages": {"script": {"version": "1.1.1", "image": "r/shellscript", "dependsOn": {"other": "1"}}}}, "depends on 'other'"),
+    ],
+)
+@pytest.mark.parametrize("seen", [True, False])
+def test_one_of_anybodys_that_stalls_the_operator_is_named_with_what_is_wrong_in_it(spec: Object, why: str, *, seen: bool) -> None:
+    """Seen on the operator of May 2026, webhooks off: it notices what comes before that one in its order, and nothing behind it.
+
+    What it notices gets its version and a count, as here; the other one stays bare.
+    """
+    s = SkyhookProgress("s", 0.0)
+    s.take("Skyhook", "ADDED", {"metadata": {"name": "theirs", "generation": 1}, "spec": spec}, 0.1)
+    bare: Object = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "metadata": {"name": "s", "generation": 1}}
+    marked = {"metadata": {**bare["metadata"], "annotations": {"skyhook.nvidia.com/version": "dev"}}, "status": {"completeNodes": "0/1"}}
+    s.take("Skyhook", "ADDED", bare | (marked if seen else {}), 0.2)
+    told = s.at(10.2)
+    assert told.state == "stuck"
+    assert told.reason.startswith("Skyhook 'theirs' stalls all others, s too: ")
+    assert why in told.reason
+    assert told.reason.endswith("no operator runs.") is not seen
+
+
+def test_a_resource_of_anybodys_that_can_be_read_is_not_blamed_for_an_operator_that_is_not_there() -> None:
+    """The tag of an image is no reason: the operator cuts it off."""
+    s = SkyhookProgress("s", 0.0)
+    package = {"version": "1.1.1", "image": "localhost:5000/shellscript:2"}
+    s.take("Skyhook", "ADDED", {"metadata": {"name": "theirs"}, "spec": {**BUDGET, "packages": {"script": package}}}, 0.1)
+    s.take("Skyhook", "ADDED", {"metadata": {"name": "s", "generation": 1}}, 0.2)
+    assert s.at(10.2).reason.startswith("No operator takes up Skyhook s")
+
+
 def test_a_stage_that_errs_for_an_instant_fails_even_if_its_pod_was_not_seen() -> None:
     """A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no longer does."""
     s = SkyhookProgress("s", 0.0)

@@ -149,7 +149,7 @@ CREATED = [
         "delete skyhook good",
         (
             waiting(3.652),
-            stuck(13.68, "Skyhook 'invalid' stalls all others, good too: its package key 'pkg1' must match"),
+            stuck(13.68, "Skyhook 'invalid' stalls all others, good too: package 'pkg1': the operator takes a-z"),
             stuck(15.676, "another one that it cannot read stalls all"),  # invalid is deleted now, and good goes on 10 ms later
             waiting(15.718),
             complete(33.548),
@@ -159,7 +159,10 @@ CREATED = [
         "skyhook_invalid_stalls_all",
         "create skyhook invalid",
         "delete skyhook invalid",
-        (waiting(0.639), stuck(10.68, "The operator cannot read Skyhook invalid, which stalls all others too: its package key 'pkg1'")),
+        (
+            waiting(0.639),
+            stuck(10.68, "The operator cannot read Skyhook invalid, which stalls all others too: package 'pkg1': the operator takes"),
+        ),
     ),
     Row(
         "skyhook_interrupt",
