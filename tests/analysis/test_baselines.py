@@ -249,7 +249,7 @@ def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float,
 def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool) -> None:
     """Their metrics are others, so nothing is compared and nothing passes; of two runs in turns it is judged."""
     made = replace(MADE, steps=12)
-    old = read(made, None if whole else in_turns)
+    old = from_json(saved_run(made) if whole else in_turns(saved_run(made)), "made up")
     text, code = ending(in_turns(saved_run(replace(made, seed=2))), Keeper(Limits(0.3), Side("old", (old,))))
     assert code == (3 if whole else 0)
     assert ("one of whole cells and one of cells that took turns" in " ".join(text.split())) == whole
@@ -266,7 +266,9 @@ def test_effects_are_those_of_compare(*, sequential: bool) -> None:
         cells = tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("cnn_train", "mine") or cell.block <= 6)
         run = replace(run, design=replace(run.design, sequential=True), cells=cells)
     terms = {(one.observed.workload, term.level or term.label): term for one in effects_of(run) for term in one.terms}
-    for one in (one for one in compare(run) if not one.guard and one.primary):
+    for one in compare(run):
+        if one.guard or one.primary is None:
+            continue
         term = terms[one.workload, one.tweakset]
         assert (term.gain, term.se, term.p, term.family) == pytest.approx((one.primary.gain, one.primary.log_se, one.primary.p, 4))
     assert {(next(iter(one.observed.points)), one.observed.lost) for one in effects_of(run)} == {(NAME, ())}

@@ -1,7 +1,7 @@
 """Old files against new files: real equal cells in the order of time, cut into arms, and what `compare` says of them.
 
-Every series of at least 16 whole cells of `stock` and `stock-again` in data/runs is taken, in both summaries; a draw is a stretch of cells that
-follow each other, the first of them the baseline. The table stands in docs/verdicts.md; a test holds it to the letter.
+Every series of at least 16 whole cells of `stock` and `stock-again` in data/runs is taken, in both summaries; a draw is a stretch of
+cells that follow each other, the first of them the baseline. The table stands in docs/verdicts.md; a test holds it to the letter.
 """
 
 from __future__ import annotations

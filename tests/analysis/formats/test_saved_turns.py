@@ -97,10 +97,13 @@ def test_what_others_took_of_the_cpus_is_taken_out() -> None:
     for _ in range(50):
         cores = [[draw.uniform(0, 1) for _ in range(10)] for _ in range(4)]
         slices = [[[math.exp(0.5 * share + draw.gauss(0, 0.01)) for _ in range(4)] for share in arm] for arm in cores]
-        used = [[share * math.fsum(steps) for share, steps in zip(*arm, strict=True)] for arm in zip(cores, slices, strict=True)]
+        used: list[list[float | None]] = [
+            [share * math.fsum(steps) for share, steps in zip(*arm, strict=True)] for arm in zip(cores, slices, strict=True)
+        ]
+        used[0][9] = used[1][9] = None  # a process that has ended has no clock
         for values, adjusted in ((plain, round_adjusted_s(slices)), (cleaned, round_adjusted_s(slices, used))):
             values.append(math.log(adjusted[1] / adjusted[0]) ** 2)
-    assert math.sqrt(fmean(cleaned)) < 0.01
+    assert math.sqrt(fmean(cleaned)) < 0.02
     assert math.sqrt(fmean(plain)) > 0.04
 
 
