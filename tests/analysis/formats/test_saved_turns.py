@@ -90,13 +90,16 @@ def test_taking_turns_takes_out_what_neighbours_do() -> None:
 
 
 def test_what_others_took_of_the_cpus_is_taken_out() -> None:
-    """Equal arms; in each slice a neighbour takes a random share of a core, and steps are slower by half of that."""
+    """Equal arms; in each slice a neighbour takes a random share of a core, and steps are slower by half of that, whatever their round."""
     draw = random.Random(21)  # noqa: S311 a seed is wanted here
     plain: list[float] = []
     cleaned: list[float] = []
     for _ in range(50):
-        cores = [[draw.uniform(0, 1) for _ in range(10)] for _ in range(4)]
-        slices = [[[math.exp(0.5 * share + draw.gauss(0, 0.01)) for _ in range(4)] for share in arm] for arm in cores]
+        cores, level = [[draw.uniform(0, 1) for _ in range(10)] for _ in range(4)], [draw.gauss(0, 1) for _ in range(10)]
+        slices = [
+            [[math.exp(0.5 * share + common + draw.gauss(0, 0.01)) for _ in range(4)] for share, common in zip(arm, level, strict=True)]
+            for arm in cores
+        ]
         used: list[list[float | None]] = [
             [share * math.fsum(steps) for share, steps in zip(*arm, strict=True)] for arm in zip(cores, slices, strict=True)
         ]
