@@ -80,7 +80,7 @@ def outcomes(saved: Json) -> dict[str, str]:
 
 
 def letters(place: Place) -> dict[str, str]:
-    return {f"{row.tweakset} {row.block}": row.run for row in marks.read(file_of(place)).rows}
+    return {f"{row['tweakset']} {row['block']}": row["run"] for row in marks.read(file_of(place)).table.rows.values()}
 
 
 def started(saved: Json) -> dict[str, str]:

@@ -62,9 +62,7 @@ def asked(place: Place, *more: str) -> list[str]:
 
 
 def letters(place: Place) -> str:
-    sheet = marks.read_seed(place.folder / "design.csv", VARY)
-    assert sheet
-    return "".join(row.run for row in sheet.rows)
+    return "".join(row.run for row in marks.read(place.folder / "design.csv", VARY).rows)
 
 
 def test_rows_are_run_in_blocks_and_marked_and_the_one_that_cannot_be_ends_with_2(of_file: Place) -> None:
@@ -78,14 +76,14 @@ def test_rows_are_run_in_blocks_and_marked_and_the_one_that_cannot_be_ends_with_
         ("io_train", "measured"), ("io_train:epochs=2", "measured")
     }  # fmt: skip
     assert len(cells) == 8
-    lines = (of_file.folder / "design.csv").read_bytes().decode().splitlines(keepends=True)
+    lines = (of_file.folder / "design.csv").read_text().splitlines()
     assert lines[:6] == [
-        "model,epochs,processes,overrides,run,reason\r\n",
-        "# baselines\r\n",
-        "unet3d_h100_custom,1,1,,Y,\r\n",
-        "unet3d_h100_custom,2,1,,Y,\r\n",
-        "# done long ago, and one that DLIO would run as a baseline\r\n",
-        "unet3d_h100_custom,1,1,++workload.dataset.format=npy,Y,\r\n",
+        "model,epochs,processes,overrides,run,reason",
+        "# baselines",
+        "unet3d_h100_custom,1,1,,Y,",
+        "unet3d_h100_custom,2,1,,Y,",
+        "# done long ago, and one that DLIO would run as a baseline",
+        "unet3d_h100_custom,1,1,++workload.dataset.format=npy,Y,",
     ]
     assert lines[6].startswith("unet3d_h100_custom,1,1,++workload.dataset.fromat=npy,F,")
 

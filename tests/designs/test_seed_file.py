@@ -1,4 +1,4 @@
-"""The DLIO study's design file: each row a variant, marks and a reason where one failed, and every other byte as it was."""
+"""The DLIO study's design file: each row a variant, marks, a reason where one failed, and everything else kept."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from fixtures import marks
 from fixtures.declaring import Options
-from fixtures.designs import _seed_rows
-from fixtures.designs._seed_file import SeedMarks, is_one, parse
+from fixtures.designs import _seed_file
+from fixtures.designs._file import Table
+from fixtures.designs._seed_file import SeedSheet, is_one, to_run
 from fixtures.marks import Marks
 from fixtures.terms import BadInput
 from tests.needs import REFERENCE
@@ -21,11 +22,10 @@ from tests.needs import REFERENCE
 if TYPE_CHECKING:
     from fixtures.choosing import Varied
     from fixtures.designs._file import Key
-    from fixtures.designs._seed_file import SeedSheet
 
 HEADER = "model,epochs,processes,overrides,run\n"
 HAND = (
-    "\ufeff# mine, with a comma\r\n"
+    "# mine, with a comma\r\n"
     "model,epochs,processes,overrides,run\r\n"
     "\r\n"
     "unet3d_h100_custom,5,1,,N\r\n"
@@ -39,7 +39,20 @@ FIXED = (("sample_scale", ("4",)),)
 
 
 def read(text: str, vary: Varied = ()) -> SeedSheet:
-    return _seed_rows.read(text, "d.csv", vary)
+    return _seed_file.read(Table.parse(text, "d.csv"), vary)
+
+
+def marked(text: str, of_run: list[Key], over: dict[Key, tuple[str, str]], vary: Varied = ()) -> str:
+    sheet = read(text, vary)
+    return sheet.table.marked(sheet.marks(over, of_run))
+
+
+def letters(text: str, vary: Varied = ()) -> str:
+    return "".join(row.run for row in read(text, vary).rows)
+
+
+def reasons(text: str, vary: Varied = ()) -> list[str]:
+    return [row["reason"] for row in read(text, vary).table.rows.values()]
 
 
 def cells(workload: str | None, blocks: int = 2) -> list[Key]:
@@ -100,58 +113,68 @@ def test_a_row_that_cannot_be_run_is_marked_with_why_and_the_others_run(row: str
     sheet = read(f"{HEADER}unet3d,1,1,,N\n{row}\n")
     assert [one.workload for one in sheet.rows] == ["io_train", None]
     assert says in sheet.rows[1].why
-    marked = SeedMarks(sheet.variant, cells("io_train")).marked(f"{HEADER}unet3d,1,1,,N\n{row}\n", "d.csv", {})
-    header, first, second = marked.splitlines()
+    after = marked(f"{HEADER}unet3d,1,1,,N\n{row}\n", cells("io_train"), {})
+    header, first, second = after.splitlines()
     assert (header, first) == ("model,epochs,processes,overrides,run,reason", "unet3d,1,1,,N,")
-    assert read(marked).rows[1].run == "F"
-    assert says in read(marked).rows[1].reason
-    assert second.startswith(row.removesuffix("N"))
+    assert letters(after) == "NF"
+    assert says in reasons(after)[1]
+    assert second.startswith(row.removesuffix("N").replace(", ,", ",,"))
 
 
 def test_a_row_is_done_when_all_its_cells_are_and_failed_when_one_is() -> None:
     sheet = read(HAND, FIXED)
     every = [key for row in sheet.rows if row.workload and row.run != "Y" for key in cells(row.workload)]
-    how = SeedMarks(sheet.variant, every)
 
     def after(over: dict[Key, tuple[str, str]], text: str = HAND) -> str:
-        return "".join(row.run for row in parse(how.marked(text, "d.csv", over), "d.csv", sheet.variant).rows)
+        return letters(marked(text, every, over, FIXED), FIXED)
 
     assert after({}) == "NNFY"
     done = dict.fromkeys(every[:3], ("Y", ""))
     assert after(done) == "NNFY"
     assert after(done | {every[3]: ("Y", "")}) == "YNFY"
-    failed = how.marked(HAND, "d.csv", done | {every[3]: ("F", "killed, by nobody")})
-    assert parse(failed, "d.csv", sheet.variant).rows[0].reason == "block 2, stock-again: killed, by nobody"
-    assert not how.complete(failed, "d.csv")
-    whole = how.marked(failed, "d.csv", dict.fromkeys(every, ("Y", "")))
+    failed = marked(HAND, every, done | {every[3]: ("F", "killed, by nobody")}, FIXED)
+    assert reasons(failed, FIXED)[0] == "block 2, stock-again: killed, by nobody"
+    assert not read(failed, FIXED).complete()
+    whole = marked(failed, every, dict.fromkeys(every, ("Y", "")), FIXED)
     assert after({}, whole) == "YYFY"
-    assert parse(whole, "d.csv", sheet.variant).rows[0].reason == ""
-    assert how.complete(whole, "d.csv")
+    assert reasons(whole, FIXED)[0] == ""
+    assert read(whole, FIXED).complete()
 
 
-def test_comments_order_line_ends_and_rows_of_no_cell_stay_byte_for_byte() -> None:
-    sheet = read(HAND, FIXED)
-    first = sheet.rows[0].workload
-    marked = SeedMarks(sheet.variant, cells(first)).marked(HAND, "d.csv", dict.fromkeys(cells(first), ("Y", "")))
-    why = sheet.rows[2].why.replace('"', '""')
-    assert marked == (
-        "\ufeff# mine, with a comma\r\n"
-        "model,epochs,processes,overrides,run,reason\r\n"
-        "\r\n"
-        "unet3d_h100_custom,5,1,,Y,\r\n"
-        "  # between\n"
-        'unet3d_h100_custom,5,4,"++workload.reader.batch_size=14",N,\n'
-        f'unet3d_h100_custom,5,4,++workload.reader.batchsize=14,F,"{why}"\r\n'
-        '"# of a spreadsheet",,,,\n'
-        "unet3d_h100_custom,5,8,,Y,"
+def test_comments_rows_of_no_cell_and_columns_of_others_stay(tmp_path: Path) -> None:
+    """And what a spreadsheet wrote around them goes: a mark at the beginning, other ends of lines, needless quotes."""
+    path = tmp_path / "d.csv"
+    path.write_bytes(
+        HAND.replace(",run\r", ",run,note\r")
+        .replace(",N\r\n  #", ",N,mine\r\n  #")
+        .replace(",N\n", ",N,\n")
+        .replace("14,N\r", "14,N,\r")
+        .replace(",,,,\n", ",,,,,\n")
+        .replace("8,,Y", "8,,Y,")
+        .encode("utf-8-sig")
     )
-    assert SeedMarks(sheet.variant, cells(first)).marked(marked, "d.csv", dict.fromkeys(cells(first), ("Y", ""))) == marked
+    sheet = marks.read(path, FIXED)
+    assert isinstance(sheet, SeedSheet)
+    first = cells(sheet.rows[0].workload)
+    Marks(path, FIXED, first).go_on(first)
+    why = sheet.rows[2].why.replace('"', '""')
+    assert path.read_bytes().decode() == (
+        "# mine, with a comma\n"
+        "model,epochs,processes,overrides,note,run,reason\n"
+        "\n"
+        "unet3d_h100_custom,5,1,,mine,Y,\n"
+        "  # between\n"
+        "unet3d_h100_custom,5,4,++workload.reader.batch_size=14,,N,\n"
+        f'unet3d_h100_custom,5,4,++workload.reader.batchsize=14,,F,"{why}"\n'
+        '"# of a spreadsheet",,,,,\n'
+        "unet3d_h100_custom,5,8,,,Y,\n"
+    )
 
 
 def test_without_a_failure_there_is_no_new_column() -> None:
     text = f"# one\n{HEADER}unet3d,1,1,,N\nunet3d,1,2,,N\n"
-    marked = SeedMarks(read(text).variant, cells("io_train")).marked(text, "d.csv", dict.fromkeys(cells("io_train"), ("Y", "")))
-    assert marked == f"# one\n{HEADER}unet3d,1,1,,Y\nunet3d,1,2,,N\n"
+    after = marked(text, cells("io_train"), dict.fromkeys(cells("io_train"), ("Y", "")))
+    assert after == f"# one\n{HEADER}unet3d,1,1,,Y\nunet3d,1,2,,N\n"
 
 
 def test_what_an_interrupted_run_had_measured_counts_but_a_row_set_back_is_measured_again() -> None:
@@ -169,18 +192,21 @@ def test_marking_never_touches_a_comment_and_what_it_writes_is_read(rows: list[s
     text = "".join([*said, HEADER, *(f"{row}\n" for row in rows)])
     sheet = read(text)
     every = [key for row in sheet.rows if row.workload for key in cells(row.workload)]
-    marked = SeedMarks(sheet.variant, every).marked(text, "d.csv", dict.fromkeys(every, ("Y", "")))
-    assert marked.startswith("".join(said))
-    assert [row.run for row in read(marked).rows] == ["F" if row.workload is None else "Y" for row in sheet.rows]
-    assert SeedMarks(sheet.variant, every).marked(marked, "d.csv", dict.fromkeys(every, ("Y", ""))) == marked
+    after = marked(text, every, dict.fromkeys(every, ("Y", "")))
+    assert after.startswith("".join(said))
+    assert [row.run for row in read(after).rows] == ["F" if row.workload is None else "Y" for row in sheet.rows]
+    assert marked(after, every, dict.fromkeys(every, ("Y", ""))) == after
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         (HEADER, "d.csv: has no rows"),
-        ("model,epochs,processes,overrides\n", "line 1: the columns are model, epochs, processes, overrides, run"),
-        ("model,epochs,processes,overrides,run,run\n", "line 1: the columns are"),
+        (
+            "model,epochs,processes,overrides\n",
+            "line 1: the header lacks run: columns, with commas between, are model, epochs, processes, overrides, run",
+        ),
+        ("model,epochs,processes,overrides,run,run\n", "line 1: column run is there twice"),
         (f"{HEADER}unet3d,1,1,N\n", "line 2: has 4 fields where the header has 5"),
         (f"{HEADER}unet3d,1,1,,X\n", "line 2: run is 'X': it is N (not yet), Y (done), F (failed)"),
         (f'{HEADER}unet3d,1,1,"open,N\n', "line 2: is no row of CSV"),
@@ -197,10 +223,10 @@ ASKED = Options(tweaks=None, workloads=None, blocks=None, steps=None, seed=1, re
 
 def test_rows_that_are_done_are_not_run_again_until_someone_puts_n_there() -> None:
     sheet = read(f"{HEADER}unet3d,1,1,,Y\nunet3d,1,2,,N\nunet3d,1,4,,F\n")
-    assert _seed_rows.to_run(sheet, ASKED) == ["io_train:processes=2", "io_train:processes=4"]
-    assert _seed_rows.to_run(sheet, replace(ASKED, resume=True)) == ["io_train", "io_train:processes=2", "io_train:processes=4"]
+    assert to_run(sheet, ASKED) == ["io_train:processes=2", "io_train:processes=4"]
+    assert to_run(sheet, replace(ASKED, resume=True)) == ["io_train", "io_train:processes=2", "io_train:processes=4"]
     with pytest.raises(BadInput, match=r"nothing is left to run, 1 of its 2 rows are marked Y.*and 1 cannot be run: d\.csv, line 3"):
-        _seed_rows.to_run(read(f"{HEADER}unet3d,1,1,,Y\nunet3d,1,2,a=b=c,N\n"), ASKED)
+        to_run(read(f"{HEADER}unet3d,1,1,,Y\nunet3d,1,2,a=b=c,N\n"), ASKED)
 
 
 @pytest.mark.parametrize(
@@ -219,31 +245,30 @@ def test_what_is_varied_beside_the_file_is_the_same_for_all_rows(vary: Varied, s
 def test_a_design_of_its_own_beside_the_file_is_refused() -> None:
     sheet = read(f"{HEADER}unet3d,1,1,,N\n")
     with pytest.raises(BadInput, match=r"--design=ablation: the rows of d\.csv are the design"):
-        _seed_rows.to_run(sheet, replace(ASKED, design="ablation"))
+        to_run(sheet, replace(ASKED, design="ablation"))
     with pytest.raises(BadInput, match=r"--workloads=idle: the rows of d\.csv are the design"):
-        _seed_rows.to_run(sheet, replace(ASKED, workloads="idle"))
+        to_run(sheet, replace(ASKED, workloads="idle"))
 
 
 def test_the_two_kinds_of_file_are_told_apart_by_their_headers() -> None:
-    assert is_one(HAND, "d.csv")
-    assert not is_one("order,block,workload,tweakset,run,reason\n", "d.csv")
-    assert not is_one("", "d.csv")
+    assert is_one(Table.parse(HAND, "d.csv"))
+    assert not is_one(Table.parse("order,block,workload,tweakset,run,reason\n", "d.csv"))
+    assert not is_one(Table.parse("", "d.csv"))
 
 
 def test_on_disk_marks_come_in_as_in_our_own_file(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_bytes(HAND.encode())
     path.chmod(0o640)
-    sheet = marks.read_seed(path, FIXED)
-    assert sheet is not None
+    sheet = marks.read(path, FIXED)
+    assert isinstance(sheet, SeedSheet)
     first = cells(sheet.rows[0].workload)
-    made = Marks(path, SeedMarks(sheet.variant, first))
+    made = Marks(path, FIXED, first)
     assert made.go_on(first[:2]) is None
     assert made.mark(first[2], "Y") is None
     assert made.mark(first[3], "F", "it said:\n no") is None
-    rows = read(path.read_bytes().decode(), FIXED).rows
-    assert [row.run for row in rows] == ["F", "N", "F", "Y"]
-    assert rows[0].reason == "block 2, stock-again: it said: no"
+    assert letters(path.read_text(), FIXED) == "FNFY"
+    assert reasons(path.read_text(), FIXED)[0] == "block 2, stock-again: it said: no"
     assert path.stat().st_mode & 0o777 == 0o640
     assert [one.name for one in tmp_path.iterdir()] == ["d.csv"]
 
@@ -254,11 +279,11 @@ def test_the_seeds_own_design_has_23_rows_all_pending_5_of_them_baselines(tmp_pa
     sheet = read(original.decode(), FIXED)
     assert len(sheet.rows) == 23
     assert {row.run for row in sheet.rows} == {"N"}
-    assert sum(not row.overrides for row in sheet.rows) == 5
+    assert sum(not row["overrides"] for row in sheet.table.rows.values()) == 5
     assert not sheet.lines()
     assert len({row.workload for row in sheet.rows}) == 23
     path = tmp_path / "design.csv"
     path.write_bytes(original)
     every = [key for row in sheet.rows for key in cells(row.workload)]
-    Marks(path, SeedMarks(sheet.variant, every)).go_on(every)
+    Marks(path, FIXED, every).go_on(every)
     assert path.read_bytes() == original.replace(b",N\n", b",Y\n")
