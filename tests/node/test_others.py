@@ -58,6 +58,15 @@ def test_a_neighbour_counts_and_neither_the_workload_nor_this_process_does(start
     assert others.clock_s(os.getpid()) < others.clock_s(leader), "without the neighbour, which is this process's child"
 
 
+def test_what_a_workload_has_started_is_its_own(started: list[subprocess.Popen[bytes]]) -> None:
+    """Its child uses the CPU; to another process both of them are others."""
+    leader, idle = spinning(started, CHILD), spinning(started, "import time; time.sleep(60)")
+    others, until_s = Others(), time.monotonic() + 60
+    while (theirs_s := others.clock_s(idle) - others.clock_s(leader)) - cpu_s(leader) < BUSY_S and time.monotonic() < until_s:
+        time.sleep(BUSY_S / 10)
+    assert theirs_s - cpu_s(leader) >= BUSY_S
+
+
 def test_a_workload_that_has_ended_has_no_clock(started: list[subprocess.Popen[bytes]]) -> None:
     leader = spinning(started, SPIN)
     os.killpg(leader, signal.SIGKILL)
