@@ -117,6 +117,15 @@ def test_a_job_lasts_no_longer_than_its_timeouts_and_is_never_repeated() -> None
     assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
 
 
+def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait_for_all_of_them() -> None:
+    """600 + 180 + 4 × 60 = 1020 s for each of three."""
+    order = Order("idle", steps=2, warmup_steps=1, seed=1, slice_steps=1)
+    spec = job(order=order, arms=3)["spec"]
+    [container] = spec["template"]["spec"]["containers"]
+    assert spec["activeDeadlineSeconds"] == 3 * 1020
+    assert (container["stdin"], container["args"][-1]) == (True, "--slices=1")
+
+
 @pytest.mark.parametrize("workload", workloads.names())
 def test_the_program_understands_what_it_is_told(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The arguments are read by the workload's own parser; the command names a module that there is."""

@@ -195,6 +195,90 @@ def test_it_samples_the_workload_of_a_pod(tmp_path: Path) -> None:
         workload.wait()
 
 
+SPEAKS = """
+import pathlib, sys
+for line in sys.stdin:
+    print(pathlib.Path({path!r}).read_text().strip(), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def pod_on(fake: FakeRoot, uid: str) -> Iterator[subprocess.Popen[str]]:
+    """A workload of a pod; for each word on its stdin it says which swappiness it sees."""
+    program = SPEAKS.format(path=str(fake.root / SWAPPINESS.lstrip("/")))
+    command = [sys.executable, "-c", program, "fixtures.workloads.idle"]
+    workload = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    own = fake.root / f"proc/{workload.pid}"
+    own.mkdir()
+    for name in ("cmdline", "stat", "status", "fd"):
+        (own / name).symlink_to(f"/proc/{workload.pid}/{name}")
+    (own / "cgroup").write_text(f"0::/kubepods/pod{uid}/{'ab' * 32}\n")
+    try:
+        yield workload
+    finally:
+        workload.kill()
+        workload.communicate()
+        shutil.rmtree(own)
+
+
+def state(process: subprocess.Popen[str]) -> str:
+    """As the kernel says: S sleeps, T is stopped."""
+    return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def joined(agent: Client, name: str, uid: str, values: list[tuple[str, str]]) -> None:
+    """A workload has begun under these settings, and waits for its first turn."""
+    agent.begin(values)
+    agent.ask("carry_out")
+    assert agent.ask("turns_join", name=name, pod_uid=uid)["pid"]
+    agent.ask("restore")
+
+
+ONE, OTHER = (f"0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b{number}" for number in (11, 12))
+
+
+def test_workloads_of_pods_take_turns_under_their_own_settings(agent: Client, fake: FakeRoot) -> None:
+    """Both stand still but for the turn, in which the settings are those of whose turn it is; afterwards nothing is held."""
+    agent.ask("hold")
+    with pod_on(fake, ONE) as one, pod_on(fake, OTHER) as other:
+        joined(agent, "ten", ONE, [(SWAPPINESS, "10")])
+        joined(agent, "stock", OTHER, [])
+        until(lambda: (state(one), state(other)) == ("T", "T"))
+        agent.begin([(SWAPPINESS, "10")])
+        for name, its, value in (("ten", one, "10"), ("stock", other, "60"), ("ten", one, "10")):
+            assert agent.ask("turns_begin", name=name)["at_s"] <= time.monotonic()
+            assert its.stdout is not None
+            assert its.stdout.readline() == f"{value}\n"
+            until(lambda: sorted((state(one), state(other))) == ["S", "T"])
+            assert agent.ask("turns_end", name=name) == {"others_cpu_s": None}, "a fake root has no processor"
+            until(lambda: (state(one), state(other)) == ("T", "T"))
+            assert fake.get(SWAPPINESS) == "60"
+        fake.put(SWAPPINESS, "77")
+        assert "'77' beside a slice" in agent.ask("turns_begin", name="stock")["refused"]["message"]
+        fake.put(SWAPPINESS, "60")
+        agent.ask("restore")
+        assert len(agent.ask("turns_over", windows=[[], []])["telemetry"]) == 2
+        assert "takes turns on this node" in agent.ask("turns_begin", name="ten")["refused"]["message"]
+        agent.ask("bye")
+        agent.said()
+        assert (one.poll(), other.poll()) == (None, None)
+    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
+def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(agent: Client, fake: FakeRoot) -> None:
+    """Nobody would tell them to go on."""
+    agent.ask("hold")
+    with pod_on(fake, ONE) as one:
+        joined(agent, "ten", ONE, [(SWAPPINESS, "10")])
+        agent.begin([(SWAPPINESS, "10")])
+        agent.ask("turns_begin", name="ten")
+        assert fake.get(SWAPPINESS) == "10"
+        agent.to.close()
+        assert "put back" in agent.said()
+        assert one.wait(PATIENCE_S) == -signal.SIGKILL
+    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+
+
 def host_limits(name: str, pid: int) -> tuple[int, int]:
     """A process's limit as the kernel prints it."""
     found = re.search(rf"(?m)^{name}\s+(\d+)\s+(\d+)", Path(f"/proc/{pid}/limits").read_text())

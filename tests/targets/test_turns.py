@@ -15,7 +15,7 @@ import pytest
 
 from fixtures import host
 from fixtures.targets import _process
-from fixtures.targets._turns import Arm, Block
+from fixtures.targets._turns import Arm, Block, OnMachine
 from fixtures.terms import Cell, Order
 from fixtures.tweaks.local import Plan
 from tests import fake_root
@@ -91,7 +91,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
             )
             for number, (name, value) in enumerate(arms.items())
         }
-        return Block(fake.machine(), list(made.values()), tmp_path / "scratch", heard, mark), made
+        return Block(OnMachine(fake.machine(), tmp_path / "scratch", mark), list(made.values()), heard), made
 
     return make
 
