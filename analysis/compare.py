@@ -92,7 +92,10 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
         must_have(run, "tweak set", options.tweaksets, run.tweaksets)
         must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
         must_have(run, "workload", options.workloads, run.workloads)
-    if base.tweakset is None and any(same_runs(base, one) and one.tweakset is None for one in candidates):
+    again = [one for one in candidates if same_runs(base, one) and one.tweakset is None] if base.tweakset is None else []
+    if again and again[0].label != base.label:
+        raise Refused(f"{again[0].label} is the same run as {base.label}: where it was interrupted and went on, name the later file alone.")
+    if again:
         raise Refused(f"{base.label} is compared with itself: name two of its tweak sets, {base.label}:TWEAKSET.")
     candidates = [of_one_workload(base, one) for one in candidates]
     no_copies([run for arm in (base, *candidates) for run in arm.runs])

@@ -28,7 +28,7 @@ STOCK = "stock"
 MINIMUM_UNITS = 3
 COMFORTABLE_UNITS = 5
 TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
-SEQUENTIAL = "how many blocks it has followed from what they showed: interval and p are those of 96 %, so that false alarms stay at 5."
+SEQUENTIAL = "the number of blocks depended on the results: interval and p are those of 96 %, which keeps false alarms at 5 %."
 BORROWED = "an arm of {} has no spread of its own worth the name: it is taken to scatter like the other."
 MANY_RUNS = (
     "means of whole runs at different times: p and interval also hold where the machine drifts steadily or runs resemble their neighbours, "

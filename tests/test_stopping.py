@@ -142,3 +142,8 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
 def test_precision_is_for_blocks_laid_out_beforehand_and_measured_one_by_one(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="--precision"):
         run_of(tmp_path, "memory-reclaim", precision=Limit(0.03, "3%"), **options)
+
+
+def test_a_rule_that_would_never_look_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="--blocks=4 ends before"):
+        run_of(tmp_path, "memory-reclaim", precision=Limit(0.03, "3%"), blocks=4)
