@@ -56,6 +56,7 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
     order: dict[int, list[tuple[float, str, int]]] = {}
     for record in (one["extra_info"] for one in saved["benchmarks"]):
         assert [(one["round"], one["steps"]) for one in record["turns"]] == [(1, 4), (2, 4)]
+        assert 0 <= record["turns"][0]["others_cpu_s"] < 60, "in that slice, not since the machine was started"
         order.setdefault(record["block"], []).extend(
             (record["steps"]["start_monotonic_s"][one["first"]], record["tweakset"], one["round"]) for one in record["turns"]
         )

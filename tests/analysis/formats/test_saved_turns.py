@@ -11,9 +11,11 @@ from scipy import stats
 
 from analysis.calibrating.rates import band
 from analysis.formats.fields import Fields
-from analysis.formats.saved_turns import read
+from analysis.formats.saved_turns import ADJUSTED, read
+from analysis.load import from_json
 from analysis.terms import Steps, Unreadable
 from control.turns import round_adjusted_s
+from tests.synthetic import Made, in_turns, saved_run
 
 STEPS = Steps(wall_s=(9.0, 1.0, 3.0, 2.0, 2.0), samples=(1,) * 5, tokens=None, cpu_s=None, warmup=1)
 
@@ -32,7 +34,14 @@ def test_the_warm_up_is_no_part_of_any_slice() -> None:
 
 
 def test_slices_that_are_not_all_steps_round_by_round_are_refused() -> None:
-    wrong = ([(1, 1, 2)], [(1, 0, 2), (2, 2, 3)], [(1, 1, 2), (2, 3, 3)], [(2, 1, 2), (1, 3, 2)], [(1, 1, 4), (2, 5, 0)])
+    wrong = (
+        [(1, 1, 1), (2, 2, 3)],
+        [(1, 1, 2)],
+        [(1, 0, 2), (2, 2, 3)],
+        [(1, 1, 2), (2, 3, 3)],
+        [(2, 1, 2), (1, 3, 2)],
+        [(1, 1, 4), (2, 5, 0)],
+    )
     for slices in wrong:
         with pytest.raises(Unreadable):
             read(turns(*slices), STEPS)
@@ -117,3 +126,15 @@ def test_an_effect_that_is_no_neighbour_s_stays() -> None:
     used[1][3] = None
     one, two = round_adjusted_s(slices, used)
     assert two / one == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_value_that_is_not_that_of_the_steps_contradicts_them(version: int) -> None:
+    """Up to version 8 it was another one: what counts is made of the steps in any case."""
+    saved = in_turns(saved_run(Made(blocks=3)))
+    saved["deeptweak"]["schema_version"] = version
+    for one in saved["benchmarks"]:
+        one["extra_info"] |= {"schema_version": version, "metrics": {ADJUSTED: 1.0}}
+    cells = [cell for cell in from_json(saved, "made up").cells if cell.steps]
+    assert {bool(cell.contradictions) for cell in cells} == {version == 9}
+    assert all(0.03 < cell.metrics[ADJUSTED] < 0.05 for cell in cells)
