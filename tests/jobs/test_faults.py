@@ -318,6 +318,6 @@ def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.M
 
 
 def working(pid: int) -> bool:
-    """Has it come as far as to ask for its end with its parent? It has when it works: a tenth of a second of CPU time."""
+    """Does it work? Then it has had a tenth of a second of CPU time."""
     until(lambda: not alive(pid) or cpu_s(pid) > 0.1)
     return alive(pid)
