@@ -187,9 +187,8 @@ def test_a_missing_library_is_said_with_what_to_install(name: str, monkeypatch: 
 
 
 def test_an_unknown_format_is_answered_with_those_there_are() -> None:
-    with pytest.raises(
-        BadInput, match="no format 'csv'; there are hdf5, indexed_binary, mmap_indexed_binary, npy, npz, png, raw, tfrecord"
-    ):
+    there = "hdf5, indexed_binary, mmap_indexed_binary, npy, npz, png, raw, tfrecord"
+    with pytest.raises(BadInput, match=f"No format 'csv'. There are: {there}."):
         formats.load("csv")
 
 

@@ -118,11 +118,11 @@ def test_no_fault_is_one_too() -> None:
         ({"fault": "kill", "fault_at_s": 1, "fault_size": 3}, "fault=kill takes fault_rate_per_s, fault_at_s; not fault_size"),
         ({"fault_at_s": 1}, "fault=none takes no parameters; not fault_at_s"),
         ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: a number above 0"),
-        ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: a number from 0 on"),
+        ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: a number from 0 to"),
         ({"fault": "node", "fault_at_s": "soon"}, "fault_at_s=soon: a number"),
         ({"fault": "node", "fault_at_s": "nan"}, "fault_at_s=nan: a number"),
         ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: a number above 0"),
-        ({"fault": "kill", "fault_rate_per_s": 1e9}, r"fault_rate_per_s=1000000000.0: 1000 a second are the most"),
+        ({"fault": "kill", "fault_rate_per_s": 1e9}, r"fault_rate_per_s=1000000000.0: a number above 0 and at most 1000"),
         ({"fault": "cpu_hog", "fault_size": 2.5}, r"fault_size=2.5: fault=cpu_hog takes a whole number"),
         ({"fault": "memory_hog", "fault_size": 0.4}, r"fault_size=0.4: fault=memory_hog takes a whole number"),
     ],
@@ -318,6 +318,6 @@ def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.M
 
 
 def working(pid: int) -> bool:
-    """Has it come as far as to ask for its end with its parent? It has when it works: a tenth of a second of CPU time."""
+    """Does it work? Then it has had a tenth of a second of CPU time."""
     until(lambda: not alive(pid) or cpu_s(pid) > 0.1)
     return alive(pid)

@@ -77,7 +77,7 @@ def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_ar
     [
         ({"aggregation": "krum"}, "there are fedavg, median, trimmed"),
         ({"poisoned": 11}, "11 of 10 clients poisoned"),
-        ({"clients": 2.5}, "clients 2.5; a whole number"),
+        ({"clients": 2.5}, "clients=2.5: a whole number"),
         ({"clients": 1438, "poisoned": 0}, "1437 clients"),
         ({"trim": 0.5}, "trim below 0.5"),
         ({"lr": 0}, "lr is above 0"),

@@ -48,10 +48,10 @@ def test_a_step_is_a_job() -> None:
     [
         ("policy=lifo", r"policy=lifo: there is none. .*There are: fair_share, fifo"),
         ("engine=pol", r"engine=pol: there is none. Did you mean 'pool'\? There are: jobs, kueue, pool"),
-        ("slots=0", "slots=0: a number from 1"),
+        ("slots=0", "slots=0: a whole number from 1"),
         ("slots=1.5", "slots=1.5: a whole number"),
         ("slots=2:nodes=3", "nodes=3: there are 2 slots, so some nodes would have none"),
-        ("retries=x", "retries=x: a number"),
+        ("retries=x", "retries=x: a whole number from 0"),
         ("patience_s=-1", "patience_s=-1: a number from 0"),
         ("fault=kil", "No fault 'kil'"),
         ("checkpoint_s=nan", "checkpoint_s=nan: a number"),

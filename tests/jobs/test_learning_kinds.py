@@ -104,9 +104,9 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
     [
         ({"net": "transformer"}, "train: net 'transformer'; there are cnn, mlp."),
         ({"optimiser": "lion"}, "there are sgd, momentum, adam"),
-        ({"batch": 1.5}, "train: batch 1.5; a whole number"),
-        ({"lr": "fast"}, "train: lr 'fast'; a number"),
-        ({"lr": float("nan")}, "train: lr nan; a number"),
+        ({"batch": 1.5}, "train: batch=1.5: a whole number"),
+        ({"lr": "fast"}, "train: lr=fast: a number"),
+        ({"lr": float("nan")}, "train: lr=nan: a number"),
         ({"lr": 0}, "lr is above 0"),
         ({"accuracy": 95}, "accuracy from 0"),
     ],
@@ -117,7 +117,7 @@ def test_parameters_that_mean_nothing_are_refused(tmp_path: Path, params: Mappin
 
 
 def test_a_batch_has_an_image_for_each_replica() -> None:
-    with pytest.raises(BadInput, match="train: batch 2; a number from 3 on"):
+    with pytest.raises(BadInput, match="train: batch=2: a whole number from 3 to"):
         kinds.load("train").checked({**kinds.complete("train", {"batch": 2})}, replicas=3)
 
 
@@ -136,5 +136,5 @@ def test_replicas_of_inference_share_the_images_and_the_first_speaks(tmp_path: P
 
 
 def test_inference_refuses_half_an_image(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"infer: pixels 8\.5; a whole number"):
+    with pytest.raises(BadInput, match=r"infer: pixels=8\.5: a whole number"):
         ran(tmp_path, "infer", {"pixels": 8.5})

@@ -62,7 +62,7 @@ def test_it_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
         ({"params": '{"fails_at": 0.5}'}, "it fails at 0.1 of 0.2, as its class has it"),
         ({"kind": "nosuch"}, "No kind of job 'nosuch'"),
         ({"params": '{"nosuch": 1}'}, "Kind 'sleep': no parameter 'nosuch'"),
-        ({"params": '{"serial": "much"}'}, "sleep: serial 'much'; a number from 0 on belongs there."),
+        ({"params": '{"serial": "much"}'}, "sleep: serial=much: a number from 0 to 1e+09 is needed."),
         ({"from-work": 0.1}, "FileNotFoundError: "),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_bare_name_is_that_of_the_defaults(name: str) -> None:
 def test_out_of_range_is_refused_with_the_range(name: str) -> None:
     key, smallest, largest = RANGES[name]
     for wrong in (smallest * 0.99, largest * 1.01, -1, 0, "nan", "inf", "fast", "1e-9"):
-        with pytest.raises(BadInput, match=f"{name}.*{key}={wrong}: it is a .*number from {smallest:g} to {largest:g}"):
+        with pytest.raises(BadInput, match=f"{name}.*{key}={wrong}: a .*number from {smallest:g} to {largest:g}"):
             monitors.load(f"{name}:{key}={wrong}")
     for right in (smallest, largest):
         assert monitors.load(f"{name}:{key}={right}").params == {key: right}
@@ -69,13 +69,13 @@ def test_out_of_range_is_refused_with_the_range(name: str) -> None:
 
 def test_top_is_not_given_what_would_fill_a_disk() -> None:
     """With a delay of 0 it never waits: a table of all processes after the other."""
-    with pytest.raises(BadInput, match=r"interval_s=0\.05: it is a number from 0\.1 to 60"):
+    with pytest.raises(BadInput, match=r"interval_s=0\.05: a number from 0\.1 to 60"):
         monitors.load("top:interval_s=0.05")
 
 
 @pytest.mark.parametrize("name", ["py_spy", "perf_record"])
 def test_programs_that_take_whole_rates_are_given_no_others(name: str) -> None:
-    with pytest.raises(BadInput, match=r"hz=49\.5: it is a whole number from 1 to"):
+    with pytest.raises(BadInput, match=r"hz=49\.5: a whole number from 1 to"):
         monitors.load(f"{name}:hz=49.5")
 
 

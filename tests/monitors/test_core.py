@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fixtures import arms, monitors, record
 from fixtures.declaring import Options, declare
-from fixtures.monitors import _family, _numbers, _planned, _usage
+from fixtures.monitors import _family, _planned, _usage
 from fixtures.targets._report import Broken, Report
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet
@@ -86,21 +84,6 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
 def test_what_does_not_go_with_monitors_is_refused_with_the_reason(given: dict[str, Any], target: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
         arms.chosen(options(**given), STUDY, target)
-
-
-@given(st.floats(0.001, 60))
-def test_a_number_is_its_own_name(value: float) -> None:
-    """Written down and given again it means the same, and whole numbers have no point."""
-    found = _numbers.between({"interval_s": str(value)}, "interval_s", 1, 0.001, 60)
-    assert found == value
-    assert _numbers.between({"interval_s": str(found)}, "interval_s", 1, 0.001, 60) == found
-    assert isinstance(found, int) == float(value).is_integer()
-
-
-@pytest.mark.parametrize("text", ["", "nan", "inf", "-1", "0", "61", "1s", "0x1"])
-def test_what_is_no_number_of_that_range_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="interval_s"):
-        _numbers.between({"interval_s": text}, "interval_s", 1, 0.001, 60)
 
 
 def report(*events: object, monitored: bool = True) -> Report:

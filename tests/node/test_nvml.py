@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.node import telemetry
+from fixtures.node.sources import nvml
 from fixtures.node.telemetry import Sampler
 from tests.waiting import PATIENCE_S
 
@@ -200,3 +201,8 @@ def test_facts_name_each_gpu(driver: Path) -> None:
 
 def test_facts_of_a_machine_whose_driver_is_not_loaded_are_the_reason(driver: Path) -> None:
     assert facts(driver, FAKE_NVML_INIT="9") == "NVML: Driver Not Loaded"
+
+
+def test_a_python_without_nvidia_ml_py_has_a_reason_and_no_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert nvml.gpu_facts() == "nvidia-ml-py is not installed: pip install ."

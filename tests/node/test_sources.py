@@ -43,7 +43,7 @@ def replay(name: str, tmp_path: Path) -> Converted:
 
 def test_sources_are_found_by_the_names_of_their_files() -> None:
     """No list has to be edited for a new source."""
-    assert names() == ["cpu", "disk", "gpm", "memory", "network", "nvml", "pressure", "process", "vm"]
+    assert names() == ("cpu", "disk", "gpm", "memory", "network", "nvml", "pressure", "process", "vm")
 
 
 def test_cpu_shares_are_of_all_processors_and_fill_the_whole(tmp_path: Path) -> None:

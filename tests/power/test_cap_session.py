@@ -176,7 +176,7 @@ def test_options_make_the_workloads_of_a_study() -> None:
 def test_all_algorithms_are_those_of_the_read_side() -> None:
     """Found by their files; among them the driver's limit alone, and ours."""
     found = studies.under({"algorithms": "all"}, STUDY, workloads=None).workloads
-    assert [str(workloads.load(name).params["algorithm"]) for name in found] == options.algorithms()
+    assert tuple(str(workloads.load(name).params["algorithm"]) for name in found) == options.algorithms()
     assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(options.algorithms())
 
 
