@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from analysis.metrics import disagreements
 from control.turns import round_adjusted_s
+
+from .fields import LONGEST_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ def _values_s(cells: Sequence[Cell]) -> list[float]:
 
 def others(record: Fields) -> tuple[float | None, ...]:
     """The CPU time that others used in each round, seconds; None where that was not seen. Raises: Unreadable."""
-    return tuple(part.up_to("others_cpu_s", math.inf) if part.has("others_cpu_s") else None for part in record.each("turns"))
+    return tuple(part.up_to("others_cpu_s", LONGEST_S) if part.has("others_cpu_s") else None for part in record.each("turns"))
 
 
 def starts_s(part: Fields, steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:

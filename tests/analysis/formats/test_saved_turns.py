@@ -11,7 +11,7 @@ from scipy import stats
 
 from analysis.calibrating.rates import band
 from analysis.formats.fields import Fields
-from analysis.formats.saved_turns import ADJUSTED, read
+from analysis.formats.saved_turns import ADJUSTED, others, read
 from analysis.load import from_json
 from analysis.terms import Steps, Unreadable
 from control.turns import round_adjusted_s
@@ -126,6 +126,13 @@ def test_an_effect_that_is_no_neighbour_s_stays() -> None:
     used[1][3] = None
     one, two = round_adjusted_s(slices, used)
     assert two / one == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("used_s", [1.7e308, 1e154, -1.0])
+def test_what_no_cpu_can_use_is_refused(used_s: float) -> None:
+    record = Fields({"turns": [{"round": 1, "first": 1, "steps": 2, "others_cpu_s": used_s}]}, "run.json")
+    with pytest.raises(Unreadable, match="others_cpu_s"):
+        others(record)
 
 
 @pytest.mark.parametrize("version", [8, 9])
