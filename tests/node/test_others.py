@@ -84,6 +84,7 @@ def test_the_machine_s_count_without_the_kernel_s_threads(tmp_path: Path, starte
     """
     thread = spinning(started, SPIN)
     files = {
+        f"proc/{KTHREADD}/comm": "kthreadd\n",
         f"proc/{KTHREADD}/task/{KTHREADD}/children": f"{thread} ",
         "proc/stat": f"cpu  {60 * TICKS_PER_S} 10 {40 * TICKS_PER_S - 10} 999 99 0 0 0 0 0\n",
         "sys/fs/cgroup/cpuacct/cpuacct.usage": f"{int(seen_s * 1e9)}\n",
@@ -95,3 +96,34 @@ def test_the_machine_s_count_without_the_kernel_s_threads(tmp_path: Path, starte
     total_s = Others(tmp_path).clock_s(os.getpid()) + cpu_s(os.getpid()) + time.process_time()
     assert total_s + cpu_s(thread) == pytest.approx(seen_s if seen_s > 50 else 100.0, abs=BUSY_S / 10)
     assert cpu_s(thread) > BUSY_S / 2
+
+
+def kernel_of(folder: Path, thread: int, name: str = "kthreadd") -> Path:
+    """A machine that has used 1,000 s, with one thread of the kernel."""
+    files = {"comm": f"{name}\n", f"task/{KTHREADD}/children": f"{thread} "}
+    for path, text in files.items():
+        (folder / f"proc/{KTHREADD}/{path}").parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"proc/{KTHREADD}/{path}").write_text(text)
+    (folder / "proc/stat").write_text(f"cpu  {1000 * TICKS_PER_S} 0 0 0 0 0 0 0 0 0\n")
+    return folder
+
+
+def test_a_thread_of_the_kernel_that_ends_between_two_readings_is_no_neighbour(
+    tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    """Else all that it used since it was made would be others', in that moment."""
+    thread, idle = spinning(started, SPIN), spinning(started, "import time; time.sleep(60)")
+    others = Others(kernel_of(tmp_path, thread))
+    os.killpg(thread, signal.SIGSTOP)
+    before_s = others.clock_s(idle)
+    ended = next(one for one in started if one.pid == thread)
+    started.remove(ended)
+    ended.kill()
+    ended.wait()
+    assert others.clock_s(idle) - before_s < BUSY_S / 2
+
+
+def test_where_process_2_is_not_the_kernel_s_nothing_is_said_of_others(tmp_path: Path) -> None:
+    """In a PID namespace it may be the harness itself."""
+    with pytest.raises(OSError, match="is not kthreadd's"):
+        Others(kernel_of(tmp_path, os.getpid(), "python"))
