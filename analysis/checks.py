@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .disturbance import disturbances
+from .disturbance import disturbances, partial
 from .terms import NotComparable
 from .wording import listed, percent, probability
 
@@ -182,6 +182,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
     lines += _hugepages(run, comparisons)
+    lines += partial(run, comparisons)
     for comparison in comparisons:
         effect = comparison.primary
         if comparison.untouched and effect is not None and effect.p < LEVEL:

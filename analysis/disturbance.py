@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING
 
-from .wording import unsigned
+from control.t_test import ALPHA, t_tail
+
+from .wording import probability, unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from .terms import Cell, Run
+    from .terms import Cell, Comparison, Run
 
 # Declared: so large a share of all CPUs, in more than one cell of so many. On a quiet machine of 2 CPUs others use 0.01 (data/runs).
 OTHERS, STEAL, ONE_IN = 0.10, 0.05, 10
 MOST_CPUS = 1 << 16
+FEWEST, LEAST_CORES = 3, 0.01  # blocks; of others, which may hold a step up by 1 %
 BUSY, OWN, STOLEN = "cpu_busy_percent_mean", "process_cpu_percent_mean", "cpu_steal_percent_mean"
 
 
@@ -69,6 +73,37 @@ def share_of_others(run: Run, cell: Cell) -> float | None:
     if BUSY not in cell.telemetry or OWN not in cell.telemetry or cell.report or cell.monitor:
         return None
     return max(0.0, cell.telemetry[BUSY] / 100 - cell.telemetry[OWN] / 100 / count)
+
+
+def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Say of which arms others' CPU time is no matter of chance: what is taken out as theirs may be the arm's own effect."""
+    asked = [one for one in comparisons if not one.guard]
+    for one in asked:
+        arms = (one.tweakset, *(one.baseline_arms or (one.baseline,)))
+        cores = [_cores_of_others(run, one, arm) for arm in arms]
+        blocks = sorted(set[int].intersection(*(set(own) for own in cores)))
+        more = [cores[0][block] - fmean(own[block] for own in cores[1:]) for block in blocks]
+        if len(more) < FEWEST or abs(fmean(more)) < LEAST_CORES:
+            continue
+        error = stdev(more) / math.sqrt(len(more))
+        p = 2 * t_tail(abs(fmean(more)) / error, len(more) - 1) if error else 0.0
+        if p < ALPHA / len(asked):
+            yield (
+                f"Others used {abs(fmean(more)):.2f} of a core {'more' if fmean(more) > 0 else 'less'} beside {one.tweakset} than beside "
+                f"{one.baseline} under {one.workload} (p {probability(p)}). If it makes them do so, what is taken out as theirs is part of "
+                "its effect: whole cells (`--design=matrix`) keep that."
+            )
+
+
+def _cores_of_others(run: Run, one: Comparison, tweakset: str) -> dict[int, float]:
+    """How many cores others used beside an arm that took turns, by block."""
+    found = {}
+    for cell in run.cells:
+        if (cell.study, cell.workload, cell.tweakset) == (one.study, one.workload, tweakset):
+            seen = [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
+            if seen:
+                found[cell.block] = sum(used_s for used_s, _ in seen) / sum(wall_s for _, wall_s in seen)
+    return found
 
 
 def _beyond(who: str, limit: float, shares: list[tuple[float, int]], remedy: str) -> Iterator[Disturbance]:

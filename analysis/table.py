@@ -21,7 +21,7 @@ from .printing import WIDTH, hanging, in_lines, on_page, unit_of
 from .switched.inside import outlasts
 from .unseen import unseen
 from .verdict import without_guards
-from .wording import number, place_of, probability, size, unsigned
+from .wording import blocks_of, number, place_of, probability, size, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -140,8 +140,8 @@ def _counts(run: Run) -> str:
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     if not run.replicated:
         return f"{run.origin}: {measured} of {len(run.cells)} measured, no replicates"
-    blocks = f"{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
-    return f"Run {run.run_id}: {measured} of {len(run.design.order) or len(run.cells)} cells measured, {blocks}, seed {run.design.seed}"
+    planned = len(run.design.order) or len(run.cells)
+    return f"Run {run.run_id}: {measured} of {planned} cells measured, {blocks_of(run)}, seed {run.design.seed}"
 
 
 def _machine(run: Run) -> str:

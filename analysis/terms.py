@@ -194,7 +194,7 @@ class Design:
 
     `points` are by tweak set, without stock, where every factor is as found. `notes` are what the design of a tweak set said of itself
     (generators, aliases), `conclusion` is what an adaptive design came to. All are empty for a matrix. In a `sequential` one the spread of
-    an arm's blocks, or its p, decided how many there are (`--precision`).
+    an arm's blocks, or its p, decided how many there are (`--precision`); with a `budget_s` as many were measured as it had room for.
     """
 
     seed: int
@@ -207,6 +207,13 @@ class Design:
     notes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     conclusion: Mapping[str, object] = field(default_factory=dict)
     sequential: bool = False
+    budget_s: float | None = None
+
+    def blocks_of(self, workload: str, tweakset: str) -> int:
+        """How many blocks an arm was to have: where cells take turns in a budget, not every workload has the same number."""
+        head = f"{workload}-{tweakset}-b"
+        own = [int(rest) for one in self.order if one.startswith(head) and (rest := one.removeprefix(head)).isdecimal()]
+        return max(own, default=self.blocks) if self.kind == "turns" else self.blocks
 
 
 @dataclass(frozen=True, slots=True)

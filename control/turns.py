@@ -13,6 +13,8 @@ HUBER = 1.345  # standard deviations: 95 % as efficient as the mean where noise 
 NORMAL_MAD = 1.4826  # what the median absolute deviation of normal noise is multiplied with to be its standard deviation
 SWEEPS = 20  # after which another moves nothing by a hundredth of a per cent
 SMALLEST = 1e-12
+MOST_CORES = 1.0  # of others in a slice: what they use on further CPUs holds up the same steps
+HALF = 0.5  # of a slice: where others took more of it, by how much they held it up is no longer to be told
 
 
 def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s: Sequence[Sequence[float | None]] = ()) -> list[float]:
@@ -25,6 +27,7 @@ def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s
 
     `others_cpu_s` is what others used of the CPUs in each slice (arms × rounds, seconds; None where that was not seen). By how much a step
     is slower where they use more is one slope for the whole block, and is taken out too: who gets more of them is a matter of chance.
+    Nobody makes a step faster by using the CPUs, and a second that others take holds it up by a second at most: beyond that it is noise.
     """
     places = range(len(slices_s[0][0]))
     shift = _slowed(slices_s, others_cpu_s) if others_cpu_s else [[0.0] * len(arm) for arm in slices_s]
@@ -44,7 +47,7 @@ def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s
 def _slowed(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s: Sequence[Sequence[float | None]]) -> list[list[float]]:
     """By how much (log) each slice was slower than the mean one because others used the CPUs: least squares within rounds and arms."""
     cores = [
-        [None if used is None else used / math.fsum(one) for one, used in zip(own, others, strict=True)]
+        [None if used is None else min(used / math.fsum(one), MOST_CORES) for one, used in zip(own, others, strict=True)]
         for own, others in zip(slices_s, others_cpu_s, strict=True)
     ]
     seen = [number for arm in cores for number in arm if number is not None]
@@ -55,6 +58,7 @@ def _slowed(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s: Sequenc
     x, y = _centred(differs), _centred([[math.log(math.fsum(one)) for one in arm] for arm in slices_s])
     spread = math.fsum(number * number for arm in x for number in arm)
     slope = math.fsum(a * b for pair in zip(x, y, strict=True) for a, b in zip(*pair, strict=True)) / spread if spread else 0.0
+    slope = min(max(slope, 0.0), 1 / (1 - min(middle, HALF)))
     return [[slope * number for number in arm] for arm in differs]
 
 

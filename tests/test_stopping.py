@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from fixtures.terms import Cell
 
 STUDY = Study("study", "Why?", ("idle",), (), Metric("step_time_p10_s", "lower"), blocks=20)
+STEP_TIMES = ("step_time_p10_s", "step_time_median_s", "step_time_round_adjusted_s")
 NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a block each
 
 
-def run_of(folder: Path, tweaks: str, **options: Any) -> Run:  # noqa: ANN401 whatever the command line takes
-    """A run of `idle` that nobody has begun; `said` has what it tells."""
-    found = Run(replace(Options(tweaks, "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
+def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Run:  # noqa: ANN401 whatever the command line takes
+    """A run that nobody has begun; `said` has what it tells."""
+    found = Run(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(STUDY))
     return found
 
@@ -46,7 +47,7 @@ def play(run: Run, step_s: Callable[[Cell], float], took_s: Callable[[Cell], flo
             "outcome": "measured",
             "reason": None,
             "duration_s": took_s(cell),
-            "metrics": {"step_time_p10_s": step_s(cell), "step_time_median_s": step_s(cell), "throughput_samples_per_s": 1 / step_s(cell)},
+            "metrics": {**dict.fromkeys(STEP_TIMES, step_s(cell)), "throughput_samples_per_s": 1 / step_s(cell)},
         }
     return measured
 
@@ -61,6 +62,15 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
     assert [run.spent_s(STUDY.name), run.left_s] == pytest.approx([12.0, 0.0])
     assert run.slot(next(iter(run.dropped))) is not None, "pytest has an item for it"
     assert run.document()["design"] | {"budget_s": 12.0, "blocks": 3} == run.document()["design"]
+
+
+def test_of_each_workload_one_block_is_measured_whatever_the_budget(tmp_path: Path) -> None:
+    """The second workload's blocks come three times as often: by the third cell the budget is spent."""
+    run = run_of(tmp_path, "malloc-hugepages", "idle,cnn_train", design="turns", budget_s=Limit(2.0, "2s"))
+    often = [cell.workload for cell in run.cells.values() if run.in_first_pass(cell) and cell.tweakset == "stock"]
+    assert sorted(often) == ["cnn_train"] * 3 + ["idle"]
+    measured = play(run, lambda _: 1.0)
+    assert {(cell.workload, cell.block) for cell in measured} == {("idle", 1), ("cnn_train", 1)}
 
 
 def noisy(cell: Cell, **units: float) -> float:

@@ -130,7 +130,10 @@ def _gather(
     untouched = side(Arm(run.origin, (run,)), *where, next(iter(points)))  # more than one arm, where these were declared
     cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}
     doubts = moved(run)
-    blocks = sorted({block for _, block in cells} | (set() if run.design.kind in ADAPTIVE else set(range(1, run.design.blocks + 1))))
+    blocks = sorted(
+        {block for _, block in cells}
+        | (set() if run.design.kind in ADAPTIVE else set(range(1, run.design.blocks_of(where[1], next(iter(points))) + 1)))
+    )
     rows, lost = [], dict[tuple[str, str], list[str]]()
     for block in blocks:
         there = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]

@@ -37,8 +37,16 @@ def read(part: Fields, tweaksets: Container[str]) -> Design:
         points=points,
         notes=notes,
         conclusion=_conclusion(part),
-        sequential=part.has("precision"),
+        sequential=_is_sequential(part),
+        budget_s=part.positive("budget_s") if part.has("budget_s") else None,
     )
+
+
+def _is_sequential(part: Fields) -> bool:
+    """Whether an arm was measured until it would see a gain (`mde`) that was named before."""
+    if part.has("precision") and part.fields("precision").positive("mde") >= 1:
+        part.refuse("has a precision of 100 % or more")
+    return part.has("precision")
 
 
 def _factor(part: Fields, tweaksets: Container[str]) -> Factor:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 OURS = "deeptweak"
 
 CellKey = tuple[str, str, str, int]

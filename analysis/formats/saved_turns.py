@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     CellKey = tuple[str, str, str, int]
 
 ADJUSTED = "step_time_round_adjusted_s"
-PLACE_BY_PLACE = 9  # the schema in which it is what it is now; before, the median over rounds of mean step times
+BOUNDED = 10  # the schema in which it is what it is now: what others take of the CPUs holds steps up by what they took at most
 
 
 def read(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
@@ -75,7 +75,7 @@ def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict
                     f"took turns in {len(one)} rounds of {one[0]} steps, another of its block in {len(other)} of {other[0]}"
                 )
         for key, time_s in zip(keys, _values_s([cells[key] for key in keys]), strict=True):
-            told = records[key].whole("schema_version") >= PLACE_BY_PLACE
+            told = records[key].whole("schema_version") >= BOUNDED
             wrong = disagreements(records[key].known_numbers("metrics", {ADJUSTED: time_s}), {ADJUSTED: time_s}) if told else ()
             cell = found[key]
             found[key] = replace(cell, metrics={**cell.metrics, ADJUSTED: time_s}, contradictions=(*cell.contradictions, *wrong))

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from analysis.plain import one_line
-from analysis.wording import gpus_of
+from analysis.wording import blocks_of, gpus_of
 
 from .lettering import fitted, width_in, wrapped
 from .scene import NothingToDraw
@@ -117,7 +117,7 @@ def stamp_of(run: Run) -> str:
     """Say which run and machine a picture is of, and with which parameters: a picture is passed on without its page."""
     facts = run.machine
     gpus = gpus_of(facts)
-    blocks = f"{run.design.blocks} block{'' if run.design.blocks == 1 else 's'}, seed {run.design.seed}" if run.replicated else ""
+    blocks = f"{blocks_of(run)}, seed {run.design.seed}" if run.replicated else ""
     parts = (
         f"Run {run.run_id}",
         run.started_utc[:16].replace("T", " ") + " UTC" if run.started_utc else "",

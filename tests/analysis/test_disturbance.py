@@ -9,7 +9,7 @@ import pytest
 
 from analysis.checks import warnings_of
 from analysis.compare import compare
-from analysis.disturbance import disturbances, share_of_others
+from analysis.disturbance import disturbances, partial, share_of_others
 from analysis.load import from_json
 from analysis.table import render_table
 from tests.synthetic import Made, saved_run
@@ -71,3 +71,16 @@ def test_it_stands_at_the_head_and_once() -> None:
     text = " ".join(render_table(compare(made), [made]).split())
     assert text.index(line) < text.index("made_up:")
     assert text.count("Disturbed:") == 1
+
+
+@pytest.mark.parametrize(("more_s", "told"), [(0.1, True), (-0.1, True), (0.005, False), (0.0, False)])
+def test_others_who_are_always_busier_beside_one_arm_may_be_its_doing(more_s: float, told: bool) -> None:  # noqa: FBT001
+    """A tenth of a core more beside it in every block; a two-hundredth moves nothing. Seen or not, what differs by chance does not."""
+    made = run([0.0])
+    name = compare(made)[0].tweakset
+    cells = [
+        replace(one, slices_s=((0.5, 0.5),), others_cpu_s=(0.3 + 0.01 * (one.order % 3) + more_s * (one.tweakset == name),))
+        for one in made.cells
+    ]
+    made = replace(made, cells=tuple(cells))
+    assert [name in line for line in partial(made, compare(made))] == [True] * told
