@@ -11,8 +11,9 @@ export PYTHONDONTWRITEBYTECODE =
 # setuptools warns of folders that are named like an editable package; this project runs from its folder and installs none.
 PIP = PYTHONWARNINGS=ignore $(VENV)/bin/pip
 PYTEST = $(VENV)/bin/python -m pytest
-# Whole sessions wait for clusters and for their turn at this kernel: more processes than there are cores, a module in each.
-SESSIONS = $(PYTEST) -n $$(( $$(nproc) < 6 ? $$(nproc) + 2 : 8 )) --dist=loadscope --no-loadscope-reorder
+# Whole sessions wait for clusters and for their turn at this kernel: more processes than there are cores, a module in each. One that
+# hangs is ended, with the place where it hung; in CI each is named as it ends.
+SESSIONS = $(PYTEST) -n $$(( $$(nproc) < 6 ? $$(nproc) + 2 : 8 )) --dist=loadscope --no-loadscope-reorder --timeout=1200 $${CI:+-v}
 # In CI, as root where there is apt-get, what tests need of the system is installed; elsewhere those tests are skipped with the reason.
 INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then apt-get update -qq && apt-get install -y -qq --no-install-recommends

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HOUSE = Path(__file__).parents[1]
 # pytest's own notes of the last session; and plugins for tests, which double the time that a session takes to start.
-WITHOUT = ("cacheprovider", "hypothesispytest", "anyio", "syrupy")
+WITHOUT = ("cacheprovider", "hypothesispytest", "anyio", "syrupy", "timeout")
 Json = dict[str, Any]
 
 
