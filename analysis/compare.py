@@ -170,7 +170,7 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 tweakset=name,
                 verdict="not comparable",
                 reason="",
-                blocks=min(declared.studies[study].blocks, declared.design.blocks_of(workload, name)),
+                blocks=min(declared.studies[study].blocks, declared.design.blocks_of(study, workload, name)),
                 margin=declared.studies[study].margin,
                 primary_metric=primary_of(declared, study, workload),
                 adjustment=options.adjustment,

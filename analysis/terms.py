@@ -209,9 +209,9 @@ class Design:
     sequential: bool = False
     budget_s: float | None = None
 
-    def blocks_of(self, workload: str, tweakset: str) -> int:
+    def blocks_of(self, study: str, workload: str, tweakset: str) -> int:
         """How many blocks an arm was to have: where cells take turns in a budget, not every workload has the same number."""
-        head = f"{workload}-{tweakset}-b"
+        head = f"{study}/{workload}-{tweakset}-b"
         own = [int(rest) for one in self.order if one.startswith(head) and (rest := one.removeprefix(head)).isdecimal()]
         return max(own, default=self.blocks) if self.kind == "turns" else self.blocks
 

@@ -36,7 +36,8 @@ def place_of(run: Run) -> str:
 
 def blocks_of(run: Run) -> str:
     """How many blocks it has; from the fewest to the most of its workloads, where these differ."""
-    fewest = min((run.design.blocks_of(*arm) for arm in {(cell.workload, cell.tweakset) for cell in run.cells}), default=run.design.blocks)
+    arms = {(cell.study, cell.workload, cell.tweakset) for cell in run.cells}
+    fewest = min((run.design.blocks_of(*arm) for arm in arms), default=run.design.blocks)
     span = f"{fewest} to " if fewest < run.design.blocks and not run.design.sequential else ""
     return f"{span}{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
 

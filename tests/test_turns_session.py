@@ -53,6 +53,12 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
         cells = [one["extra_info"] for one in saved["benchmarks"] if one["extra_info"]["block"] == block]
         began = sorted(datetime.fromisoformat(one["started_utc"]).timestamp() for one in cells)
         assert began[-1] - began[0] < sum(one["duration_s"] for one in cells), "they begin together, not when the block is over"
+    records = [one["extra_info"] for one in saved["benchmarks"]]
+    starts = [
+        [name for _, name in sorted((one["steps"]["start_monotonic_s"][0], one["tweakset"]) for one in records if one["block"] == block)]
+        for block in (1, 2)
+    ]
+    assert starts[1] == starts[0][::-1]
     order: dict[int, list[tuple[float, str, int]]] = {}
     for record in (one["extra_info"] for one in saved["benchmarks"]):
         assert [(one["round"], one["steps"]) for one in record["turns"]] == [(1, 4), (2, 4)]

@@ -132,7 +132,7 @@ def _gather(
     doubts = moved(run)
     blocks = sorted(
         {block for _, block in cells}
-        | (set() if run.design.kind in ADAPTIVE else set(range(1, run.design.blocks_of(where[1], next(iter(points))) + 1)))
+        | (set() if run.design.kind in ADAPTIVE else set(range(1, run.design.blocks_of(*where, next(iter(points))) + 1)))
     )
     rows, lost = [], dict[tuple[str, str], list[str]]()
     for block in blocks:

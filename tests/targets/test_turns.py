@@ -74,6 +74,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         scripts: dict[str, Script] | None = None,
         heard: Callable[[int, int], None] = lambda *_: None,
         mark: Callable[[int], None] = lambda _: None,
+        number: int = 1,
         **arms: str | None,
     ) -> tuple[Block, dict[str, Arm]]:
         program = SPEAK + PROGRAM.format(root=fake.root, pids=tmp_path / "pids", meanwhile=meanwhile)
@@ -82,14 +83,14 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         order = Order("idle", steps=4, warmup_steps=1, seed=1, slice_steps=2, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S)
         made = {
             name: Arm(
-                Cell("study", "idle", name, 1, number, 1),
+                Cell("study", "idle", name, number, order_in_run, 1),
                 Plan(
                     writes=tuple(fake_root.writes([(SWAPPINESS, value)] if value else [])),
                     scripts=tuple(script for of, script in (scripts or {}).items() if of == name),
                 ),
                 order,
             )
-            for number, (name, value) in enumerate(arms.items())
+            for order_in_run, (name, value) in enumerate(arms.items())
         }
         return Block(OnMachine(fake.machine(), tmp_path / "scratch", mark), list(made.values()), heard), made
 
@@ -157,6 +158,14 @@ def test_a_process_that_dies_in_its_slice_costs_itself_alone(fake: FakeRoot, blo
     assert arms["ten"].result
     assert arms["ten"].result.error
     assert as_found(fake)
+
+
+def test_no_arm_is_started_before_the_others_as_a_rule(block: Make) -> None:
+    """Over many blocks each place is everybody's, the untouched arm's too; each second block has the order of the one before, reversed."""
+    orders = [[arm.cell.tweakset for arm in block(number=n, stock=None, ten="10", twenty="20")[0].starts] for n in range(1, 41)]
+    assert orders[::2] == [names[::-1] for names in orders[1::2]]
+    for place in range(3):
+        assert {names[place] for names in orders} == {"stock", "ten", "twenty"}
 
 
 def test_what_memory_has_no_room_for_comes_first_in_the_next_block(fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch) -> None:
