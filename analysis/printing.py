@@ -22,7 +22,7 @@ UNITS = ((1e9, "ns", 1e-7), (1e6, "µs", 1e-4), (1e3, "ms", 0.1))
 
 
 def on_page(parts: Iterable[RenderableType], width: int = WIDTH, *, color: bool = False) -> str:
-    """Write the parts one below the other, no line longer than `width`, without blanks at line ends."""
+    """Write the parts one below the other, no line longer than `width` unless it may not be wrapped, without blanks at line ends."""
     out = StringIO()
     console = Console(
         file=out,
@@ -37,7 +37,7 @@ def on_page(parts: Iterable[RenderableType], width: int = WIDTH, *, color: bool 
         legacy_windows=False,
     )
     for part in parts:
-        console.print(part)
+        console.print(part, crop=False)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
 
 

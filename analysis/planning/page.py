@@ -131,7 +131,7 @@ def _command(pilot: Run, blocks: int) -> Iterator[RenderableType]:
     if pilot.design.kind == "file":  # its rows are the design; where it lies is not kept
         yield Text(f"The pilot's cells stand in a design file: add rows to it, until it has {blocks} blocks.")
     else:
-        yield Text(command_of(pilot, blocks))
+        yield Text(command_of(pilot, blocks), no_wrap=True, overflow="ignore")  # it is to be pasted
 
 
 def _cell_lengths(plan: Plan) -> Iterator[RenderableType]:
