@@ -165,6 +165,8 @@ def test_a_value_that_is_not_that_of_the_steps_contradicts_them(version: int) ->
     saved["deeptweak"]["schema_version"] = version
     for one in saved["benchmarks"]:
         one["extra_info"] |= {"schema_version": version, "metrics": {ADJUSTED: 1.0}}
-    cells = [cell for cell in from_json(saved, "made up").cells if cell.steps]
+    run = from_json(saved, "made up")
+    cells = [cell for cell in run.cells if cell.steps]
     assert {bool(cell.contradictions) for cell in cells} == {version == 10}
+    assert any("started first" in line for line in run.warnings) == (version == 9)
     assert all(0.03 < cell.metrics[ADJUSTED] < 0.05 for cell in cells)
