@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 10
 STOCKS_FIRST = (
-    "untouched arms were started first in each block (before schema version 10), and what is started later may be 5 % faster: a gain of that "
-    "size may be none."
+    "untouched arms were started first in each block (before schema version 10), and what is started later may be 5 % faster: a gain of "
+    "that size may be none."
 )
 OURS = "deeptweak"
 
