@@ -25,7 +25,7 @@ QUOTED = [
         r"<!-- \$ python -m analysis (.*?)(?: → (\d))? -->\n```text\n(.*?)```", page.read_text(), flags=re.DOTALL
     )
 ]
-COSTS = re.findall(r"^\| (bench_\w+) \|.*\| ([\d.]+) ms \|$", README, flags=re.MULTILINE)
+COSTS = re.findall(r"^\| (bench_[\w\[\]]+) \|.*\| ([\d.]+) ms \|$", README, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize(("command", "code", "said"), QUOTED)

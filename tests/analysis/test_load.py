@@ -130,7 +130,7 @@ STUDY = ("deeptweak", "studies", "made_up")
 CELL = ("deeptweak", "cells", 0)
 EDITED: dict[str, tuple[tuple[str | int, ...], object]] = {
     "a newer version": (("deeptweak", "schema_version"), SCHEMA_VERSION + 1),
-    "a newer cell": (("benchmarks", 0, "extra_info", "schema_version"), 10),
+    "a newer cell": (("benchmarks", 0, "extra_info", "schema_version"), SCHEMA_VERSION + 1),
     "a version that never was": (("deeptweak", "schema_version"), 0),
     "a version in words": (("deeptweak", "schema_version"), "one"),
     "no studies": (("deeptweak", "studies"), None),
