@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import command_line, host, plugin, saving, spread, targets, time_limit
+from fixtures import host, options, plugin, saving, spread, targets, time_limit
 from fixtures.display import Display, plan_lines
 from fixtures.node.signals import listen_no_more, stop_like_ctrl_c
 from fixtures.page import printable
@@ -23,29 +23,26 @@ if TYPE_CHECKING:
     from analysis.ending import Keeper
     from fixtures.terms import Cell
 
-BENCHMARKS = Path(__file__).parent / "benchmarks"
-MAIN_JOB = BENCHMARKS / "bench_kernel_tweaks.py"
 GATE: pytest.StashKey[Keeper] = pytest.StashKey()
 SUMMARY = pytest.StashKey[dict[str, Any]]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """What chooses the cells of a run."""
-    command_line.add_options(parser)
+    given: Any = pluginmanager.get_plugin("pytestconfig")
+    options.add_options(parser, given.invocation_params.args, given.invocation_params.dir)
 
 
-def _named(config: pytest.Config, path: Path = BENCHMARKS) -> bool:
-    # Benchmarks change a kernel: `pytest .` must not find them, only their own path does.
-    named = [Path(config.invocation_params.dir, argument.split("::")[0]).resolve() for argument in config.args]
-    return any(one.is_relative_to(path) for one in named)
+def _named(config: pytest.Config) -> set[str]:
+    return options.named(config.args, config.invocation_params.dir)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Benchmarks run only when named: the main job by its folder too, every other study by its own file."""
-    if not collection_path.is_relative_to(BENCHMARKS):
+    """Benchmarks change a kernel, so they run only when named: `pytest .` must not find them."""
+    if not collection_path.is_relative_to(options.BENCHMARKS):
         return None
-    wanted = collection_path if collection_path.is_file() and collection_path != MAIN_JOB else BENCHMARKS
-    return None if _named(config, wanted) else True
+    study = collection_path.stem.removeprefix("bench_")
+    return None if study in _named(config) or (collection_path.is_dir() and _named(config)) else True
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,21 +50,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """Set up before pytest-benchmark reads its options."""
     if not config.pluginmanager.hasplugin("benchmark"):
         pytest.exit("-p no:benchmark: it is pytest-benchmark that keeps and saves what is measured. Leave that out.", returncode=USAGE)
+    if config.option.help:  # what is named has not been looked at then
+        return
+    _refuse_bad_option(config)
+    if not _named(config):
+        return
     config.pluginmanager.register(plugin, "deeptweak")
     if not spread.is_worker(config):
         config.pluginmanager.register(Finish(), "deeptweak-finish")
     option = config.option
-    if _named(config):
-        _refuse_empty(list(config.invocation_params.args))
-        _refuse_bad_target(config)
-        spread.configure(config)
-    if _named(config) and option.benchmark_disable:
+    _refuse_empty(list(config.invocation_params.args))
+    spread.configure(config)
+    if option.benchmark_disable:
         pytest.exit("--benchmark-disable: nothing would be kept of what is measured. Leave it out.", returncode=USAGE)
     # The steps are the data that everything later is judged on; without them a saved run is a summary of itself.
     option.benchmark_save_data = True
     tables = ("compare", "group_by", "histogram", "columns", "sort", "verbose", "compare_fail", "cprofile")
     given = " ".join(map(str, config.invocation_params.args))
-    if _named(config) and not any(f"--benchmark-{name.replace('_', '-')}" in given for name in tables):
+    if not any(f"--benchmark-{name.replace('_', '-')}" in given for name in tables):
         option.benchmark_quiet = True  # a row a cell, hundreds of columns wide, would bury the verdicts
 
 
@@ -79,10 +79,12 @@ def _refuse_empty(words: list[str]) -> None:
             pytest.exit(f"{name}: is empty. Give it a value, or leave it out.", returncode=USAGE)
 
 
-def _refuse_bad_target(config: pytest.Config) -> None:
+def _refuse_bad_option(config: pytest.Config) -> None:
     # Said once here; from a session that has started it would come out twice.
     try:
-        targets.make(config.option.target, config, Path())
+        options.refuse_strangers(config, _named(config))
+        if _named(config):
+            targets.make(config.option.target, config, Path())
     except BadInput as error:
         pytest.exit(str(error), returncode=USAGE)
 
@@ -90,10 +92,12 @@ def _refuse_bad_target(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Make this session's run; nothing is touched before its first cell."""
     config = session.config
+    if not _named(config):
+        return
     saving.prepare(config)
     folder = Path(str(getattr(config._benchmarksession.storage, "path", ".benchmarks")))  # type: ignore[attr-defined]  # noqa: SLF001
     try:
-        config.stash[RUN] = Run(command_line.options(config, folder), targets.make(config.option.target, config, folder))
+        config.stash[RUN] = Run(options.options(config, folder), targets.make(config.option.target, config, folder))
     except BadInput as error:
         pytest.exit(str(error), returncode=USAGE)
     config.stash[DISPLAY] = Display(config.pluginmanager.get_plugin("terminalreporter"))
@@ -101,6 +105,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Know how many cells there are."""
+    if RUN not in session.config.stash:
+        return
     cells = [cell for item in session.items if (cell := cell_of(item))]
     session.config.stash[DISPLAY].expect(cells)
     run = session.config.stash[RUN]
@@ -137,7 +143,7 @@ def _read_gate(config: pytest.Config, gate: str, cells: Sequence[Cell]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Print the plan instead of running."""
-    if not session.config.getoption("plan"):
+    if RUN not in session.config.stash or not session.config.getoption("plan"):
         return None
     run, cells = session.config.stash[RUN], [cell for item in session.items if (cell := cell_of(item))]
     for line in plan_lines(run, cells, every=session.config.get_verbosity() > 0):
@@ -166,7 +172,7 @@ def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: di
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: list[Any], output_json: dict[str, Any]) -> None:
     """Add the run's own part."""
     del benchmarks
-    if config.stash[RUN].records:
+    if RUN in config.stash and config.stash[RUN].records:
         saving.extend(config.stash[RUN], output_json, config._benchmarksession.storage)  # type: ignore[attr-defined]  # noqa: SLF001
 
 

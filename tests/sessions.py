@@ -61,12 +61,14 @@ class Place:
         return self.folder / "state"
 
     def command(self, *options: str, workload: str = "idle") -> list[str]:
-        """The main job on a workload that needs no framework, as a user would call it."""
+        """The main job, or the study whose option is given, on a workload that needs no framework, as a user would call it."""
         fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}"]
         fixed += [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
         laid_out = any(option.startswith(("--design", "--monitors")) or option == "-n" for option in options)
         fixed += [] if laid_out else ["--design=matrix"]  # whole cells: the main job's own design is tested where it is the question
-        return [*self.before, sys.executable, "-m", "pytest", "benchmarks/", *fixed, *options]
+        named = {"--monitors": "bench_monitoring_overhead.py", "--io-": "bench_io_patterns.py"}
+        benchmark = next((file for word, file in named.items() if any(option.startswith(word) for option in options)), "")
+        return [*self.before, sys.executable, "-m", "pytest", f"benchmarks/{benchmark}", *fixed, *options]
 
     def __post_init__(self) -> None:
         """Sessions take seconds: a fixture or a test that makes one says so."""

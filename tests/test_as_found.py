@@ -11,9 +11,9 @@ import pytest
 
 from fixtures import matrix
 from fixtures.as_found import AsFound, Proof, keys
-from fixtures.declaring import Options
 from fixtures.node import lock
 from fixtures.node.machine import Effects, Restored
+from fixtures.options import Options
 from fixtures.run import Run
 from fixtures.saving import closing_lines
 from fixtures.targets.local import Local

@@ -14,8 +14,8 @@ import pytest
 
 from fixtures import matrix, targets, workloads
 from fixtures.choosing import chosen
-from fixtures.declaring import Options
 from fixtures.display import plan_lines
+from fixtures.options import Options
 from fixtures.planned import Planned
 from fixtures.run import Run
 from fixtures.targets.local import Local

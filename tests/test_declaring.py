@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fixtures import designs, time_limit
-from fixtures.declaring import Options
+from fixtures.options import Options
 from fixtures.page import folded
 from fixtures.planned import Planned
 from fixtures.progress import Progress

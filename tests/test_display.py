@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.declaring import Options
 from fixtures.display import Display, in_force, plan_lines, restored_lines
 from fixtures.node.machine import Machine, Restored, Write
+from fixtures.options import Options
 from fixtures.page import duration
 from fixtures.run import Run
 from fixtures.targets.local import Local

@@ -41,7 +41,7 @@ def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
     saved = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
     ours = saved["deeptweak"]
-    assert ours["studies"]["kernel_tweaks"]["monitors"] == list(MONITORS)
+    assert ours["studies"]["monitoring_overhead"]["monitors"] == list(MONITORS)
     assert {name: known.get("monitor") for name, known in ours["tweaksets"].items()} == {
         "stock": None,
         "stock-again": None,

@@ -12,8 +12,8 @@ import pytest
 from analysis.load import from_json
 from analysis.terms import Unreadable
 from fixtures import host, record, saving
-from fixtures.declaring import Options
 from fixtures.node.machine import Effects, Restored, Write
+from fixtures.options import Options
 from fixtures.run import Run
 from fixtures.targets import Ran
 from fixtures.targets.local import Local

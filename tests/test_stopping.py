@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from control import stopping
-from fixtures.declaring import Options
+from fixtures.options import Options
 from fixtures.run import Run
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Study

@@ -2,67 +2,56 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+import re
 
 import pytest
 
-from fixtures import studies
-from fixtures.studies import names
+from fixtures import arrivals, studies
+from fixtures.jobs import engines
+from fixtures.power import backends, options, points
 from fixtures.terms import BadInput, Metric, Study
+from fixtures.workloads import job_stream
 from tests.sessions import HOUSE
 
-FILES = [importlib.import_module(f"fixtures.studies.{name}") for name in names()]
+OWNED = studies.owned()
+NAMES = {
+    "arrivals": arrivals.names(),
+    "policies": job_stream.policies(),
+    "engine": engines.names(),
+    "algorithms": options.algorithms(),
+    "power_backend": backends.names(),
+    "profile_grid": points.GRIDS,
+}
 
 
-class Group:
-    """What pytest's group of options is asked for."""
-
-    def __init__(self) -> None:
-        self.added: dict[str, dict[str, Any]] = {}
-
-    def addoption(self, name: str, **how: object) -> None:
-        self.added[name] = how
+def test_each_file_has_options() -> None:
+    assert {one.file for one in OWNED.values()} == set(studies.names()) >= {"io", "jobs", "monitors", "power"}
 
 
-def added(module: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 a file of the folder
-    group = Group()
-    module.add_options(group)
-    return group.added
-
-
-def test_there_are_files() -> None:
-    assert {"power", "power_profile"} <= set(names())
-
-
-@pytest.mark.parametrize("module", FILES, ids=names())
-def test_each_names_studies_that_exist(module: Any) -> None:  # noqa: ANN401 as above
-    assert module.STUDIES
-    for study in module.STUDIES:
+@pytest.mark.parametrize("dest", OWNED)
+def test_an_option_says_what_it_is_and_whose_and_has_no_default_of_its_own(dest: str) -> None:
+    """What is not given is not there, so that a study keeps its own choice."""
+    option, studies_that_take_it, how, _ = OWNED[dest]
+    assert option.startswith("--")
+    assert how["help"]
+    assert "default" not in how
+    assert studies_that_take_it
+    for study in studies_that_take_it:
         assert (HOUSE / "benchmarks" / f"bench_{study}.py").exists()
 
 
-@pytest.mark.parametrize("module", FILES, ids=names())
-def test_options_say_what_they_are_and_have_no_default_of_their_own(module: Any) -> None:  # noqa: ANN401 as above
-    """What is not given is not there, so that a study keeps its own choice."""
-    for name, how in added(module).items():
-        assert name.startswith("--")
-        assert how["help"]
-        assert "default" not in how
+@pytest.mark.parametrize("dest", NAMES)
+def test_the_help_has_every_name_that_there_is(dest: str) -> None:
+    """Though it is written without asking for them, which would take long."""
+    assert set(NAMES[dest]) <= set(re.findall(r"[\w-]+", OWNED[dest].how["help"]))
 
 
-def test_no_option_is_there_twice() -> None:
-    found = [name for module in FILES for name in added(module)]
-    assert len(found) == len(set(found))
-
-
-@pytest.mark.parametrize("module", FILES, ids=names())
-def test_an_option_of_another_study_is_refused_by_name(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401 as above
-    option = next(iter(added(module)))
-    dest = option.strip("-").replace("-", "_")
-    monkeypatch.setattr(studies, "_WORDS", {module.__name__.rpartition(".")[2]: {dest: option}})
-    study = Study("kernel_tweaks", "Why?", ("idle",), ("stock",), Metric("step_time_p10_s", "lower"))
-    with pytest.raises(BadInput, match=f"{option}: of {module.STUDIES[0]}"):
-        studies.under({dest: "1"}, study, workloads=None)
-    assert studies.under({}, study, workloads="idle") == study
-    assert studies.files({}, "kernel_tweaks") == {}
+@pytest.mark.parametrize("dest", OWNED)
+def test_an_option_without_its_benchmark_is_refused_by_the_name_of_its_file(dest: str) -> None:
+    option, (study, *_), *_ = OWNED[dest]
+    with pytest.raises(BadInput, match=f"{option} is an option of benchmarks/bench_{study}.py"):
+        studies.refuse_strangers({dest: "1"}, {"kernel_tweaks", "gpu_metrics"})
+    studies.refuse_strangers({dest: "1"}, {"kernel_tweaks", study})
+    main_job = Study("kernel_tweaks", "Why?", ("idle",), ("stock",), Metric("step_time_p10_s", "lower"))
+    assert studies.apply({dest: "1"}, main_job, workloads="idle") == main_job
+    assert studies.files({dest: "1"}, "kernel_tweaks") == {}

@@ -115,7 +115,7 @@ def test_a_workload_that_reads_is_given_its_data_set_and_its_report_is_read_back
         assert told["dataset"]["folder"] == folder.name  # type: ignore[index]
         assert len(epoch["load_s"]) == told["steps_per_epoch"] == 6  # type: ignore[arg-type]
     made = folder.stat().st_ino
-    assert place.run(*ON_FLEET, "--blocks=1", f"--io-data={folder.parent}", workload=TINY).code == 0
+    assert place.run(*ON_FLEET, "--blocks=1", "--tweaks=stock", f"--io-data={folder.parent}", workload=TINY).code == 0
     assert folder.stat().st_ino == made
 
 

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import marks
-from fixtures.declaring import Options
 from fixtures.designs import _seed_file
 from fixtures.designs._file import Table
 from fixtures.designs._seed_file import SeedSheet, is_one, to_run
 from fixtures.marks import Marks
+from fixtures.options import Options
 from fixtures.terms import BadInput
 from tests.needs import REFERENCE
 
 if TYPE_CHECKING:
-    from fixtures.choosing import Varied
     from fixtures.designs._file import Key
+    from fixtures.options import Varied
 
 HEADER = "model,epochs,processes,overrides,run\n"
 HAND = (

@@ -18,7 +18,7 @@ from analysis.queueing.terms import Job, Stream
 from analysis.terms import Steps
 from fixtures import record, studies, workloads
 from fixtures.jobs import classes, kinds
-from fixtures.studies import cluster
+from fixtures.studies import jobs
 from fixtures.targets._report import measured_window
 from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun
 from fixtures.workloads import job_stream
@@ -103,7 +103,7 @@ def test_of_work_that_is_no_time_every_shipped_class_predicts_how_long_it_takes(
 
 
 def under(**given: object) -> tuple[str, ...]:
-    return cluster.under(given, STUDY).workloads
+    return studies.apply(given, STUDY, workloads=None).workloads
 
 
 def test_options_take_the_place_of_the_study_s_own_values() -> None:
@@ -138,7 +138,7 @@ def test_classes_of_one_s_own_are_known_by_what_the_file_says(tmp_path: Path) ->
     given = {"job_classes": own, "slots": "2", "rate": "4"}
     (name,) = under(**given)
     assert "classes_file=" in name
-    assert cluster.files(given) == {"classes_file": own}
+    assert studies.files(given, STUDY.name) == {"classes_file": own}
     digest = workloads.load(name).params["classes_file"]
     with pytest.raises(AssertionError, match="has changed since the cells were declared"):
         run("--set=jobs=3", f"--set=classes_file={digest[::-1]}", f"--file=classes_file={own}", folder=tmp_path, steps=3)  # type: ignore[index]
@@ -209,8 +209,7 @@ def test_options_of_streams_are_those_of_all_their_studies() -> None:
     named = {
         path.stem.removeprefix("bench_") for path in (HOUSE / "benchmarks").glob("bench_cluster_*.py") if "job_stream" in path.read_text()
     }
-    assert named <= set(cluster.STUDIES)
-    assert "cluster" in studies.names()
+    assert named <= set(jobs.STUDIES)
 
 
 def run(*more: str, folder: Path, steps: int, seed: int = 3) -> dict[str, list[Json]]:

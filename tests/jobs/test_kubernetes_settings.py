@@ -12,7 +12,6 @@ from fixtures.cluster import job_streams
 from fixtures.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
 from fixtures.jobs.engines._k8s_settings import Settings
 from fixtures.jobs.terms import JobClass, Planned, Size
-from fixtures.studies import cluster_kubernetes
 from fixtures.terms import BadInput, Metric, Refused, Study
 
 if TYPE_CHECKING:
@@ -112,15 +111,13 @@ def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path
     study = Study("cluster_queueing", "Why?", ("job_stream",), ("stock",), Metric("step_time_mean_s", "lower"))
     given: dict[str, object] = {"job_cluster": path}
     with pytest.raises(BadInput, match=r"nothing here runs on a cluster. Say --engine=jobs"):
-        cluster_kubernetes.under(given, study)
+        studies.apply(given, study, workloads=None)
     on_cluster = replace(study, workloads=("job_stream:engine=jobs",))
-    assert cluster_kubernetes.under(given, on_cluster) == on_cluster
-    assert cluster_kubernetes.files(given) == {"job_cluster": path}
-    assert cluster_kubernetes.files({}) == {}
+    assert studies.apply(given, on_cluster, workloads=None) == on_cluster
+    assert studies.files(given, study.name) == {"job_cluster": path}
     path.write_text("nosuch: 1\n")
     with pytest.raises(BadInput, match="no field 'nosuch'"):
-        cluster_kubernetes.under(given, on_cluster)
-    assert "cluster_kubernetes" in studies.names()
+        studies.apply(given, on_cluster, workloads=None)
 
 
 def stream(**settings: Any) -> _k8s_manifest.Stream:  # noqa: ANN401

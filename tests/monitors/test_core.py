@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import arms, monitors, record
-from fixtures.declaring import Options, declare
+from fixtures.declaring import declare
 from fixtures.monitors import _family, _planned, _usage
+from fixtures.options import Options
 from fixtures.targets._report import Broken, Report
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet

@@ -23,7 +23,6 @@ from tests.test_session import SCHEMA
 
 NAMES = ("capped_inference:task=6:algorithm=powercap", "capped_inference:task=6:algorithm=morak")
 STUDY = Study("power_cap", "Which?", NAMES, ("stock",), Metric("throughput_samples_per_s", "higher"))
-OTHER = Study("io_patterns", "Which?", ("idle",), ("stock",), Metric("throughput_samples_per_s", "higher"))
 Json = dict[str, Any]
 
 
@@ -149,58 +148,44 @@ def test_what_is_wrong_is_said_in_a_line(place: Place, more: str, said: str) -> 
     assert "Traceback" not in done.out
 
 
-@pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The options are known, as in a session."""
-    words = {name: f"--{name.replace('_', '-')}" for name in ("task_id", "start_from", "power_tasks", "algorithms", "enable_shadow")}
-    words |= {name: f"--{name.replace('_', '-')}" for name in ("iterations", "power_backend", "no_privilege")}
-    monkeypatch.setitem(studies._WORDS, "power", words)
-    monkeypatch.setitem(studies._WORDS, "power_rights", {"allow_gpu_changes": "--allow-gpu-changes"})
-
-
-@pytest.mark.usefixtures("given")
 def test_options_make_the_workloads_of_a_study() -> None:
     """Tasks from 28 on under what the study has, and pctodl with its optimiser as an arm of its own."""
-    found = studies.under({"start_from": 30, "iterations": 9}, STUDY, workloads=None)
+    found = studies.apply({"start_from": 30, "iterations": 9}, STUDY, workloads=None)
     assert found.workloads == tuple(f"capped_inference:task=30:algorithm={name}:iterations=9" for name in ("powercap", "morak"))
-    shadowed = studies.under({"algorithms": "pctodl,morak", "enable_shadow": True}, STUDY, workloads=None)
+    shadowed = studies.apply({"algorithms": "pctodl,morak", "enable_shadow": True}, STUDY, workloads=None)
     assert shadowed.workloads == (
         "capped_inference:algorithm=pctodl",
         "capped_inference:algorithm=morak",
         "capped_inference:algorithm=pctodl:shadow=on",
     )
-    assert studies.under({}, STUDY, workloads=None) == STUDY
+    assert studies.apply({}, STUDY, workloads=None) == STUDY
 
 
-@pytest.mark.usefixtures("given")
 def test_all_algorithms_are_those_of_the_read_side() -> None:
     """Found by their files; among them the driver's limit alone, and ours."""
-    found = studies.under({"algorithms": "all"}, STUDY, workloads=None).workloads
+    found = studies.apply({"algorithms": "all"}, STUDY, workloads=None).workloads
     assert tuple(str(workloads.load(name).params["algorithm"]) for name in found) == options.algorithms()
     assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(options.algorithms())
 
 
-@pytest.mark.usefixtures("given")
 def test_no_privilege_and_allowed_changes_are_in_the_name() -> None:
     """What a cell may do is part of what it is, not of who called it."""
-    one, *_ = studies.under({"power_backend": "cpu", "no_privilege": True}, STUDY, workloads=None).workloads
+    one, *_ = studies.apply({"power_backend": "cpu", "no_privilege": True}, STUDY, workloads=None).workloads
     assert one.endswith(":backend=cpu:privilege=no")
-    one, *_ = studies.under({"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None).workloads
+    one, *_ = studies.apply({"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None).workloads
     assert one.endswith(":backend=gpu-full:gpu_changes=allowed")
 
 
-@pytest.mark.usefixtures("given")
 @pytest.mark.parametrize(
-    ("options", "study", "said"),
+    ("options", "said"),
     [
-        ({"task_id": "6"}, OTHER, "--task-id: of power_cap.*, and io_patterns is measured here"),
-        ({"enable_shadow": True}, STUDY, "pctodl has a shadow optimiser, not powercap, morak"),
-        ({"algorithms": ","}, STUDY, "--algorithms=,: names none"),
+        ({"enable_shadow": True}, "pctodl has a shadow optimiser, not powercap, morak"),
+        ({"algorithms": ","}, "--algorithms=,: names none"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(options: Json, study: Study, said: str) -> None:
+def test_options_that_do_not_go_together_are_refused(options: Json, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        studies.under(options, study, workloads=None)
+        studies.apply(options, STUDY, workloads=None)
 
 
 def cannot(**given: str) -> str:

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures import workloads
+from fixtures import studies, workloads
 from fixtures.power import points
 from fixtures.power.terms import Tenant
-from fixtures.studies import power_profile as options
-from fixtures.studies import power_rights
 from fixtures.terms import BadInput, Study
 from fixtures.workloads import power_profile
 
@@ -110,25 +108,22 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
 def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
     """Every point of it; of the CPUs' too, which that means nothing to."""
     study = Study("power_profile", "", ("power_profile:backend=gpu-full:sm_mhz=1410", "power_profile"), ("stock",), power_profile.PRIMARY)
-    allowed = power_rights.under({"allow_gpu_changes": True}, study).workloads
+    allowed = studies.apply({"allow_gpu_changes": True}, study, workloads=None).workloads
     assert [workloads.load(name).params["gpu_changes"] for name in allowed] == ["allowed", "allowed"]
-    assert study.name in power_rights.STUDIES
-    assert power_rights.files({}) == {}
 
 
 def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
     """`--profile-grid=pacing,cpu`, each point once; without it the study's own."""
     study = Study("power_profile", "", ("power_profile",), ("stock",), power_profile.PRIMARY)
-    assert options.under({}, study) is study
-    both = options.under({"profile_grid": "pacing, cpu,cpu"}, study).workloads
+    assert studies.apply({}, study, workloads=None) is study
+    both = studies.apply({"profile_grid": "pacing, cpu,cpu"}, study, workloads=None).workloads
     assert len(both) == len(set(both)) == len(points.pacing()) + len(points.cpu())
     assert both[0].startswith("power_profile:backend=gpu-readonly:")
     for wrong, says in (("paceing", "There are: cpu, pacing, partitions, sweep"), (",", "names none")):
         with pytest.raises(BadInput, match=says):
-            options.under({"profile_grid": wrong}, study)
+            studies.apply({"profile_grid": wrong}, study, workloads=None)
 
 
 def test_a_folder_of_images_is_handed_to_the_workload(tmp_path: Path) -> None:
     """By what it is."""
-    assert options.files({"profile_images": tmp_path}) == {"images": tmp_path}
-    assert options.files({}) == {}
+    assert studies.files({"power_images": tmp_path}, "power_profile") == {"images": tmp_path}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import choosing
-from fixtures.declaring import Options
+from fixtures.options import Options
 from fixtures.terms import BadInput, Metric, Study
 
 OPTIONS = Options(None, "io_train", None, None, 1, resume=False, folder=Path())
