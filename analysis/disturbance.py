@@ -69,7 +69,8 @@ def share_of_others(run: Run, cell: Cell) -> float | None:
         return None
     counted = [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
     if counted:
-        return sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count
+        # Read a little before and after the steps: more than all CPUs cannot have been used in them.
+        return min(1.0, sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count)
     if BUSY not in cell.telemetry or OWN not in cell.telemetry or cell.report or cell.monitor:
         return None
     return max(0.0, cell.telemetry[BUSY] / 100 - cell.telemetry[OWN] / 100 / count)
