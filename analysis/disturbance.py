@@ -97,13 +97,13 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
 
 
 def _cores_of_others(run: Run, one: Comparison, tweakset: str) -> dict[int, float]:
-    """How many cores others used beside an arm that took turns, by block."""
+    """How many cores others used beside an arm that took turns, one at most (`control.turns`), by block."""
     found = {}
     for cell in run.cells:
         if (cell.study, cell.workload, cell.tweakset) == (one.study, one.workload, tweakset):
             seen = [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
             if seen:
-                found[cell.block] = sum(used_s for used_s, _ in seen) / sum(wall_s for _, wall_s in seen)
+                found[cell.block] = sum(min(used_s, wall_s) for used_s, wall_s in seen) / sum(wall_s for _, wall_s in seen)
     return found
 
 

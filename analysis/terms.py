@@ -5,6 +5,7 @@ Frozen records without behaviour; every other file of `analysis` imports from he
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -210,10 +211,11 @@ class Design:
     budget_s: float | None = None
 
     def blocks_of(self, study: str, workload: str, tweakset: str) -> int:
-        """How many blocks an arm was to have: where cells take turns in a budget, not every workload has the same number."""
+        """How many blocks an arm was to have: in a budget not every workload has the same number. All, for what `order` does not name."""
         head = f"{study}/{workload}-{tweakset}-b"
-        own = [int(rest) for one in self.order if one.startswith(head) and (rest := one.removeprefix(head)).isdecimal()]
-        return max(own, default=self.blocks) if self.kind == "turns" else self.blocks
+        numbers = [one.removeprefix(head) for one in self.order if one.startswith(head)] if self.budget_s else []
+        own = max((int(one) for one in numbers if re.fullmatch("[1-9][0-9]{0,8}", one)), default=self.blocks)
+        return min(own, self.blocks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s
 
     `others_cpu_s` is what others used of the CPUs in each slice (arms × rounds, seconds; None where that was not seen). By how much a step
     is slower where they use more is one slope for the whole block, and is taken out too: who gets more of them is a matter of chance.
-    Nobody makes a step faster by using the CPUs, and a second that others take holds it up by a second at most: beyond that it is noise.
+    Nobody makes a step faster by using the CPUs, and a second that others take holds it up by about a second at most: the rest is noise.
     """
     places = range(len(slices_s[0][0]))
     shift = _slowed(slices_s, others_cpu_s) if others_cpu_s else [[0.0] * len(arm) for arm in slices_s]

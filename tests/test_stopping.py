@@ -73,6 +73,19 @@ def test_of_each_workload_one_block_is_measured_whatever_the_budget(tmp_path: Pa
     assert {(cell.workload, cell.block) for cell in measured} == {("idle", 1), ("cnn_train", 1)}
 
 
+def test_where_memory_was_short_the_next_block_begins_without_those_that_were_measured(tmp_path: Path) -> None:
+    """Four of five were started; in the next block the one that was left out is among the first four, and so are the untouched arms."""
+    run = run_of(tmp_path, "malloc-hugepages,malloc-one-arena,malloc-keep-memory", design="turns", blocks=2)
+    first, second = ([cell for cell in run.cells.values() if cell.block == block] for block in (1, 2))
+    assert run.waiting(first) == set()
+    play(run, lambda _: 1.0)
+    left = next(cell for cell in first if cell.tweakset == "malloc-one-arena")
+    run.records[left.id]["outcome"] = "skipped"
+    run.no_room[left.id] = "100 MiB are left"
+    (name,) = run.waiting(second)
+    assert next(cell.tweakset for cell in second if cell.id == name) in {"malloc-hugepages", "malloc-keep-memory"}
+
+
 def noisy(cell: Cell, **units: float) -> float:
     """Step times whose noise is so many units (per cent) in an arm."""
     unit = units.get(cell.tweakset.replace("-", "_"), 0.0)

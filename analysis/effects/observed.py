@@ -130,10 +130,8 @@ def _gather(
     untouched = side(Arm(run.origin, (run,)), *where, next(iter(points)))  # more than one arm, where these were declared
     cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}
     doubts = moved(run)
-    blocks = sorted(
-        {block for _, block in cells}
-        | (set() if run.design.kind in ADAPTIVE else set(range(1, run.design.blocks_of(*where, next(iter(points))) + 1)))
-    )
+    planned = 0 if run.design.kind in ADAPTIVE else max(run.design.blocks_of(*where, name) for name in points if name in run.tweaksets)
+    blocks = sorted({block for _, block in cells} | set(range(1, planned + 1)))
     rows, lost = [], dict[tuple[str, str], list[str]]()
     for block in blocks:
         there = [cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured"]

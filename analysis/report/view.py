@@ -220,7 +220,7 @@ def _measure(run: Run) -> str | None:
     # A design that goes by what comes out takes as many blocks as it needs.
     blocks = [] if run.design.conclusion else [f"--blocks={run.design.blocks}"]
     if run.design.budget_s and " to " in blocks_of(run):  # of each workload as many as had room
-        blocks = [f"--budget={run.design.budget_s:g}s"]
+        blocks = [f"--budget={run.design.budget_s:.12g}s"]
     options = [f"--seed={run.design.seed}", *blocks, *_design(run.design)]
     options += [f"--steps={run.design.steps}"] if run.design.steps is not None else []
     # With --tweaks a workload that none of them meets would be left out.

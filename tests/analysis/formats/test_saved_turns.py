@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
@@ -13,7 +14,7 @@ from analysis.calibrating.rates import band
 from analysis.formats.fields import LONGEST_S, Fields
 from analysis.formats.saved_turns import ADJUSTED, others, read
 from analysis.load import from_json
-from analysis.terms import Steps, Unreadable
+from analysis.terms import Design, Steps, Unreadable
 from control.turns import round_adjusted_s
 from tests.synthetic import Made, in_turns, saved_run
 
@@ -170,3 +171,14 @@ def test_a_value_that_is_not_that_of_the_steps_contradicts_them(version: int) ->
     assert {bool(cell.contradictions) for cell in cells} == {version == 10}
     assert any("started first" in line for line in run.warnings) == (version == 9)
     assert all(0.03 < cell.metrics[ADJUSTED] < 0.05 for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("order", "blocks"),
+    [((4, "9" * 5000), 4), ((99,), 20), ((0,), 20), (("٣",), 20), ((), 20)],
+)
+def test_how_many_blocks_an_arm_was_to_have_is_what_the_order_says_within_the_run(order: tuple[object, ...], blocks: int) -> None:
+    names = tuple(f"study/idle-stock-b{number}" for number in order)
+    design = Design(seed=1, blocks=20, steps=None, order=(*names, "study/idle-stock-again-b7"), kind="turns", budget_s=60.0)
+    assert design.blocks_of("study", "idle", "stock") == blocks
+    assert replace(design, budget_s=None).blocks_of("study", "idle", "stock") == 20
