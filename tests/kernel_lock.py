@@ -24,12 +24,25 @@ PATIENCE_S = 600
 QUEUE = Path(tempfile.gettempdir()) / "deeptweak-tests-queue"
 
 
+_first: list[None] = []  # in this process, whoever is first already
+
+
 @contextlib.contextmanager
 def turn() -> Iterator[None]:
-    """Be the first of those who wait for the kernel: where one process takes it again and again, the others would never see it free."""
+    """Be the first of those who wait for the kernel: where one process takes it again and again, the others would never see it free.
+
+    A test that lets go of the kernel while it is not as it was found stays first until it is.
+    """
+    if _first:
+        yield
+        return
     with QUEUE.open("w") as queue:
         fcntl.flock(queue, fcntl.LOCK_EX)
-        yield
+        _first.append(None)
+        try:
+            yield
+        finally:
+            _first.clear()
 
 
 @contextlib.contextmanager

@@ -258,7 +258,7 @@ def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(
 ) -> None:
     """Deleted without grace it cannot do anything; the journal lies on the node. The next one has the same name."""
     pod = manifest()
-    with Agent(cluster, pod, patience_s=PATIENCE_S) as first:
+    with turn(), Agent(cluster, pod, patience_s=PATIENCE_S) as first:  # nobody else has the machine before it is put back
         found, ours = in_force(first)
         os.kill(process_of(first), signal.SIGKILL)
         with pytest.raises(AgentLost, match="exit code 137"):
