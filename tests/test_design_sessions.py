@@ -184,7 +184,7 @@ def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
     assert len(ours["cells"]) == len(ours["design"]["order"]) == 3 * len(took_s)
     fits = [sum(took_s[:done]) * (done + 1) / done <= budget_s for done in range(1, len(took_s) + 1)]
     assert fits == [True] * (len(took_s) - 1) + [False]
-    assert done.lines(f"Block {len(took_s) + 1} is not begun")
+    assert done.lines(f"Block {len(took_s) + 1} of idle is not begun")
 
 
 # -- by file
