@@ -67,13 +67,18 @@ def share_of_others(run: Run, cell: Cell) -> float | None:
     count = run.machine.get("cpu_count")
     if not isinstance(count, int) or not 0 < count < MOST_CPUS:
         return None
-    counted = [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
+    counted = _counted(cell)
     if counted:
         # Read a little before and after the steps: more than all CPUs cannot have been used in them.
         return min(1.0, sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count)
     if BUSY not in cell.telemetry or OWN not in cell.telemetry or cell.report or cell.monitor:
         return None
     return max(0.0, cell.telemetry[BUSY] / 100 - cell.telemetry[OWN] / 100 / count)
+
+
+def _counted(cell: Cell) -> list[tuple[float, float]]:
+    """CPU seconds of others and seconds of the steps, of each slice in which others were seen."""
+    return [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
 
 
 def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
@@ -83,14 +88,14 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
         arms = (one.tweakset, *(one.baseline_arms or (one.baseline,)))
         cores = [_cores_of_others(run, one, arm) for arm in arms]
         blocks = sorted(set[int].intersection(*(set(own) for own in cores)))
-        more = [cores[0][block] - fmean(own[block] for own in cores[1:]) for block in blocks]
-        if len(more) < FEWEST or abs(fmean(more)) < LEAST_CORES:
+        differences = [cores[0][block] - fmean(own[block] for own in cores[1:]) for block in blocks]
+        if len(blocks) < FEWEST or abs(more := fmean(differences)) < LEAST_CORES:
             continue
-        error = stdev(more) / math.sqrt(len(more))
-        p = 2 * t_tail(abs(fmean(more)) / error, len(more) - 1) if error else 0.0
+        error = stdev(differences) / math.sqrt(len(blocks))
+        p = 2 * t_tail(abs(more) / error, len(blocks) - 1) if error else 0.0
         if p < ALPHA / len(asked):
             yield (
-                f"Others used {abs(fmean(more)):.2f} of a core {'more' if fmean(more) > 0 else 'less'} beside {one.tweakset} than beside "
+                f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} beside {one.tweakset} than beside "
                 f"{one.baseline} under {one.workload} (p {probability(p)}). If it makes them do so, what is taken out as theirs is part of "
                 "its effect: whole cells (`--design=matrix`) keep that."
             )
@@ -101,7 +106,7 @@ def _cores_of_others(run: Run, one: Comparison, tweakset: str) -> dict[int, floa
     found = {}
     for cell in run.cells:
         if (cell.study, cell.workload, cell.tweakset) == (one.study, one.workload, tweakset):
-            seen = [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
+            seen = _counted(cell)
             if seen:
                 found[cell.block] = sum(min(used_s, wall_s) for used_s, wall_s in seen) / sum(wall_s for _, wall_s in seen)
     return found
