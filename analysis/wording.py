@@ -34,11 +34,17 @@ def place_of(run: Run) -> str:
     )
 
 
+def fewest_blocks(run: Run) -> int:
+    """How many blocks the workload with the fewest was to have; of a sequential design as many as the longest arm."""
+    if run.design.sequential:
+        return run.design.blocks
+    arms = {(cell.study, cell.workload, cell.tweakset) for cell in run.cells}
+    return min((run.design.blocks_of(*arm) for arm in arms), default=run.design.blocks)
+
+
 def blocks_of(run: Run) -> str:
     """How many blocks it has; from the fewest to the most of its workloads, where these differ."""
-    arms = {(cell.study, cell.workload, cell.tweakset) for cell in run.cells}
-    fewest = min((run.design.blocks_of(*arm) for arm in arms), default=run.design.blocks)
-    span = f"{fewest} to " if fewest < run.design.blocks and not run.design.sequential else ""
+    span = f"{fewest} to " if (fewest := fewest_blocks(run)) < run.design.blocks else ""
     return f"{span}{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
 
 

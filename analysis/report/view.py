@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analysis import provenance
 from analysis.checks import warnings_of
-from analysis.wording import blocks_of, listed, place_of, studies_own, study_files
+from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
 
 from .answers import Answer, answers, control, is_control, nothing_compared
 from .checklist import Rule, checklist
@@ -219,7 +219,7 @@ def _measure(run: Run) -> str | None:
     tweaks = [name if path in {None, f"data/tweaks/{name}.yaml"} else path for name, path in asking.items()]
     # A design that goes by what comes out takes as many blocks as it needs.
     blocks = [] if run.design.conclusion else [f"--blocks={run.design.blocks}"]
-    if run.design.budget_s and " to " in blocks_of(run):  # of each workload as many as had room
+    if run.design.budget_s and fewest_blocks(run) < run.design.blocks:  # of each workload as many as had room
         blocks = [f"--budget={run.design.budget_s:.12g}s"]
     options = [f"--seed={run.design.seed}", *blocks, *_design(run.design)]
     options += [f"--steps={run.design.steps}"] if run.design.steps is not None else []
