@@ -110,6 +110,7 @@ NEEDS: dict[str, Need] = {
     "mypy": _program("mypy", "pip install -e '.[dev]'", installable=True),
     "cc": _program("cc", "apt-get install gcc", installable=True),
     "go": _program("go", "https://go.dev/dl", installable=True),
+    "ip": _program("ip", "apt-get install iproute2", installable=True),
     "unshare": _program("unshare", "apt-get install util-linux", installable=True),
     "perf": _program("perf", "apt-get install linux-perf", installable=True),
     "top": _program("top", "apt-get install procps", installable=True),

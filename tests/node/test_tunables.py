@@ -106,14 +106,14 @@ def test_a_snapshot_leaves_out_what_does_not_answer(tmp_path: Path, monkeypatch:
     fake = fake_root.make(tmp_path)
     tunables = Tunables(fake.root)
     silent = fake.real("/proc/sys/vm/swappiness").stat().st_ino
-    answered = os.read
+    answered = os.pread
 
-    def read(handle: int, size: int) -> bytes:
+    def read(handle: int, size: int, offset: int) -> bytes:
         if os.fstat(handle).st_ino == silent:
             raise OSError(5, "Input/output error")
-        return answered(handle, size)
+        return answered(handle, size, offset)
 
-    monkeypatch.setattr(os, "read", read)
+    monkeypatch.setattr(os, "pread", read)
     assert fake_root.SETTINGS.keys() - tunables.snapshot().keys() == {"/proc/sys/vm/swappiness"}
 
 
@@ -191,6 +191,39 @@ path, tunables = "/proc/sys/net/ipv4/ip_local_reserved_ports", Tunables()
 ports = ",".join(map(str, range(20000, 22000, 2)))
 tunables.write(path, ports)
 assert len(ports) == 5999 and tunables.read(path) == ports, tunables.read(path)
+"""
+    done = subprocess.run(["unshare", "-n", sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.needs("namespaces", "ip")
+def test_the_kernels_files_stay_open_and_a_snapshot_is_of_now_all_the_same() -> None:
+    """A value that was written, a device that went, and another one of its name; what is started meanwhile inherits neither file nor limit."""
+    check = """
+import os, resource, subprocess
+from fixtures.node.tunables import FIRST_KEPT, Tunables
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+path, tunables = "/proc/sys/net/ipv4/conf/br7/forwarding", Tunables()
+device = lambda what: subprocess.run(["ip", "link", what, "br7", "type", "bridge"], check=True)
+device("add")
+tunables.refresh()
+tunables.write(path, "0")
+seen = [tunables.snapshot().get(path)]
+tunables.write(path, "1")
+seen += [tunables.snapshot().get(path)]
+device("del")
+seen += [tunables.snapshot().get(path)]
+device("add")
+tunables.write(path, "1")
+tunables.snapshot()
+tunables.write(path, "0")
+seen += [tunables.snapshot().get(path)]
+assert seen == ["0", "1", None, "0"], seen
+kept = [int(name) for name in os.listdir("/proc/self/fd") if int(name) >= FIRST_KEPT]
+assert len(kept) > 100, kept
+assert subprocess.run("ulimit -n; ls /proc/self/fd | wc -l", shell=True, capture_output=True).stdout.split() == [b"256", b"4"]
+tunables.refresh()
+assert len(os.listdir("/proc/self/fd")) < 10
 """
     done = subprocess.run(["unshare", "-n", sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
