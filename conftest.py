@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import host, options, plugin, saving, spread, targets, time_limit
+from fixtures import host, options, plugin, spread, storage, targets
 from fixtures.display import Display, plan_lines
 from fixtures.node.signals import listen_no_more, stop_like_ctrl_c
-from fixtures.page import printable
+from fixtures.plan import check_time_limit
 from fixtures.plugin import DISPLAY, RUN, cell_of
 from fixtures.run import Run
 from fixtures.terms import USAGE, BadInput
+from fixtures.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -94,7 +95,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if not _named(config):
         return
-    saving.prepare(config)
+    storage.prepare(config)
     folder = Path(str(getattr(config._benchmarksession.storage, "path", ".benchmarks")))  # type: ignore[attr-defined]  # noqa: SLF001
     try:
         config.stash[RUN] = Run(options.options(config, folder), targets.make(config.option.target, config, folder))
@@ -125,7 +126,7 @@ def _keep_to_the_time(config: pytest.Config, run: Run, cells: Sequence[Cell]) ->
     option = config.option
     if option.time_limit and not spread.is_worker(config):
         try:
-            time_limit.check(run, cells, option.time_limit, getattr(option, "numprocesses", None) or 1)
+            check_time_limit(run, cells, option.time_limit, getattr(option, "numprocesses", None) or 1)
         except BadInput as error:
             pytest.exit(str(error), returncode=USAGE)
 
@@ -173,7 +174,7 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: list[Any], o
     """Add the run's own part."""
     del benchmarks
     if RUN in config.stash and config.stash[RUN].records:
-        saving.extend(config.stash[RUN], output_json, config._benchmarksession.storage)  # type: ignore[attr-defined]  # noqa: SLF001
+        storage.extend(config.stash[RUN], output_json, config._benchmarksession.storage)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -200,8 +201,8 @@ class Finish:
         """See that a run is saved in any case, and settle the exit status."""
         config, run = session.config, session.config.stash.get(RUN, None)
         if run is not None and run.records:
-            config.stash[SUMMARY] = saving.finish(config, run)
-            session.exitstatus = saving.exit_status(config, run, session.exitstatus)
+            config.stash[SUMMARY] = storage.finish(config, run)
+            session.exitstatus = storage.exit_status(config, run, session.exitstatus)
 
 
 @pytest.hookimpl(trylast=True)
@@ -221,10 +222,10 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.C
         except Refused as error:
             return f"No verdict: {error}", USAGE  # a run without verdicts is no success
 
-    text, status = saving.apart(verdicts)
+    text, status = storage.apart(verdicts)
     terminalreporter.write_line(text)
     session = terminalreporter._session  # noqa: SLF001 its only place
     if session and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = status
-    for line in saving.closing_lines(config.stash[RUN], config):
+    for line in storage.closing_lines(config.stash[RUN], config):
         terminalreporter.write_line(line)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import tweaks
+from fixtures.cells import STOCK
 from fixtures.cluster import api, deployed
 from fixtures.cluster.ways import ByAgent, ByOperator
-from fixtures.matrix import STOCK
 from fixtures.targets import make
 from fixtures.targets.kubernetes import Kubernetes, Shared
 from fixtures.terms import Cell, Order

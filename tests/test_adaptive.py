@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.adaptive import Adaptive, cost
 from fixtures.designs import Trial, _factors
+from fixtures.layout import Adaptive, cost
 from fixtures.terms import Refused
 from fixtures.tweaks import manifest as manifests
 from tests.designs.chain import Chain

@@ -299,14 +299,14 @@ def test_a_second_run_is_refused_and_told_who_holds_the_machine(place: Place, tm
     assert len(place.saved()["benchmarks"]) == 6
 
 
-@pytest.mark.parametrize("arguments", [(".",), (), ("tests/test_matrix.py", ".")], ids=["pytest .", "pytest", "tests and ."])
+@pytest.mark.parametrize("arguments", [(".",), (), ("tests/test_cells.py", ".")], ids=["pytest .", "pytest", "tests and ."])
 def test_benchmarks_are_never_collected_unless_named(place: Place, arguments: tuple[str, ...]) -> None:
     """They change a kernel."""
     folders = [f"--ignore={path}" for path in (HOUSE / "tests").iterdir() if path.is_dir()]  # which would take half a minute to collect
     plugins = ("-p", "no:cacheprovider", "-p", "no:syrupy")
     done = place.call(sys.executable, "-m", "pytest", "--collect-only", "-q", *plugins, *folders, *arguments)
     assert done.code == 0, done.out
-    assert done.lines("tests/test_matrix.py::")
+    assert done.lines("tests/test_cells.py::")
     assert not [line for line in done.lines("benchmarks/") if line.startswith("benchmarks/")]  # some tests are named after a command
 
 
@@ -315,6 +315,6 @@ def test_from_the_folder_of_the_benchmarks_too(place: Place) -> None:
     done = place.call(
         "bash",
         "-c",
-        f"cd '{HOUSE}/benchmarks' && exec '{sys.executable}' -m pytest --collect-only -q -p no:cacheprovider ../tests/test_matrix.py",
+        f"cd '{HOUSE}/benchmarks' && exec '{sys.executable}' -m pytest --collect-only -q -p no:cacheprovider ../tests/test_cells.py",
     )
     assert (done.code, done.lines("bench_")) == (0, [])

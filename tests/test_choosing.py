@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import matrix, targets, workloads
-from fixtures.choosing import chosen
+from fixtures import cells, targets, workloads
+from fixtures.cells import chosen_workloads
 from fixtures.display import plan_lines
 from fixtures.options import Options
-from fixtures.planned import Planned
+from fixtures.plan import Planned
 from fixtures.run import Run
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Refused, Study, TweakSet
@@ -66,7 +66,7 @@ def options(folder: Path, **given: Any) -> Options:  # noqa: ANN401 whatever the
 
 
 def names(folder: Path, target: str = "local", study: Study = STUDY, **given: Any) -> list[str]:  # noqa: ANN401 as above
-    return chosen(options(folder, **given), study, target)
+    return chosen_workloads(options(folder, **given), study, target)
 
 
 def planned(folder: Path, study: Study = STUDY, **given: Any) -> Planned:  # noqa: ANN401 as above
@@ -145,7 +145,7 @@ def test_a_tweak_set_meets_the_variants_it_is_for() -> None:
         TweakSet("any", workloads=("made",)),
         TweakSet("other", workloads=("cnn_train",)),
     ]
-    found = matrix.pairs(["made", "made:kind=tar"], sets, crossed=False)
+    found = cells.pairs(["made", "made:kind=tar"], sets, crossed=False)
     assert [pair for pair in found if "stock" not in pair[1]] == [("made:kind=tar", "tar"), ("made", "any"), ("made:kind=tar", "any")]
 
 
@@ -153,8 +153,8 @@ def test_workloads_that_are_the_question_are_measured_without_a_tweak_set_too() 
     """Where they are not, what no tweak set is for is left out."""
     sets = [TweakSet("tar", workloads=("made:kind=tar",))]
     of_tar = [("made:kind=tar", name) for name in ("stock", "stock-again", "tar")]
-    assert sorted(matrix.pairs(["made", "made:kind=tar"], sets, crossed=False)) == of_tar
-    found = matrix.pairs(["made", "made:kind=tar"], sets, crossed=False, alone=True)
+    assert sorted(cells.pairs(["made", "made:kind=tar"], sets, crossed=False)) == of_tar
+    found = cells.pairs(["made", "made:kind=tar"], sets, crossed=False, alone=True)
     assert sorted(found) == [("made", "stock"), ("made", "stock-again"), *of_tar]
 
 

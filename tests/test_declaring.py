@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from fixtures import designs, time_limit
+from fixtures import designs
 from fixtures.options import Options
-from fixtures.page import folded
-from fixtures.planned import Planned
-from fixtures.progress import Progress
+from fixtures.plan import Planned, check_time_limit
+from fixtures.progress import ProgressFile
 from fixtures.run import Run
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Refused, Study
+from fixtures.text import folded
 from tests.designs import chain
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.core.rmem_max": "500000"}
@@ -291,7 +291,7 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
 
 def limit(found: Planned, seconds: float, nodes: int = 1) -> str:
     with pytest.raises(BadInput) as refused:
-        time_limit.check(found, list(found.cells.values()) or found.whole, seconds, nodes)
+        check_time_limit(found, list(found.cells.values()) or found.whole, seconds, nodes)
     assert "\n" not in str(refused.value)
     return str(refused.value)
 
@@ -302,24 +302,24 @@ def test_a_plan_that_takes_longer_says_what_would_fit(tmp_path: Path) -> None:
     assert limit(found, 6).startswith("--time-limit=6 s: 36 cells take about 7 s. 3 of 4 blocks fit: --blocks=3. All of it: ")
     assert "1 of 4 blocks fit: --blocks=1, with no verdict." in limit(found, 2)
     assert "Not one block fits: 5 of the 9 runs of a block do." in limit(found, 1.1)
-    time_limit.check(found, list(found.cells.values()), 7.3)
+    check_time_limit(found, list(found.cells.values()), 7.3)
 
 
 def test_of_an_interrupted_run_what_is_left_counts(tmp_path: Path) -> None:
     """36 cells take 7.2 s, the 26 that are left 5.2 s."""
     found = planned(tmp_path, design="ablation")
-    progress = Progress(tmp_path / "progress", found.key, "first", resume=False)
+    progress = ProgressFile(tmp_path / "progress", found.key, "first", resume=False)
     for name in list(found.cells)[:10]:
         progress.add({"id": name, "outcome": "measured"}, {})
     again = planned(tmp_path, design="ablation", resume=True)
-    time_limit.check(again, list(again.cells.values()), 5.3)
+    check_time_limit(again, list(again.cells.values()), 5.3)
     assert "26 cells take about 5 s" in limit(again, 5)
 
 
 def test_several_nodes_take_less_time_though_no_less_than_a_block(tmp_path: Path) -> None:
     found = planned(tmp_path, design="ablation")
-    time_limit.check(found, list(found.cells.values()), 1.9, nodes=4)
-    time_limit.check(found, list(found.cells.values()), 1.9, nodes=40)
+    check_time_limit(found, list(found.cells.values()), 1.9, nodes=4)
+    check_time_limit(found, list(found.cells.values()), 1.9, nodes=40)
     assert "take about 4 s" in limit(found, 1.9, nodes=2)
 
 
@@ -396,9 +396,9 @@ def test_a_limit_that_is_too_short_says_what_is_enough_in_the_words_it_was_given
     """Whatever else fits: there is always a next step, and it is kept to."""
     found = planned(tmp_path, design="ablation")
     with pytest.raises(BadInput, match=re.escape("--time-limit=0m1s: 36 cells take about 7 s.")) as refused:
-        time_limit.check(found, found.whole, Limit(1.0, "0m1s"))
+        check_time_limit(found, found.whole, Limit(1.0, "0m1s"))
     assert str(refused.value).endswith(" All of it: --time-limit=8s.")
-    time_limit.check(found, found.whole, 8)
+    check_time_limit(found, found.whole, 8)
 
 
 TWELVE_S = Limit(12.0, "12s")
@@ -475,4 +475,4 @@ def test_a_budget_is_for_blocks_laid_out_beforehand(tmp_path: Path, options: dic
 def test_a_limit_and_a_budget_contradict_each_other(tmp_path: Path) -> None:
     found = planned(tmp_path, budget_s=TWELVE_S)
     with pytest.raises(BadInput, match="leave one of them out"):
-        time_limit.check(found, found.whole, 1e6)
+        check_time_limit(found, found.whole, 1e6)

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from analysis.load import load
-from fixtures import marks
+from fixtures import design_file
 from tests.fake_root import FakeRoot
 from tests.sessions import HOUSE, Done, Place, until
 from tests.spread.fleet import FLEET, FLEET_HALT
@@ -80,7 +80,7 @@ def outcomes(saved: Json) -> dict[str, str]:
 
 
 def letters(place: Place) -> dict[str, str]:
-    return {f"{row['tweakset']} {row['block']}": row["run"] for row in marks.read(file_of(place)).table.rows.values()}
+    return {f"{row['tweakset']} {row['block']}": row["run"] for row in design_file.read(file_of(place)).table.rows.values()}
 
 
 def started(saved: Json) -> dict[str, str]:
@@ -229,7 +229,7 @@ def test_marks_that_could_not_be_written_are_told_of_at_the_end(place: Place) ->
     assert f"{file_of(place)}: cannot be read or written as a file: it is a folder. Give another path. Its rows of idle x " in line
     assert "more are as they were. See that it can be written, then put Y there" in line
     assert list(outcomes(place.saved()).values()) == ["measured"] * 9
-    assert sorted(row.run for row in marks.read(aside).rows) == ["N"] * 7 + ["Y"] * 2
+    assert sorted(row.run for row in design_file.read(aside).rows) == ["N"] * 7 + ["Y"] * 2
 
 
 def test_a_file_by_hand_is_the_design(place: Place) -> None:

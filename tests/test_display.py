@@ -10,10 +10,10 @@ import pytest
 from fixtures.display import Display, in_force, plan_lines, restored_lines
 from fixtures.node.machine import Machine, Restored, Write
 from fixtures.options import Options
-from fixtures.page import duration
 from fixtures.run import Run
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Script, Study
+from fixtures.text import duration
 from fixtures.tweaks.local import Plan
 
 if TYPE_CHECKING:

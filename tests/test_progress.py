@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.matrix import STOCK, STOCK_AGAIN, cells, pairs
-from fixtures.progress import Progress, digest
+from fixtures.cells import STOCK, STOCK_AGAIN, pairs, randomized_blocks
+from fixtures.progress import ProgressFile, digest
 from fixtures.terms import BadInput, TweakSet
 from fixtures.tweaks.manifest import parse
 
@@ -31,9 +31,9 @@ def record(name: str, outcome: str = "measured") -> dict[str, Any]:
     return {"id": name, "outcome": outcome}
 
 
-def interrupted(folder: Path, *names: str) -> Progress:
+def interrupted(folder: Path, *names: str) -> ProgressFile:
     """A run that stopped after these cells."""
-    progress = Progress(folder, "plan", "first", resume=False)
+    progress = ProgressFile(folder, "plan", "first", resume=False)
     for name in names:
         progress.add(record(name), {"cpu": [1.0]})
     return progress
@@ -41,7 +41,7 @@ def interrupted(folder: Path, *names: str) -> Progress:
 
 def test_a_resumed_run_has_the_finished_cells_with_their_telemetry_and_the_first_runs_id(tmp_path: Path) -> None:
     interrupted(tmp_path, "a", "b")
-    again = Progress(tmp_path, "plan", "second", resume=True)
+    again = ProgressFile(tmp_path, "plan", "second", resume=True)
     assert again.run_id == "first"
     assert again.finished == {name: {"record": record(name), "columns": {"cpu": [1.0]}} for name in ("a", "b")}
 
@@ -49,8 +49,8 @@ def test_a_resumed_run_has_the_finished_cells_with_their_telemetry_and_the_first
 def test_a_resumed_run_goes_on_writing_where_the_first_stopped(tmp_path: Path) -> None:
     """Interrupted twice, it is resumed with the cells of both parts."""
     interrupted(tmp_path, "a")
-    Progress(tmp_path, "plan", "second", resume=True).add(record("b"), {})
-    assert list(Progress(tmp_path, "plan", "third", resume=True).finished) == ["a", "b"]
+    ProgressFile(tmp_path, "plan", "second", resume=True).add(record("b"), {})
+    assert list(ProgressFile(tmp_path, "plan", "third", resume=True).finished) == ["a", "b"]
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20, 40])
@@ -59,11 +59,11 @@ def test_a_line_that_a_crash_tore_costs_its_cell_only(tmp_path: Path, cut: int) 
     progress = interrupted(tmp_path, "a", "b")
     whole = progress.path.read_bytes()
     progress.path.write_bytes(whole[:-cut])
-    again = Progress(tmp_path, "plan", "second", resume=True)
+    again = ProgressFile(tmp_path, "plan", "second", resume=True)
     assert list(again.finished) == ["a"]
     again.add(record("b"), {})
     again.add(record("c"), {})
-    assert list(Progress(tmp_path, "plan", "third", resume=True).finished) == ["a", "b", "c"]
+    assert list(ProgressFile(tmp_path, "plan", "third", resume=True).finished) == ["a", "b", "c"]
 
 
 def test_a_line_that_the_disk_damaged_costs_its_cell_only(tmp_path: Path) -> None:
@@ -71,16 +71,16 @@ def test_a_line_that_the_disk_damaged_costs_its_cell_only(tmp_path: Path) -> Non
     progress = interrupted(tmp_path, "a", "b", "c")
     lines = progress.path.read_bytes().splitlines(keepends=True)
     progress.path.write_bytes(lines[0] + lines[1] + b"\0" * 20 + b"\n" + lines[3])
-    assert list(Progress(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
+    assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
 
 
 def test_a_header_that_a_crash_tore_is_a_run_without_finished_cells(tmp_path: Path) -> None:
     progress = interrupted(tmp_path)
     progress.path.write_bytes(progress.path.read_bytes()[:-3])
-    again = Progress(tmp_path, "plan", "second", resume=True)
+    again = ProgressFile(tmp_path, "plan", "second", resume=True)
     assert (again.finished, again.run_id) == ({}, "second")
     again.add(record("a"), {})
-    third = Progress(tmp_path, "plan", "third", resume=True)
+    third = ProgressFile(tmp_path, "plan", "third", resume=True)
     assert (list(third.finished), third.run_id) == (["a"], "second")
 
 
@@ -88,19 +88,19 @@ def test_a_header_that_a_crash_tore_is_a_run_without_finished_cells(tmp_path: Pa
 def test_cells_that_were_not_measured_run_again(tmp_path: Path, outcome: str) -> None:
     """What failed may have failed because of the interruption."""
     interrupted(tmp_path, "a").add(record("b", outcome), {})
-    assert list(Progress(tmp_path, "plan", "second", resume=True).finished) == ["a"]
+    assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a"]
 
 
 def test_without_resume_a_run_starts_anew(tmp_path: Path) -> None:
     interrupted(tmp_path, "a")
-    assert Progress(tmp_path, "plan", "second", resume=False).finished == {}
-    assert Progress(tmp_path, "plan", "third", resume=True).finished == {}
+    assert ProgressFile(tmp_path, "plan", "second", resume=False).finished == {}
+    assert ProgressFile(tmp_path, "plan", "third", resume=True).finished == {}
 
 
 def test_resuming_what_was_never_begun_is_refused_with_what_to_check(tmp_path: Path) -> None:
     """Before anything is created."""
     with pytest.raises(BadInput, match=r"--resume: there is no interrupted run of this plan .* Same seed, blocks, steps"):
-        Progress(tmp_path / "none", "plan", "run", resume=True)
+        ProgressFile(tmp_path / "none", "plan", "run", resume=True)
     assert not (tmp_path / "none").exists()
 
 
@@ -110,7 +110,7 @@ def test_a_run_that_is_saved_leaves_nothing_to_resume(tmp_path: Path) -> None:
 
 
 def planned(seed: int = 1, blocks: int = 2, name: str = "one") -> list[Cell]:
-    return cells("study", pairs(["idle"], [TweakSet(name)], crossed=True), blocks, seed)
+    return randomized_blocks("study", pairs(["idle"], [TweakSet(name)], crossed=True), blocks, seed)
 
 
 SETS = [STOCK, STOCK_AGAIN, parse(MANIFEST, "one")]
@@ -146,14 +146,14 @@ def test_the_seed_counts_even_where_it_gives_the_same_order() -> None:
 
 def test_workers_of_one_run_write_to_one_file(tmp_path: Path) -> None:
     """One has begun it; those that join it neither begin it anew nor take over what others have just finished."""
-    begun = Progress(tmp_path, "plan", "first", resume=False)
-    workers = [Progress(tmp_path, "plan", "first", resume=False, joined=True) for _ in range(2)]
+    begun = ProgressFile(tmp_path, "plan", "first", resume=False)
+    workers = [ProgressFile(tmp_path, "plan", "first", resume=False, joined=True) for _ in range(2)]
     workers[0].add(record("a"), {})
-    late = Progress(tmp_path, "plan", "first", resume=False, joined=True)
+    late = ProgressFile(tmp_path, "plan", "first", resume=False, joined=True)
     late.add(record("b"), {})
     workers[1].add(record("c"), {})
     assert late.finished == begun.finished == {}
-    again = Progress(tmp_path, "plan", "second", resume=True)
+    again = ProgressFile(tmp_path, "plan", "second", resume=True)
     assert (again.run_id, list(again.finished)) == ("first", ["a", "b", "c"])
 
 
@@ -162,24 +162,24 @@ def test_a_worker_that_joins_leaves_a_line_alone_that_another_may_be_writing(tmp
     progress = interrupted(tmp_path, "a", "b")
     half = progress.path.read_bytes()[:-10]
     progress.path.write_bytes(half)
-    joined = Progress(tmp_path, "plan", "second", resume=True, joined=True)
+    joined = ProgressFile(tmp_path, "plan", "second", resume=True, joined=True)
     assert (list(joined.finished), progress.path.read_bytes()) == (["a"], half)
 
 
 def test_what_a_killed_worker_tore_does_not_cost_the_next_its_line(tmp_path: Path) -> None:
     progress = interrupted(tmp_path, "a", "b")
     progress.path.write_bytes(progress.path.read_bytes()[:-10])
-    Progress(tmp_path, "plan", "first", resume=False, joined=True).add(record("c"), {})
-    assert list(Progress(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
+    ProgressFile(tmp_path, "plan", "first", resume=False, joined=True).add(record("c"), {})
+    assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
 
 
 def test_a_block_that_another_node_had_begun_is_forgotten_one_that_it_had_finished_is_kept(tmp_path: Path) -> None:
     """What is compared within a block must have run on one node. Block 1 is whole, block 2 half done there, block 3 half done here."""
-    plan = cells("study", pairs(["idle"], [], crossed=False), 3, 1)
-    progress = Progress(tmp_path, "plan", "first", resume=False)
+    plan = randomized_blocks("study", pairs(["idle"], [], crossed=False), 3, 1)
+    progress = ProgressFile(tmp_path, "plan", "first", resume=False)
     blocks = {block: [cell.id for cell in plan if cell.block == block] for block in (1, 2, 3)}
     for name, node in [*((name, "there") for name in blocks[1]), (blocks[2][0], "there"), (blocks[3][0], "here")]:
         progress.add(record(name) | {"node": node}, {})
-    again = Progress(tmp_path, "plan", "second", resume=True)
+    again = ProgressFile(tmp_path, "plan", "second", resume=True)
     assert again.forget_begun_elsewhere(plan, "here") == {("study", 2): "there"}
     assert list(again.finished) == [*blocks[1], blocks[3][0]]

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.load import from_json
 from analysis.terms import Unreadable
-from fixtures import host, record, saving
+from fixtures import host, record, storage
 from fixtures.node.machine import Effects, Restored, Write
 from fixtures.options import Options
 from fixtures.run import Run
@@ -72,7 +72,7 @@ def written(tmp_path: Path) -> dict[str, Any]:
             found["outcome"] = None
             record.close(found, "failed" if cell.tweakset == "stock-again" else "skipped", "why", 1.0)
     document: dict[str, Any] = {"machine_info": {"deeptweak": host.facts()}, "benchmarks": benchmarks}
-    saving.extend(run, document, storage=None)
+    storage.extend(run, document, storage=None)
     parsed: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     return parsed
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures import marks
+from fixtures import design_file
 from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET, FLEET_HALT
 from tests.test_design_sessions import interrupted
@@ -62,7 +62,7 @@ def asked(place: Place, *more: str) -> list[str]:
 
 
 def letters(place: Place) -> str:
-    return "".join(row.run for row in marks.read(place.folder / "design.csv", VARY).rows)
+    return "".join(row.run for row in design_file.read(place.folder / "design.csv", VARY).rows)
 
 
 def test_rows_are_run_in_blocks_and_marked_and_the_one_that_cannot_be_ends_with_2(of_file: Place) -> None:

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from analysis.load import load
-from fixtures import marks
+from fixtures import design_file
 from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET, FLEET_HALT
 from tests.test_design_sessions import interrupted
@@ -75,8 +75,8 @@ def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
     """Written by a first run, edited to one variant, and run by itself."""
     design = place.folder / "design.csv"
     assert crossed(place, f"--design-file={design}").code == 0
-    assert {row.workload for row in marks.read(design).rows} == {SLOW, SLOWER}
-    assert {row.run for row in marks.read(design).rows} == {"Y"}
+    assert {row.workload for row in design_file.read(design).rows} == {SLOW, SLOWER}
+    assert {row.run for row in design_file.read(design).rows} == {"Y"}
     lines = [line for line in design.read_text().splitlines(keepends=True) if SLOWER not in line]
     design.write_text("".join(lines).replace(",Y,", ",N,"))
     done = place.run(*ON_FLEET, "--steps=3", f"--design-file={design}", workload=SLOW)

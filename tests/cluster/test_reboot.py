@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from fixtures.cells import STOCK
 from fixtures.cluster import agent, api, marks, reboot, recover
 from fixtures.cluster.connect import Cluster, Where, connect
 from fixtures.cluster.journal import Journal
 from fixtures.cluster.settings import Settings
-from fixtures.matrix import STOCK
 from fixtures.node.machine import Restored
 from fixtures.targets.kubernetes import Kubernetes
 from fixtures.terms import Cell, Refused, TweakRefused

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures import marks
+from fixtures import design_file
+from fixtures.design_file import DesignFile
 from fixtures.designs import _seed_file
 from fixtures.designs._file import Table
 from fixtures.designs._seed_file import SeedSheet, is_one, to_run
-from fixtures.marks import Marks
 from fixtures.options import Options
 from fixtures.terms import BadInput
 from tests.needs import REFERENCE
@@ -153,10 +153,10 @@ def test_comments_rows_of_no_cell_and_columns_of_others_stay(tmp_path: Path) -> 
         .replace("8,,Y", "8,,Y,")
         .encode("utf-8-sig")
     )
-    sheet = marks.read(path, FIXED)
+    sheet = design_file.read(path, FIXED)
     assert isinstance(sheet, SeedSheet)
     first = cells(sheet.rows[0].workload)
-    Marks(path, FIXED, first).go_on(first)
+    DesignFile(path, FIXED, first).go_on(first)
     why = sheet.rows[2].why.replace('"', '""')
     assert path.read_bytes().decode() == (
         "# mine, with a comma\n"
@@ -260,10 +260,10 @@ def test_on_disk_marks_come_in_as_in_our_own_file(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_bytes(HAND.encode())
     path.chmod(0o640)
-    sheet = marks.read(path, FIXED)
+    sheet = design_file.read(path, FIXED)
     assert isinstance(sheet, SeedSheet)
     first = cells(sheet.rows[0].workload)
-    made = Marks(path, FIXED, first)
+    made = DesignFile(path, FIXED, first)
     assert made.go_on(first[:2]) is None
     assert made.mark(first[2], "Y") is None
     assert made.mark(first[3], "F", "it said:\n no") is None
@@ -285,5 +285,5 @@ def test_the_seeds_own_design_has_23_rows_all_pending_5_of_them_baselines(tmp_pa
     path = tmp_path / "design.csv"
     path.write_bytes(original)
     every = [key for row in sheet.rows for key in cells(row.workload)]
-    Marks(path, FIXED, every).go_on(every)
+    DesignFile(path, FIXED, every).go_on(every)
     assert path.read_bytes() == original.replace(b",N\n", b",Y\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import arms, monitors, record
+from fixtures import cells, monitors, record
 from fixtures.declaring import declare
 from fixtures.monitors import _family, _planned, _usage
 from fixtures.options import Options
@@ -46,14 +46,14 @@ def options(**given: Any) -> Options:  # noqa: ANN401 one option or another
 
 
 def test_a_study_that_has_monitors_measures_these_by_their_canonical_names() -> None:
-    assert [one.name for one in arms.chosen(options(), STUDY, "local")] == ["placebo", "psutil_thread"]
+    assert [one.name for one in cells.chosen_arms(options(), STUDY, "local")] == ["placebo", "psutil_thread"]
 
 
 def test_named_monitors_take_their_place_each_once() -> None:
     """0.10 and 0.1 are one variant, and stock is always there."""
     asked = options(monitors="psutil_thread:interval_s=0.10,stock, psutil_thread , placebo")
-    assert [(one.name, one.monitor) for one in arms.chosen(asked, STUDY, "local")] == [(n, n) for n in ("psutil_thread", "placebo")]
-    assert [one.name for one in arms.chosen(options(monitors="all"), STUDY, "local")] == list(monitors.names())
+    assert [(one.name, one.monitor) for one in cells.chosen_arms(asked, STUDY, "local")] == [(n, n) for n in ("psutil_thread", "placebo")]
+    assert [one.name for one in cells.chosen_arms(options(monitors="all"), STUDY, "local")] == list(monitors.names())
 
 
 def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwise() -> None:
@@ -84,7 +84,7 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
 )
 def test_what_does_not_go_with_monitors_is_refused_with_the_reason(given: dict[str, Any], target: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
-        arms.chosen(options(**given), STUDY, target)
+        cells.chosen_arms(options(**given), STUDY, target)
 
 
 def report(*events: object, monitored: bool = True) -> Report:

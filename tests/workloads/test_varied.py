@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures import choosing
+from fixtures import cells
 from fixtures.options import Options
 from fixtures.terms import BadInput, Metric, Study
 
@@ -16,7 +16,7 @@ STUDY = Study("one", "which?", ("io_train",), (), Metric("throughput_samples_per
 
 
 def crossed(**vary: tuple[str, ...]) -> list[str]:
-    return choosing.chosen(replace(OPTIONS, vary=tuple(vary.items())), STUDY, "local")
+    return cells.chosen_workloads(replace(OPTIONS, vary=tuple(vary.items())), STUDY, "local")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.matrix import STOCK, STOCK_AGAIN, cells, pairs
+from fixtures.cells import STOCK, STOCK_AGAIN, pairs, randomized_blocks
 from fixtures.terms import BadInput, TweakSet
 
 NAMES = st.lists(st.sampled_from(["cnn", "ddp", "lora", "checkpoint"]), min_size=1, max_size=4, unique=True)
@@ -24,7 +24,7 @@ def every_pair(workloads: list[str], sets: list[str]) -> list[tuple[str, str]]:
 @given(NAMES, SETS, BLOCKS, SEEDS)
 def test_every_pair_runs_once_in_every_block(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
     """A randomised complete block design: no block lacks a pair, none has it twice, and blocks come one after the other."""
-    found = cells("study", every_pair(workloads, sets), blocks, seed)
+    found = randomized_blocks("study", every_pair(workloads, sets), blocks, seed)
     wanted = set(itertools.product(workloads, ["stock", "stock-again", *sets]))
     for block in range(1, blocks + 1):
         here = [(c.workload, c.tweakset) for c in found if c.block == block]
@@ -37,7 +37,7 @@ def test_every_pair_runs_once_in_every_block(workloads: list[str], sets: list[st
 @given(NAMES, SETS, BLOCKS, SEEDS)
 def test_a_workload_that_needs_more_blocks_has_them_in_each_pass(workloads: list[str], sets: list[str], passes: int, seed: int) -> None:
     """Three of `cnn`, numbered on; whatever ends the run early, no pass has begun before the one before it was over."""
-    found = cells("study", every_pair(workloads, sets), passes, seed, {"cnn": 3})
+    found = randomized_blocks("study", every_pair(workloads, sets), passes, seed, {"cnn": 3})
     for number in range(1, passes + 1):
         size = len(found) // passes
         here = found[(number - 1) * size : number * size]
@@ -49,14 +49,14 @@ def test_a_workload_that_needs_more_blocks_has_them_in_each_pass(workloads: list
 
 def test_more_cells_than_a_session_can_hold_are_refused_at_once() -> None:
     with pytest.raises(BadInput, match=r"--blocks=99999999999: .* a run has 20,000 at most"):
-        cells("study", every_pair(["cnn"], []), 99999999999, 1)
-    assert len(cells("study", every_pair(["cnn"], []), 10_000, 1)) == 20_000
+        randomized_blocks("study", every_pair(["cnn"], []), 99999999999, 1)
+    assert len(randomized_blocks("study", every_pair(["cnn"], []), 10_000, 1)) == 20_000
 
 
 @given(NAMES, SETS, BLOCKS, SEEDS)
 def test_inside_a_block_a_workload_runs_in_one_stretch(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
     """What is compared with each other runs close in time."""
-    found = cells("study", every_pair(workloads, sets), blocks, seed)
+    found = randomized_blocks("study", every_pair(workloads, sets), blocks, seed)
     stretches = [key for key, _ in itertools.groupby(found, key=lambda c: (c.block, c.workload))]
     assert len(stretches) == blocks * len(workloads)
 
@@ -64,7 +64,7 @@ def test_inside_a_block_a_workload_runs_in_one_stretch(workloads: list[str], set
 @given(NAMES, SETS, BLOCKS, SEEDS)
 def test_ids_are_unique_and_do_not_depend_on_the_seed(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
     """`--benchmark-compare` finds a cell again by its name, in a run of another order too."""
-    one, other = (cells("study", every_pair(workloads, sets), blocks, number) for number in (seed, seed + 1))
+    one, other = (randomized_blocks("study", every_pair(workloads, sets), blocks, number) for number in (seed, seed + 1))
     assert len({c.id for c in one}) == len(one)
     assert {c.id for c in one} == {c.id for c in other}
     assert one[0].id == f"study/{one[0].workload}-{one[0].tweakset}-b1"
@@ -73,15 +73,15 @@ def test_ids_are_unique_and_do_not_depend_on_the_seed(workloads: list[str], sets
 @given(st.permutations(["thp", "dirty", "tcp"]), st.permutations(["cnn", "ddp"]), SEEDS)
 def test_the_same_seed_gives_the_same_order_however_the_sets_were_named(sets: list[str], workloads: list[str], seed: int) -> None:
     """`--tweaks=a,b` and `--tweaks=b,a` ask for the same run."""
-    plain = cells("study", every_pair(["cnn", "ddp"], ["dirty", "tcp", "thp"]), 3, seed)
-    assert cells("study", every_pair(workloads, sets), 3, seed) == plain
+    plain = randomized_blocks("study", every_pair(["cnn", "ddp"], ["dirty", "tcp", "thp"]), 3, seed)
+    assert randomized_blocks("study", every_pair(workloads, sets), 3, seed) == plain
 
 
 def test_orders_differ_between_blocks_seeds_and_studies() -> None:
     """A fixed order would give every set the same neighbours and the same place in every drift."""
 
     def order(study: str, seed: int, block: int) -> list[str]:
-        found = cells(study, every_pair(["cnn"], ["a", "b", "c", "d", "e"]), 6, seed)
+        found = randomized_blocks(study, every_pair(["cnn"], ["a", "b", "c", "d", "e"]), 6, seed)
         return [c.tweakset for c in found if c.block == block]
 
     # 7! = 5040 orders: that any two of these ten agree by chance has the probability 45/5040 < 1 %, and the seeds are fixed.
@@ -91,7 +91,7 @@ def test_orders_differ_between_blocks_seeds_and_studies() -> None:
 
 def test_every_place_in_a_block_is_taken_by_every_set_in_the_long_run() -> None:
     """Stock is not always first: over 400 blocks each of 4 sets is first in about 100 (binomial sd 8.7; six of them allowed)."""
-    found = cells("study", every_pair(["cnn"], ["a", "b"]), 400, 1)
+    found = randomized_blocks("study", every_pair(["cnn"], ["a", "b"]), 400, 1)
     first = [c.tweakset for c in found if (c.order - 1) % 4 == 0]
     for name in ("stock", "stock-again", "a", "b"):
         assert abs(first.count(name) - 100) < 52

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from fixtures import matrix
-from fixtures.as_found import AsFound, Proof, keys
+from fixtures import cells
+from fixtures.baseline import Baseline, Proof, keys
 from fixtures.node import lock
 from fixtures.node.machine import Effects, Restored
 from fixtures.options import Options
 from fixtures.run import Run
-from fixtures.saving import closing_lines
+from fixtures.storage import closing_lines
 from fixtures.targets.local import Local
 from fixtures.terms import Refused, TweakRefused
 from tests.fake_root import FakeRoot
@@ -238,14 +238,14 @@ def test_where_settings_take_turns_every_key_is_as_found_in_every_cell(tmp_path:
 
 def test_what_the_kernel_moves_with_a_key_of_the_cell_is_not_somebody_elses() -> None:
     """dirty_bytes sets dirty_ratio to 0; before it is written both stand as found."""
-    found = AsFound({RATIO: "vm.dirty_ratio", BYTES: "vm.dirty_bytes"}, {RATIO: "20", BYTES: "0"})
+    found = Baseline({RATIO: "vm.dirty_ratio", BYTES: "vm.dirty_bytes"}, {RATIO: "20", BYTES: "0"})
     assert found.left_alone([BYTES]) == [RATIO]
     assert found.left_alone([BYTES], applied=True) == []
     assert found.left_alone(applied=True) == [BYTES, RATIO]
 
 
 def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> None:
-    found = AsFound({SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None})
+    found = Baseline({SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None})
     assert found.left_alone() == [SWAPPINESS]  # of the other nobody knows how it was
     assert found.differs({SWAPPINESS: " 0x3c\n", RATIO: "7"}, "now") is None
     assert "vm.swappiness was None now, not '60'" in str(found.differs({SWAPPINESS: None}, "now"))
@@ -253,7 +253,7 @@ def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> Non
 
 def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
     """What its measured cells on this node had found counts, not what stands there now."""
-    found = AsFound({SWAPPINESS: "vm.swappiness"}, {SWAPPINESS: "33"})
+    found = Baseline({SWAPPINESS: "vm.swappiness"}, {SWAPPINESS: "33"})
     other = {"outcome": "measured", "node": "b", "tweak": {"before": {"vm.swappiness": "1"}}}
     failed = {"outcome": "failed", "node": "a", "tweak": {"before": {"vm.swappiness": "2"}}}
     first = {"outcome": "measured", "node": "a", "tweak": {"before": {"vm.swappiness": "60", "vm.dirty_ratio": "20"}}}
@@ -269,7 +269,7 @@ def test_every_sysctl_of_every_set_is_known_by_its_file() -> None:
     one = TweakSet(
         "one", tweaks=(Tweak("sysctl", "net/core/rmem_max", "1"), Tweak("ulimit", "nofile", "1"), Tweak("sysctl", "a/../b", "1"))
     )
-    assert keys([matrix.STOCK, one]) == {"/proc/sys/net/core/rmem_max": "net/core/rmem_max"}
+    assert keys([cells.STOCK, one]) == {"/proc/sys/net/core/rmem_max": "net/core/rmem_max"}
 
 
 def test_what_was_once_not_proved_stays_so() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.ranges import number, positive, whole
 from fixtures.terms import BadInput
+from fixtures.text import number, positive, whole
 
 
 @given(st.floats(0.001, 60))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures import marks
+from fixtures import design_file
+from fixtures.design_file import DesignFile
 from fixtures.designs._file import Row
-from fixtures.marks import Marks
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def made(path: Path) -> Marks:
-    made = Marks(path)
+def made(path: Path) -> DesignFile:
+    made = DesignFile(path)
     made.begin(ROWS, ["vm.swappiness"], ["a comment"])
     return made
 
 
 def letters(path: Path) -> str:
-    return "".join(row.run for row in marks.read(path).rows)
+    return "".join(row.run for row in design_file.read(path).rows)
 
 
-def test_a_file_is_written_once_and_marked_row_by_row(path: Path, made: Marks) -> None:
+def test_a_file_is_written_once_and_marked_row_by_row(path: Path, made: DesignFile) -> None:
     assert path.read_text() == (
         "# a comment\n"
         "order,block,workload,tweakset,vm.swappiness,run,reason\n"
@@ -63,22 +63,22 @@ def test_a_file_is_written_once_and_marked_row_by_row(path: Path, made: Marks) -
 
 def test_a_file_that_is_there_is_not_written_anew(path: Path) -> None:
     path.write_text("mine")
-    Marks(path).begin(ROWS, [], [])
+    DesignFile(path).begin(ROWS, [], [])
     assert path.read_text() == "mine"
 
 
-def test_its_mode_and_its_link_stay(path: Path, made: Marks) -> None:
+def test_its_mode_and_its_link_stay(path: Path, made: DesignFile) -> None:
     path.chmod(0o640)
     link = path.with_name("link.csv")
     link.symlink_to(path)
-    Marks(link).mark(STOCK, "Y")
+    DesignFile(link).mark(STOCK, "Y")
     assert link.is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert letters(path) == "YNN"
     assert made.mark(X, "Y") is not None  # for it, somebody else has written there
 
 
-def test_a_run_as_root_leaves_it_its_owners(path: Path, made: Marks) -> None:
+def test_a_run_as_root_leaves_it_its_owners(path: Path, made: DesignFile) -> None:
     try:
         os.chown(path, 12345, 12345)
     except PermissionError:
@@ -87,7 +87,7 @@ def test_a_run_as_root_leaves_it_its_owners(path: Path, made: Marks) -> None:
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12345)
 
 
-def test_what_somebody_edits_meanwhile_stays_and_is_told_once(path: Path, made: Marks) -> None:
+def test_what_somebody_edits_meanwhile_stays_and_is_told_once(path: Path, made: DesignFile) -> None:
     made.mark(STOCK, "Y")
     edited = path.read_text().replace("# a comment", "# mine\n\n# too").replace("3,1,idle,knobs,+,N,\n", "")
     path.write_text(edited)
@@ -97,7 +97,7 @@ def test_what_somebody_edits_meanwhile_stays_and_is_told_once(path: Path, made: 
     assert letters(path) == "YY"
 
 
-def test_an_editor_that_saves_an_older_text_loses_no_mark(path: Path, made: Marks) -> None:
+def test_an_editor_that_saves_an_older_text_loses_no_mark(path: Path, made: DesignFile) -> None:
     old = path.read_text()
     made.mark(STOCK, "Y")
     path.write_text(old + "# saved late\n")
@@ -107,7 +107,7 @@ def test_an_editor_that_saves_an_older_text_loses_no_mark(path: Path, made: Mark
 
 
 @pytest.mark.parametrize("content", ["order,nothing\n", "\x00", None])
-def test_a_file_that_cannot_be_read_any_more_is_left_alone(path: Path, made: Marks, content: str | None) -> None:
+def test_a_file_that_cannot_be_read_any_more_is_left_alone(path: Path, made: DesignFile, content: str | None) -> None:
     """That is told once; the marks come in when it can be read again."""
     whole = path.read_text()
     if content is None:
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_any_more_is_left_alone(path: Path, made: Mar
     assert letters(path) == "YFY"
 
 
-def test_a_full_disk_loses_neither_the_file_nor_the_run(path: Path, made: Marks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_neither_the_file_nor_the_run(path: Path, made: DesignFile, monkeypatch: pytest.MonkeyPatch) -> None:
     made.mark(STOCK, "Y")
     before = path.read_text()
 
@@ -144,7 +144,7 @@ def test_a_full_disk_loses_neither_the_file_nor_the_run(path: Path, made: Marks,
 def test_a_file_that_cannot_be_begun_ends_before_the_first_cell(tmp_path: Path) -> None:
     path = tmp_path / "no such folder" / "design.csv"
     with pytest.raises(BadInput, match=r"cannot be written.*Give another path"):
-        Marks(path).begin(ROWS, [], [])
+        DesignFile(path).begin(ROWS, [], [])
 
 
 def something_else(path: Path, kind: str) -> None:
@@ -168,14 +168,14 @@ def something_else(path: Path, kind: str) -> None:
 def test_what_is_no_file_is_refused_and_never_waited_for(path: Path, kind: str, says: str) -> None:
     """A pipe that nobody writes into would be waited for, a device never ends."""
     something_else(path, kind)
-    for call in (marks.read, marks.is_there, Marks):
+    for call in (design_file.read, design_file.is_there, DesignFile):
         with pytest.raises(BadInput) as refused:
             call(path)
         assert str(refused.value) == f"--design-file={path}: {says}. Give another path."
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "device", "circle"])
-def test_a_file_that_becomes_something_else_during_the_run_is_told_of(path: Path, made: Marks, kind: str) -> None:
+def test_a_file_that_becomes_something_else_during_the_run_is_told_of(path: Path, made: DesignFile, kind: str) -> None:
     path.unlink()
     something_else(path, kind)
     assert str(made.mark(STOCK, "Y")).startswith(f"Not marked: --design-file={path}: ")
@@ -184,8 +184,8 @@ def test_a_file_that_becomes_something_else_during_the_run_is_told_of(path: Path
 
 def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(tmp_path: Path, path: Path) -> None:
     path.symlink_to(tmp_path / "real.csv")
-    assert not marks.is_there(path)
-    Marks(path).begin(ROWS, ["vm.swappiness"], [])
+    assert not design_file.is_there(path)
+    DesignFile(path).begin(ROWS, ["vm.swappiness"], [])
     assert path.is_symlink()
     assert letters(path) == "NNN"
 
@@ -194,4 +194,4 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(tmp_path: Pat
 def test_a_file_that_is_no_text_is_refused(path: Path, content: bytes | None) -> None:
     path.mkdir() if content is None else path.write_bytes(content)
     with pytest.raises(BadInput, match="not in UTF-8" if content else "cannot be read"):
-        marks.read(path)
+        design_file.read(path)
