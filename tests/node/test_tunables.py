@@ -198,7 +198,7 @@ assert len(ports) == 5999 and tunables.read(path) == ports, tunables.read(path)
 
 @pytest.mark.needs("namespaces", "ip")
 def test_the_kernels_files_stay_open_and_a_snapshot_is_of_now_all_the_same() -> None:
-    """A value that was written, a device that went, and another one of its name; what is started meanwhile inherits neither file nor limit."""
+    """A value that was written, a device that went, another of its name; what is started meanwhile inherits neither file nor limit."""
     check = """
 import os, resource, subprocess
 from fixtures.node.tunables import FIRST_KEPT, Tunables
