@@ -169,7 +169,7 @@ def _group(title: str, named: Mapping[str, Comparison], name_width: int, footnot
     table.add_column(f"\n{head}", overflow="fold", min_width=name_width)
     table.add_column("\nn", justify="right", no_wrap=True)
     for metric in metrics:
-        head = f"{_label(metric)}{' *' if metric == primary else ''}\n+ % faster [95 %]"
+        head = f"{label_of(metric)}{' *' if metric == primary else ''}\n+ % faster [95 %]"
         table.add_column(head, justify="right", no_wrap=True, min_width=EFFECT_WIDTH)
     table.add_column(f"{SHORT[rows[0].adjustment]}\np", justify="right", no_wrap=True, min_width=6)
     table.add_column("MDE\n%", justify="right", no_wrap=True, min_width=4)
@@ -213,6 +213,12 @@ def _baseline(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
     return f"{rows[0].baseline}{where}: {', '.join(shown)}" if shown else f"baseline {rows[0].baseline}{where}"
 
 
+def label_of(metric: Metric | str) -> str:
+    """A metric's name as tables have it: its own, where they have none."""
+    name = metric if isinstance(metric, str) else metric.name
+    return LABELS.get(name, (name, ""))[0]
+
+
 def absolute(metric: Metric, value: float, control: str | None = None) -> str:
     """Write a metric's own value with its name and unit; with a control, the share of the control's."""
     name, form = LABELS.get(metric.name, (metric.name, f"{metric.name} {{}}"))
@@ -233,10 +239,6 @@ def _units(one: Comparison) -> str:
 
 def _single(one: Comparison) -> str:
     return "" if one.observed is None else f"{number(one.observed)} (one run)"
-
-
-def _label(metric: Metric) -> str:
-    return LABELS.get(metric.name, (metric.name, ""))[0]
 
 
 def _gain(effect: Effect | None) -> str:

@@ -9,9 +9,11 @@ from rich.text import Text
 
 from analysis.arms import TOGETHER
 from analysis.checks import warnings_of
+from analysis.compare import compare
+from analysis.disturbance import partial
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
-from analysis.table import LABELS, MACHINE
+from analysis.table import MACHINE, label_of
 from analysis.wording import digits, number, probability, size, unsigned
 
 from .printable import LONGEST, printable
@@ -56,7 +58,7 @@ def _parts(found: Sequence[Effects], run: Run | None, questions: Mapping[str, st
         yield Text(one_line(machine or "machine unknown"))
         for name, question in questions.items():
             yield Text(one_line(f"{name}: {question}", LONGEST))
-        doubts = list(dict.fromkeys(one_line(line, LONGEST) for line in warnings_of(run, ())))
+        doubts = list(dict.fromkeys(one_line(line, LONGEST) for line in (*warnings_of(run, ()), *_partial(run))))
         if doubts:
             yield hanging((("warning:", line) for line in doubts), "yellow")
     for one in found:
@@ -72,11 +74,20 @@ def _parts(found: Sequence[Effects], run: Run | None, questions: Mapping[str, st
         yield Text(f"{whose}: {one.sentence}" if whose else one.sentence, "bold")
 
 
+def _mean(metric: str) -> str:
+    return f"mean {label_of(metric)}{', s' * (metric.endswith('_s') and not metric.endswith('_per_s'))}"
+
+
+def _partial(run: Run) -> Iterator[str]:
+    """Of cells that took turns: whether what others did may be an arm's own effect."""
+    return partial(run, compare(run)) if run.design.kind == "turns" else iter(())
+
+
 def _design(one: Effects) -> Iterator[RenderableType]:
     seen = one.observed
     what = ", ".join(filter(None, (seen.profile or "", KINDS.get(seen.design, seen.design))))
     blocks = f" in {one.blocks} blocks" if one.blocks else ""
-    label = LABELS.get(seen.metric, (seen.metric, ""))[0]
+    label = label_of(seen.metric)
     cells = f"{len(seen.rows)} cells at {len({row.levels for row in seen.rows})} points{blocks}"
     yield Text.assemble((seen.workload, "bold"), f"   {what}{': ' if what else ''}{cells}; {label}")
     if seen.profile or seen.design == "table":
@@ -117,7 +128,7 @@ SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
 
 def _head(one: Effects) -> str:
     if one.observed.scale == "raw":
-        return f"{one.observed.metric[:16]} [95 %]"
+        return f"{label_of(one.observed.metric)} [95 %]"
     return "+ % faster [95 %]" if one.observed.better is not None else "% [95 %]"
 
 
@@ -180,7 +191,7 @@ def _levels(one: Effects) -> RenderableType:
         deviation = number(_gain(level.deviation)) if one.observed.scale == "log" else f"{level.deviation:+.4g}"
         ends = "" if level.low is None or level.high is None else f"[{digits(level.low)}, {digits(level.high)}]"
         rows.append([level.factor, level.level, str(level.n), digits(level.mean), ends, deviation])
-    return columns(["factor", "level", "n", f"mean {one.observed.metric[:16]}", "95 %", "from the mean"], rows, left=2)
+    return columns(["factor", "level", "n", _mean(one.observed.metric), "95 %", "from the mean"], rows, left=2)
 
 
 def _gain(log_gain: float) -> float:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from analysis.plain import inert, one_line
 from analysis.printing import hanging, on_page
+from analysis.table import label_of
 
 from .words import figures, headline, units
 
@@ -37,7 +38,7 @@ def render(gate: Gate) -> str:
     for one in ordered[:SHOWN]:
         said = [] if one.ruling == "pass" else [one.reason]
         notes = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*said, *one.comparison.notes))
-        names = (one.comparison.workload, one.comparison.tweakset, one.metric.name)
+        names = (one.comparison.workload, one.comparison.tweakset, label_of(one.metric))
         table.add_row(*(Text(one_line(name)) for name in names), units(one), *figures(one), one.ruling, notes)
     if ordered:
         parts += ["", table, ""]

@@ -16,7 +16,7 @@ from analysis.plain import one_line
 from analysis.printing import hanging, on_page
 from analysis.stats.changepoint import without_outliers
 from analysis.stats.step_evidence import SHORTEST
-from analysis.table import LABELS, STYLES
+from analysis.table import STYLES, label_of
 from analysis.wording import number
 
 from .acknowledged import NEAR
@@ -127,7 +127,7 @@ def _columns(events: Sequence[_Event]) -> list[str]:
 
 
 def _column(series: Series) -> str:
-    label = LABELS.get(series.metric.name, (series.metric.name, ""))[0]
+    label = label_of(series.metric)
     return "step time" if label in {"step", "p10 step", "median step"} else label
 
 

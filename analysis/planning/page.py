@@ -9,7 +9,7 @@ from rich.text import Text
 
 from analysis.arms import TOGETHER
 from analysis.printing import columns, duration, hanging, on_page
-from analysis.table import LABELS
+from analysis.table import label_of
 from analysis.wording import unsigned
 
 from .command import command_of
@@ -94,7 +94,7 @@ def _blocks_seen(needs: list[Need]) -> str:
 def _row(need: Need) -> list[str]:
     return [
         need.workload,
-        LABELS.get(need.metric.name, (need.metric.name,))[0],
+        label_of(need.metric),
         unsigned(need.log_sd),
         "none" if need.aa_log_sd is None else unsigned(need.aa_log_sd),
         unsigned(need.mde),
@@ -124,7 +124,9 @@ def _together(plan: Plan) -> str:
         if plan.block_s is None
         else f"of {duration(plan.block_s)}: {duration(plan.block_s * plan.blocks)}"
     )
-    return f"{plan.blocks} blocks {time}{whose}."
+    apart_s = [need.block_s * need.blocks for need in plan.needs if need.block_s and need.blocks]
+    runs = f" A run for each workload, with the blocks that it needs, takes {duration(math.fsum(apart_s))}." if len(apart_s) > 1 else ""
+    return f"{plan.blocks} blocks {time}{whose}.{runs}"
 
 
 def _command(pilot: Run, blocks: int) -> Iterator[RenderableType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.checks import LEVEL
 from analysis.verdict import ONE_RUN
 from analysis.wording import interval, percent, unsigned
 
@@ -70,6 +71,9 @@ def control(run: Run, comparisons: Sequence[Comparison], doubted: Sequence[str] 
         return f"Control: {name} changes nothing and differs all the same under {joined(differing)}: trust no verdict there."
     if not judged:
         return f"Control: {name} could not be compared; see the table."
+    doubtful = [one.workload for one in judged if one.primary is not None and one.primary.p < LEVEL]
+    if doubtful:
+        return f"Control: {name} changes nothing, yet appears to differ under {joined(doubtful)}: see the warning."
     where = judged[0].workload if len(judged) == 1 else f"any of {len(judged)} workloads"
     return f"Control: {name} changes nothing, and no difference from {judged[0].baseline} was found under {where}."
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.effects.page import KINDS
 from analysis.effects.sentence import ADJUSTED
-from analysis.table import LABELS
+from analysis.table import label_of
 from analysis.wording import digits, number, probability, size
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _keys(one: Effects, *, doubted: bool) -> Keys:
     return Keys(
         workload=seen.workload,
         profile=seen.profile,
-        design=f"{seen.design}, {KINDS.get(seen.design, seen.design)}: {cells}; {LABELS.get(seen.metric, (seen.metric, ''))[0]}",
+        design=f"{seen.design}, {KINDS.get(seen.design, seen.design)}: {cells}; {label_of(seen.metric)}",
         sentence=one.conclusion if one.refusal and one.conclusion else one.sentence,
         refusal=one.refusal,
         rows=tuple(_row(term, seen.profile) for term in by_size if term not in hidden),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.table import LABELS, absolute, row_names
+from analysis.table import absolute, label_of, row_names
 from analysis.verdict import NAMES, without_guards
 from analysis.wording import number, probability, size
 
@@ -73,7 +73,7 @@ def _table(title: str, named: Sequence[tuple[str, Comparison]], run: Run | None)
         title=title,
         heads="tweak set" if len({one.workload for one in rows}) == 1 else "workload",
         base=_base(rows, metrics),
-        metrics=tuple((_label(metric), metric == rows[0].primary_metric) for metric in metrics),
+        metrics=tuple((label_of(metric), metric == rows[0].primary_metric) for metric in metrics),
         adjustment=NAMES[rows[0].adjustment],
         rows=tuple(_row(name, one, metrics, run) for name, one in named),
     )
@@ -83,10 +83,6 @@ def _metrics(rows: Sequence[Comparison]) -> list[Metric]:
     """Throughput stands left in every table, whichever of the two is the primary."""
     second = next((one.second.metric for one in rows if one.second is not None), None)
     return sorted((metric for metric in (rows[0].primary_metric, second) if metric), key=lambda one: not one.name.startswith("throughput"))
-
-
-def _label(metric: Metric) -> str:
-    return LABELS.get(metric.name, (metric.name, ""))[0]
 
 
 def _base(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
