@@ -74,6 +74,12 @@ CASES: dict[str, list[tuple[str, str | None]]] = {
         ("/sys/c", "1"),
         ("/sys/a b", "1"),
     ],
+    'python3 -c \'open("/sys/a", "w").write("1")\'; awk \'BEGIN{print 1 > "/sys/b"}\'; awk \'{print}\' /sys/c': [
+        ("/sys/a", None),
+        ("/sys/b", None),
+    ],
+    "perl <<'E'\nopen F, '>', '/proc/sys/vm/x';\nE": [("/proc/sys/vm/x", None)],
+    "pushd /sys; echo 1 > a; echo ${1:+2} > /proc/1/root/sys/b": [("/sys/a", "1"), ("/sys/b", None), ("/sys/b", "2")],
     "f() { echo 1 > ${1%/}; }; f /sys/a/": [("/sys/a", None)],
 }
 
