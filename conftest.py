@@ -138,7 +138,7 @@ def _read_gate(config: pytest.Config, gate: str, cells: Sequence[Cell]) -> None:
     try:
         config.stash[GATE] = keeper(gate, {cell.workload for cell in cells}, {cell.tweakset for cell in cells})
     except Refused as error:
-        pytest.exit(f"--gate: {error}", returncode=USAGE)
+        pytest.exit(printable(f"--gate: {error}"), returncode=USAGE)
 
 
 @pytest.hookimpl(tryfirst=True)

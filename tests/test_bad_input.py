@@ -45,6 +45,8 @@ def untouched(place: Place) -> bool:
         (("--plan", "--tweaks="), "idle", r"--tweaks: is empty\."),
         (("--plan", "--tweaks", " "), "idle", r"--tweaks: is empty\."),
         (("--gate=",), "idle", r"--gate: is empty\."),
+        (("--gate=\x1b[31mx",), "idle", r"--gate: \\x1b\[31mx"),
+        (("--design=\x1b[31mx",), "idle", r"'?\\x1b\[31mx"),
         ((), "", r"--workloads: is empty\."),
         (("--blocks=-2",), "idle", r"--blocks=-2: at least 1 is needed"),
         (("--steps=1",), "idle", r"--steps=1: at least 2 are needed"),

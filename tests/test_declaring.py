@@ -429,6 +429,7 @@ def by_itself(folder: Path, **options: Any) -> Planned:  # noqa: ANN401 as above
         ({"design": "ablation"}, "ablation", None),
         ({"workloads": "python_loop", "monitors": "placebo", "tweaks": None}, None, None),
         ({"workloads": "job_stream"}, None, None),
+        ({"workloads": "idle,job_stream"}, None, None),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else None,
 )

@@ -133,6 +133,8 @@ SITUATIONS: dict[str, Situation] = {
     "noisy": situation("inconclusive", Arm("unclear", requested=SWAPPINESS), run_cv=0.05),
     "certain but tiny": situation("improved", Arm("tiny", 0.01, SWAPPINESS), run_cv=0.001, step_cv=0.001),
     "certain but tiny loss": situation("regressed", Arm("tiny", -0.01, SWAPPINESS), run_cv=0.001, step_cv=0.001),
+    "certain gain below the margin": situation("improved", Arm("tiny", 0.0298, SWAPPINESS), run_cv=1e-5, step_cv=1e-5),
+    "certain loss beyond the margin": situation("regressed", Arm("tiny", -0.0298, SWAPPINESS), run_cv=1e-5, step_cv=1e-5),
     "skipped": situation("not comparable", Arm("isolate", 0, TOKEN, "boot", broken=dict.fromkeys(range(1, 7), SKIPPED))),
     "two pairs": situation("not comparable", Arm("heavy", 0.5, SWAPPINESS, broken=dict.fromkeys((1, 2, 4, 5), MEMORY))),
     "three pairs": situation("improved", Arm("heavy", 0.5, SWAPPINESS, broken=dict.fromkeys((1, 2, 4), MEMORY))),

@@ -21,9 +21,11 @@ from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from syrupy.assertion import SnapshotAssertion
+
+    from analysis.terms import Run
 
 SWAPPINESS = {"vm.swappiness": "1"}
 FAST = Arm("fast", 0.10, SWAPPINESS)
@@ -165,6 +167,18 @@ def test_old_runs_against_new_ones_are_no_finding_where_the_machine_drifts() -> 
     assert found == {"equal": "inconclusive", "much faster": "improved", "faster, in turns": "improved"}
 
 
+def test_the_order_of_runs_is_that_of_their_times_whatever_they_are_called() -> None:
+    """How much runs resemble their neighbours is asked of runs in time order, not in the order of their names."""
+
+    def named(runs: Sequence[Run], names: Sequence[str]) -> Side:
+        return Side("", tuple(replace(run, run_id=name) for run, name in zip(runs, names, strict=True)))
+
+    runs = [arm(seed, made=Made(base_s=0.040 * 1.01**seed)).runs[0] for seed in range(12)]
+    old, new = (named(runs[:6], "abcdef"), named(runs[6:], "ghijkl"))
+    other_old, other_new = named(runs[:6], "caebfd"), named(runs[6:], "hlgkij")
+    assert compare_arms(old, [new])[0].primary == compare_arms(other_old, [other_new])[0].primary
+
+
 def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> None:
     """Four runs within 40 minutes say nothing of ten hours; without times nobody knows whether the arms took turns."""
 
@@ -172,6 +186,8 @@ def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> N
         return replace(side, runs=tuple(replace(run, started_utc="") for run in side.runs))
 
     base, late = arm(1, 2, 3, 4), arm(64, 65, 66, 67)
+    assert compare_arms(arm(1, 2, 3), [arm(5, 6, 7)])[0].primary, "a gap just as long as the runs of an arm span"
+    assert "1.5 times" in compare_arms(arm(1, 2, 3), [arm(6, 7, 8)])[0].reason
     verdicts = [compare_arms(*arms)[0] for arms in ((base, [late]), (untimed(base), [untimed(arm(5, 6, 7))]))]
     assert [one.verdict for one in verdicts] == ["not comparable"] * 2
     assert "20 times" in verdicts[0].reason

@@ -159,6 +159,8 @@ EDITED: dict[str, tuple[tuple[str | int, ...], object]] = {
     "metrics that are no object": (METRICS, [1]),
     "block 0": ((*CELL, "block"), 0),
     "a block that was not planned": ((*CELL, "block"), 7),
+    "a truth for a block": ((*CELL, "block"), True),
+    "truths for samples": ((*STEPS, "samples"), [True] * 14),
     "half a sample": ((*STEPS, "samples", 0), 0.5),
     "no samples": ((*STEPS, "samples"), [0] * 14),
     "samples in the warm-up alone": ((*STEPS, "samples"), [8, 8] + [0] * 12),

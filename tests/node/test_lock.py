@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import subprocess
@@ -51,6 +53,18 @@ def test_a_second_run_is_refused_and_told_who_holds_it(tmp_path: Path, holder: s
     """Its pid and command, and since when."""
     with pytest.raises(MachineHeld, match=rf"held by process {holder.pid} \(.* -c import sys .*\), since 20\d\d-"), lock.held(tmp_path):
         pass
+
+
+def test_who_holds_something_else_is_not_named(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    """The newest lock of each CPU stands first in the kernel's list: another file is locked on every one."""
+    cpus = os.sched_getaffinity(0)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.sched_setaffinity, 0, cpus)
+        for cpu in cpus:
+            os.sched_setaffinity(0, {cpu})
+            fcntl.flock(stack.enter_context((tmp_path / f"other-{cpu}").open("w")), fcntl.LOCK_EX)
+        with pytest.raises(MachineHeld, match=f"held by process {holder.pid} "), lock.held(tmp_path):
+            pass
 
 
 def test_kill_9_lets_go(tmp_path: Path, holder: subprocess.Popen[str]) -> None:

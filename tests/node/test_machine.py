@@ -275,6 +275,27 @@ def test_a_value_lost_by_putting_back_another_is_not_called_restored(fake: FakeR
     assert fake.journal.exists()
 
 
+@pytest.mark.parametrize("name", ["dirty", "dirty_background", "overcommit"])
+def test_what_the_kernel_moved_just_before_the_end_goes_back(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Writing a ratio zeroes the amount (mm/page-writeback.c, mm/util.c); the run is killed before it has looked."""
+    ratio, amount = f"/proc/sys/vm/{name}_ratio", f"/proc/sys/vm/{name}_{'kbytes' if name == 'overcommit' else 'bytes'}"
+    fake.put(ratio, "0")
+    fake.put(amount, "4096")
+    write = Tunables.write
+
+    def dies(self: Tunables, path: str, value: str | None) -> None:
+        write(self, path, value)
+        write(self, amount, "0")
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tunables, "write", dies)
+        with pytest.raises(Killed):
+            fake.machine().apply("x", writes([(ratio, "31")]))
+    fake.machine().restore()
+    assert (fake.get(ratio), fake.get(amount)) == ("0", "4096")
+
+
 # -- what cannot go back
 
 
@@ -337,6 +358,16 @@ def test_a_device_that_left_does_not_block_the_machine(fake: FakeRoot) -> None:
     result = machine.restore()
     assert (result.stuck, result.elsewhere) == ({}, {path: ("128", None)})
     assert (fake.wrong(), fake.journal.exists()) == ({path: None}, False)
+
+
+def test_a_file_of_ours_that_somebody_removed_stays_away(fake: FakeRoot) -> None:
+    """A kernel setting that does not answer is still ours; a configuration file that is gone was taken away by somebody."""
+    path = "/etc/sysctl.d/10-net.conf"
+    machine = fake.machine()
+    machine.apply("x", [], [fake.script("apply", f"echo net.core.rmem_max=1 > $ROOT{path}")])
+    fake.put(path, None)
+    result = machine.restore()
+    assert (fake.get(path), result.back, list(result.left_alone)) == (None, {}, [path])
 
 
 # -- broken off

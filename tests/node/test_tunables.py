@@ -254,11 +254,29 @@ def test_diff_leaves_out_an_interface_that_came_or_went_as_a_whole() -> None:
     assert diff({}, {"/proc/sys/vm/swappiness": "1"} | bridge) == {"/proc/sys/vm/swappiness": (None, "1")}
 
 
-def test_the_kernel_moves_neighbours_and_nothing_else() -> None:
-    paths = ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/min_free_kbytes", "/proc/sys/vm/swappiness"]
-    assert neighbours(["/proc/sys/vm/dirty_ratio"], paths) == {"/proc/sys/vm/dirty_bytes"}
-    assert neighbours(["/sys/kernel/mm/transparent_hugepage/enabled"], paths) == {"/proc/sys/vm/min_free_kbytes"}
-    assert neighbours(["/proc/sys/vm/swappiness"], paths) == set()
+# What is written, what the kernel then moves by itself, and what stands beside it and stays.
+MOVED = {
+    "/proc/sys/vm/dirty_ratio": ("/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_background_bytes"),
+    "/proc/sys/vm/dirty_background_bytes": ("/proc/sys/vm/dirty_background_ratio", "/proc/sys/vm/dirty_ratio"),
+    "/proc/sys/vm/overcommit_kbytes": ("/proc/sys/vm/overcommit_ratio", "/proc/sys/vm/overcommit_memory"),
+    "/sys/kernel/mm/transparent_hugepage/enabled": ("/proc/sys/vm/min_free_kbytes", "/proc/sys/vm/swappiness"),
+    "/proc/sys/vm/nr_hugepages": ("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "/proc/sys/vm/min_free_kbytes"),
+    "/proc/sys/net/ipv4/ip_forward": ("/proc/sys/net/ipv4/conf/eth0/rp_filter", "/proc/sys/net/ipv4/tcp_rmem"),
+    "/proc/sys/net/ipv6/conf/all/mtu": ("/proc/sys/net/ipv6/conf/eth0/mtu", "/proc/sys/net/ipv6/route/max_size"),
+    "/proc/sys/net/ipv4/tcp_congestion_control": ("/proc/sys/net/ipv4/tcp_allowed_congestion_control", "/proc/sys/net/ipv4/tcp_rmem"),
+    "/proc/sys/kernel/watchdog": ("/proc/sys/kernel/nmi_watchdog", "/proc/sys/kernel/watchdog_thresh"),
+    "/sys/block/vda/queue/scheduler": ("/sys/block/vda/queue/nr_requests", "/sys/block/vda/stat"),
+    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq", "/sys/module/x"),
+    "/sys/class/bdi/254:0/min_ratio": ("/sys/class/bdi/254:0/min_ratio_fine", "/sys/class/bdi/254:0/read_ahead_kb"),
+    "/sys/class/net/eth0/mtu": ("/proc/sys/net/ipv6/conf/eth0/mtu", "/sys/class/net/eth0/tx_queue_len"),
+}
+
+
+@pytest.mark.parametrize("written", MOVED)
+def test_the_kernel_moves_neighbours_and_nothing_else(written: str) -> None:
+    moved, beside = MOVED[written]
+    assert neighbours([written], [written, moved, beside]) == {moved}
+    assert neighbours([beside], [beside, "/proc/sys/vm/swappiness"]) == set()
 
 
 def test_a_setting_this_kernel_lacks_is_refused(tmp_path: Path) -> None:

@@ -174,9 +174,9 @@ def test_no_arm_is_started_before_the_others_as_a_rule(block: Make) -> None:
 
 
 def test_what_memory_has_no_room_for_comes_first_in_the_next_block(fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each process takes 100 of 550 MiB: after the two stocks and one more, 250 are left, which is more than twice 100, after four 150."""
+    """The first process takes 100 of 500 MiB, each other 75: after three 250 are left, which is more than twice the largest, then 175."""
     # Asked before and after each start, and before a start that may be left out.
-    free_mib = iter([550, 450, 450, 350, 350, 250, 250, 250, 150, 150])
+    free_mib = iter([500, 400, 400, 325, 325, 250, 250, 250, 175, 175])
     monkeypatch.setattr(host, "mem_available_bytes", lambda: next(free_mib) << 20)
     measured, arms = block(stock=None, again=None, one="10", two="20", three="30")
     for name in ("one", "three"):
@@ -185,7 +185,9 @@ def test_what_memory_has_no_room_for_comes_first_in_the_next_block(fake: FakeRoo
     left_out = {name for name, arm in arms.items() if arm.no_room}
     assert len(left_out) == 1
     assert left_out <= {"one", "three"}, "those that wait for room"
-    assert "150 MiB of memory are left" in next(arm.no_room for arm in arms.values() if arm.no_room)
+    assert "175 MiB of memory are left, and a process of this workload takes up to 100" in next(
+        arm.no_room for arm in arms.values() if arm.no_room
+    )
     assert all(seen(arm) for arm in arms.values() if not arm.no_room)
     assert as_found(fake)
 

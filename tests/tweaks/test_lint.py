@@ -145,6 +145,12 @@ def test_what_scripts_do_is_judged_as_far_as_it_can_be_read(text: str) -> None:
     assert all(words in warning for words, warning in zip(SCRIPTED[text], found, strict=True))
 
 
+def test_a_script_that_runs_another_s_is_said_to() -> None:
+    assert lint(script("source /opt/tune.sh")) == (
+        "its scripts run /opt/tune.sh, which is not in the manifest and is not read: what it changes shows when it has run",
+    )
+
+
 def test_what_a_script_does_to_a_gpu_and_never_takes_back_is_told() -> None:
     """No snapshot has it. A call that only asks changes nothing."""
     assert "it stays" in lint(script("nvidia-smi -lgc 1980"), gpus=[])[0]

@@ -305,6 +305,17 @@ def test_what_cannot_be_read_is_one_line_with_its_place(text: str, says: str) ->
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(
+    "text", ['{"a\\u001b[31m": 1}', tuning('"\\e[31m.conf"', "x=1"), tuning("sysctl.conf", "x").replace("1.1.4", '"\\e]0;x\\a"')]
+)
+def test_what_cannot_be_read_sends_no_terminal_an_order(text: str) -> None:
+    """Names and values of the file stand in the message: an escape sequence is shown as it is written."""
+    with pytest.raises(BadInput) as refusal:
+        parse(text, "f", "f\x1b[31m.yaml")
+    assert str(refusal.value).isprintable()
+    assert r"\x1b" in str(refusal.value)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(), st.integers(0, 600), st.integers(0, 40))
 def test_no_text_whatever_breaks_the_reader(noise: str, start: int, gone: int) -> None:

@@ -98,6 +98,12 @@ def test_never_overcommit_is_dangerous_and_always_is_not() -> None:
     assert hazardous("vm.overcommit_memory", "1") is None
 
 
+@pytest.mark.parametrize(("value", "dangerous"), [("0", True), ("1", True), ("2", False)])
+def test_less_address_randomisation_is_dangerous(value: str, *, dangerous: bool) -> None:
+    """1 leaves the heap where it is (admin-guide/sysctl/kernel.rst); 2 is the kernel's own."""
+    assert bool(hazardous("kernel.randomize_va_space", value)) is dangerous
+
+
 def test_nothing_in_the_catalogue_is_irreversible_or_dangerous() -> None:
     keys = [(t.key, t.value) for tweakset in resolve("all") for t in tweakset.tweaks if t.kind == "sysctl"]
     assert len(keys) > 40

@@ -179,6 +179,7 @@ REFUSED = {
     "a round that is no number": changed((*STATS, "data", 3), float("nan")),
     "a round in words": changed((*STATS, "data", 3), "x"),
     "half a round": changed((*STATS, "rounds"), 1.5),
+    "a truth for a count": changed((*STATS, "rounds"), value=True),
     "a clock of nanoseconds": changed(("benchmarks", 0, "options", "timer"), "perf_counter_ns"),
     "another unit": changed((*STATS, "unit"), "ms"),
     "another unit in its options": changed(("benchmarks", 0, "options", "time_unit"), "us"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -101,6 +101,14 @@ def test_the_blocks_it_asks_for_let_an_equal_candidate_pass_four_times_in_five()
     made = with_arm(0.0, run_cv=0.02, step_cv=0.001, blocks=needed, steps=2, warmup=0)
     passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(100))
     assert 0.70 * 100 <= passes <= 0.90 * 100
+
+
+@pytest.mark.parametrize(("design", "limit", "needed"), [("paired", 0.03, 5), ("two-sample", 0.04, 4)])
+def test_how_many_are_needed_is_the_arithmetic_of_the_design(design: Literal["paired", "two-sample"], limit: float, needed: int) -> None:
+    """Pairs: (2.132 + 0.941) · 2 % / √5 = 2.7 %, less than -ln(0.97); 4 give 3.3. Arms: (1.943 + 0.906) · 2 % · √(2/4) = 4 %; 3 give 5."""
+    (one,) = answer(with_arm(0.0)).rulings
+    assert one.comparison.primary
+    assert blocks_needed(replace(one.comparison.primary, design=design, log_sd=0.02), limit) == needed
 
 
 def test_hopeless_noise_names_no_number_of_blocks() -> None:
