@@ -262,6 +262,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         "n + m": "units of base and candidate where they share no blocks: cells of one run each, or whole runs.",
         "*": "the primary metric, declared before the run; the verdict stands on it.",
         "throughput": "samples / total time, stalls included: what the user got.",
+        "step": "time of a step, cleared of what its round did to all tweak sets alike (docs/designs.md).",
         "p10 step": "speed at the 10th percentile of step time: what the kernel costs where nothing interferes.",
         "q1 step": "speed at the lower quartile of the time of a call.",
         "[ ]": f"95 % interval of this contrast alone{adjusted}.",
@@ -269,6 +270,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         "equivalent": f"the 90 % interval lies inside the margin of {margins}.",
         "inconclusive": "neither a difference nor equivalence was shown: more blocks are needed. It does not mean 'no change'.",
     }
-    only = {"n + m": "two-sample", "n: switched": "switched", "p10 step": "step_time_p10_s", "q1 step": "step_time_q1_s"}
+    only = {"n + m": "two-sample", "n: switched": "switched", "step": "step_time_round_adjusted_s"}
+    only |= {"p10 step": "step_time_p10_s", "q1 step": "step_time_q1_s"}
     only |= {word: word for word in ("equivalent", "inconclusive")}
     return [(word, meaning) for word, meaning in said.items() if word not in only or only[word] in seen]
