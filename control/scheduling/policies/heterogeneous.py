@@ -13,13 +13,13 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from analysis.scheduling.allocation import plan
-from analysis.scheduling.terms import Start
+from control.scheduling.allocation import plan
+from control.scheduling.terms import Start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from analysis.scheduling.terms import Job, State
+    from control.scheduling.terms import Job, State
 
 DESCRIPTION = "each class on the slots where it gains most"
 

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.terms import UnknownName
+from control.errors import UnknownName
 
 if TYPE_CHECKING:
     from types import ModuleType

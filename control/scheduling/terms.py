@@ -46,7 +46,7 @@ class Start:
 class State:
     """What is known of the slots, for a policy to read and never to change. All by kind of slot unless said otherwise.
 
-    `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has had (see `shares`), both by tenant.
+    `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has had (`scheduler.Shares`), both by tenant.
     `ends_s` are the predicted ends of what runs, ascending, once a slot. `demand_s`, by class of jobs and kind of slot, sums the predicted
     slot-seconds of all jobs that came, were each run there.
     """

@@ -1,18 +1,18 @@
 """Slots shared evenly by those who want them: next is a job of the tenant that holds the fewest, then of the one that has had least time.
 
-Who was away comes back as an equal, not with credit for it (`shares`). Within a tenant first come, first served.
+Who was away comes back as an equal, not with credit for it (`scheduler.Shares`). Within a tenant first come, first served.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.scheduling.terms import Start
+from control.scheduling.terms import Start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from analysis.scheduling.terms import Job, State
+    from control.scheduling.terms import Job, State
 
 DESCRIPTION = "the tenant that holds the fewest slots first"
 

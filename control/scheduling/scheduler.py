@@ -1,6 +1,6 @@
 """A queue, its slots and a policy at work on them: what came and ended goes in, what is to be started comes out.
 
-The simulator and the real dispatcher (`python -m analysis schedule decide`) run this very code.
+The simulator and the real dispatcher run this very code.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from analysis.terms import Refused
+from control.errors import Refused
 
 from . import policies
-from .shares import Shares
 from .terms import Start, State
 
 if TYPE_CHECKING:
@@ -118,6 +117,43 @@ class Scheduler:
 
     def _on(self, job: Job) -> str:
         return f" of {' or '.join(job.predicted_s)}" if job.predicted_s else ""
+
+
+class Shares:
+    """What each tenant has had of the slots: `running` are those held, `served_s` slot-seconds up to now, brought up to date by `until`.
+
+    A tenant that comes with nothing waiting or running is put level with the least served of those that have: time away earns no credit, as
+    Linux's fair scheduler places a task that wakes.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[str, int] = {}
+        self.served_s: dict[str, float] = {}
+        self._present: dict[str, int] = {}
+        self._at_s = 0.0
+
+    def until(self, now_s: float) -> None:
+        """Count the time that has passed."""
+        passed_s, self._at_s = now_s - self._at_s, now_s
+        for tenant, slots in self.running.items():
+            if slots:
+                self.served_s[tenant] += slots * passed_s
+
+    def came(self, job: Job) -> None:
+        """A job of a tenant waits."""
+        others = [self.served_s[tenant] for tenant, jobs in self._present.items() if jobs]
+        if not self._present.get(job.tenant):
+            self.served_s[job.tenant] = max(self.served_s.get(job.tenant, 0.0), min(others, default=0.0))
+        self._present[job.tenant] = self._present.get(job.tenant, 0) + 1
+
+    def started(self, job: Job) -> None:
+        """It holds slots."""
+        self.running[job.tenant] = self.running.get(job.tenant, 0) + job.replicas
+
+    def left(self, job: Job) -> None:
+        """It gave them back."""
+        self.running[job.tenant] -= job.replicas
+        self._present[job.tenant] -= 1
 
 
 def _said(slots: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from analysis.scheduling.terms import Job
+    from control.scheduling.terms import Job
 
 DESCRIPTION = "the lowest priority number first"
 

@@ -10,7 +10,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from analysis.scheduling.terms import Job
+    from control.scheduling.terms import Job
 
 DESCRIPTION = "the least slack before it is due first"
 
