@@ -1,6 +1,11 @@
-"""What is refused: both sides take these for their own, so that a decision's refusal ends a run or a command as any other does."""
+"""What is refused, and foreign text made fit for the one line that says so.
+
+Both sides take these for their own, so that a refusal in here ends a run or a command as any other does.
+"""
 
 from __future__ import annotations
+
+ELLIPSIS = "…"
 
 
 class Refused(Exception):
@@ -16,3 +21,15 @@ class Unreadable(Refused):
 
 class UnknownName(Refused):
     """A name was given that does not exist; the message lists those that do."""
+
+
+def one_line(text: object, longest: int = 500) -> str:
+    r"""Write a text on one line: blanks of any kind become one space, what cannot be seen or printed its escape (`\x1b`).
+
+    Control and direction characters could end a line of the log, or show a reader other words than those that are there; lone
+    surrogates cannot be written to a file at all. What is longer than `longest` characters is cut, and ends in `…`.
+    """
+    seen = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in " ".join(str(text).split())
+    )
+    return seen if len(seen) <= longest else seen[: longest - 1] + ELLIPSIS

@@ -8,20 +8,27 @@ The first line says by "serve" what is wanted, and with what. Then come as many 
   {"serve": "scale", "target_s": 2, "most": 8, "classes": {"train": [{"replicas": 1, "work": 500, "time_s": 3.1}, …]}}
   {"jobs": [{"class": "train", "work": 700}]}              answered {"choices": [{"replicas", "predicted_s", "within"}]}
 
+  {"serve": "power", "algorithm": "steady", "gpu": "3080Ti", "model": "resnet50", "caps": [[0, 130]], "knobs": {…}, "parameters": "folder"}
+  {"iteration": 0, "cap": 130, "settings": {…}, "throughput_images_per_s": 812, "power_mean": 118, "power_max": 126}
+                                                           both answered {"settings", "why", "predicted"}
+
 A job may also have `class_`, `priority` (the lower first), `replicas` (started together), `due_s` and `tenant`. However a job ended, it
-is told as ended; tried again, it is submitted again. `"away": {"any": 1}` says how many slots are lost, until it is said anew. What
-cannot be used is answered {"error": sentence}, after which nothing more comes.
+is told as ended; tried again, it is submitted again. `"away": {"any": 1}` says how many slots are lost, until it is said anew. Fields of
+power are those of `Question`, `Knobs`, `Settings` and `Seen` (`control/power/terms.py`). What cannot be used is answered
+{"error": sentence}, after which nothing more comes.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
+from functools import partial
 from itertools import repeat
 from math import isfinite
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -30,10 +37,12 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
+    from control.power.terms import Question
+
 Json = dict[str, Any]
 Served = tuple[Json, Callable[[Json], Json]]
 T = TypeVar("T")
-HELP = "decide for another program, over lines of JSON: schedule, scale"
+HELP = "decide for another program, over lines of JSON: schedule, scale, power"
 EXAMPLE = """\
 example:
   python -m analysis serve < events.jsonl
@@ -109,7 +118,49 @@ def _scale(first: Json) -> Served:
     return {"laws": {name: asdict(law) for name, law in laws.items()}}, following
 
 
-DOORS = {"schedule": _schedule, "scale": _scale}
+def _power(first: Json) -> Served:
+    from analysis.power import parameters  # noqa: PLC0415  # numpy
+    from control.power import algorithms, terms  # noqa: PLC0415  # as above
+
+    path = first.pop("parameters", None)
+    question: terms.Question = _record(terms.Question, first, "question")
+    if path is not None:
+        question = replace(question, models=partial(parameters.models_for, Path(str(path)), question.model, question.gpu))
+    _must_make_sense(question)
+
+    def answered(decide: Callable[[], terms.Decision]) -> Json:
+        try:
+            return asdict(decide())
+        except (terms.Unsupported, terms.Infeasible) as reason:
+            raise Refused(str(reason)) from reason
+
+    started: list[terms.Controller] = []
+
+    def start() -> terms.Decision:
+        started.append(algorithms.at_work(question))
+        return started[0].first()
+
+    def following(message: Json) -> Json:
+        seen: terms.Seen = _record(terms.Seen, message, "seen")
+        terms.must_be_settable(seen.settings)
+        if not all(0 <= tenant < len(seen.settings.tenants) for tenant in seen.oom):
+            raise Refused(f"oom: {list(seen.oom)} is not of {len(seen.settings.tenants)} tenants, counted from 0.")
+        return answered(partial(algorithms.following, started[0], seen))
+
+    return answered(start), following
+
+
+def _must_make_sense(question: Question) -> None:
+    knobs = question.knobs
+    if not question.caps or question.caps[0][0] != 0 or min(cap for _, cap in question.caps) <= 0:
+        raise Refused("caps: pairs of an iteration and the cap above 0 from it on, the first from iteration 0.")
+    for name in ("batches", "sm_mhz", "mem_mhz", "power_limit_w", "throttle"):
+        ladder = getattr(knobs, name)
+        if ladder is not None and (not ladder or min(ladder) <= 0 or list(ladder) != sorted(set(ladder))):
+            raise Refused(f"{name}: {list(ladder)} does not ascend from above 0.")
+
+
+DOORS = {"schedule": _schedule, "scale": _scale, "power": _power}
 
 
 def _door(name: object) -> Callable[[Json], Served]:
@@ -141,7 +192,7 @@ def _value(kind: Any, found: Any, where: str) -> Any:  # noqa: ANN401  # one lin
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:
         return None if found is None else _value(next(one for one in inner if one is not NoneType), found, where)
-    if is_dataclass(kind) and isinstance(found, dict):
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(found, dict):
         return _record(kind, found, where)
     if origin in {list, tuple} and isinstance(found, list):
         kinds: Iterable[Any] = inner if origin is tuple and inner[-1] is not Ellipsis else repeat(inner[0])
@@ -159,7 +210,7 @@ def _value(kind: Any, found: Any, where: str) -> Any:  # noqa: ANN401  # one lin
 
 
 def _record(kind: type[T], found: Json, where: str) -> T:
-    hints = get_type_hints(kind, localns={"Mapping": Mapping, "Sequence": Sequence})
+    hints = get_type_hints(kind, localns={"Callable": Callable, "Mapping": Mapping})
     needed = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}  # type: ignore[arg-type]  # a dataclass
     if missing := needed - found.keys():
         raise Refused(f"{where}: {', '.join(sorted(missing))} is missing.")

@@ -14,10 +14,15 @@ from analysis.__main__ import main
 from analysis.commands.serve import serve
 from analysis.simulating.loop import play
 from analysis.simulating.stream import jobs
+from control.power import algorithms
 from control.scaling import Law, time_s
+from tests.analysis.power import made_control
 from tests.analysis.simulating.made_jobs import ANY, source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from syrupy.assertion import SnapshotAssertion
 
 Json = dict[str, Any]
@@ -68,7 +73,40 @@ def test_a_law_is_fitted_and_each_size_gets_the_replicas_that_take_the_target() 
     assert chosen["choices"][0]["predicted_s"] == pytest.approx(2.3, rel=1e-3)
 
 
-WRONG: list[list[object]] = [
+KNOBS = {"shares": True, "batches": [1, 2, 4, 8, 16], "most_processes": 4, "sm_mhz": [210, 1110, 1950], "power_limit_w": [100, 350]}
+CAPPED = {"serve": "power", "algorithm": "morak", "gpu": "3080Ti", "model": "made_up", "caps": [[0, 200]], "knobs": KNOBS}
+SEEN = {"iteration": 0, "cap": 160, "throughput_images_per_s": 900.0, "power_mean": 188.5, "power_max": 190, "latency_ms": [10.0, None]}
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_every_algorithm_of_power_answers_a_run(tmp_path: Path, name: str) -> None:
+    knobs = KNOBS | {"batches": made_control.KNOBS.batches, "most_processes": 20, "mem_mhz": [5001, 9501]}
+    first = CAPPED | {"algorithm": name, "parameters": str(made_control.folder(tmp_path / "parameters")), "knobs": knobs}
+    told: list[Json] = []
+    for at in range(4):
+        decided = answers(first, *told)
+        assert len(decided) == at + 1
+        assert set(decided[-1]) == {"settings", "why", "predicted"}
+        told.append(SEEN | {"iteration": at, "settings": decided[-1]["settings"]})
+        decided = answers(
+            first | {"knobs": KNOBS | {"batches": list(made_control.KNOBS.batches), "most_processes": 20}},
+            SEEN | {"iteration": at, "settings": decided[-1]["settings"]},
+        )
+
+
+def test_what_power_cannot_do_is_said_in_a_sentence(tmp_path: Path) -> None:
+    parameters = str(made_control.folder(tmp_path / "parameters"))
+    for more, said in (
+        ({"parameters": parameters, "caps": [[0, 20]]}, "stays within 20 W"),
+        ({}, "steady needs a model of made_up on 3080Ti"),
+        ({"parameters": parameters, "cap_unit": "cpu_s_per_s"}, "has a cap in CPU s/s"),
+    ):
+        assert said in answers(CAPPED | {"algorithm": "steady"} | more)[0]["error"]
+
+
+WRONG_KNOBS: list[Json] = [{"batches": []}, {"batches": [4, 2]}, {"sm_mhz": [True]}, {"power_limit_w": [100]}]
+WRONG_KNOBS: list[Json] = [{"batches": []}, {"batches": [4, 2]}, {"sm_mhz": [True]}, {"power_limit_w": [100]}]
+WRONG: list[Sequence[object]] = [
     ["no"],
     ["[]"],
     ["[" * 100_000],
@@ -104,6 +142,25 @@ WRONG: list[list[object]] = [
     [SCALE, {"jobs": [{"class": "train", "work": True}]}],
     [SCALE, {"jobs": [3]}],
     [SCALE, {"jobs": 3}],
+    [CAPPED | {"algorithm": "moraks"}],
+    *([CAPPED | {"caps": caps}] for caps in ([], [[1, 200]], [[0, -1]], [[0]])),
+    [CAPPED | {"cap_unit": "kW"}],
+    [CAPPED | {"gpu": None}],
+    [CAPPED | {"models": 1}],
+    *([CAPPED | {"knobs": KNOBS | knobs}] for knobs in WRONG_KNOBS),
+    [CAPPED | {"algorithm": "steady", "parameters": "/nowhere"}],
+    *(
+        [CAPPED, SEEN | {"settings": {"tenants": [{"share_percent": 50, "batch": 1}, {"share_percent": 50, "batch": 1}]}} | more]
+        for more in (
+            {"settings": None},
+            {"settings": {"tenants": [{"share_percent": 0, "batch": 1}]}},
+            {"oom": [2]},
+            {"oom": 1},
+            {"latency_ms": ["10"]},
+            {"cap": None},
+            {"iteration": 0.5},
+        )
+    ),
 ]
 
 
