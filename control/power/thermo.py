@@ -58,7 +58,7 @@ def draw_of(model: Model, anchor: Anchor) -> Draw:
         curve, dynamic_w = model.power, anchor.dynamic_power_w
         slope = lambda mhz: float(power_slope_w_per_mhz(curve, dynamic_w, np.array([mhz]))[0])  # noqa: E731  # it closes over the curve
         return Draw(low, high, low_w, high_w, curve.gamma, slope)
-    apart = PROBE * (high - low)
+    apart = PROBE * (high - low) or PROBE  # where one clock alone was measured, the slope is 0
     half = (power_w((low + high) / 2) - low_w) / max(high_w - low_w, LEAST_SLOPE)
     exponent = log(min(max(half, 0.05), 0.95)) / log(0.5)
     return Draw(low, high, low_w, high_w, exponent, lambda mhz: (power_w(mhz + apart) - power_w(mhz - apart)) / (2 * apart))

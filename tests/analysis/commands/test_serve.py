@@ -105,7 +105,6 @@ def test_what_power_cannot_do_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 
 WRONG_KNOBS: list[Json] = [{"batches": []}, {"batches": [4, 2]}, {"sm_mhz": [True]}, {"power_limit_w": [100]}]
-WRONG_KNOBS: list[Json] = [{"batches": []}, {"batches": [4, 2]}, {"sm_mhz": [True]}, {"power_limit_w": [100]}]
 WRONG: list[Sequence[object]] = [
     ["no"],
     ["[]"],
