@@ -17,9 +17,10 @@ COPY pyproject.toml README.md LICENSE ./
 RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' pyproject.toml)" \
     && pip install '.[workloads]'
 
+COPY control control
 COPY fixtures fixtures
 # A user who may not write here could not keep what Python compiles, and every cell would compile it anew.
-RUN python -m compileall -q fixtures
+RUN python -m compileall -q control fixtures
 
 # A workload only computes. The node agent's pod asks for root itself.
 USER 65532:65532

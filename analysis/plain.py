@@ -7,23 +7,14 @@ import math
 import re
 from datetime import UTC, datetime
 
-ELLIPSIS = "…"
+from control import errors
+
+one_line = errors.one_line
+ELLIPSIS = errors.ELLIPSIS
 SENTENCE = 10_000  # characters, at most
 # What a CI runner takes for a command: GitHub's `::name` at the start of a line, `##[name]` and Azure's `##vso[name]` anywhere in it.
 COMMAND = re.compile(r"##(?=\w*\[)")
 COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
-
-
-def one_line(text: object, longest: int = 500) -> str:
-    r"""Write a text on one line: blanks of any kind become one space, what cannot be seen or printed its escape (`\x1b`).
-
-    Control and direction characters could end a line of the log, or show a reader other words than those that are there; lone
-    surrogates cannot be written to a file at all. What is longer than `longest` characters is cut, and ends in `…`.
-    """
-    seen = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in " ".join(str(text).split())
-    )
-    return seen if len(seen) <= longest else seen[: longest - 1] + ELLIPSIS
 
 
 def moment(text: object) -> datetime | None:

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from control import errors
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,16 +19,9 @@ Outcome = Literal["measured", "failed", "skipped"]
 Verdict = Literal["improved", "regressed", "equivalent", "inconclusive", "not comparable"]
 
 
-class Refused(Exception):
-    """The analysis cannot do what was asked; the message is one line: what, where, and what to do."""
-
-
-class Unreadable(Refused):
-    """A file is not a saved run, or it is damaged; nothing in it was used."""
-
-
-class UnknownName(Refused):
-    """A tweak set was named that the run does not have; the message lists those it has."""
+Refused = errors.Refused
+Unreadable = errors.Unreadable
+UnknownName = errors.UnknownName
 
 
 class NotComparable(Exception):

@@ -1,10 +1,10 @@
-"""Which waiting job is next: policies compared on identical arrivals, and at work for a dispatcher. Each step is a command."""
+"""Which waiting job is next: policies compared on identical arrivals. Each step is a command."""
 
 from __future__ import annotations
 
 from analysis.steps import Steps
 
-HELP = "policies for waiting jobs: simulate, report, decide"
+HELP = "policies for waiting jobs: simulate, report"
 EXAMPLE = """\
 example:
   python -m analysis schedule simulate --slots 2 --load 0.8

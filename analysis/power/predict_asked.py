@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.plain import one_line
 from analysis.terms import Refused
+from control.power.terms import CLOCK, NAMED, WATTS, Partition, Setting
 
 from . import parameters, traces
 from .predicting import predict
 from .quality import clock_of
 from .quality_of_models import copies_of
-from .terms import CLOCK, NAMED, WATTS, Partition, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from control.power.terms import Model
+
     from .predicting import Predicted
     from .quality import Finding
-    from .terms import Model
     from .traces import Row
 
 

@@ -10,18 +10,18 @@ from rich.text import Text
 
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
-
-from .terms import CLOCK, SPOKEN, WATTS
+from control.power.terms import CLOCK, SPOKEN, WATTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.console import RenderableType
 
+    from control.power.terms import Partition
+
     from .predict_asked import Asked
     from .predicting import Predicted
     from .quality import Finding
-    from .terms import Partition
 
 NOTED = 9  # notes with a number each; more are counted
 

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.terms import Refused
-
-from . import grid
-from .platforms import platforms
-from .predictor import Reference
-from .spans import Spans, spans_of
-from .terms import CLOCK, WATTS, pace_of, unit_of
+from control.power import grid
+from control.power.models.own import Spans, spans_of
+from control.power.models.reference import Reference
+from control.power.platforms import platforms
+from control.power.terms import CLOCK, WATTS, pace_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .terms import Anchor, Floats, Model, Partition, Setting
+    from control.power.terms import Anchor, Floats, Model, Partition, Setting
 
 LARGE = 1e15  # from here on numbers are said by their size
 MOST = 1000  # processes; a GPU under MPS takes 48

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.terms import Unreadable
+from control.power import grid
+from control.power.models import own as own_model
+from control.power.models import reference as predictor
+from control.power.models.own import Own
+from control.power.models.reference import Reference
+from control.power.models.trees import ARRAYS
 
-from . import grid, own_model, parameters, predictor
-from .own_model import Own
+from . import parameters
 from .predicting import over_clocks
-from .predictor import Reference
 from .quality import Finding
-from .trees import ARRAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from .terms import Floats, Model
-    from .trees import Ensemble
+    from control.power.models.trees import Ensemble
+    from control.power.terms import Floats, Model
 
 Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
 CLOCKS = 30

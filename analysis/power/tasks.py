@@ -9,9 +9,8 @@ import yaml
 from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
-
-from .grid import DATA
-from .terms import CPU_TIME, WATTS, Task
+from control.power.grid import DATA
+from control.power.terms import CPU_TIME, WATTS, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

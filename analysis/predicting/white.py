@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import nnls
 
-from analysis.scaling.fitting import fits
-from analysis.scaling.laws import time_s
-from analysis.scaling.terms import Point
 from analysis.terms import Refused
+from control.scaling import Point, fits, time_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable

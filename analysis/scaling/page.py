@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from control.scaling import Choice, Fit, Law
+
     from .study import Arm, Asked, Evaluated
-    from .terms import Choice, Fit, Law
 
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 FIGURES = {

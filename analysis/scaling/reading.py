@@ -12,8 +12,7 @@ from analysis.jobs.one_machine import of_one_machine
 from analysis.load import find, load, parsed
 from analysis.opening import read_whole
 from analysis.terms import Refused, Unreadable
-
-from .terms import Law, Point
+from control.scaling import Law, Point
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

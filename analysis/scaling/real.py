@@ -10,8 +10,8 @@ import numpy as np
 from analysis.formats.fields import Fields
 from analysis.jobs.rows import told as told_by
 from analysis.terms import Refused
+from control.scaling import TOLERANCE, time_s
 
-from .laws import TOLERANCE, time_s
 from .reading import law_of
 from .study import Arm, Scaled, against, within
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from analysis.jobs.rows import Ran, Told
     from analysis.terms import Run
-
-    from .terms import Law
+    from control.scaling import Law
 
 ELASTIC = "chosen for each"
 FEWEST = 5

@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.scheduling.terms import Job
 from analysis.simulating.laws import Law as Times
 from analysis.simulating.laws import errors
 from analysis.simulating.loop import play
 from analysis.simulating.stream import Coming
 from analysis.stats.effect import moments, paired_effect
 from analysis.terms import Metric, NotComparable, Refused
+from control.scaling import TOLERANCE, Point, choose, fits, time_s
+from control.scheduling.terms import Job
 from control.t_test import t_quantile
-
-from .fitting import fits
-from .laws import TOLERANCE, choose, time_s
-from .terms import Point
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analysis.terms import Effect
-
-    from .terms import Law
+    from control.scaling import Law
 
     Floats = NDArray[np.float64]
 

@@ -16,9 +16,8 @@ from analysis.simulating.loop import play
 from analysis.simulating.study import FEWEST, Arm, compared
 from analysis.stats.effect import moments
 from analysis.terms import Refused
+from control.scheduling import policies
 from control.t_test import t_quantile
-
-from . import policies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,7 @@ from analysis.queueing.records import AGAIN, STOCK
 from analysis.simulating.loop import Played
 from analysis.simulating.stream import Coming
 from analysis.terms import Refused, Unreadable
-
-from .terms import Job
+from control.scheduling.terms import Job
 
 if TYPE_CHECKING:
     from analysis.terms import Cell, Run

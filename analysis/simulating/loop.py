@@ -10,7 +10,7 @@ import numpy as np
 import simpy
 from simpy.events import EventPriority
 
-from analysis.scheduling.scheduler import Scheduler
+from control.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.scheduling import allocation
-from analysis.scheduling.terms import Job
 from analysis.terms import Refused
+from control.scheduling import allocation
+from control.scheduling.terms import Job
 
 from .laws import Law, errors
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from analysis.scheduling import policies
 from analysis.stats.adjust import holm
 from analysis.stats.effect import moments, paired_effect
 from analysis.terms import Metric, NotComparable, Refused
+from control.scheduling import policies
 from control.t_test import t_tail
 
 from .figures import Figures, figures

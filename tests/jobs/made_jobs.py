@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 from fixtures.jobs.terms import Event, JobClass, Planned, Size, Used
@@ -21,33 +20,6 @@ def a_class(kind: str = "sleep", **more: Any) -> JobClass:  # noqa: ANN401 its o
 def planned(*at_s: float, work: float = 1.0, class_: JobClass | None = None, **more: Any) -> list[Planned]:  # noqa: ANN401
     """Jobs that come at these times, numbered from 0, each as much work."""
     return [Planned(number, class_ or a_class(), when, work, number, **more) for number, when in enumerate(at_s)]
-
-
-class Fifo:
-    """A decider in this process: first come, first served, as `analysis schedule decide` answers."""
-
-    def __init__(self) -> None:
-        self.asked: list[Json] = []
-        self._waiting: deque[Json] = deque()
-        self._replicas: dict[int, int] = {}
-        self._slots = self._away = 0
-
-    def ask(self, said: Mapping[str, object]) -> Json:
-        """Its answer."""
-        self.asked.append(dict(said))
-        if "hello" in said:
-            self._slots = said["slots"]["any"]  # type: ignore[index]
-            return {"ready": True}
-        for number in said["ended"]:  # type: ignore[attr-defined]
-            del self._replicas[number]
-        self._waiting.extend(said["submitted"])  # type: ignore[arg-type]
-        self._away = said.get("away", {"any": self._away})["any"]  # type: ignore[index]
-        start = []
-        while self._waiting and self._slots - self._away - sum(self._replicas.values()) >= self._waiting[0]["replicas"]:
-            one = self._waiting.popleft()
-            self._replicas[one["job"]] = one["replicas"]
-            start.append({"job": one["job"], "slots": "any"})
-        return {"start": start}
 
 
 class Made:

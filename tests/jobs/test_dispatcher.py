@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from analysis.queueing.little import little, most_held
 from analysis.queueing.sound import columns
 from analysis.queueing.terms import Job, Stream
-from fixtures.dialogue import Dialogue
 from fixtures.jobs.course import attempt_rows, job_row
 from fixtures.jobs.dispatcher import Dispatcher, Rules
 from fixtures.jobs.terms import Planned
 from fixtures.terms import Refused
-from tests.jobs.made_jobs import Fifo, Made, a_class, planned
+from tests.jobs.made_jobs import Made, a_class, planned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +29,7 @@ class Ran:
     def __init__(self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any) -> None:  # noqa: ANN401 what else a dispatcher takes
         rules = rules or Rules(slots=1)
         self.told: list[tuple[str, Json]] = []
-        self.decides = Fifo()
-        decides = None if engine.admits else self.decides
-        runs = Dispatcher(jobs, engine, decides, rules, lambda name, row: self.told.append((name, row)), **{"clock": engine.clock, **more})
+        runs = Dispatcher(jobs, engine, rules, lambda name, row: self.told.append((name, row)), **{"clock": engine.clock, **more})
         self.courses = list(runs.courses())
         self.rows = {one.job.job: job_row(one, closed=rules.closed) for one in self.courses}
         self.attempts = {one.job.job: attempt_rows(one) for one in self.courses}
@@ -76,17 +73,17 @@ def test_a_job_that_was_killed_goes_on_from_its_checkpoint() -> None:
         (0.0, 3.0, 1, "killed"),
         (3.0, 10.0, 0, "done"),
     ]
-    assert found.decides.asked[-2]["submitted"][0]["job"] == 0  # submitted again
 
 
-def test_who_decides_is_told_what_is_left_of_a_job() -> None:
-    """Predicted 10 s, 3 of 10 done: 7 s."""
+@pytest.mark.parametrize(("other_s", "order"), [(6.9, [1, 0]), (7.1, [0, 1])])
+def test_a_policy_sees_what_is_left_of_a_job(other_s: float, order: list[int]) -> None:
+    """Predicted 10 s, 3 of 10 done: 7 s. The shortest first of two that wait when it has failed."""
     engine = Made()
     failed = {"outcome": "failed", "done_work": 3.0}
     engine.script[0, 1] = [(0.0, "started", {}), (3.0, "checkpoint", {"done_work": 3.0}), (4.0, "ended", failed)]
-    found = Ran(planned(0.0, work=10.0, predicted_s=10.0), engine, Rules(slots=1, retries=1))
-    told = [one for said in found.decides.asked for one in said.get("submitted", [])]
-    assert [one["predicted_s"] for one in told] == [10.0, pytest.approx(7.0)]
+    jobs = [*planned(0.0, work=10.0, predicted_s=10.0), Planned(1, a_class(), 1.0, other_s, 1, predicted_s=other_s)]
+    found = Ran(jobs, engine, Rules(slots=1, policy="sjf", retries=1))
+    assert list(found.rows) == order
 
 
 def test_without_further_attempts_a_job_stays_what_it_was() -> None:
@@ -140,12 +137,10 @@ def test_what_a_job_lost_is_not_known_where_the_clock_went_back() -> None:
 
 
 def test_where_its_own_clock_goes_back_the_stream_goes_on() -> None:
-    """By 0.9375 s after 1 s: who decides is given a time that stands still until the clock has caught up."""
+    """By 0.9375 s after 1 s: the scheduler, which takes no such clock, is given a time that stands still until the clock has caught up."""
     engine = Made()
     found = Ran(planned(0.0, 0.1, 0.2), engine, clock=lambda: engine.now_s - (0.9375 if engine.now_s >= 101.0 else 0.0))
     assert len(found.rows) == 3
-    at_s = [one["at_s"] for one in found.decides.asked[1:]]
-    assert at_s == sorted(at_s)
     assert (found.rows[0]["end_s"], found.rows[1]["admit_s"]) == (1.0, 0.0625)
 
 
@@ -155,7 +150,6 @@ def test_slots_of_a_node_that_is_lost_are_not_given_to_anybody() -> None:
     strikes = Strikes([(0.5, lambda: engine.lose("n1")), (1.0, lambda: engine.back("n1"))], engine)
     found = Ran(planned(0.0, 0.0), engine, Rules(slots=2, retries=1), strikes=strikes)
     assert [row["what"] for name, row in found.told if name == "node"] == ["lost", "back"]
-    assert [one["away"] for one in found.decides.asked if "away" in one] == [{"any": 1}, {"any": 0}]
     assert [(job, at_s) for job, _, _, at_s in engine.admitted] == [(0, 100.0), (1, 100.0), (0, 100.5), (1, 101.0)]
     assert found.of("attempts", "end_s") == {0: (2, 1.5), 1: (2, 2.0)}
 
@@ -224,7 +218,7 @@ def test_an_engine_that_admits_is_asked_for_nothing_but_submission() -> None:
     engine = Made(admits=True)
     engine.script[0, 1] = [(0.0, "started", {}), (1.0, "ended", {"outcome": "failed"})]
     found = Ran(planned(0.0), engine, Rules(slots=1, retries=1))
-    assert (engine.submitted, engine.admitted, found.decides.asked) == ([0, 0], [], [])
+    assert (engine.submitted, engine.admitted) == ([0, 0], [])
     assert found.of("admit_s", "attempts", "outcome", "end_s") == {0: (0.5, 2, "done", 3.0)}
 
 
@@ -250,20 +244,17 @@ def test_a_job_that_ends_before_it_is_admitted_has_had_an_attempt(retries: int, 
     assert (first["outcome"], first["admit_s"], first["start_s"], first["end_s"]) == ("killed", None, None, 0.25)
 
 
-def test_the_read_side_decides_in_a_process_of_its_own() -> None:
+def test_the_policy_decides_who_is_next() -> None:
     """Shortest first: of the two that wait for job 0, the one that is predicted to be shorter."""
     jobs = [Planned(number, a_class(), 0.1 * number, work, 1, predicted_s=work) for number, work in enumerate((1.0, 3.0, 2.0))]
     engine = Made()
-    with Dialogue("schedule decide") as decides:
-        runs = Dispatcher(jobs, engine, decides, Rules(1, "sjf"), lambda *_: None, clock=engine.clock)
-        assert [one.job.job for one in runs.courses()] == [0, 2, 1]
+    runs = Dispatcher(jobs, engine, Rules(1, "sjf"), lambda *_: None, clock=engine.clock)
+    assert [one.job.job for one in runs.courses()] == [0, 2, 1]
 
 
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with Dialogue("schedule decide") as decides:
-        runs = Dispatcher(planned(0.0), Made(), decides, Rules(1, "lifo"), lambda *_: None)
-        with pytest.raises(Refused, match=r"No policy 'lifo'. There are: fair_share, fifo"):
-            next(runs.courses())
+    with pytest.raises(Refused, match=r"No policy 'lifo'. There are: fair_share, fifo"):
+        Dispatcher(planned(0.0), Made(), Rules(1, "lifo"), lambda *_: None)
 
 
 @given(

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.jobs import faults
-from fixtures.jobs.faults import Faults, _hogs
+from fixtures.jobs.faults import FAULTS, Faults, Hogs
 from fixtures.jobs.terms import Event, JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
 from tests.waiting import alive, cpu_s, until
@@ -81,19 +81,19 @@ def went(fault: Faults, until_s: float) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("name", faults.names())
+@pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_says_what_it_is_and_what_it_takes(name: str) -> None:
     """Contract of the plug-in point."""
-    module = faults.load(name)
-    assert module.DESCRIPTION
-    assert set(module.ENGINES) <= {"pool", "jobs", "kueue"}
-    assert set(module.TAKES) <= set(faults.PARAMS)
-    assert all(f"{key}" in module.DESCRIPTION for key in module.TAKES)
+    fault = faults.load(name)
+    assert fault.description
+    assert set(fault.engines) <= {"pool", "jobs", "kueue"}
+    assert set(fault.takes) <= set(faults.PARAMS)
+    assert all(f"{key}" in fault.description for key in fault.takes)
 
 
-@pytest.mark.parametrize("name", faults.names())
+@pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -> None:
-    params = faults.checked({"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).TAKES else {})})
+    params = faults.checked({"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).takes else {})})
 
     def times(seed: int) -> list[faults.Strike]:
         return list(islice(faults.load(name).plan(params, np.random.default_rng(seed)), 5))
@@ -107,7 +107,7 @@ def test_no_fault_is_one_too() -> None:
     fault = Faults({"fault": "none"}, 1, Engine())
     assert (fault.due_s(), fault.act(99.0), fault.close(99.0)) == (None, [], [])
     assert faults.changed({}, 1, planned()) == planned()
-    assert faults.cannot({}, "pool") is None
+    assert faults.unavailable_reason({}, "pool") is None
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_what_is_written_wrongly_is_said(given_params: dict[str, object], senten
 
 
 def test_what_an_engine_or_a_stream_cannot_have_is_said() -> None:
-    assert "engine=jobs: pool can" in (faults.cannot({"fault": "cpu_hog"}, "jobs") or "")
-    assert "arrivals=closed nobody knows" in (faults.cannot({"fault": "flood", "arrivals": "closed"}, "pool") or "")
-    assert "half of that" in (faults.cannot({"fault": "memory_hog", "fault_size": 1e9}, "pool") or "")
-    assert "half of that" in (faults.cannot({"fault": "io_hog", "fault_size": 1e12}, "pool") or "")
-    assert "a CPU, are the most" in (faults.cannot({"fault": "cpu_hog", "fault_size": 1e6}, "pool") or "")
-    assert "1000000 jobs are the most" in (faults.cannot({"fault": "flood", "fault_size": 1e7}, "pool") or "")
-    assert "0.01 cores are the least" in (faults.cannot({"fault": "few_cores", "fault_size": 0.001}, "pool") or "")
-    assert faults.cannot({"fault": "kill", "fault_at_s": 1}, "kueue") is None
+    assert "engine=jobs: pool can" in (faults.unavailable_reason({"fault": "cpu_hog"}, "jobs") or "")
+    assert "arrivals=closed nobody knows" in (faults.unavailable_reason({"fault": "flood", "arrivals": "closed"}, "pool") or "")
+    assert "half of that" in (faults.unavailable_reason({"fault": "memory_hog", "fault_size": 1e9}, "pool") or "")
+    assert "half of that" in (faults.unavailable_reason({"fault": "io_hog", "fault_size": 1e12}, "pool") or "")
+    assert "a CPU, are the most" in (faults.unavailable_reason({"fault": "cpu_hog", "fault_size": 1e6}, "pool") or "")
+    assert "1000000 jobs are the most" in (faults.unavailable_reason({"fault": "flood", "fault_size": 1e7}, "pool") or "")
+    assert "0.01 cores are the least" in (faults.unavailable_reason({"fault": "few_cores", "fault_size": 0.001}, "pool") or "")
+    assert faults.unavailable_reason({"fault": "kill", "fault_at_s": 1}, "kueue") is None
 
 
 def test_a_kill_hits_one_of_those_that_run() -> None:
@@ -273,13 +273,13 @@ def test_a_limit_of_memory_leaves_cores_alone() -> None:
 
 @pytest.mark.parametrize(("name", "size"), [("cpu_hog", 2), ("memory_hog", 8), ("io_hog", 1)])
 def test_a_neighbour_is_gone_when_its_time_is_over(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[_hogs.Hogs] = []
+    started: list[Hogs] = []
 
-    def start(what: Sequence[tuple[str, int]]) -> _hogs.Hogs:
-        started.append(_hogs.Hogs(what))
+    def start(what: Sequence[tuple[str, int]]) -> Hogs:
+        started.append(Hogs(what))
         return started[-1]
 
-    monkeypatch.setattr(faults.load(name), "Hogs", start)
+    monkeypatch.setattr(faults, "Hogs", start)
     fault = Faults({"fault": name, "fault_at_s": 0, "fault_for_s": 1, "fault_size": size}, 1, Engine())
     assert fault.act(0) == []
     pids = started[0].pids
@@ -291,7 +291,7 @@ def test_a_neighbour_is_gone_when_its_time_is_over(name: str, size: int, monkeyp
 
 
 def test_a_neighbour_that_ended_by_itself_is_told() -> None:
-    hogs = _hogs.Hogs([("cpu", 0), ("cpu", 0)])
+    hogs = Hogs([("cpu", 0), ("cpu", 0)])
     os.kill(hogs.pids[0], signal.SIGKILL)
     os.waitid(os.P_PID, hogs.pids[0], os.WEXITED | os.WNOWAIT)
     assert hogs.end() == "1 of 2 had ended before, with -9"
@@ -300,7 +300,7 @@ def test_a_neighbour_that_ended_by_itself_is_told() -> None:
 @pytest.mark.parametrize("kind", ["cpu", "memory", "io"])
 def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
     """Even where that one had no time to say goodbye."""
-    program = f"from fixtures.jobs.faults._hogs import Hogs; print(*Hogs([({kind!r}, 4)]).pids, flush=True); input()"
+    program = f"from fixtures.jobs.faults import Hogs; print(*Hogs([({kind!r}, 4)]).pids, flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", program], cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         (pid,) = map(int, parent.stdout.readline().split())
@@ -310,8 +310,8 @@ def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
 
 
 def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_hogs, "FOLDER", str(tmp_path))
-    hogs = _hogs.Hogs([("io", 1)])
+    monkeypatch.setattr(faults, "FOLDER", str(tmp_path))
+    hogs = Hogs([("io", 1)])
     assert working(hogs.pids[0])
     assert list(tmp_path.iterdir()) == []
     hogs.end()

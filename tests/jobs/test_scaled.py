@@ -1,4 +1,4 @@
-"""Replicas chosen for each job: a few are measured on the engine, and the read side, asked in a process of its own, fits and chooses."""
+"""Replicas chosen for each job: a few are measured on the engine, a law is fitted to them, and chooses."""
 
 from __future__ import annotations
 

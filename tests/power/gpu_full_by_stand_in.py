@@ -11,12 +11,17 @@ import tempfile
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from control.power.terms import Settings, Tenant
 from fixtures.power.backends import gpu_full
-from fixtures.power.decider import settings
 from fixtures.power.tenants import Pool
 from fixtures.power.terms import Job
 from fixtures.terms import Refused
+
+
+def settings(said: dict[str, Any]) -> Settings:
+    return Settings(**{**said, "tenants": tuple(Tenant(**one) for one in said["tenants"])})
 
 
 def say(**what: object) -> None:

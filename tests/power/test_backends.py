@@ -15,12 +15,13 @@ from unittest import mock
 
 import pytest
 
+from control.power.terms import Settings, Tenant
 from fixtures.power import __main__ as listing
 from fixtures.power import backends, cgroups
 from fixtures.power.backends import _tenanted, cpu
 from fixtures.power.sensors import Watch
 from fixtures.power.tenants import Pool
-from fixtures.power.terms import Job, Settings, Tenant
+from fixtures.power.terms import Job
 from fixtures.terms import BadInput, Refused
 from tests.gpu import stand_in
 

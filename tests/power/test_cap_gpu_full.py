@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from control.power.terms import Knobs, Settings
 from fixtures.node import gpus
 from fixtures.power.backends.gpu_full import GpuFull
-from fixtures.power.terms import Knobs, Probe, Settings
+from fixtures.power.terms import Probe
 from fixtures.terms import Refused
 from tests.node.test_nvml import library
 from tests.waiting import PATIENCE_S, until

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from control.power.terms import Knobs, Seen, Settings, Tenant
 from fixtures.power.capped import Capped, Window
 from fixtures.power.decider import Decision
 from fixtures.power.tasks import Task
-from fixtures.power.terms import Applied, Knobs, Observed, Probe, Settings, Tenant
+from fixtures.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:
@@ -60,10 +61,10 @@ class Algorithm:
 
     first: Decision
     then: list[Decision] = field(default_factory=list)
-    told: list[Json] = field(default_factory=list)
+    told: list[Seen] = field(default_factory=list)
 
-    def next(self, observed: Json) -> Decision:
-        self.told.append(observed)
+    def next(self, seen: Seen) -> Decision:
+        self.told.append(seen)
         return self.then.pop(0) if self.then else self.first
 
 
@@ -108,16 +109,16 @@ def test_a_cap_that_changes_is_in_force_at_once_and_told_to_the_algorithm_before
     algorithm = Algorithm(decision())
     rows = ran(Device(), algorithm)["iteration"]
     assert [row["cap"] for row in rows] == [130.0, 130.0, 100.0, 100.0]
-    assert [(one["iteration"], one["cap"]) for one in algorithm.told] == [(0, 130.0), (1, 100.0), (2, 100.0)]
+    assert [(one.iteration, one.cap) for one in algorithm.told] == [(0, 130.0), (1, 100.0), (2, 100.0)]
 
 
 def test_the_algorithm_is_told_how_it_was_and_not_what_it_asked() -> None:
     algorithm = Algorithm(decision())
     ran(Device(clock="the driver says no"), algorithm)
-    assert algorithm.told[0]["settings"]["sm_mhz"] == 1198.5
-    assert algorithm.told[0]["refused"] == ["sm_mhz: the driver says no"]
-    assert algorithm.told[0]["latency_ms"] == [34.0, 34.0]
-    assert (algorithm.told[0]["power_mean"], algorithm.told[0]["power_max"]) == (130.0, 140.0)
+    assert algorithm.told[0].settings.sm_mhz == 1198.5
+    assert algorithm.told[0].refused == ("sm_mhz: the driver says no",)
+    assert algorithm.told[0].latency_ms == (34.0, 34.0)
+    assert (algorithm.told[0].power_mean, algorithm.told[0].power_max) == (130.0, 140.0)
 
 
 def test_a_refused_clock_is_said_in_the_row_and_not_logged_as_if_set() -> None:
@@ -134,7 +135,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Devi
     assert [one["batch"] for one in rows[0]["asked"]["tenants"]] == [8, 8]
     assert [one["batch"] for one in rows[0]["actual"]["tenants"]] == [2, 2]
     assert rows[0]["oom"] == ["tenant 0: batch 4", "tenant 1: batch 4"]
-    assert algorithm.told[0]["oom"] == [0, 1]
+    assert algorithm.told[0].oom == (0, 1)
 
 
 def test_a_device_on_which_nothing_fits_ends_the_cell_in_a_sentence() -> None:

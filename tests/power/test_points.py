@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from control.power.terms import Tenant
 from fixtures import studies, workloads
 from fixtures.power import points
-from fixtures.power.terms import Tenant
 from fixtures.terms import BadInput, Study
 from fixtures.workloads import power_profile
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from control.power.terms import Knobs
 from fixtures.node.sources import SourceMissing
 from fixtures.power.backends._tenanted import Tenanted
 from fixtures.power.sensors import Activity, Nvml, Rapl, Sample, Watch, reduced
-from fixtures.power.terms import Knobs, Probe
+from fixtures.power.terms import Probe
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,11 +32,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Read all, then write all. Raises: Refused."""
-    from analysis.opening import resolved  # noqa: PLC0415  # numpy, which --help need not wait for
-    from analysis.power import parameters, reference_folder  # noqa: PLC0415  # as above
+    from analysis.power import parameters  # noqa: PLC0415  # numpy, which --help need not wait for
 
     there = parameters.available(asked.parameters)
-    if not reference_folder.is_one(resolved(asked.parameters)):
+    if not parameters.are_published(asked.parameters):
         raise Refused(f"{asked.parameters}: has parameters of ours, which need no conversion.")
     models = [read() for read in there.values()]
     asked.output.mkdir(parents=True, exist_ok=True)

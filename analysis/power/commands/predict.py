@@ -70,7 +70,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def _settings(asked: argparse.Namespace) -> list[Asked]:
     from analysis.power import predict_asked as asking  # noqa: PLC0415
-    from analysis.power.terms import Partition  # noqa: PLC0415
+    from control.power.terms import Partition  # noqa: PLC0415
 
     typed = {"--shares": asked.shares, "--batches": asked.batches, "--sm": asked.sm}
     if asked.csv is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.power.control.study import Asked
-    from analysis.power.terms import Task
+    from control.power.terms import Task
 
 MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
 HELP = "algorithms compared on a simulated GPU that differs from its model"
@@ -75,9 +75,10 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _wanted(asked: argparse.Namespace) -> Asked:
-    from analysis.power import algorithms, tasks  # noqa: PLC0415  # yaml
-    from analysis.power.control.plant import Mismatch  # noqa: PLC0415  # numpy
+    from analysis.power import tasks  # noqa: PLC0415  # yaml
     from analysis.power.control.study import Asked  # noqa: PLC0415  # scipy
+    from control.power import algorithms  # noqa: PLC0415  # yaml
+    from control.power.plant import Mismatch  # noqa: PLC0415  # numpy
 
     names = tuple(asked.algorithms.split(",")) if asked.algorithms else algorithms.names()
     for name in names:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .service import following
-from .terms import Seen
+from control.power.algorithms import following
+from control.power.terms import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .plant import Plant, Ran
-    from .terms import Controller, Question, Settings
+    from control.power.plant import Plant, Ran
+    from control.power.terms import Controller, Question, Settings
 
 WARMUP_S, MEASURE_S = 2.0, 3.0
 TOLERATED = 1.02  # of the cap

@@ -7,30 +7,29 @@ setting within the cap says nothing of a controller; it is left out for all, and
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from analysis.power import algorithms, grid, parameters
-from analysis.power.platforms import platform
+from analysis.power import parameters
 from analysis.power.quality_of_models import copies_of
-from analysis.power.terms import WATTS, must_be_in
 from analysis.stats.effect import paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused
+from control.power import algorithms, grid
+from control.power.plant import Mismatch, Plant, batches
+from control.power.platforms import platform
+from control.power.tables import Tables
+from control.power.terms import WATTS, Infeasible, Question, Unsupported, must_be_in
 
 from .loop import play
-from .plant import Mismatch, Plant
-from .plant_service import batches
-from .tables import Tables
-from .terms import Infeasible, Question, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from analysis.power.quality import Finding
-    from analysis.power.terms import Task
+    from control.power.terms import Model, Task
 
     from .loop import Row
 
@@ -155,7 +154,7 @@ def _arm(asked: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Seque
             iterations=iterations_of(asked, task),
             seed=mismatch.seed,
             shadow=shadow,
-            parameters=asked.parameters,
+            models=reader(asked.parameters, task.model, task.gpu),
         )
         try:
             seeds.append(counted(question, play(question, algorithms.at_work(question), plant)))
@@ -187,6 +186,12 @@ def _against(ours: Arm | None, other: Arm) -> Arm:
 
 
 @cache
+def reader(path: str, network: str, gpu: str) -> Callable[[], Mapping[float, Model]]:
+    """What reads these models: the same each time, so that what was searched with them is not searched again."""
+    return partial(parameters.models_for, Path(path), network, gpu)
+
+
+@cache
 def tables_for(path: str, network: str, gpu: str) -> Tables:
     """The models of a network on a GPU, read once a process. Raises: Refused."""
-    return Tables(parameters.models_for(Path(path), network, gpu), platform(gpu))
+    return Tables(reader(path, network, gpu)(), platform(gpu))

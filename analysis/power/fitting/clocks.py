@@ -1,62 +1,22 @@
-"""How a quantity rises with the clock: monotone by construction, 1 at the anchor clock, bounded outside the clocks that were measured."""
+"""How a quantity rises with the clock, fitted: monotone by construction, 1 at the anchor clock."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import least_squares
 
+from control.power.models.response import Response, floor_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.power.terms import Floats
+    from control.power.terms import Floats
 
 MOST_KNOTS, MOST_STEPS = 16, 60
 NOISE = 0.03  # sd of the logarithm of one row; how strictly the priors below are to be taken depends on it
-
-
-@dataclass(frozen=True)
-class Response:
-    """Ratio to the value at the anchor clock: floor + (1 - floor) · rise(clock).
-
-    `rise` runs from 0 at the lowest of `clocks` through 1 at `anchor` and never falls, PCHIP between. A partition's floor, its ratio at the
-    lowest clock, is logistic(`level` - `slope` · ln(reference value / `unit`)): what does more at the anchor clock loses more below it. One
-    clock alone has rise (1,). `log_sd` is the sd of the logarithm between rows and this curve.
-    """
-
-    clocks: tuple[float, ...]
-    rise: tuple[float, ...]
-    anchor: float
-    level: float
-    slope: float
-    unit: float
-    log_sd: float
-
-    @cached_property
-    def _curve(self) -> PchipInterpolator:
-        return PchipInterpolator(self.clocks, self.rise)
-
-    def ratio(self, reference: Floats, clock: Floats) -> Floats:
-        """Ratio at `clock`; outside the measured clocks that of the nearest. Shape: that of both, broadcast."""
-        if len(self.clocks) == 1:
-            return np.ones(np.broadcast_shapes(np.shape(reference), np.shape(clock)))
-        floor = floor_of(self.level, self.slope, np.log(np.clip(reference, 1e-9, None) / self.unit))
-        risen: Floats = self._curve(np.clip(clock, self.clocks[0], self.clocks[-1]))
-        return floor + (1.0 - floor) * risen
-
-
-def floor_of(level: float, slope: float, log_reference: Floats) -> Floats:
-    """Ratio at the lowest clock, between 0 and 1."""
-    return 1.0 / (1.0 + np.exp(np.clip(slope * log_reference - level, -30.0, 30.0)))
-
-
-def one_clock(anchor: float) -> Response:
-    """What is known where only one clock was measured: nothing of others."""
-    return Response((anchor,), (1.0,), anchor, 0.0, 0.0, 1.0, 0.0)
 
 
 def fit(series: Sequence[tuple[Floats, Floats]], anchor: float) -> Response:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.power import parameters, quality
-from analysis.power.own_model import Own
 from analysis.power.traces import parse
 from analysis.terms import Refused
+from control.power.models.own import Own
 
 from . import held_out, memory_stage, original, own
 from .material import gather, networks
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from analysis.power.predictor import Reference
     from analysis.power.quality import Finding
     from analysis.power.traces import Row
+    from control.power.models.reference import Reference
 
     from .material import Material
 

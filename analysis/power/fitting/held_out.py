@@ -17,8 +17,8 @@ from . import own
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from analysis.power.own_model import Own
-    from analysis.power.terms import Floats, Partition
+    from control.power.models.own import Own
+    from control.power.terms import Floats, Partition
 
     from .material import Material, Point
 

@@ -11,27 +11,14 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from control.power.models.surface import distance
+
 if TYPE_CHECKING:
-    from analysis.power.terms import Floats
+    from control.power.terms import Floats
 
 AMPLITUDE, NOISE = 0.15, 0.03  # expected sds of logarithms
 LENGTH_SD, SD_SD = 0.7, 1.0  # how far the logarithms of scales and of sds may be from what is expected
 SCALE_BOUNDS, AMPLITUDE_BOUNDS, NOISE_BOUNDS = (0.1, 20.0), (1e-3, 2.0), (2e-3, 0.5)
-
-
-def matern(a: Floats, b: Floats, scales: Floats) -> Floats:
-    """Matérn 5/2 correlation of rows of a with rows of b. Shape (rows of a, rows of b)."""
-    far = distance(a, b, scales)
-    correlation: Floats = (1.0 + far + far**2 / 3.0) * np.exp(-far)
-    return correlation
-
-
-def distance(a: Floats, b: Floats, scales: Floats) -> Floats:
-    """√5 times the distance, each column in its own scale. Shape as above."""
-    left, right = a / scales, b / scales
-    squared = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2.0 * left @ right.T
-    far: Floats = np.sqrt(5.0 * np.clip(squared, 0.0, None))
-    return far
 
 
 def most_likely(columns: Floats, values: Floats, scales: Floats, fixed: int = 0, start: Floats | None = None) -> Floats:

@@ -15,12 +15,14 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import least_squares
 
-from .likely import matern, most_likely
+from control.power.models.surface import matern
+
+from .likely import most_likely
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from analysis.power.terms import Floats
+    from control.power.terms import Floats
 
 SCALES = np.array([1.5, 0.5])  # expected length scales of ln batch and ln limit
 # How far from what is expected ln of these may be: speed (or power) at full draw, half batch, steepness below it, limit that throttles no

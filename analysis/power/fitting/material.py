@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.plain import one_line
-from analysis.power.terms import Partition
 from analysis.power.traces import STATIC
 from analysis.terms import Refused
+from control.power.terms import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from analysis.power.terms import Floats
     from analysis.power.traces import Row
+    from control.power.terms import Floats
 
 QUANTITIES = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
 FEWEST = 5

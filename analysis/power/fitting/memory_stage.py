@@ -19,15 +19,17 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn's; it ships no types
 
+from control.power.models.features import see
+from control.power.models.surface import matern
+
 from . import held_out
-from .features import see
-from .likely import AMPLITUDE, NOISE, matern
+from .likely import AMPLITUDE, NOISE
 from .surface_fit import SCALES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from analysis.power.terms import Floats, Partition
+    from control.power.terms import Floats, Partition
 
     from .held_out import Held, Key
     from .material import Material

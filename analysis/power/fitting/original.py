@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.ensemble import GradientBoostingRegressor
 
-from analysis.power.curves import static_w
-from analysis.power.predictor import Reference
-from analysis.power.priors import padded, sm_util_percent, total
-from analysis.power.trees import LEAF, Ensemble
 from analysis.terms import Refused
+from control.power.models.curves import static_w
+from control.power.models.priors import padded, sm_util_percent, total
+from control.power.models.reference import Reference
+from control.power.models.trees import LEAF, Ensemble
 
 from .original_rates import kappa_line, power_curve, slopes_by_batch, throughput_curve
 from .original_utilisation import mem_single, mem_system, sm_single, sm_system
 
 if TYPE_CHECKING:
-    from analysis.power.terms import Floats, Partition
+    from control.power.terms import Floats, Partition
 
     from .material import Material, Point
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.power.curves import PowerCurve, ThroughputCurve, static_w
+from control.power.models.curves import PowerCurve, ThroughputCurve, static_w
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.power.terms import Floats
+    from control.power.terms import Floats
 
     from .material import Point
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import least_squares, minimize_scalar
 
-from analysis.power.priors import (
+from control.power.models.priors import (
     MemSingle,
     MemSystem,
     SmSingle,
@@ -26,7 +26,7 @@ from analysis.power.priors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from analysis.power.terms import Floats, Partition
+    from control.power.terms import Floats, Partition
 
 SM_STARTS = ((0.01, 0.4, 3.0), (1.0, 0.6, 1.0), (3.0, 0.8, 1.0))  # lam, gamma, beta
 MEM_STARTS = ((80.0, 0.5, 0.6, -0.6), (40.0, 0.5, 0.3, 0.0), (60.0, 0.2, 0.8, -0.8))  # φ, a, λ, β

@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn's; it ships no types
 
-from analysis.power.own_model import SURFACES, Own
+from control.power.models.features import see
+from control.power.models.own import SURFACES, Own
+from control.power.models.response import NONE, one_clock
 
 from . import clocks, static, surface_fit
-from .features import see
 from .material import QUANTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analysis.power.terms import Floats
+    from control.power.models.response import Response, Static
+    from control.power.models.surface import Surface
+    from control.power.terms import Floats
 
-    from .clocks import Response
     from .material import Material, Point
-    from .static import Static
-    from .surface import Surface
 
 SMALLEST = 1e-3  # of dynamic power, in its unit: a partition that draws no more than the idle board
 
 
 def fit(material: Material, start: Mapping[str, Surface] | None = None, *, utilisation: bool = True) -> Own:
     """Fit everything the material has. `start`: surfaces of a fit to nearly the same rows, where the search begins."""
-    idle = static.fit(*np.array(material.static).T) if material.static else static.NONE
+    idle = static.fit(*np.array(material.static).T) if material.static else NONE
     partitions = tuple(point.partition for point in material.anchors)
     surfaces = {}
     for name, quantity in zip(SURFACES, QUANTITIES, strict=True):
@@ -56,8 +56,8 @@ def fit(material: Material, start: Mapping[str, Surface] | None = None, *, utili
             sm_range_mhz=(material.anchor, material.anchor),
             partitions=partitions,
             surfaces=surfaces,
-            throughput_response=clocks.one_clock(material.anchor),
-            power_response=clocks.one_clock(material.anchor),
+            throughput_response=one_clock(material.anchor),
+            power_response=one_clock(material.anchor),
             static=idle,
             held_out={},
             sources={},
@@ -71,7 +71,7 @@ def fit_responses(material: Material, model: Own) -> Own:
     return replace(
         model,
         sm_range_mhz=(min(*measured, material.anchor), max(*measured, material.anchor)),
-        throughput_response=_response(material, "throughput_images_per_s", static.NONE),
+        throughput_response=_response(material, "throughput_images_per_s", NONE),
         power_response=_response(material, "power", model.static),
     )
 
@@ -84,7 +84,7 @@ def _response(material: Material, quantity: str, idle: Static) -> Response:
             series[point.partition].append(point)
     usable = [_over_clock(points, quantity, idle) for points in series.values() if len({round(point.clock, 3) for point in points}) > 1]
     reaches_below = any(clock.min() < material.anchor for clock, _ in usable)
-    return clocks.fit(usable, material.anchor) if reaches_below else clocks.one_clock(material.anchor)
+    return clocks.fit(usable, material.anchor) if reaches_below else one_clock(material.anchor)
 
 
 def _over_clock(points: list[Point], quantity: str, idle: Static) -> tuple[Floats, Floats]:

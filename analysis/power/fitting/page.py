@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
-from analysis.power.own_model import Own
+from control.power.models.own import Own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import least_squares
 
+from control.power.models.surface import Surface, law_of
+
 from .likely import most_likely
-from .surface import Surface, law_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analysis.power.terms import Floats
-
-    from .features import Seen
+    from control.power.models.features import Seen
+    from control.power.terms import Floats
 
 # What the law's numbers are before any data, and how far from it they may be (sd): weak, but with a dozen points they decide. UNITS are
 # in units of what is fitted.

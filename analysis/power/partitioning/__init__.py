@@ -1,8 +1,1 @@
-"""The best partition, batches and clocks under a cap: our own search, and the original's greedy one to compare it with."""
-
-from .front import front
-from .greedy import greedy
-from .search import best
-from .terms import Answer, Infeasible
-
-__all__ = ["Answer", "Infeasible", "best", "front", "greedy"]
+"""What was asked of the search for a partition, what more power buys, and the page that says so."""

@@ -7,23 +7,22 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from analysis.power import parameters, quality_of_models, tasks
-from analysis.power.platforms import platform, platforms
 from analysis.power.predict_asked import in_units, only
-from analysis.power.terms import NAMED, Platform, must_be_in, pace_of, unit_of
 from analysis.terms import Refused
+from control.power.partitioning.greedy import greedy
+from control.power.partitioning.search import best
+from control.power.platforms import platform, platforms
+from control.power.terms import NAMED, Platform, must_be_in, pace_of, unit_of
 
 from .front import front
-from .greedy import greedy
-from .search import best
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from analysis.power.quality import Finding
-    from analysis.power.terms import Model
-
-    from .terms import Answer
+    from control.power.partitioning.terms import Answer
+    from control.power.terms import Model
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .search import best
-from .terms import Infeasible
+from control.power.partitioning.search import best
+from control.power.partitioning.terms import Infeasible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from analysis.power.terms import Model, Platform
-
-    from .terms import Answer
+    from control.power.partitioning.terms import Answer
+    from control.power.terms import Model, Platform
 
 POINTS = 12
 

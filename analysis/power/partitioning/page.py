@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
 from analysis.power.predict_page import pace, processes
-from analysis.power.terms import SPOKEN
 from analysis.printing import columns, hanging, on_page
+from control.power.terms import SPOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from control.power.partitioning.terms import Answer
+
     from .asked import Asked
-    from .terms import Answer
 
 
 def render(asked: Asked, found: Sequence[Answer]) -> str:

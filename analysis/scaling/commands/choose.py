@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Print a line for each size. Raises: Refused."""
     from analysis.scaling import page, reading  # noqa: PLC0415  # rich, which --help need not wait for
-    from analysis.scaling.laws import choose  # noqa: PLC0415  # numpy
+    from control.scaling import choose  # noqa: PLC0415  # numpy
 
     law = reading.law(asked.law)
     if not (0 < asked.target_s < float("inf") and 1 <= asked.most <= 1_000_000):

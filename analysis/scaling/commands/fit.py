@@ -30,11 +30,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the laws. Raises: Refused."""
-    from analysis.scaling import fitting, page, reading  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
+    from analysis.scaling import page, reading  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
+    from control import scaling  # noqa: PLC0415  # as above
 
     points, left_out = reading.points(asked.runs)
     for line in left_out:
         print("left out:", line, file=sys.stderr)
-    found = [replace(one, held_out=fitting.held_out(points, one)) for one in fitting.fits(points)]
+    found = [replace(one, held_out=scaling.held_out(points, one)) for one in scaling.fits(points)]
     print(page.fits_json(found) if asked.json else page.fits(found), end="")
     return 0

@@ -68,10 +68,10 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _wanted(asked: argparse.Namespace) -> Asked:
-    from analysis.scheduling import policies  # noqa: PLC0415  # with what follows
     from analysis.simulating.mix import Class, read  # noqa: PLC0415  # as above
     from analysis.simulating.stream import Source  # noqa: PLC0415  # numpy
     from analysis.simulating.study import Asked  # noqa: PLC0415  # scipy and simpy
+    from control.scheduling import policies  # noqa: PLC0415  # with what follows
 
     slots = slots_of(asked.slots)
     if not 20 <= asked.jobs <= MOST_JOBS or not 1 <= asked.seeds <= 10_000:

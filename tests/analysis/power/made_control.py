@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.power import parameters
-from analysis.power.control.plant import Mismatch, Plant
-from analysis.power.control.plant_service import batches
-from analysis.power.control.tables import Tables
-from analysis.power.control.terms import Knobs, Question, Seen, Settings, Tenant
-from analysis.power.platforms import platform
+from analysis.power.control.study import reader
+from control.power.plant import Mismatch, Plant, batches
+from control.power.platforms import platform
+from control.power.tables import Tables
+from control.power.terms import Knobs, Question, Seen, Settings, Tenant
 from tests.analysis.power.made_reference import reference
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def folder(place: Path) -> Path:
 
 def question(algorithm: str, place: Path | None = None, cap: float = 200.0, knobs: Knobs = KNOBS) -> Question:
     """What a run asks of `made_up` under one cap, W."""
-    return Question(algorithm, "3080Ti", "made_up", ((0, cap),), knobs, parameters=None if place is None else str(place))
+    return Question(
+        algorithm, "3080Ti", "made_up", ((0, cap),), knobs, models=None if place is None else reader(str(place), "made_up", "3080Ti")
+    )
 
 
 def plant(place: Path, mismatch: Mismatch | None = None) -> Plant:

@@ -13,7 +13,7 @@ from analysis.power.traces import Row
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.power.own_model import Own
+    from control.power.models.own import Own
 
 DUTIES = (0.25, 0.5, 1.0)
 

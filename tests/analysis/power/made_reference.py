@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.power.curves import PowerCurve, ThroughputCurve
-from analysis.power.predictor import FEATURES, Reference
-from analysis.power.priors import MemSingle, MemSystem, SmSingle, SmSystem
-from analysis.power.trees import Ensemble
+from control.power.models.curves import PowerCurve, ThroughputCurve
+from control.power.models.priors import MemSingle, MemSystem, SmSingle, SmSystem
+from control.power.models.reference import FEATURES, Reference
+from control.power.models.trees import Ensemble
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

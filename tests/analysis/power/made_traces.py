@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.power import curves, grid
-from analysis.power.curves import PowerCurve, ThroughputCurve
-from analysis.power.priors import MemSingle, MemSystem, SmSingle, SmSystem, mem_prior_percent, padded, sm_prior_percent
 from analysis.power.traces import STATIC, Row
+from control.power import grid
+from control.power.models import curves
+from control.power.models.curves import PowerCurve, ThroughputCurve
+from control.power.models.priors import MemSingle, MemSystem, SmSingle, SmSystem, mem_prior_percent, padded, sm_prior_percent
 
 ANCHOR_MHZ = 1950.0
 CLOCKS_MHZ = (210.0, 360.0, 510.0, 660.0, 810.0, 960.0, 1110.0, 1260.0, 1410.0, 1560.0, 1710.0, 1860.0, ANCHOR_MHZ)

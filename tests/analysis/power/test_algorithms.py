@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.power import algorithms, parameters, tasks
-from analysis.power.algorithms._configured import configured
-from analysis.power.algorithms._indexed import Rungs
-from analysis.power.algorithms.batchdvfs import BatchDvfs
-from analysis.power.algorithms.morak import Bounds, Morak
-from analysis.power.control.study import tables_for
-from analysis.power.control.tables import partition_of
-from analysis.power.control.terms import Infeasible, Question, Seen, Settings, Unsupported
-from analysis.power.control.thermo import Draw, Steps, Thermo, draw_of
-from analysis.power.terms import Partition
+from analysis.power import parameters, tasks
+from analysis.power.control.study import reader, tables_for
 from analysis.terms import UnknownName
+from control.power import algorithms
+from control.power.algorithms._configured import configured
+from control.power.algorithms._indexed import Rungs
+from control.power.algorithms.batchdvfs import BatchDvfs
+from control.power.algorithms.morak import Bounds, Morak
+from control.power.tables import partition_of
+from control.power.terms import Infeasible, Partition, Question, Seen, Settings, Unsupported
+from control.power.thermo import Draw, Steps, Thermo, draw_of
 from tests.analysis.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.power.control.terms import Controller, Decision
+    from control.power.terms import Controller, Decision
 
 PCTODL = REFERENCE / "pctodl"
 reads_reference = pytest.mark.needs("reference")
@@ -107,7 +107,9 @@ def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str
         if str(task.id) not in replay():
             continue
         said = replay()[str(task.id)][algorithm]
-        asked = Question(algorithm, task.gpu, task.model, task.schedule, made_knobs(task.gpu), parameters=str(PCTODL))
+        asked = Question(
+            algorithm, task.gpu, task.model, task.schedule, made_knobs(task.gpu), models=reader(str(PCTODL), task.model, task.gpu)
+        )
         rows = walk(algorithms.at_work(asked), asked, 30)
         cap = asked.cap
         assert fmean(row[1] for row in rows[15:]) == pytest.approx(said["tput"], rel=1e-6), task.id

@@ -13,20 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.power import algorithms, parameters
-from analysis.power.algorithms import steady
-from analysis.power.control.bounded import best_within
-from analysis.power.control.ladders import at_most, batches_of, nearest
-from analysis.power.control.level import unknown
+from analysis.power import parameters
 from analysis.power.control.loop import play
-from analysis.power.control.plant import Mismatch
-from analysis.power.control.tables import Tables, partition_of
-from analysis.power.control.terms import Infeasible, Knobs, Question, Settings, Unsupported, tenants_of
-from analysis.power.control.thermo import Steps, Thermo, draw_of
-from analysis.power.control.tried import Tried
-from analysis.power.grid import anchor as grid_points
-from analysis.power.platforms import platform
-from analysis.power.terms import Partition, Setting
+from analysis.power.control.study import reader
+from control.power import algorithms
+from control.power.algorithms import steady
+from control.power.bounded import best_within
+from control.power.grid import anchor as grid_points
+from control.power.ladders import at_most, batches_of, nearest
+from control.power.level import unknown
+from control.power.plant import Mismatch
+from control.power.platforms import platform
+from control.power.tables import Tables, partition_of
+from control.power.terms import Infeasible, Knobs, Partition, Question, Setting, Settings, Unsupported, tenants_of
+from control.power.thermo import Steps, Thermo, draw_of
+from control.power.tried import Tried
 from tests.analysis.power import made_control, made_cpu
 from tests.analysis.power.made_control import CLOCKS, KNOBS, question, seen
 from tests.analysis.power.toy import GPU, Toy
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PCTODL = REFERENCE / "pctodl"
+EFFICIENTNET = reader(str(PCTODL), "efficientnet_v2_m", "3080Ti")
 reads_reference = pytest.mark.needs("reference")
 FOUR = Partition((25.0,) * 4, (16,) * 4)
 CAPS = ((0, 230.0), (50, 130.0), (100, 180.0))
@@ -89,7 +91,14 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float, float], flo
     """Steady, its partition given and no other to be had."""
     monkeypatch.setattr(steady, "best_in_time", lambda *_: Setting(FOUR, 210.0, 5001.0))
     start = Settings(tenants_of(FOUR), sm_mhz=210.0, mem_mhz=5001.0)
-    asked = Question("steady", "3080Ti", "efficientnet_v2_m", CAPS, replace(KNOBS, mem_mhz=(5001.0,)), parameters=str(PCTODL))
+    asked = Question(
+        "steady",
+        "3080Ti",
+        "efficientnet_v2_m",
+        CAPS,
+        replace(KNOBS, mem_mhz=(5001.0,)),
+        models=EFFICIENTNET,
+    )
     controller = steady.Steady(asked, start)
 
     def decide(mhz: float, reading: float, cap: float) -> float:
@@ -233,7 +242,14 @@ def test_a_partition_that_promised_too_much_is_left_for_the_one_before(monkeypat
     other = Partition((25.0,) * 4, (32,) * 4)
     tables = efficientnet()
     monkeypatch.setattr(steady, "best_in_time", lambda *_: Setting(other, 1110.0, 5001.0))
-    asked = Question("steady", "3080Ti", "efficientnet_v2_m", ((0, 190.0),), replace(KNOBS, mem_mhz=(5001.0,)), parameters=str(PCTODL))
+    asked = Question(
+        "steady",
+        "3080Ti",
+        "efficientnet_v2_m",
+        ((0, 190.0),),
+        replace(KNOBS, mem_mhz=(5001.0,)),
+        models=EFFICIENTNET,
+    )
     controller = steady.Steady(asked, Settings(tenants_of(FOUR), sm_mhz=1110.0, mem_mhz=5001.0))
     decision, ran = controller.first(), []
     for _ in range(40):
@@ -334,7 +350,9 @@ def test_a_device_without_clocks_is_controlled_by_its_throttle(tmp_path: Path) -
     made_cpu.folder(tmp_path)
     ladder = tuple(round(0.1 * step, 1) for step in range(1, 11))
     knobs = Knobs(shares=True, batches=(1, 8), most_processes=4, throttle=ladder)
-    asked = Question("steady", "cpu", "resnet50", ((0, 1.3),), knobs, cap_unit="cpu_s_per_s", parameters=str(tmp_path))
+    asked = Question(
+        "steady", "cpu", "resnet50", ((0, 1.3),), knobs, cap_unit="cpu_s_per_s", models=reader(str(tmp_path), "resnet50", "cpu")
+    )
     controller = algorithms.at_work(asked)
     decision, takes = controller.first(), 0.0
     for _ in range(20):

@@ -11,8 +11,8 @@ import pytest
 from analysis.power import traces
 from analysis.power.fitting import held_out, own
 from analysis.power.fitting.material import gather, networks
-from analysis.power.terms import Partition
 from analysis.terms import Refused
+from control.power.terms import Partition
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.power import curves, grid, parameters, traces
+from analysis.power import parameters, traces
 from analysis.power.fitting import original
 from analysis.power.fitting.material import gather
 from analysis.power.fitting.original_rates import slopes_by_batch
-from analysis.power.priors import SmSingle, mem_prior_percent, padded, sm_prior_percent
 from analysis.terms import Refused
+from control.power import grid
+from control.power.models import curves
+from control.power.models.priors import SmSingle, mem_prior_percent, padded, sm_prior_percent
 from tests.analysis.power import made_traces
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.power.predictor import Reference
+    from control.power.models.reference import Reference
 
 TRUTH = made_traces.Truth()
 FOLDER = REFERENCE / "pctodl"

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from analysis.power import parameters
 from analysis.power.fitting import held_out, own
 from analysis.power.fitting.material import gather
-from analysis.power.own_model import Estimated
-from analysis.power.terms import Anchor, Partition
 from analysis.power.traces import Row
 from analysis.terms import Refused
+from control.power.models.own import Estimated
+from control.power.terms import Anchor, Partition
 from tests.analysis.power import made_cpu, made_traces
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.power.own_model import Own
+    from control.power.models.own import Own
 
 SEED = 20261122
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from analysis.power import grid
-from analysis.power.terms import Partition
+from control.power import grid
+from control.power.terms import Partition
 from tests.conftest import REFERENCE
 
 

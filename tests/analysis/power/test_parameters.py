@@ -14,16 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.power import grid, parameters, predictor, reference_folder
-from analysis.power.terms import Partition
+from analysis.power import parameters
 from analysis.terms import Refused, Unreadable
+from control.power import grid
+from control.power.models import published as reference_folder
+from control.power.models import reference as predictor
+from control.power.models.parameters import model_of
+from control.power.terms import Partition
 from tests.analysis.power.made_reference import reference
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.power.terms import Model
+    from control.power.terms import Model
 
 PCTODL = REFERENCE / "pctodl"
 reads_reference = pytest.mark.needs("reference")
@@ -215,7 +219,7 @@ def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...
         at = at[name]
     at[path[-1]] = value
     try:
-        model = parameters.model_of("reference", ("n", "g", 1.0), said, "there.json")
+        model = model_of("reference", ("n", "g", 1.0), said, "there.json")
     except Unreadable as refused:
         assert str(refused).startswith("there.json: ")  # noqa: PT017  # either answer is right
     else:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.power.partitioning import Infeasible, greedy
-from analysis.power.partitioning.batches import LADDER, greedy_batches
-from analysis.power.partitioning.clocks import largest
+from control.power.partitioning import Infeasible, greedy
+from control.power.partitioning.batches import LADDER, greedy_batches
+from control.power.partitioning.clocks import largest
 from tests.analysis.power.toy import GPU, Toy, by_memory, partition
 
 BOTH = by_memory(Toy(9501.0), Toy(5001.0))

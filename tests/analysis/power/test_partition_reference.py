@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.power import parameters
-from analysis.power.partitioning import best, greedy
-from analysis.power.platforms import platform
+from control.power.partitioning import best, greedy
+from control.power.platforms import platform
 
 if TYPE_CHECKING:
-    from analysis.power.terms import Model
+    from control.power.terms import Model
 
 pytestmark = pytest.mark.needs("reference")
 

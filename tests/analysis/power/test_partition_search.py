@@ -11,18 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.power import grid
-from analysis.power.partitioning import Answer, Infeasible, best, front
-from analysis.power.partitioning.neighbours import Space
-from analysis.power.partitioning.search import WORTH
+from analysis.power.partitioning.front import front
 from analysis.terms import Refused
+from control.power import grid
+from control.power.partitioning import Answer, Infeasible, best
+from control.power.partitioning.neighbours import Space
+from control.power.partitioning.search import WORTH
 from tests.analysis.power.toy import GPU, Toy, UnsureToy, by_memory, partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from analysis.power.partitioning.neighbours import Tiles
-    from analysis.power.terms import Floats, Partition
+    from control.power.partitioning.neighbours import Tiles
+    from control.power.terms import Floats, Partition
 
 SMALL = tuple(partition(*[(share, batch)] * count) for share in (20.0, 40.0) for batch in (8, 64) for count in (1, 2))
 BOTH = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))

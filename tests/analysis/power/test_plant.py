@@ -1,23 +1,20 @@
-"""The simulated GPU: off by its factor, late, noisy, and faulty just as asked, over JSON too."""
+"""The simulated GPU: off by its factor, late, noisy, and faulty just as asked."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from math import exp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from analysis.power.control import plant_service
 from analysis.power.control.loop import cap_at, play
-from analysis.power.control.plant import IDLE_PART, SMALLEST, Mismatch
 from analysis.power.control.study import counted, tables_for
-from analysis.power.control.tables import partition_of
-from analysis.power.control.terms import Decision, Settings
+from control.errors import Refused
+from control.power.plant import IDLE_PART, SMALLEST, Mismatch
+from control.power.tables import partition_of
+from control.power.terms import Decision, Settings
 from tests.analysis.power import made_control
 from tests.analysis.power.made_control import question, tenants
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.power.control.terms import Seen
+    from control.power.terms import Seen
 
 TWO = Settings(tenants((25, 16), (75, 32)), sm_mhz=1110.0, mem_mhz=5001.0)
 
@@ -182,66 +179,7 @@ def test_the_second_half_of_each_phase_counts(place: Path) -> None:
     assert [row.cap_w for row in counted(asked, rows)] == [200.0] * 2 + [150.0] * 3
 
 
-# --- over JSON
-
-
-def spoken(*lines: object) -> tuple[list[dict[str, Any]], int]:
-    said: list[dict[str, Any]] = []
-    code = plant_service.serve((one if isinstance(one, str) else json.dumps(one) for one in lines), said.append)
-    json.dumps(said, allow_nan=False)
-    return said, code
-
-
-def hello(place: Path, **more: object) -> dict[str, object]:
-    return {"hello": 1, "parameters": str(place), "network": "made_up", "gpu": "3080Ti", **more}
-
-
-ASKED = {"tenants": [{"share_percent": 25, "batch": 16}, {"share_percent": 75, "batch": 32}], "sm_mhz": 1110, "mem_mhz": 5001}
-
-
-def test_a_run_is_told_of_knobs_then_of_what_it_set_then_of_what_came_of_it(place: Path) -> None:
-    (ready, applied, ran), code = spoken(
-        hello(place, gain_error=0.08, refuse_clocks=[1155]), {"apply": {**ASKED, "sm_mhz": 1155}}, {"run_s": 0.5}
-    )
-    assert code == 0
-    assert ready["ready"] is True
-    assert ready["knobs"]["sm_mhz"][0] == 210.0
-    assert ready["knobs"]["mem_mhz"] == (5001.0, 9501.0)
-    assert applied["applied"]["sm_mhz"] is None
-    assert len(applied["refused"]) == 1
-    assert [t for t, _ in ran["samples"]] == [0.1, 0.2, 0.3, 0.4, 0.5]
-    assert len(ran["images"]) == len(ran["latency_ms"]) == 2
-    assert [len(one) for one in ran["latency_ms"]] == [int(images / batch) for images, batch in zip(ran["images"], (16, 32), strict=True)]
-    assert ran["oom"] == []
-
-
-def test_what_cannot_be_used_is_said_and_ends_it(place: Path, snapshot: SnapshotAssertion) -> None:
-    """Also a plant that cannot be."""
-    nowhere = {"hello": 1, "gpu": "3080Ti", "parameters": "/nowhere", "network": "made_up"}
-    wrong = ({"gain_error": 1.0}, {"noise_w": -1}, {"seed": -1}, {"lag_s": -0.1}, {"network": "none"}, {"gpu": "none"})
-    messages = []
-    for line in ("{", {"hello": 2}, {"run_s": 1}, nowhere, *(hello(place, **more) for more in wrong)):
-        (said,), code = spoken(line, {"run_s": 1})
-        assert code == 2
-        messages.append(said["error"].replace(str(place), "parameters"))
-    assert messages == snapshot
-
-
-def test_a_line_that_asks_for_nothing_that_can_be_done_is_said(place: Path, snapshot: SnapshotAssertion) -> None:
-    messages = []
-    tenants: list[Any] = [[{}], [{"share_percent": 5, "batch": 0}]]
-    for line in ({"run_s": 0}, {"run_s": 1e9}, {"run_s": "1"}, {"apply": 3}, *({"apply": {"tenants": some}} for some in tenants), {}, [1]):
-        said, code = spoken(hello(place), line)
-        assert (code, [*said[1]]) == (2, ["error"])
-        messages.append(said[1]["error"])
-    assert messages == snapshot
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=9
-    )
-)
-def test_no_line_breaks_it(place: Path, said: object) -> None:
-    answers, code = spoken(hello(place), {"apply": ASKED}, json.dumps(said))
-    assert (code, [*answers[2]]) == (2, ["error"])
+@pytest.mark.parametrize("wrong", [{"gain_error": 1.0}, {"noise_w": -1.0}, {"seed": -1}, {"lag_s": -0.1}])
+def test_a_device_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match="are 0 or more, gain_error is a part, below 1"):
+        Mismatch(**wrong)

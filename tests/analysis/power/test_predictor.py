@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.power import curves, parameters, priors
+from analysis.power import parameters
 from analysis.power.predicting import beyond, over_clocks, predict
-from analysis.power.predictor import Reference
-from analysis.power.terms import Anchor, Partition, Setting
-from analysis.power.trees import Ensemble
 from analysis.terms import Refused
+from control.power.models import curves, priors
+from control.power.models.reference import Reference
+from control.power.models.trees import Ensemble
+from control.power.terms import Anchor, Partition, Setting
 from tests.analysis.power import made_cpu
 from tests.analysis.power.made_reference import ensemble, reference
 from tests.conftest import REFERENCE

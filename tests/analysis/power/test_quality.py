@@ -10,6 +10,7 @@ import pytest
 
 from analysis.power import parameters, quality, quality_of_models, traces
 from analysis.power.traces import Row
+from control.power.models.parameters import FORMAT, VERSION
 from tests.analysis.power import made_cpu
 from tests.analysis.power.made_reference import falling, reference
 from tests.conftest import REFERENCE
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.power.predictor import Reference
     from analysis.power.quality import Finding
-    from analysis.power.terms import Model
+    from control.power.models.reference import Reference
+    from control.power.terms import Model
     from tests.analysis.power.command import Power
 
 PCTODL = REFERENCE / "pctodl"
@@ -132,8 +133,8 @@ def test_every_answer_that_stands_on_a_copied_set_says_so(tmp_path: Path, power:
     for model in (apart("alone"), reference("one"), reference("two")):
         parameters.write(model, tmp_path / parameters.file_name(model), "reference")
     head = {
-        "format": parameters.FORMAT,
-        "version": parameters.VERSION,
+        "format": FORMAT,
+        "version": VERSION,
         "kind": "reference",
         "network": "broken",
         "gpu": "3080Ti",

@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from analysis.power import algorithms
 from analysis.power.traces import COLUMNS, OURS
 from analysis.steps import Steps
+from control.power import algorithms
 from fixtures.power import backends
 
 STEPS = Steps("analysis.power.commands")

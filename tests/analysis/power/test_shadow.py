@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.power import algorithms, tasks
+from analysis.power import tasks
 from analysis.power.control.loop import play
-from analysis.power.control.plant import Mismatch, Plant
-from analysis.power.control.shadow import Shadow
-from analysis.power.control.shadow_moves import LADDER, around, bounds
-from analysis.power.control.study import tables_for
-from analysis.power.control.tables import partition_of
-from analysis.power.control.terms import Question, Settings
-from analysis.power.terms import Partition
+from analysis.power.control.study import reader, tables_for
+from control.power import algorithms
+from control.power.plant import Mismatch, Plant
+from control.power.shadow import Shadow
+from control.power.shadow_moves import LADDER, around, bounds
+from control.power.tables import partition_of
+from control.power.terms import Partition, Question, Settings
 from tests.analysis.power import made_control
 from tests.analysis.power.made_control import KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
@@ -134,7 +134,9 @@ def test_what_it_moves_to_can_be_set_and_is_learnt_from(place: Path, shadow: Sha
 def test_beside_pctodl_it_moves_the_partition_on_its_way() -> None:
     (task,) = (one for one in tasks.read() if one.id == 12)
     tables = tables_for(str(PCTODL), task.model, task.gpu)
-    asked = Question("pctodl", task.gpu, task.model, task.schedule, KNOBS, iterations=12, shadow=True, parameters=str(PCTODL))
+    asked = Question(
+        "pctodl", task.gpu, task.model, task.schedule, KNOBS, iterations=12, shadow=True, models=reader(str(PCTODL), task.model, task.gpu)
+    )
     rows = play(asked, algorithms.at_work(asked), Plant(tables, Mismatch(noise_w=2.0, seed=2), KNOBS.batches))
     assert any(row.why == "shadow optimiser" for row in rows)
     assert len({row.settings.tenants for row in rows}) > 1

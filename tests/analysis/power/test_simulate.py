@@ -10,10 +10,10 @@ import pytest
 
 from analysis.power import tasks
 from analysis.power.control import study, study_page
-from analysis.power.control.plant import Mismatch
-from analysis.power.terms import Task
 from analysis.stats.effect import paired_effect
 from analysis.terms import Refused
+from control.power.plant import Mismatch
+from control.power.terms import Task
 from tests.analysis.power.command import refusals
 from tests.conftest import REFERENCE
 

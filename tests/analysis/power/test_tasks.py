@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.power import tasks
-from analysis.power.platforms import platform, platforms
-from analysis.power.terms import Task
 from analysis.terms import Refused, Unreadable
+from control.power.platforms import platform, platforms
+from control.power.terms import Task
 from fixtures.power import tasks as run_side
 from tests.conftest import REFERENCE
 

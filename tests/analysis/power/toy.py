@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.power.terms import Anchor, Partition, Platform
+from control.power.terms import Anchor, Partition, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.power.terms import Floats
+    from control.power.terms import Floats
 
 GPU = Platform("toy", tuple(map(float, range(210, 2101, 15))), (5001.0, 9501.0), (9501.0, 5001.0), anchor_mhz=1950.0, tdp_w=350.0)
 

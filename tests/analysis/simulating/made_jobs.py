@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.scheduling.terms import Job
 from analysis.simulating.mix import Class
 from analysis.simulating.stream import Coming, Source
+from control.scheduling.terms import Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.scheduling import policies
-from analysis.scheduling.scheduler import Scheduler
-from analysis.scheduling.terms import Job, Start
 from analysis.simulating.loop import play
 from analysis.terms import Refused, UnknownName
+from control.scheduling import policies
+from control.scheduling.scheduler import Scheduler
+from control.scheduling.terms import Job, Start
 from tests.analysis.simulating.made_jobs import ANY, coming
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.scaling.laws import choose, time_s
-from analysis.scaling.terms import Law
+from control.scaling import Law, choose, time_s
 from tests.analysis.jobs.made_cells import job, report, saved
 
 if TYPE_CHECKING:

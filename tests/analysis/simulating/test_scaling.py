@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.scaling import study
-from analysis.scaling.fitting import fits, held_out
-from analysis.scaling.laws import choose, most_useful, time_s
-from analysis.scaling.terms import Law, Point
+from control.scaling import Law, Point, choose, fits, held_out, most_useful, time_s
 from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:

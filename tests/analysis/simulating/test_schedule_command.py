@@ -1,4 +1,4 @@
-"""`python -m analysis schedule`: policies compared on identical jobs, and one at work for a dispatcher."""
+"""`python -m analysis schedule`: policies compared on identical jobs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.__main__ import main
-from analysis.scheduling.service import serve
 from analysis.simulating import study
 from analysis.simulating.figures import figures, jain
 from analysis.simulating.loop import play
-from analysis.simulating.stream import jobs
 from tests.analysis.simulating.made_jobs import ANY, coming, source
 
 if TYPE_CHECKING:
@@ -110,113 +106,3 @@ def test_what_cannot_be_compared_is_refused(capsys: pytest.CaptureFixture[str], 
         assert main(["schedule", "simulate", "--slots", "2", *FAST, *more.split()]) == 2
         found[more] = capsys.readouterr().err
     assert found == snapshot
-
-
-HELLO = '{"hello": 1, "policy": "sjf", "slots": {"any": 1}}'
-
-
-def answers(*lines: str) -> list[dict[str, object]]:
-    said: list[dict[str, object]] = []
-    serve(lines, said.append)
-    return said
-
-
-def test_a_dispatcher_is_told_what_to_start() -> None:
-    assert answers(
-        HELLO,
-        '{"at_s": 0, "submitted": [{"job": 1, "predicted_s": 3}, {"job": 2, "predicted_s": 1}]}',
-        '{"at_s": 0.5, "submitted": [{"job": 3, "predicted_s": {"any": 2}, "class": "x", "due_s": 9, "tenant": "t"}]}',
-        '{"at_s": 1, "ended": [2]}',
-        '{"at_s": 3, "ended": [3], "submitted": [{"job": 3, "predicted_s": 0.1}]}',
-    ) == [
-        {"ready": True, "policy": "sjf", "slots": {"any": 1}},
-        {"start": [{"job": 2, "slots": "any"}]},
-        {"start": []},
-        {"start": [{"job": 3, "slots": "any"}]},
-        {"start": [{"job": 3, "slots": "any"}]},  # it failed and is tried again
-    ]
-
-
-def test_nothing_is_started_on_slots_that_are_lost() -> None:
-    """Two slots, one of them lost with job 1 on it: job 3 waits for job 2, and job 4 for what was lost to come back."""
-    came = '"submitted": [{"job": 1}, {"job": 2}, {"job": 3}, {"job": 4}]'
-    assert [
-        one["start"]
-        for one in answers(
-            '{"hello": 1, "policy": "fifo", "slots": {"any": 2}}',
-            f'{{"at_s": 0, {came}}}',
-            '{"at_s": 1, "ended": [1], "away": {"any": 1}}',
-            '{"at_s": 2, "ended": [2]}',
-            '{"at_s": 3, "away": {"any": 0}}',
-        )[1:]
-    ] == [
-        [{"job": 1, "slots": "any"}, {"job": 2, "slots": "any"}],
-        [],
-        [{"job": 3, "slots": "any"}],
-        [{"job": 4, "slots": "any"}],
-    ]
-
-
-def test_a_line_that_cannot_be_used_is_answered_with_the_reason_and_ends_it(snapshot: SnapshotAssertion) -> None:
-    first = (
-        '{"hello": 2}',
-        '{"hello": 1, "policy": "lifo", "slots": {"any": 1}}',
-        '{"hello": 1, "policy": "sjf", "slots": {"any": 0}}',
-        '{"hello": 1, "policy": "sjf"}',
-    )
-    then = (
-        "no",
-        "[]",
-        "{}",
-        '{"at_s": NaN}',
-        '{"at_s": 0, "submited": []}',
-        '{"at_s": 0, "submitted": [3]}',
-        '{"at_s": 0, "submitted": [{"job": 1, "predicted": 3}]}',
-        '{"at_s": 0, "submitted": [{"job": 1, "predicted_s": -3}]}',
-        '{"at_s": 0, "submitted": [{"job": 1, "predicted_s": {"gpu": 3}}]}',
-        '{"at_s": 0, "submitted": [{"job": 1, "replicas": 2}]}',
-        '{"at_s": 0, "ended": [1]}',
-        '{"at_s": 0, "away": {"any": 2}}',
-        '{"at_s": 0, "away": {"gpu": 1}}',
-        '{"at_s": 0, "away": 1}',
-        '{"at_s": 1}\n{"at_s": 0}',
-    )
-    found = {}
-    for lines in (*first, *(f"{HELLO}\n{line}" for line in then)):
-        said: list[dict[str, object]] = []
-        assert serve([*lines.splitlines(), HELLO], said.append) == 2
-        found[lines.removeprefix(HELLO)] = said[-1]["error"]
-    assert found == snapshot
-
-
-words = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3), lambda one: st.lists(one, max_size=2))
-fields = st.dictionaries(st.sampled_from(["job", "predicted_s", "class", "priority", "replicas", "due_s", "tenant"]), words)
-lines_of = st.fixed_dictionaries(
-    {"at_s": words}, optional={"away": words, "ended": words, "submitted": st.lists(fields, max_size=2) | words}
-)
-
-
-@given(said=lines_of)
-def test_whatever_a_dispatcher_says_is_answered_in_a_line(said: dict[str, object]) -> None:
-    (_, answer) = answers(HELLO, json.dumps(said))
-    assert answer.keys() in ({"start"}, {"error"})
-
-
-def test_the_dispatcher_and_the_simulator_start_the_same_jobs() -> None:
-    """The one tells a scheduler over lines what the other tells it by itself."""
-    stream = jobs(source(2, 0.9), 60, 1)
-    played = play(stream, {ANY: 2}, "sjf")
-    moments = sorted({*played.submit_s.tolist(), *played.end_s.tolist()})
-    lines: list[dict[str, object]] = [{"hello": 1, "policy": "sjf", "slots": {ANY: 2}}]
-    for moment in moments:
-        came = [{"job": one.job.number, "predicted_s": one.job.predicted_s} for one in stream if one.job.submit_s == moment]
-        lines.append({"at_s": moment, "submitted": came, "ended": [at for at, end in enumerate(played.end_s.tolist()) if end == moment]})
-    told = answers(*map(json.dumps, lines))[1:]
-    started = {start["job"]: moment for moment, one in zip(moments, told, strict=True) for start in one["start"]}  # type: ignore[attr-defined]  # a list
-    assert [started[at] for at in range(60)] == played.start_s.tolist()
-
-
-def test_the_command_answers_line_by_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", [HELLO, '{"at_s": 0, "submitted": [{"job": 7}]}'])
-    assert main(["schedule", "decide"]) == 0
-    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()][1] == {"start": [{"job": 7, "slots": "any"}]}

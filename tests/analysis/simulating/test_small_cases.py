@@ -8,11 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.scaling.fitting import fits, held_out
-from analysis.scaling.laws import choose, most_useful, time_s
-from analysis.scaling.terms import Law
 from analysis.simulating.figures import figures
 from analysis.simulating.loop import play
+from control.scaling import Law, choose, fits, held_out, most_useful, time_s
 from tests.analysis.simulating.made_jobs import ANY, coming
 from tests.analysis.simulating.test_scaling import profile
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.scheduling import allocation
 from analysis.simulating import mix
 from analysis.simulating.laws import Law, errors
 from analysis.simulating.mix import Class
 from analysis.simulating.stream import Coming, Source, jobs
 from analysis.terms import Refused
+from control.scheduling import allocation
 from tests.analysis.simulating.made_jobs import ANY, source
 
 if TYPE_CHECKING:

@@ -1,0 +1,35 @@
+"""What is refused, and foreign text made fit for the one line that says so.
+
+Both sides take these for their own, so that a refusal in here ends a run or a command as any other does.
+"""
+
+from __future__ import annotations
+
+ELLIPSIS = "…"
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; the message says what, where, and what to do, without what a terminal would obey."""
+
+    def __str__(self) -> str:
+        return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in super().__str__())
+
+
+class Unreadable(Refused):
+    """A file is not what it should be, or it is damaged; nothing in it was used."""
+
+
+class UnknownName(Refused):
+    """A name was given that does not exist; the message lists those that do."""
+
+
+def one_line(text: object, longest: int = 500) -> str:
+    r"""Write a text on one line: blanks of any kind become one space, what cannot be seen or printed its escape (`\x1b`).
+
+    Control and direction characters could end a line of the log, or show a reader other words than those that are there; lone
+    surrogates cannot be written to a file at all. What is longer than `longest` characters is cut, and ends in `…`.
+    """
+    seen = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in " ".join(str(text).split())
+    )
+    return seen if len(seen) <= longest else seen[: longest - 1] + ELLIPSIS

@@ -1,0 +1,1 @@
+"""Models of what a network gives and draws on a device, and the forms that they are read from. Nothing here opens a file."""

@@ -1,0 +1,125 @@
+"""Parameters of models: a folder of JSON files, one per network, GPU and memory clock, or the original's as they are published.
+
+A file says what it is: `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu", "mem_mhz", …}`. `kind` names the module
+that reads the rest. Nothing in such a file is ever executed, and nothing here opens one: a side gives what is in a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from control.errors import Refused, Unreadable, one_line
+from control.power.platforms import platforms
+
+from . import published
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import PurePath
+
+    from control.power.terms import Model
+
+    from .published import Files
+
+FORMAT = "deeptweak-power-model"
+VERSION = 1
+KINDS = ("reference", "own")
+Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
+Readers = dict[Key, "Callable[[], Model]"]
+
+
+def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
+    """Answer which models a folder has, each with what reads it. `named`: the file was, and must be one.
+
+    Raises: Refused, for none at all.
+    """
+    if published.is_one(files):
+        return dict(published.available(files, place))
+    found: Readers = {}
+    for name in sorted(files) if named else sorted(name for name in files if name.endswith(".json") and "/" not in name):
+        file = place / name
+        said = _said(files[name], file, must=named)
+        if said is None:
+            continue
+        key = _key(said, file)
+        if key in found:
+            raise Refused(f"{file}: a second file of {listed([key])}; a folder has one of each.")
+        found[key] = _reader(said, key, file)
+    if not found:
+        raise Refused(f"{place}: no parameters in it; `python -m analysis power fit` writes them, PctoDL's are its folder fitting_results.")
+    return found
+
+
+def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[float, Model]:
+    """Read the models of a network on a GPU by memory clock, those the search may use, best (highest) first.
+
+    Raises: Refused, with what there is, where there is none.
+    """
+    known = platforms().get(gpu)
+    clocks = sorted({key[2] for key in there if key[:2] == (network, gpu)}, reverse=True)
+    searched = [mhz for mhz in clocks if known is None or mhz in known.searched_mem_mhz]
+    if not searched:
+        raise Refused(f"{place}: no model of {one_line(network)} on {one_line(gpu)}; there are {listed(there)}.")
+    return {mhz: there[network, gpu, mhz]() for mhz in searched}
+
+
+def text_of(model: Model, kind: str) -> str:
+    """Write a model; `available` gives the same back, to the last bit. `kind` is one of `KINDS`."""
+    body = import_module(f"control.power.models.{kind}").as_json(model)
+    head = {"format": FORMAT, "version": VERSION, "kind": kind, "network": model.network, "gpu": model.gpu, "mem_mhz": model.mem_mhz}
+    return json.dumps({**head, **body}, allow_nan=False) + "\n"
+
+
+def model_of(kind: str, key: Key, said: Mapping[str, Any], where: str) -> Model:
+    """Read the model a file's JSON describes; `where` begins what is said of it. Raises: Unreadable."""
+    try:
+        return cast("Model", import_module(f"control.power.models.{kind}").from_json(*key, said))
+    except KeyError as error:
+        raise Unreadable(f"{where}: has no {error}.") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Unreadable(f"{where}: is damaged: {one_line(error)}.") from None
+
+
+def listed(keys: Mapping[Key, object] | list[Key]) -> str:
+    """Write which models there are."""
+    return "; ".join(f"{one_line(network)} on {one_line(gpu)} at {mem_mhz:g} MHz" for network, gpu, mem_mhz in keys) or "none"
+
+
+def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | None:
+    """Read a file's JSON; None for what is of another format in a folder."""
+    try:
+        said = json.loads(content, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{file}: is no JSON: {one_line(error)}.") from None
+    if isinstance(said, dict) and said.get("format") == FORMAT:
+        if said.get("version") != VERSION:
+            raise Unreadable(f"{file}: version {one_line(said.get('version'), 30)} of its format; {VERSION} can be read.")
+        return said
+    if must:
+        raise Unreadable(f"{file}: has no parameters of a model: its `format` is not {FORMAT!r}.")
+    return None
+
+
+def _key(said: dict[str, Any], file: PurePath) -> Key:
+    network, gpu, mem_mhz = said.get("network"), said.get("gpu"), said.get("mem_mhz")
+    if not (isinstance(network, str) and network and isinstance(gpu, str) and gpu):
+        raise Unreadable(f"{file}: does not say of which `network` and `gpu`.")
+    if isinstance(mem_mhz, bool) or not isinstance(mem_mhz, int | float) or not math.isfinite(mem_mhz) or mem_mhz < 0:
+        raise Unreadable(f"{file}: mem_mhz is {one_line(mem_mhz, 30)}; it is a clock in MHz, 0 where the memory has none that can be set.")
+    return network, gpu, float(mem_mhz)
+
+
+def _reader(said: dict[str, Any], key: Key, file: PurePath) -> Callable[[], Model]:
+    kind = said.get("kind")
+    if kind not in KINDS:
+        raise Unreadable(f"{file}: kind {one_line(kind, 30)!r} is none of {', '.join(KINDS)}.")
+
+    return partial(model_of, kind, key, said, str(file))
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,179 @@
+"""Others' pickles (.pkl of joblib, .pth of torch) as what they say, not as what they do: nothing is imported, nothing of theirs is called.
+
+A pickle is a program. Here each class or function it names is an inert `Foreign`, and only names that files of parameters need are let in;
+any other refuses the file. So neither torch nor scikit-learn is needed, and their versions do not matter.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle  # its machine alone: every name in a file is replaced
+import re
+import zipfile
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+import numpy as np
+
+from control.errors import Unreadable, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from control.power.terms import Floats
+
+T = TypeVar("T")
+NAMES = {  # package → what may be named of it
+    "collections": {"OrderedDict"},
+    "numpy": {"_frombuffer", "_reconstruct", "dtype", "ndarray"}
+    | {"MT19937", "SeedSequence", "__bit_generator_ctor", "__pyx_unpickle_SeedSequence", "__randomstate_ctor"},
+    "joblib": {"NumpyArrayWrapper"},
+    "sklearn": {"DecisionTreeRegressor", "DummyRegressor", "GradientBoostingRegressor", "Tree"}
+    | {"CyHalfSquaredError", "HalfSquaredError", "IdentityLink", "Interval"},
+    "_loss": {"CyHalfSquaredError"},  # scikit-learn's, compiled
+    "torch": {"DoubleStorage", "FloatStorage", "_rebuild_tensor_v2"},
+}
+STORED = {"FloatStorage": "<f4", "DoubleStorage": "<f8"}
+NUMBERS = re.compile(r"[biuf][1248]")
+MOST_BYTES = 16 * 1024**2  # unpacked; a .pth of a few coefficients has some KB
+
+
+class Foreign:
+    """An object of a pickle: what its class or function is called, what it was made with, what it holds, its items if it has such."""
+
+    name = ""
+    args: tuple[Any, ...]
+    state: Any
+    items: dict[Any, Any]
+    content: Any  # of an array that joblib laid beside the pickle
+
+    def __new__(cls, *args: object) -> Self:
+        """Note the arguments; nothing else is done with them."""
+        made = object.__new__(cls)
+        made.args, made.state, made.items, made.content = args, {}, {}, None
+        return made
+
+    def __setstate__(self, state: object) -> None:
+        """Note the state."""
+        self.state = state
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Note an item, of a dictionary that is more than a dict."""
+        self.items[key] = value
+
+
+class _Reader(pickle._Unpickler):  # noqa: SLF001  # the one in Python: the other cannot be told what to do with arrays
+    dispatch: ClassVar[dict[int, Callable[..., None]]] = dict(pickle._Unpickler.dispatch)  # noqa: SLF001
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.file = file
+
+    def find_class(self, module: str, name: str) -> type[Foreign]:
+        if name not in NAMES.get(module.partition(".")[0], ()):
+            raise Unreadable(f"names {one_line(f'{module}.{name}', 80)}, which no file of parameters needs; nothing of it was run")
+        return type(name, (Foreign,), {"name": name})
+
+    def get_extension(self, code: int) -> None:
+        raise Unreadable(f"asks for extension {code} of a pickle, which no file of parameters needs; nothing of it was run")
+
+    def persistent_load(self, pid: Any) -> tuple[str, str]:  # noqa: ANN401  # whatever the file has there
+        _, storage, key, *_ = pid
+        return storage.name, str(key)
+
+    def _build(self) -> None:
+        pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]  # noqa: SLF001
+        built = self.stack[-1]  # type: ignore[attr-defined]
+        if isinstance(built, Foreign) and built.name == "NumpyArrayWrapper":  # joblib writes the array right behind it
+            built.content = _content(built.state, self.file)
+
+    dispatch[pickle.BUILD[0]] = _build
+
+
+def _content(state: dict[str, Any], file: io.BytesIO) -> bytes | Foreign:
+    if state["dtype"].args[0] == "O8":
+        nested: Foreign = _Reader(file).load()
+        return nested
+    if state.get("numpy_array_alignment_bytes") is not None:
+        file.read(file.read(1)[0])
+    return file.read(math.prod(state["shape"]) * dtype(state["dtype"]).itemsize)
+
+
+def dtype(foreign: Foreign) -> np.dtype[Any]:
+    """Answer a type of numbers, or of records of numbers. Raises: ValueError, for any other."""
+    kind, (_, order, _, names, fields, *_) = foreign.args[0], foreign.state
+    if names:
+        formats, offsets = zip(*((dtype(fields[name][0]), fields[name][1]) for name in names), strict=True)
+        records: np.dtype[Any] = np.dtype(
+            {"names": list(names), "formats": list(formats), "offsets": list(offsets), "itemsize": int(kind[1:])}
+        )
+        return records
+    if not NUMBERS.fullmatch(kind):
+        raise ValueError(f"an array of {one_line(kind, 20)}, not of numbers")
+    number: np.dtype[Any] = np.dtype(order.replace("|", "") + kind)
+    return number
+
+
+def array(foreign: Foreign) -> Any:  # noqa: ANN401  # numbers, or a list
+    """Answer an array, joblib's or numpy's own; of objects the list of them. Raises: ValueError, among others."""
+    if foreign.name == "NumpyArrayWrapper":
+        said = foreign.state
+        shape, kind, by_columns, content = said["shape"], said["dtype"], said["order"] == "F", foreign.content
+        if isinstance(content, Foreign):
+            return array(content)
+    elif foreign.name == "_frombuffer":
+        content, kind, shape, order = foreign.args
+        by_columns = order == "F"
+    elif foreign.name == "_reconstruct":
+        _, shape, kind, by_columns, content = foreign.state
+    else:
+        raise ValueError(f"{foreign.name} is no array")
+    if isinstance(content, list):
+        return content
+    return np.frombuffer(content, dtype(kind)).reshape(shape, order="F" if by_columns else "C")
+
+
+def load(content: bytes, file: str) -> Foreign:
+    """Read a .pkl. Raises: Unreadable, with the file, for what is damaged and for what names more than such a file needs."""
+    return guarded(file, lambda: _of_kind(_Reader(io.BytesIO(content)).load()))
+
+
+def tensors(content: bytes, file: str) -> dict[str, float]:
+    """Read the numbers that a .pth keeps by name (each a tensor of one). Raises: Unreadable."""
+    return guarded(file, lambda: _tensors(content))
+
+
+def _tensors(raw: bytes) -> dict[str, float]:
+    with zipfile.ZipFile(io.BytesIO(raw)) as packed:
+        if sum(part.file_size for part in packed.infolist()) > MOST_BYTES:
+            raise ValueError(f"unpacked it has more than {MOST_BYTES // 1024**2} MiB")
+        (head,) = (name for name in packed.namelist() if name.endswith("/data.pkl"))
+        folder = head.removesuffix("data.pkl")
+        if f"{folder}byteorder" in packed.namelist() and packed.read(f"{folder}byteorder") != b"little":
+            raise ValueError("its numbers are big-endian")
+        said = _of_kind(_Reader(io.BytesIO(packed.read(head))).load())
+        found = {}
+        for name, tensor in said.items.items():
+            if isinstance(tensor, Foreign) and tensor.name == "_rebuild_tensor_v2":
+                (kind, key), offset, shape, *_ = tensor.args
+                values: Floats = np.frombuffer(packed.read(f"{folder}data/{key}"), STORED[kind])
+                if math.prod(shape) != 1:
+                    raise ValueError(f"{one_line(name, 40)} is a tensor of {math.prod(shape)} numbers, not of one")
+                found[str(name)] = float(values[offset])
+        return found
+
+
+def _of_kind(said: object) -> Foreign:
+    if not isinstance(said, Foreign):
+        raise TypeError(f"it holds {type(said).__name__}, no model")
+    return said
+
+
+def guarded(file: str, read: Callable[[], T]) -> T:
+    """Answer what `read` makes of a file's content. Raises: Unreadable, with the file, for what is damaged."""
+    try:
+        return read()
+    except Unreadable as error:
+        raise error if str(error).startswith(file) else Unreadable(f"{file}: {error}.") from None
+    except Exception as error:  # noqa: BLE001  # a pickle is a program: whatever goes wrong in it, the file is damaged
+        raise Unreadable(f"{file}: is damaged, or not what its name says: {one_line(error)}.") from None

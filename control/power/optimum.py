@@ -1,0 +1,178 @@
+"""The models that a question gives to an algorithm, and the searches over them; each is read, or searched, once a process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from . import grid, partitioning
+from .bounded import best_within
+from .ladders import speeds_of
+from .platforms import platforms
+from .tables import Tables
+from .terms import Infeasible, Partition, Platform, Predicted, Settings, Unsupported, must_be_in, tenants_of, unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from .partitioning import Answer
+    from .terms import Anchor, Floats, Knobs, Model, Question, Setting
+
+NO_CLOCK = 0.0  # the memory clock of a model on a device where it cannot be set
+
+
+def tables_of(question: Question) -> Tables:
+    """The question's models, those at a memory clock that can be set here.
+
+    Raises: Unsupported, where none is given; Refused, where there is none, or it is in another unit than the cap.
+    """
+    if question.models is None:
+        raise Unsupported(
+            f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure it with bench_power_profile, "
+            "fit it with `python -m analysis power fit`, and name the parameters."
+        )
+    found = _tables(question.models, question.gpu, question.knobs)
+    must_be_in(question.cap_unit, found.models.values(), "the question")
+    return found
+
+
+def searched(question: Question, cap: float, *, compatible: bool = False) -> Answer:
+    """The best setting under a cap, the question's margin kept; `compatible` is the study's greedy search.
+
+    Raises: Unsupported, where there is no model, or the greedy search cannot be had here; Infeasible; Refused.
+    """
+    tables = tables_of(question)
+    if compatible and not (question.knobs.shares and question.knobs.sm_mhz):
+        raise Unsupported("the greedy search is over shares and clocks, which cannot both be set here.")
+    return _found(tables, question.model, question.knobs, cap, question.margin, compatible)
+
+
+def best_in_time(question: Question, cap: float) -> Setting:
+    """The best setting under a cap: the whole search, or, where latency is bounded, among the partitions that were measured.
+
+    Raises: Unsupported; Infeasible; Refused.
+    """
+    if question.slo_ms is None:
+        return searched(question, cap).setting
+    tables = tables_of(question)
+    return best_within(tables, _settable(tables, question.knobs), cap - question.margin, question.slo_ms)
+
+
+def settings_of(at: Setting, knobs: Knobs) -> Settings:
+    """What a setting asks the back-end to set."""
+    name, _ = speeds_of(knobs)
+    mem_mhz = at.mem_mhz if knobs.mem_mhz and at.mem_mhz in knobs.mem_mhz else None
+    settings = Settings(tenants_of(at.partition), mem_mhz=mem_mhz)
+    return replace(settings, sm_mhz=at.sm_mhz) if name == "sm_mhz" else replace(settings, throttle=at.sm_mhz)
+
+
+def predicted(answer: Answer) -> Predicted:
+    """What the model says of an answer."""
+    return Predicted(answer.throughput_images_per_s, answer.power_w)
+
+
+def model_clock(tables: Tables, mem_mhz: float | None) -> float:
+    """The memory clock of the model that settings belong to: the highest where it is left to the driver."""
+    return max(tables.models) if mem_mhz is None or mem_mhz not in tables.models else mem_mhz
+
+
+@cache
+def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -> Tables:
+    models = read()
+    settable = {mhz: model for mhz, model in models.items() if mhz in (knobs.mem_mhz or ())}
+    return _tabled(settable or {max(models): models[max(models)]}, gpu, knobs)
+
+
+def _tabled(models: Mapping[float, Model], gpu: str, knobs: Knobs) -> Tables:
+    """The models on what can be set here: a known GPU's own facts, or a device whose top speed is where its models were anchored."""
+    _, speeds = speeds_of(knobs)
+    known = platforms().get(gpu)
+    if known is None or knobs.sm_mhz is None:
+        high = max(model.sm_range_mhz[1] for model in models.values())
+        return Tables(models, Platform(gpu, speeds, tuple(models), tuple(models), high, float("inf")))
+    return Tables(models, replace(known, sm_mhz=speeds, searched_mem_mhz=tuple(sorted(models, reverse=True))))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A model that offers only such partitions as can be set here; a search starts from these, and mixes their processes."""
+
+    model: Model
+    partitions: tuple[Partition, ...]
+
+    @property
+    def network(self) -> str:
+        """As the model's."""
+        return self.model.network
+
+    @property
+    def gpu(self) -> str:
+        """As the model's."""
+        return self.model.gpu
+
+    @property
+    def mem_mhz(self) -> float:
+        """As the model's."""
+        return self.model.mem_mhz
+
+    @property
+    def cap_unit(self) -> str:
+        """As the model's."""
+        return unit_of(self.model)
+
+    @property
+    def sm_range_mhz(self) -> tuple[float, float]:
+        """As the model's."""
+        return self.model.sm_range_mhz
+
+    def anchor(self, partitions: Sequence[Partition]) -> Anchor:
+        """As the model's."""
+        return self.model.anchor(partitions)
+
+    def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """As the model's."""
+        return self.model.throughput_images_per_s(anchor, sm_mhz)
+
+    def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """As the model's."""
+        return self.model.power_w(anchor, sm_mhz)
+
+
+@cache
+def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> Answer:  # noqa: FBT001, PLR0913, PLR0917
+    models, platform = tables.models, tables.platform
+    try:
+        if compatible:
+            return _if_settable(partitioning.greedy(models, platform, cap, network=network, margin_w=margin), knobs)
+        offered = {mhz: Offered(model, _settable(tables, knobs)) for mhz, model in models.items()}
+        return partitioning.best(offered, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes)
+    except partitioning.Infeasible as error:
+        raise Infeasible(str(error), error.smallest_cap_w) from error
+
+
+def _if_settable(answer: Answer, knobs: Knobs) -> Answer:
+    """The greedy search knows nothing of what can be set. Raises: Unsupported."""
+    partition = answer.setting.partition
+    strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
+    if strange:
+        raise Unsupported(f"the greedy search answers with a batch of {', '.join(strange)}, which cannot be set here.")
+    if len(partition.shares) > knobs.most_processes:
+        raise Unsupported(f"the greedy search answers with {len(partition.shares)} processes; {knobs.most_processes} may run here.")
+    return answer
+
+
+def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
+    """The partitions that were measured to fit the models, those that can be set here."""
+    said = [one for model in tables.models.values() for one in getattr(model, "partitions", ())]
+    measured = said or [point.partition for point in grid.anchor()]
+    here = [
+        one
+        for one in dict.fromkeys(measured)
+        if len(one.shares) <= knobs.most_processes
+        and all(batch in knobs.batches for batch in one.batches)
+        and (knobs.shares or set(one.shares) <= {100.0})
+    ]
+    if not here:
+        raise Unsupported("no partition that the model was fitted on can be set here.")
+    return tuple(here)

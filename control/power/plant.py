@@ -1,0 +1,199 @@
+"""A simulated GPU that is not quite what its model says: off by a factor, late, noisy, and with faults. Its time is not the clock's.
+
+Real GPUs differ from any fitted model; a controller is judged on one that does too. What it says is *simulated* and is to be called that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+from control.errors import Refused
+from control.power.algorithms._configured import every_batch
+
+from . import grid
+from .ladders import at_most
+from .tables import partition_of
+from .terms import Knobs, Partition, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .tables import Curve, Tables
+    from .terms import Floats, Tenant
+
+SAMPLE_S = 0.1
+MOST_LATENCIES = 1000  # of a tenant and a window, where they are listed: all are alike
+QUANTUM_W = 0.1
+LEAST_LIMIT_W = 100.0  # what the driver of either GPU takes
+MOST_PROCESSES = 20
+SMALLEST = Partition((5.0,), (4,))
+IDLE_PART = 0.5  # of that one's draw at the lowest clock: what a GPU draws whose tenants do not run
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """How the plant differs from the model.
+
+    `gain_error` is the part by which power and throughput are off, each up or down as `seed` has it: power up in odd ones, throughput up in
+    every second pair. `partition_error` is the sd of what each partition is off by in addition. Power follows settings with time constant
+    `lag_s`; each reading has normal noise of sd `noise_w`. A tenant of a batch above `oom_above_batch` does not run.
+    """
+
+    gain_error: float = 0.0
+    partition_error: float = 0.0
+    noise_w: float = 0.0
+    lag_s: float = 0.0
+    seed: int = 1
+    oom_above_batch: int | None = None
+    refuse_clocks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that there can be such a device. Raises: Refused."""
+        if min(self.noise_w, self.lag_s, self.seed, self.partition_error) < 0 or not abs(self.gain_error) < 1:
+            raise Refused("noise_w, lag_s, seed and partition_error are 0 or more, gain_error is a part, below 1.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A window: times since it began, readings and, beside them, the power as it was without noise (W); then a value for each tenant.
+
+    `latency_ms` is None where no batch can end.
+    """
+
+    t_s: Floats
+    readings_w: Floats
+    true_w: Floats
+    images: tuple[float, ...]
+    latency_ms: tuple[float | None, ...]
+    sm_util_percent: float
+    mem_util_percent: float
+    oom: tuple[int, ...]
+
+    @property
+    def throughput_images_per_s(self) -> float:
+        """All tenants together."""
+        return sum(self.images) / (len(self.t_s) * SAMPLE_S)
+
+
+class Plant:
+    """A GPU under tenants. `apply` sets, `run` lets time pass."""
+
+    def __init__(self, tables: Tables, mismatch: Mismatch, batches: tuple[int, ...]) -> None:
+        self._tables, self._off = tables, mismatch
+        self._noise = np.random.default_rng([mismatch.seed, 1])
+        self._gains = (1 + _signed(mismatch.gain_error, mismatch.seed), 1 + _signed(mismatch.gain_error, mismatch.seed // 2))
+        self._power_w: float | None = None
+        self._now = Settings(())
+        platform = tables.platform
+        self._idle_w = IDLE_PART * float(tables.curve(max(tables.models), SMALLEST).power_w[0])
+        self.knobs = Knobs(
+            shares=True,
+            batches=batches,
+            most_processes=MOST_PROCESSES,
+            sm_mhz=platform.sm_mhz,
+            mem_mhz=tuple(sorted(tables.models)),
+            power_limit_w=(LEAST_LIMIT_W, platform.tdp_w),
+        )
+
+    def apply(self, settings: Settings) -> tuple[Settings, tuple[str, ...]]:
+        """Set all of it. Returns: how it is set now, and a sentence for each knob that was refused and stays as it was."""
+        refused = []
+        sm_mhz, mem_mhz, limit_w = settings.sm_mhz, settings.mem_mhz, settings.power_limit_w
+        if sm_mhz is not None and (sm_mhz in self._off.refuse_clocks or sm_mhz not in self._tables.platform.sm_mhz):
+            refused.append(f"sm_mhz: the simulated driver does not take {sm_mhz:g} MHz.")
+            sm_mhz = self._now.sm_mhz
+        if mem_mhz is not None and mem_mhz not in self._tables.models:
+            refused.append(f"mem_mhz: the simulated driver does not take {mem_mhz:g} MHz.")
+            mem_mhz = self._now.mem_mhz
+        if limit_w is not None and not LEAST_LIMIT_W <= limit_w <= self._tables.platform.tdp_w:
+            refused.append(f"power_limit_w: {limit_w:g} W is not within {LEAST_LIMIT_W:g} and {self._tables.platform.tdp_w:g} W.")
+            limit_w = self._now.power_limit_w
+        if settings.throttle is not None:
+            refused.append("throttle: this plant has clocks.")
+        self._now = replace(settings, sm_mhz=sm_mhz, mem_mhz=mem_mhz, power_limit_w=limit_w, throttle=None)
+        return self._now, tuple(refused)
+
+    def run(self, seconds: float) -> Ran:
+        """Let the tenants infer for so long."""
+        oom = tuple(at for at, one in enumerate(self._now.tenants) if one.batch > (self._off.oom_above_batch or one.batch))
+        running = [one for at, one in enumerate(self._now.tenants) if at not in oom]
+        target_w, throughput, curve = self._state(running)
+        t_s: Floats = SAMPLE_S * np.arange(1, max(1, round(seconds / SAMPLE_S)) + 1, dtype=np.float64)
+        start_w = self._idle_w if self._power_w is None else self._power_w
+        true_w = target_w + (start_w - target_w) * np.exp(-t_s / self._off.lag_s) if self._off.lag_s else np.full(len(t_s), target_w)
+        self._power_w = float(true_w[-1])
+        readings_w = true_w
+        if self._off.noise_w:
+            noisy_w = true_w + self._noise.normal(0.0, self._off.noise_w, len(t_s))
+            readings_w = np.round(noisy_w / QUANTUM_W) * QUANTUM_W
+        whole = sum(one.share_percent for one in running)
+        speeds = [0.0 if at in oom else throughput * one.share_percent / whole for at, one in enumerate(self._now.tenants)]
+        return Ran(
+            t_s=t_s,
+            readings_w=readings_w,
+            true_w=true_w,
+            images=tuple(speed * len(t_s) * SAMPLE_S for speed in speeds),
+            latency_ms=tuple(1000 * one.batch / speed if speed else None for one, speed in zip(self._now.tenants, speeds, strict=True)),
+            sm_util_percent=min(100.0, float(curve.anchor.sm_util_percent[0])) if curve else 0.0,
+            mem_util_percent=min(100.0, float(curve.anchor.mem_util_percent[0])) if curve else 0.0,
+            oom=oom,
+        )
+
+    def least_w(self, partitions: Sequence[Partition]) -> float:
+        """The least that any of these partitions can be made to draw."""
+        return min(float(self._true(mem_mhz, one)[1].min()) for mem_mhz in self._tables.models for one in partitions)
+
+    def _true(self, mem_mhz: float, partition: Partition) -> tuple[Curve, Floats, Floats]:
+        """What the model says of a partition, and the power and images per second that it really has in each state."""
+        curve = self._tables.curve(mem_mhz, partition)
+        power, throughput = self._gains
+        if self._off.partition_error:
+            own = _own(self._off.seed, f"{partition}")
+            power, throughput = power * (1 + self._off.partition_error * own[0]), throughput * (1 + self._off.partition_error * own[1])
+        return curve, curve.power_w * power, curve.throughput_images_per_s * throughput
+
+    def _state(self, running: list[Tenant]) -> tuple[float, float, Curve | None]:
+        """Power that it settles at, images per second, and what the model says."""
+        mem_mhz = max(self._tables.models) if self._now.mem_mhz is None else self._now.mem_mhz
+        if not running:
+            return self._idle_w, 0.0, None
+        partition = partition_of(running)
+        curve = self._tables.curve(mem_mhz, partition)
+        off = (
+            [1 + self._off.partition_error * one for one in _own(self._off.seed, f"{partition}")]
+            if self._off.partition_error
+            else (1.0, 1.0)
+        )
+        power_w = curve.power_w * self._gains[0] * off[0]
+        throughput = curve.throughput_images_per_s * self._gains[1] * off[1]
+        clocks = self._tables.platform.sm_mhz
+        at = at_most(clocks, self._tables.platform.anchor_mhz if self._now.sm_mhz is None else self._now.sm_mhz)
+        limit_w = self._tables.platform.tdp_w if self._now.power_limit_w is None else self._now.power_limit_w
+        if power_w[at] <= limit_w:
+            return float(power_w[at]), float(throughput[at]), curve
+        below = [state for state in range(at) if power_w[state] <= limit_w]
+        if not below:
+            return float(power_w[0]), float(throughput[0]), curve
+        # The driver goes to and fro between the two states around the limit, so that it is kept on average.
+        low, high = below[-1], below[-1] + 1
+        part = float((limit_w - power_w[low]) / (power_w[high] - power_w[low]))
+        return float(limit_w), float(throughput[low] + part * (throughput[high] - throughput[low])), curve
+
+
+def batches() -> tuple[int, ...]:
+    """Every batch that the plant takes: those of the grid and of all ladders."""
+    return tuple(sorted({*every_batch(), *(point.batch for point in grid.anchor())}))
+
+
+def _signed(size: float, bit: int) -> float:
+    return size if bit % 2 else -size
+
+
+def _own(seed: int, partition: str) -> tuple[float, float]:
+    """Two normal numbers that belong to a partition: the same whenever it comes up."""
+    power, throughput = np.random.default_rng([seed, crc32(partition.encode())]).normal(size=2)
+    return float(power), float(throughput)

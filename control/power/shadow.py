@@ -1,0 +1,115 @@
+"""The study's shadow optimiser: it learns what the model misses, and moves shares and batches where that promises more.
+
+Two Gaussian processes learn the residuals of throughput and power over the settings that were seen; of the partitions around the present
+one that of the largest expected improvement times the probability of staying below the cap is taken. The threshold is the study's: for the
+first 500 updates it accepts what is predicted to be *worse*. Source: PctoDL's code, as its study describes it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from math import exp
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Matern
+
+from .ladders import nearest, speed_in, speeds_of
+from .optimum import model_clock
+from .shadow_moves import MOST_PROCESSES, around
+from .tables import partition_of
+from .terms import tenants_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .tables import Tables
+    from .terms import Floats, Partition, Question, Seen, Tenant
+
+EVERY = 3  # iterations from one update to the next
+LEAST_POINTS, WINDOW = 5, 300
+EXPLORING = 500  # updates during which worse is accepted, the less the later
+EARLY, LATE, PACE = -0.10, 0.02, 4.0  # the threshold at first, in the end, and how it gets there
+ALPHA, SMOOTHNESS = 1e-3, 2.5
+
+
+@dataclass(slots=True)
+class Shadow:
+    """The optimiser at work: what was seen, and the two processes fitted to it."""
+
+    tables: Tables
+    question: Question
+    updates: int = 0
+    seen: list[tuple[list[float], float, float]] = field(default_factory=list)
+
+    def moved(self, seen: Seen) -> tuple[Tenant, ...] | None:
+        """Tenants to go on with, None to leave them as they are. Looks every third iteration, and only below the cap."""
+        here = partition_of(seen.settings.tenants)
+        if seen.throughput_images_per_s is None or seen.power_mean is None or not here.shares:
+            return None
+        mem_mhz, state = self._clocks(seen)
+        throughput, power = self._model(mem_mhz, state, [here])
+        self.seen.append(
+            (
+                self._features(mem_mhz, state, here),
+                seen.throughput_images_per_s - float(throughput[0]),
+                seen.power_mean - float(power[0]),
+            )
+        )
+        del self.seen[:-WINDOW]
+        if (seen.iteration + 1) % EVERY or seen.power_mean > seen.cap or len(self.seen) < LEAST_POINTS:
+            return None
+        self.updates += 1
+        return self._best(seen, here, mem_mhz, state)
+
+    def threshold(self) -> float:
+        """By which part predicted throughput must rise; below 0 it may fall."""
+        done = self.updates / EXPLORING
+        return EARLY * (1 - done) if done < 1 else LATE * (1 - exp(-PACE * (done - 1)))
+
+    def _best(self, seen: Seen, here: Partition, mem_mhz: float, state: int) -> tuple[Tenant, ...] | None:
+        others = around(here, self.question.model, self.question.knobs)
+        if not others:
+            return None
+        points = np.array([self._features(mem_mhz, state, one) for one in (here, *others)])
+        throughput, power = self._model(mem_mhz, state, [here, *others])
+        missed, missed_sd = self._residual(points, 1)
+        drawn, drawn_sd = self._residual(points, 2)
+        gain = throughput[1:] + missed[1:] - (throughput[0] + missed[0])
+        z = gain / missed_sd[1:]
+        improvement = gain * norm.cdf(z) + missed_sd[1:] * norm.pdf(z)
+        within = norm.cdf((seen.cap - power[1:] - drawn[1:]) / drawn_sd[1:])
+        at = int(np.argmax(improvement * within))
+        return tenants_of(others[at]) if gain[at] > self.threshold() * (throughput[0] + missed[0]) else None
+
+    def _residual(self, points: Floats, which: int) -> tuple[Floats, Floats]:
+        """Mean and sd of what the model misses at the points, shape (points,)."""
+        learnt, missed = np.array([one[0] for one in self.seen]), np.array([one[which] for one in self.seen])
+        process = GaussianProcessRegressor(Matern(nu=SMOOTHNESS), alpha=ALPHA, normalize_y=True)
+        with warnings.catch_warnings():
+            # A length beyond the bounds says that the residuals do not depend on the settings, which is a fine answer.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            process.fit(learnt, missed)
+        mean, sd = process.predict(points, return_std=True)
+        return mean, np.maximum(sd, 1e-9)
+
+    def _model(self, mem_mhz: float, state: int, partitions: Sequence[Partition]) -> tuple[Floats, Floats]:
+        curves = [self.tables.curve(mem_mhz, one) for one in partitions]
+        return np.array([one.throughput_images_per_s[state] for one in curves]), np.array([one.power_w[state] for one in curves])
+
+    def _clocks(self, seen: Seen) -> tuple[float, int]:
+        name, speeds = speeds_of(self.question.knobs)
+        speed = speed_in(seen.settings, name)
+        return model_clock(self.tables, seen.settings.mem_mhz), len(speeds) - 1 if speed is None else nearest(speeds, speed)
+
+    def _features(self, mem_mhz: float, state: int, one: Partition) -> list[float]:
+        """Clock, memory clock, processes, mean and variance of batches, shares and batches padded; each of the order of 1."""
+        batches = np.array(one.batches, dtype=float)
+        missing = [0.0] * (MOST_PROCESSES - len(one.shares))
+        speed = self.tables.platform.sm_mhz[state] / self.tables.platform.anchor_mhz
+        said = [speed, mem_mhz / 1e4, len(one.shares) / 10, float(batches.mean()) / 100, float(batches.var()) / 1e4]
+        return [*said, *(share / 100 for share in one.shares), *missing, *(batches / 100), *missing]

@@ -1,0 +1,274 @@
+"""The words of power-capped inference: what is set, what is predicted, what is asked for.
+
+A GPU is shared by N processes of one model. Process i may use `shares[i]` percent of the streaming multiprocessors and works in batches of
+`batches[i]` images; one clock of the multiprocessors and one of the memory hold for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from control.errors import Refused, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+# What a cap is a cap on: the draw, or, where nothing measures that, CPU seconds per second. The latter is never called power.
+Unit = Literal["W", "cpu_s_per_s"]
+Speed = Literal["sm_mhz", "throttle"]
+WATTS, CPU_TIME = "W", "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
+SPOKEN = {CPU_TIME: "CPU s/s"}  # as pages write it, where that is not the unit's name
+NAMED = {WATTS: "w", CPU_TIME: "cpu_s_per_s"}  # the end of a field's name in documents and files of tasks: cap_w, cap_cpu_s_per_s
+MOST = 1e6  # MHz, W or images: what no device has, and a thousandth of it still fits into what a driver takes
+CLOCK, THROTTLE = "sm_mhz", "throttle"  # what sets the pace: the clock, MHz, or the duty, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Shares in percent and batches in images, one of each per process, in order."""
+
+    shares: tuple[float, ...]
+    batches: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A partition and the clocks it runs at, MHz."""
+
+    partition: Partition
+    sm_mhz: float
+    mem_mhz: float
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A GPU's supported clocks, ascending, those of the memory that are searched (best first), and where its anchors were taken."""
+
+    name: str
+    sm_mhz: tuple[float, ...]
+    mem_mhz: tuple[float, ...]
+    searched_mem_mhz: tuple[float, ...]
+    anchor_mhz: float
+    tdp_w: float
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be run: a model under a cap. `schedule` has (from this iteration on, cap); a fixed cap is ((0, cap),).
+
+    Caps are in `cap_unit`: W, without watts CPU seconds per second.
+    """
+
+    id: int
+    gpu: str
+    model: str
+    dataset: str
+    schedule: tuple[tuple[int, float], ...]
+    cap_unit: str = WATTS
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """What partitions give at the anchor clock, shape (partitions,): everything that does not depend on the clock.
+
+    Utilisations are NVML's, percent of time; `throughput_images_per_s` and `dynamic_power_w` are those at the reference clock.
+    """
+
+    sm_util_percent: Floats
+    mem_util_percent: Floats
+    throughput_images_per_s: Floats
+    dynamic_power_w: Floats
+
+
+class Model(Protocol):
+    """A model of one network on one GPU at one memory clock. Pure; vectorised."""
+
+    @property
+    def network(self) -> str:
+        """Its name, as torchvision has it."""
+
+    @property
+    def gpu(self) -> str:
+        """Of which GPU."""
+
+    @property
+    def mem_mhz(self) -> float:
+        """At which memory clock."""
+
+    @property
+    def sm_range_mhz(self) -> tuple[float, float]:
+        """The clocks within which it was fitted."""
+
+    def anchor(self, partitions: Sequence[Partition]) -> Anchor:
+        """What each partition gives at the anchor clock."""
+
+    def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """All processes together. Shape: that of anchor's fields broadcast with `sm_mhz`, e.g. (partitions, 1) with (clocks,)."""
+
+    def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
+        """The board, static and dynamic, of the largest single reading. Shape as above."""
+
+
+def unit_of(*models: Model) -> str:
+    """Answer the unit of what the models call power: W, unless they were fitted on a machine without a sensor of it."""
+    return next((str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), WATTS)
+
+
+def pace_of(*models: Model) -> str:
+    """Answer what the models call the clock: `sm_mhz`, or `throttle` where there was no clock to set."""
+    return next((str(pace) for model in models if (pace := getattr(model, "clock", None))), CLOCK)
+
+
+def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
+    """Check that a cap and the models that are to keep it are in one unit; `whose` cap it is begins the sentence. Raises: Refused."""
+    for model in models:
+        unit = unit_of(model)
+        if unit != cap_unit:
+            known = f"is in {SPOKEN.get(unit, one_line(unit, 30))}" if unit in NAMED else "knows no power"
+            name = f"{one_line(model.network)} on {one_line(model.gpu)}"
+            mine = SPOKEN.get(cap_unit, one_line(cap_unit, 30))
+            raise Refused(f"{whose} has a cap in {mine}; the model of {name} {known}: it cannot tell what keeps it.")
+
+
+class Unsupported(Exception):
+    """The algorithm needs what this back-end or this question lacks; the message says what."""
+
+
+class Infeasible(Exception):
+    """Nothing that can be set keeps cap and latency; `smallest_cap` is the smallest one that can be kept, None where none can."""
+
+    def __init__(self, said: str, smallest_cap: float | None) -> None:
+        super().__init__(said)
+        self.smallest_cap = smallest_cap
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One process: its share of the device, percent (100 where shares cannot be set), and how many images it infers at a time."""
+
+    share_percent: float
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that can be set; None is as the machine has it. `throttle` stands in the clock's place where there is none to set."""
+
+    tenants: tuple[Tenant, ...]
+    sm_mhz: float | None = None
+    mem_mhz: float | None = None
+    power_limit_w: float | None = None
+    throttle: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """What the back-end can set: None, or False, where it cannot. All ladders ascend; `power_limit_w` is the least and the most."""
+
+    shares: bool
+    batches: tuple[int, ...]
+    most_processes: int
+    sm_mhz: tuple[float, ...] | None = None
+    mem_mhz: tuple[float, ...] | None = None
+    power_limit_w: tuple[float, float] | None = None
+    throttle: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be run, under which cap, with what.
+
+    `caps` are (from this iteration on, cap). `models` reads the fitted models by memory clock, MHz, None where there are none; it is called
+    by those that need them alone, and raises Refused. `margin` is to be kept below the cap in addition to what an algorithm keeps of
+    itself. `slo_ms` bounds each tenant's latency, None where nothing does.
+    """
+
+    algorithm: str
+    gpu: str
+    model: str
+    caps: tuple[tuple[int, float], ...]
+    knobs: Knobs
+    cap_unit: Unit = "W"
+    iterations: int = 60
+    seed: int = 1
+    shadow: bool = False
+    models: Callable[[], Mapping[float, Model]] | None = None
+    slo_ms: float | None = None
+    margin: float = 0.0
+
+    @property
+    def cap(self) -> float:
+        """The cap of the first iteration."""
+        return self.caps[0][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an iteration showed; None where nothing measured it.
+
+    `cap` is the one in force in the next iteration. `settings` are as they were, not as they were asked for; `refused` has a sentence for
+    each that could not be had, beginning with its knob. Latencies are of one batch, a value per tenant (None: it finished none); `oom` are
+    the indices of tenants whose batch did not fit into memory.
+    """
+
+    iteration: int
+    cap: float
+    settings: Settings
+    throughput_images_per_s: float | None
+    power_mean: float | None
+    power_max: float | None
+    refused: tuple[str, ...] = ()
+    sm_util_percent: float | None = None
+    mem_util_percent: float | None = None
+    latency_ms: tuple[float | None, ...] = ()
+    latency_p95_ms: tuple[float | None, ...] = ()
+    oom: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What a model says of settings: all tenants' images per second, and the power in the cap's unit."""
+
+    throughput_images_per_s: float
+    power_w: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to set next, and why, in a few words."""
+
+    settings: Settings
+    why: str
+    predicted: Predicted | None = None
+
+
+class Controller(Protocol):
+    """An algorithm at work on one question. Asked in turn: `first` once, then `then` after every iteration."""
+
+    def first(self) -> Decision:
+        """What the first iteration runs with."""
+
+    def then(self, seen: Seen) -> Decision:
+        """What the next one runs with."""
+
+
+def tenants_of(partition: Partition) -> tuple[Tenant, ...]:
+    """The processes of a partition."""
+    return tuple(Tenant(float(share), int(batch)) for share, batch in zip(partition.shares, partition.batches, strict=True))
+
+
+def must_be_settable(settings: Settings) -> None:
+    """Check that settings mean something, whatever can be set. Raises: Refused."""
+    numbers = [("share_percent", one.share_percent, 100.0) for one in settings.tenants]
+    numbers += [("batch", one.batch, MOST) for one in settings.tenants]
+    numbers += [(name, value, MOST) for name in ("sm_mhz", "mem_mhz", "power_limit_w") if (value := getattr(settings, name)) is not None]
+    numbers += [] if settings.throttle is None else [("throttle", settings.throttle, 1.0)]
+    for name, value, most in numbers:
+        if not 0 < value <= most:
+            raise Refused(f"These settings mean nothing: {name} is {value:g}, which is not above 0 and at most {most:g}.")

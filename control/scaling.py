@@ -1,0 +1,227 @@
+"""How many replicas a job gets: laws of speed-up fitted to measured times, and the number that makes jobs of any size equally long.
+
+Amdahl's law and Gunther's are fitted by least squares on logarithms: errors of times are by a factor.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from .errors import Refused
+from .t_test import t_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+TOLERANCE = 0.1  # of the target, either way
+LAWS = {"amdahl": ("serial",), "usl": ("serial", "crosstalk")}
+SHAPE = {"serial", "crosstalk"}
+UPPER = {"cost_s": np.inf, "serial": 1.0, "crosstalk": 1.0, "startup_s": np.inf}
+_SMALL = 1e-12
+_NEAR = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """How long a job takes: startup + cost · work · (1 + serial·(n - 1) + crosstalk·n·(n - 1)) / n with n replicas, in seconds.
+
+    Gunther's universal scalability law (2007), as a time; without crosstalk it is Amdahl's (1967) with that serial part. `cost_s` is what
+    one unit of work takes one replica, `startup_s` what no replica shortens.
+    """
+
+    cost_s: float
+    serial: float = 0.0
+    crosstalk: float = 0.0
+    startup_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measured job: replicas, size in whatever unit the work is counted, and how long it ran."""
+
+    replicas: int
+    work: float
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A law fitted to points. `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not there.
+
+    `aicc` is Akaike's criterion for few points, on log times: the smaller law is better by. `held_out` is the mean absolute error, as a
+    fraction of the time, of points whose replicas and size were left out of the fit; None where that was not asked, or leaves too few.
+    """
+
+    name: str
+    law: Law
+    points: int
+    spread: float
+    aicc: float
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    held_out: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Replicas for a job of that size. `within`: predicted to take the target, give or take the tolerance; `why` says why not."""
+
+    work: float
+    replicas: int
+    predicted_s: float
+    within: bool
+    why: str = ""
+
+
+def fits(points: Sequence[Point]) -> list[Fit]:
+    """Both laws, the better one first by AICc. Raises: Refused, where the points cannot tell of scaling."""
+    numbers = {one.replicas for one in points}
+    if len(numbers) < 2:
+        raise Refused(f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls with them cannot be told.")
+    found = []
+    for name, shape in LAWS.items():
+        names = ("cost_s", *shape, *(("startup_s",) if len({one.work for one in points}) > 1 else ()))
+        if _enough(points, names):
+            found.append(_fitted(points, name, names))
+    if not found:
+        raise Refused(
+            f"{len(points)} jobs are too few for a law of three parameters; 5 are needed, of two sizes and three numbers of replicas."
+        )
+    return sorted(found, key=lambda one: one.aicc)
+
+
+def best_law(name: str, points: Sequence[Point]) -> Fit:
+    """The better law of a class of jobs, and how well it tells what was left out of its fit. Raises: Refused."""
+    try:
+        best = fits(points)[0]
+    except Refused as reason:
+        raise Refused(f"Class {name}: {reason}") from None
+    return replace(best, held_out=held_out(points, best))
+
+
+def held_out(points: Sequence[Point], fit: Fit) -> float | None:
+    """The error where it counts: of jobs whose number of replicas and size were not in the fit; mean of |predicted/measured - 1|.
+
+    Each such configuration is left out in turn, all its jobs together; those without which the others could not tell are passed over.
+    """
+    names = tuple(fit.intervals)
+    errors: list[float] = []
+    for left_out in sorted({(one.replicas, one.work) for one in points}):
+        rest = [one for one in points if (one.replicas, one.work) != left_out]
+        if _enough(rest, names):
+            law = _fitted(rest, fit.name, names).law
+            mine = [one for one in points if (one.replicas, one.work) == left_out]
+            errors += [abs(float(time_s(law, one.work, one.replicas)) / one.time_s - 1) for one in mine]
+    return float(np.mean(errors)) if errors else None
+
+
+def _enough(points: Sequence[Point], names: tuple[str, ...]) -> bool:
+    """Whether points can tell of these parameters: more points than parameters and their spread, replicas and sizes that differ."""
+    numbers, sizes = len({one.replicas for one in points}), len({one.work for one in points})
+    return len(points) > len(names) + 1 and numbers > len(SHAPE & set(names)) and (sizes > 1 or "startup_s" not in names)
+
+
+def _fitted(points: Sequence[Point], name: str, names: tuple[str, ...]) -> Fit:
+    replicas, work, measured = (np.array([float(getattr(one, field)) for one in points]) for field in ("replicas", "work", "time_s"))
+
+    def residuals(values: Floats) -> Floats:
+        away: Floats = np.log(time_s(Law(**dict(zip(names, values.tolist(), strict=True))), work, replicas) / measured)
+        return away
+
+    unit = float(np.median(measured * replicas / work))
+    first = {"cost_s": unit, "serial": 0.05, "crosstalk": 1e-3, "startup_s": 0.1 * float(measured.min())}
+    scale = np.array([unit, 1.0, 0.1, float(measured.min())])[[("cost_s", "serial", "crosstalk", "startup_s").index(one) for one in names]]
+    bounds = ([_SMALL * unit if one == "cost_s" else 0.0 for one in names], [UPPER[one] for one in names])
+    found = least_squares(residuals, [first[one] for one in names], bounds=bounds, x_scale=scale, xtol=1e-12, ftol=1e-12, gtol=1e-12)
+    n, k = len(points), len(names)
+    squares = float(2 * found.cost)
+    spread = math.sqrt(squares / (n - k))
+    law = Law(**dict(zip(names, (float(one) for one in found.x), strict=True)))
+    return Fit(
+        name,
+        law,
+        n,
+        spread,
+        _aicc(squares, n, k),
+        _intervals(found.jac, law, names, spread, n - k),
+        None,
+        _notes(law, dict(zip(names, scale.tolist(), strict=True))),
+    )
+
+
+def _aicc(squares: float, n: int, k: int) -> float:
+    """Akaike's criterion, corrected for few points (Hurvich and Tsai, 1989); the spread counts as a parameter."""
+    k += 1
+    return n * math.log(max(squares, _SMALL) / n) + 2 * k + (2 * k * (k + 1) / (n - k - 1) if n > k + 1 else math.inf)
+
+
+def _intervals(jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int) -> dict[str, tuple[float, float]]:
+    """By the curvature at the best fit, cut at the bounds; for a parameter on its bound only a one-sided guess."""
+    covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread**2
+    half = t_quantile(0.975, df) * np.sqrt(np.diag(covariance))
+    values = {one: getattr(law, one) for one in names}
+    return {
+        one: (max(0.0, values[one] - away), min(UPPER[one], values[one] + away)) for one, away in zip(names, half.tolist(), strict=True)
+    }
+
+
+def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
+    """What is on a bound, to a millionth of its scale (the search stays inside and only comes near), and what was held."""
+    said = [
+        f"{one} is on its bound, {bound:g}"
+        for one, unit in scale.items()
+        for bound in (0.0, UPPER[one])
+        if abs(getattr(law, one) - bound) <= _NEAR * unit
+    ]
+    return (*said, *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had one size",)))
+
+
+def time_s(law: Law, work: ArrayLike, replicas: ArrayLike) -> Floats:
+    """How long jobs take, in seconds; sizes and replicas are broadcast against each other."""
+    n = np.asarray(replicas, dtype=float)
+    share = (1 + law.serial * (n - 1) + law.crosstalk * n * (n - 1)) / n
+    found: Floats = law.startup_s + law.cost_s * np.asarray(work, dtype=float) * share
+    return found
+
+
+def most_useful(law: Law, most: int) -> int:
+    """The number of replicas, up to `most`, beyond which a job takes longer: √((1 - serial)/crosstalk)."""
+    if law.crosstalk <= 0:
+        return most if law.serial < 1 else 1
+    best = math.sqrt(max(0.0, 1 - law.serial) / law.crosstalk)
+    if best >= most:
+        return most
+    near = [max(1, math.floor(best)), min(most, math.floor(best) + 1)]
+    return min(near, key=lambda n: float(time_s(law, 1.0, n)))
+
+
+def choose(law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE) -> Choice:
+    """The replicas, up to `most` and as long as more are faster, that bring a job nearest the target, as a ratio; of equals the fewest.
+
+    From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by half): a job that is done by few may have
+    no number that fits.
+    """
+    numbers = np.arange(1, most_useful(law, most) + 1)
+    times_s = time_s(law, work, numbers)
+    at = int(np.argmin(np.abs(np.log(times_s / target_s))))
+    predicted_s = float(times_s[at])
+    within = abs(predicted_s / target_s - 1) <= tolerance
+    return Choice(work, int(numbers[at]), predicted_s, within, "" if within else _why(law, times_s, at, target_s, most))
+
+
+def _why(law: Law, times_s: Floats, at: int, target_s: float, most: int) -> str:
+    if times_s[at] < target_s:
+        return "one replica is faster" if at == 0 else "one replica less is too slow, and so many are too fast"
+    if at + 1 < len(times_s):
+        return "one replica more is too fast, and so many are too slow"
+    limit = "the most there are" if len(times_s) == most else "more make it slower"
+    return f"{at + 1} replicas are too slow and {limit}" if law.startup_s < target_s else "starting alone takes longer"

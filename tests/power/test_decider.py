@@ -1,0 +1,92 @@
+"""What decides, in the process of a cell: an algorithm's answers, and what is said where it has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.power import parameters
+from control.power.terms import Knobs, Question, Seen, Settings, Tenant, must_be_settable
+from fixtures.power.decider import Decider, reader
+from fixtures.terms import Refused
+from tests.analysis.power.made_reference import reference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KNOBS = Knobs(shares=True, batches=(1, 2, 4, 8, 16), most_processes=4, sm_mhz=(210.0, 1110.0, 1950.0), power_limit_w=(100.0, 350.0))
+QUESTION = Question("powercap", "3080Ti", "made_up", ((0, 200.0), (3, 150.0)), KNOBS)
+TENANTS = (Tenant(50.0, 8),)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    parameters.write(reference(), tmp_path / "one.json", "reference")
+    return tmp_path
+
+
+def test_an_algorithm_is_asked_for_the_cap_that_is_to_come() -> None:
+    decider = Decider(QUESTION)
+    assert decider.first.settings is not None
+    assert decider.first.settings.power_limit_w == 200
+    following = decider.next(Seen(2, 150.0, decider.first.settings, 900.0, 188.5, 190.0))
+    assert following.settings is not None
+    assert (following.settings.power_limit_w, following.why) == (150, "limit")
+
+
+def test_without_a_reading_of_power_all_stays_as_it_is() -> None:
+    decider = Decider(QUESTION)
+    assert decider.next(Seen(0, 150.0, Settings(TENANTS), 900.0, None, None)).settings == Settings(TENANTS)
+
+
+def test_a_prediction_is_told_with_the_decision(folder: Path) -> None:
+    first = Decider(replace(QUESTION, algorithm="steady", models=reader(folder, "made_up", "3080Ti"))).first
+    assert first.predicted is not None
+    assert first.predicted["power_w"] <= 200
+
+
+def test_a_cap_that_cannot_be_kept_to_is_an_answer_with_the_smallest_that_can(folder: Path) -> None:
+    asked = replace(QUESTION, algorithm="steady", caps=((0, 20.0),), models=reader(folder, "made_up", "3080Ti"))
+    first = Decider(asked).first
+    assert first.settings is None
+    assert "stays within 20 W" in str(first.infeasible)
+    assert first.smallest_cap is not None
+    assert first.smallest_cap > 20
+
+
+def test_an_algorithm_that_cannot_work_here_ends_the_cell_with_its_word() -> None:
+    with pytest.raises(Refused, match="power limit cannot be set here"):
+        Decider(replace(QUESTION, knobs=replace(KNOBS, power_limit_w=None)))
+    with pytest.raises(Refused, match="steady needs a model of made_up on 3080Ti"):
+        Decider(replace(QUESTION, algorithm="steady"))
+
+
+def test_models_are_read_once_and_only_by_those_who_need_them(folder: Path) -> None:
+    assert reader(folder, "made_up", "3080Ti") is reader(folder, "made_up", "3080Ti")
+    nowhere = reader(folder / "nothing", "made_up", "3080Ti")
+    assert Decider(replace(QUESTION, models=nowhere)).first.settings is not None
+    with pytest.raises(Refused, match="nothing: No such file"):
+        Decider(replace(QUESTION, algorithm="steady", models=nowhere))
+    with pytest.raises(Refused, match="no model of another on 3080Ti; there are made_up on 3080Ti"):
+        reader(folder / "one.json", "another", "3080Ti")()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings((Tenant(120.0, 1),)),
+        Settings((Tenant(0.0, 1),)),
+        Settings((Tenant(50.0, 0),)),
+        *(
+            Settings(TENANTS, **{knob: value})
+            for knob in ("sm_mhz", "mem_mhz", "power_limit_w")
+            for value in (-5.0, 0.0, 2.0**32, float("nan"))
+        ),
+        Settings(TENANTS, throttle=1.5),
+    ],
+)
+def test_settings_that_mean_nothing_are_not_set(settings: Settings) -> None:
+    with pytest.raises(Refused, match="These settings mean nothing"):
+        must_be_settable(settings)
