@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import workloads
-from fixtures.io import bytes_read, cached, verify
-from fixtures.io.dataset import Spec
 from fixtures.node import lock
 from fixtures.node.state_dirs import state_dir
+from fixtures.studies.io import dataset, pagecache
+from fixtures.studies.io.dataset import Spec
 from fixtures.targets._process import run
 from fixtures.terms import Order
 
@@ -76,12 +76,12 @@ def prepared() -> Iterator[Prepared]:
     """Write it once, while no other run measures; it is removed at the end."""
     with lock.machine_held(state_dir()), tempfile.TemporaryDirectory(prefix="io-supply-") as name:
         data, links = Path(name) / "datasets", Path(name) / "links"
-        if not bytes_read.device_of(Path(name)):
+        if not pagecache.device_of(Path(name)):
             pytest.skip(f"{name} lies on no block device: nothing can be evicted there; set TMPDIR")
         known = workloads.load(workloads.varied("io_train", VARIANT))
         workloads.provide([known.name], data, print)
         spec = Spec.of(known.params)
-        files = verify.check(data / spec.folder_name, spec).files
+        files = dataset.check(data / spec.folder_name, spec).files
         links.mkdir()
         for number, file in enumerate(files):
             # Job j reads what reader j reads: every READERS-th batch.
@@ -103,7 +103,7 @@ def bench_supply(benchmark: BenchmarkFixture, prepared: Prepared, cache: str) ->
         fio=subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True).stdout.strip(),
         cache=cache,
         seed=SEED,
-        data_set={"files": FILES, "bytes": FILES * RECORD_BYTES, **bytes_read.device_of(prepared.data)},
+        data_set={"files": FILES, "bytes": FILES * RECORD_BYTES, **pagecache.device_of(prepared.data)},
         workload=workloads.varied("io_train", VARIANT | {"cache": cache, "record_length_bytes_resize": f"{KEPT_BYTES}"}),
         min_ratio=MIN_RATIO,
         ratio_to_fio=ratios,
@@ -145,7 +145,7 @@ def by_loader(prepared: Prepared, cache: str, kept_bytes: int) -> dict[str, floa
 
 def by_fio(prepared: Prepared, cache: str) -> dict[str, float]:
     """As many jobs as readers, each its own files one after the other, synchronous reads of the same size."""
-    found = cached.bring_about(cache, prepared.files)
+    found = pagecache.bring_about(cache, prepared.files)
     options = {
         "name": "supply",
         "directory": prepared.links,

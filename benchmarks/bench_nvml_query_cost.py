@@ -9,57 +9,49 @@ that asks faster sees the same value again. Nothing is measured of an idle machi
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.gpu import changing, compiler, uneven
+from fixtures.node import nvml
 from fixtures.node.sources import SourceMissing
-from fixtures.node.sources._gpm import Counters
-from fixtures.node.sources.nvml import SENSORS, initialised
+from fixtures.node.sources.nvml import SENSORS
+from fixtures.studies.gpu import device
+from fixtures.studies.gpu import load as gpu_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
-SENSOR_OF = {"+".join(field.column for field in sensor.fields): sensor for sensor in SENSORS}
+QUERY_OF = {"+".join(field.column for field in fields): query for query, fields in SENSORS.items()}
 GPM = "gpm"
 PROCESSES = "running_processes"
 ROUNDS, FOLLOWED_S = 300, 5.0
 
 
-@cache
-def _no_gpu() -> str | None:
-    try:
-        nvml = initialised()
-        return None if nvml.nvmlDeviceGetCount() else "no NVIDIA GPU: the driver shows none"
-    except SourceMissing as missing:
-        return f"no NVIDIA GPU: {missing}"
-
-
 @pytest.fixture(scope="module")
-def load() -> Iterator[uneven.Load]:
+def load() -> Iterator[gpu_load.Load]:
     """Something to see; not there where CUDA cannot be used."""
-    if why := _no_gpu():
+    if why := nvml.unavailable_reason():
         pytest.skip(why)
-    if why := compiler.missing():
-        without = uneven.Load()
+    if why := device.unavailable_reason():
+        without = gpu_load.Load()
         without.why = why
         yield without
         return
-    with uneven.load() as working:
+    with gpu_load.load() as working:
         yield working
 
 
-@pytest.mark.parametrize("query", [*SENSOR_OF, PROCESSES, GPM])
-def bench_query(benchmark: BenchmarkFixture, query: str, load: uneven.Load) -> None:
+@pytest.mark.parametrize("query", [*QUERY_OF, PROCESSES, GPM])
+def bench_query(benchmark: BenchmarkFixture, query: str, load: gpu_load.Load) -> None:
     """A query of GPU 0: 300 calls are timed, then it is asked for five seconds as fast as it answers."""
     read = _query(query)
     read()
     benchmark.pedantic(read, rounds=ROUNDS, warmup_rounds=10)
-    seen = changing.follow(read, FOLLOWED_S)
+    seen = gpu_load.follow(read, FOLLOWED_S)
     missing = {} if load.why is None else {"load": load.why}
     if seen.period_s is None:
         missing["period_s"] = f"its value changed {seen.changes} times in {FOLLOWED_S:g} s"
@@ -68,22 +60,20 @@ def bench_query(benchmark: BenchmarkFixture, query: str, load: uneven.Load) -> N
 
 def _query(name: str) -> Callable[[], object]:
     """The call that the telemetry would make; skipped where this GPU has it not."""
-    nvml = initialised()
-    gpu = nvml.nvmlDeviceGetHandleByIndex(0)
-    if name == PROCESSES:
-        return lambda: len(nvml.nvmlDeviceGetComputeRunningProcesses(gpu))
+    library = nvml.library()
+    gpu = nvml.Gpu(library, 0)
     if name == GPM:
         try:
-            counters = Counters(nvml, gpu)
+            counters = nvml.Counters(library, gpu.handle)
         except SourceMissing as missing:
             pytest.skip(str(missing))
         return counters.peek  # since the first reading: it changes whenever the counters do
     why = ""
-    for read in SENSOR_OF[name].reads:
+    for read in nvml.QUERIES["processes" if name == PROCESSES else QUERY_OF[name]]:
         try:
-            read(nvml, gpu)
-        except nvml.NVMLError as error:
+            read(library, gpu.handle)
+        except library.NVMLError as error:
             why = str(error)
         else:
-            return partial(read, nvml, gpu)
+            return partial(read, library, gpu.handle)
     pytest.skip(f"this GPU has no {name}: {why}")

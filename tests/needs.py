@@ -16,8 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fixtures.gpu import compiler
-from fixtures.io.dlio import installed
 from fixtures.node import probes
 
 if TYPE_CHECKING:
@@ -76,16 +74,20 @@ def _cluster(*, forbidden: bool) -> str | None:
 
 
 def _dlio() -> str | None:
+    from fixtures.studies.io import dlio  # noqa: PLC0415 of a study, without which no test asks
+
     try:
-        installed.find()
-    except installed.NoDlio:
-        return f"DLIO is not installed: put dlio-benchmark into an environment of its own and its path into {installed.VARIABLE}"
+        dlio.find()
+    except dlio.NoDlio:
+        return f"DLIO is not installed: put dlio-benchmark into an environment of its own and its path into {dlio.VARIABLE}"
     return None
 
 
 def _nvrtc() -> str | None:
+    from fixtures.studies.gpu import device  # noqa: PLC0415 as above
+
     try:
-        there = not compiler.missing() and bool(compiler.version())
+        there = not device.unavailable_reason() and bool(device.compiler_version())
     except (RuntimeError, OSError):
         there = False
     return None if there else "NVRTC is not installed: install torch for CUDA, or cuda-bindings and nvidia-cuda-nvrtc"

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import __main__ as commands
-from fixtures import designs, monitors, tweaks, workloads
+from fixtures import designs, tweaks, workloads
 from fixtures.__main__ import main
 from fixtures.node import gpus, lock
+from fixtures.studies.monitors import monitor
 from tests import fake_root
 from tests.node.test_nvml import library
 from tests.sessions import Done
@@ -56,8 +57,8 @@ def test_list_names_every_tweak_set_workload_design_and_monitor_with_what_it_is(
     assert done.lines("  matrix ")
     for name in designs.names()[1:]:
         assert [line for line in done.lines(f"  {name} ") if designs.load(name).DESCRIPTION in line], name
-    for name in monitors.names():
-        assert [line for line in done.lines(f"  {name} ") if monitors.load(name).description in line], name
+    for name in monitor.names():
+        assert [line for line in done.lines(f"  {name} ") if monitor.load(name).description in line], name
     assert done.lines("psutil_thread:interval_s=…: ")
 
 

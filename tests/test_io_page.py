@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.io.responses import judge
-from fixtures.io import formats, models, parameters
-from fixtures.io.dataset import Spec, estimate_bytes
+from fixtures.studies.io import formats, models, parameters
+from fixtures.studies.io.dataset import Spec, estimate_bytes
 from tests.made_io import io_runs
 
 PAGE = (Path(__file__).parents[1] / "docs" / "io_patterns.md").read_text()

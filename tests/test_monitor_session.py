@@ -82,7 +82,7 @@ def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
 def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped(place: Place) -> None:
     options = ("--design=switch", "--monitors=psutil_process:interval_s=0.01", "--blocks=1", "--steps=200", "--benchmark-save=one")
     process = place.start(*options)
-    turns = ("sleep infinity", "fixtures.monitors._psutil_alone")  # whichever of the two cells comes first
+    turns = ("sleep infinity", "fixtures.studies.monitors.psutil_alone")  # whichever of the two cells comes first
     until(lambda: any(one in command for command in traced(place.environment[TRACE]).values() for one in turns), process)
     process.kill()
     place.ended(process)
@@ -136,4 +136,4 @@ def test_an_ordinary_user_measures_monitors_too() -> None:
 
 
 def _at_work(place: Place) -> bool:
-    return any("fixtures.monitors._psutil_alone" in command for command in traced(place.environment[TRACE]).values())
+    return any("fixtures.studies.monitors.psutil_alone" in command for command in traced(place.environment[TRACE]).values())

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +17,9 @@ from fixtures.power import backends, options, points
 from fixtures.terms import BadInput, Metric, Study
 from fixtures.workloads import job_stream
 from tests.sessions import HOUSE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OWNED = studies.owned()
 NAMES = {
@@ -25,7 +33,7 @@ NAMES = {
 
 
 def test_each_file_has_options() -> None:
-    assert {one.file for one in OWNED.values()} == set(studies.names()) >= {"io", "jobs", "monitors", "power"}
+    assert {one.folder for one in OWNED.values()} <= set(studies.names()) >= {"gpu", "io", "jobs", "monitors", "power"}
 
 
 @pytest.mark.parametrize("dest", OWNED)
@@ -55,3 +63,43 @@ def test_an_option_without_its_benchmark_is_refused_by_the_name_of_its_file(dest
     main_job = Study("kernel_tweaks", "Why?", ("idle",), ("stock",), Metric("step_time_p10_s", "lower"))
     assert studies.apply({dest: "1"}, main_job, workloads="idle") == main_job
     assert studies.files({dest: "1"}, "kernel_tweaks") == {}
+
+
+def test_nothing_outside_of_a_study_imports_it() -> None:
+    """The core finds studies by their folders and names none, and none names another."""
+    found = {
+        f"{path.relative_to(HOUSE)} imports {name}"
+        for path in (HOUSE / "fixtures").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", ())])
+        if re.match(r"fixtures\.studies\.\w", str(name)) and not path.is_relative_to(HOUSE.joinpath(*str(name).split(".")[:3]))
+    }
+    assert not found
+
+
+WITHOUT = """
+import pkgutil, fixtures
+from fixtures import studies, targets, tweaks, workloads
+for one in pkgutil.walk_packages(fixtures.__path__, "fixtures."):
+    if one.name.split(".")[1] not in ("studies", "cluster", "jobs", "power") and not one.name.endswith("__main__"):
+        __import__(one.name)
+assert tweaks.resolve("all") and targets.names() and studies.owned()
+print(*[workloads.load(name).name for name in workloads.names()])
+print(*studies.put_back(), *studies.closing({}))
+"""
+
+
+@pytest.mark.parametrize("study", ["gpu", "io", "monitors"])
+def test_without_a_study_the_rest_is_whole(study: str, tmp_path: Path) -> None:
+    """Its folder is taken out of a copy: all else can be imported, and its workloads are no longer there."""
+    left_out = HOUSE / "fixtures/studies" / study
+    own = {path.stem for path in left_out.glob("workloads/*.py")}
+    shutil.copytree(HOUSE / "fixtures", tmp_path / "fixtures", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(tmp_path / "fixtures/studies" / study)
+    for name in ("analysis", "control", "data", "benchmarks"):
+        (tmp_path / name).symlink_to(HOUSE / name)
+    done = subprocess.run([sys.executable, "-c", WITHOUT], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = done.stdout.split("\n")[0].split()
+    assert "cnn_train" in names
+    assert not own & set(names)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 PATIENCE_S = 300.0
 # Where the harness itself gives up after some seconds, in a process that runs tests.
 HASTE = (
-    "fixtures.monitors._beside.STARTED_WITHIN_S",
-    "fixtures.monitors._beside.STOPPED_WITHIN_S",
-    "fixtures.monitors._programs.ANSWER_WITHIN_S",
-    "fixtures.monitors._turns.WITHIN_S",
+    "fixtures.studies.monitors.beside.STARTED_WITHIN_S",
+    "fixtures.studies.monitors.beside.STOPPED_WITHIN_S",
+    "fixtures.studies.monitors.programs.ANSWER_WITHIN_S",
+    "fixtures.studies.monitors.processes.WITHIN_S",
     "fixtures.node.telemetry.ANSWER_WITHIN_S",
     "fixtures.node.telemetry.START_WITHIN_S",
 )

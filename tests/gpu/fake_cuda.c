@@ -1,4 +1,4 @@
-/* A libcuda.so.1 of our own: the functions of CUDA's driver API that fixtures/gpu/device.py calls, with its ABI. A stand-in, no emulator:
+/* A libcuda.so.1 of our own: the functions of CUDA's driver API that fixtures/studies/gpu/device.py calls, with its ABI. A stand-in, no emulator:
  * it does not run the kernel's code. It does what that code should do (each thread squares its own element) on the elements it is asked to
  * fill, and its one stream has a clock: a kernel lasts LAUNCH_US + times * waves * NS nanoseconds, and waiting for an event waits so long.
  * Steered by environment variables:

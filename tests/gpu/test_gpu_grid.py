@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import workloads
+from fixtures.studies.gpu.workloads import gpu_grid
 from fixtures.terms import BadInput
-from fixtures.workloads import gpu_grid
 from tests.gpu.stand_in import HOUSE, built, environment
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fixtures.gpu import compiler
+from fixtures.studies.gpu import device
 from fixtures.terms import Refused
 
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.needs("nvrtc")
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_it_compiles_to_machine_code(architecture: str) -> None:
     """An ELF file with the kernel's name in it."""
-    code = compiler.compiled(architecture)
+    code = device.compiled(architecture)
     assert code.startswith(b"\x7fELF")
-    assert compiler.KERNEL in code
+    assert device.KERNEL in code
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_each_thread_has_an_element_of_its_own(architecture: str) -> None:
     """The index is made of the block's number, its size and the thread's, in 64 bits; one element is read and one written."""
-    ptx = compiler.compiled(architecture, "PTX").decode()
+    ptx = device.compiled(architecture, "PTX").decode()
     block, size, thread = (re.search(rf"mov\.u32\s+(%r\d+), {name}\.x;", ptx) for name in (r"%ctaid", r"%ntid", r"%tid"))
     assert block
     assert size
@@ -41,7 +41,7 @@ def test_each_thread_has_an_element_of_its_own(architecture: str) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_no_squaring_is_left_out(architecture: str) -> None:
     """A loop over the number given: a multiplication of a register with itself, and a jump back to before it."""
-    ptx = compiler.compiled(architecture, "PTX").decode()
+    ptx = device.compiled(architecture, "PTX").decode()
     squares = [place.start() for place in re.finditer(r"mul\.f32\s+%f\d+, (%f\d+), \1;", ptx)]
     assert squares
     loops = []
@@ -54,4 +54,4 @@ def test_no_squaring_is_left_out(architecture: str) -> None:
 
 def test_a_gpu_that_the_compiler_does_not_know_is_a_sentence() -> None:
     with pytest.raises(Refused, match=r"kernel\.cu does not compile for sm_20 with NVRTC \d+\.\d+: .*gpu-architecture"):
-        compiler.compiled("sm_20")
+        device.compiled("sm_20")

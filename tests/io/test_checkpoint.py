@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fixtures.io.checkpoint import Checkpoint
+from fixtures.studies.io.torch_engine import Checkpoint
 from fixtures.terms import Refused
 
 

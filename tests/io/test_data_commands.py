@@ -1,4 +1,4 @@
-"""`python -m fixtures.io`: data sets by hand, and errors in one line."""
+"""`python -m fixtures.studies.io`: data sets by hand, and errors in one line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.io import __main__ as commands
-from fixtures.io.dataset import MANIFEST, Spec
-from fixtures.io.generate import ensure
+from fixtures.studies.io import __main__ as commands
+from fixtures.studies.io.dataset import MANIFEST, Spec
+from fixtures.studies.io.generate import ensure
 
 Command = Callable[..., tuple[int, str, str]]
 HOUSE = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Run one command over `tmp_path`. Returns: exit code, what it printed, what it complained of."""
 
     def command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fixtures.io", *arguments, "--data", str(tmp_path)])
+        monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", *arguments, "--data", str(tmp_path)])
         code = commands.main()
         said = capsys.readouterr()
         return code, said.out, said.err
@@ -79,7 +79,7 @@ def test_what_cannot_be_removed_does_not_keep_the_others(run: Command, tmp_path:
 def test_the_option_is_the_one_that_its_errors_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["fixtures.io", "list", "--io-data", str(tmp_path / "nowhere")])
+    monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "list", "--io-data", str(tmp_path / "nowhere")])
     assert commands.main() == 2
     assert capsys.readouterr().err == f"error: {tmp_path}/nowhere: no such folder; --io-data names the one that holds the data sets\n"
 
@@ -113,7 +113,7 @@ def test_a_folder_with_a_manifest_of_another_hand_is_not_removed(run: Command, t
 
 
 WRONG = {
-    ("remove",): "remove: name the data sets; python -m fixtures.io list says which there are",
+    ("remove",): "remove: name the data sets; python -m fixtures.studies.io list says which there are",
     ("generate", "fromat=raw"): "No parameter 'fromat'. Did you mean 'format'?",
     ("generate", "raw"): "'raw': 'raw' is no KEY=VALUE; write io_train:format=raw:sample_scale=4",
     ("generate", "format=raw:format=npy"): "'format=npy' is there twice",
@@ -131,12 +131,12 @@ def test_what_is_wrong_is_said_in_one_line(run: Command, arguments: tuple[str, .
 
 def test_help_waits_for_no_heavy_library() -> None:
     heavy = "{'numpy', 'torch', 'h5py', 'PIL', 'tfrecord'}"
-    check = f"import sys, fixtures.io.__main__; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    check = f"import sys, fixtures.studies.io.__main__; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
     done = subprocess.run([sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_option_may_stand_before_the_names(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    monkeypatch.setattr(sys, "argv", ["fixtures.io", "generate", f"--data={tmp_path}", ASKED])
+    monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "generate", f"--data={tmp_path}", ASKED])
     assert commands.main() == 0
     assert "7 files" in capsys.readouterr().out

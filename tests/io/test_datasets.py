@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.io import formats, parameters
-from fixtures.io.dataset import MANIFEST, Manifest, Spec, read_manifest, sizes_sha256
-from fixtures.io.generate import UNFINISHED, ensure
-from fixtures.io.verify import check
+from fixtures.studies.io import formats, parameters
+from fixtures.studies.io.dataset import MANIFEST, Manifest, Spec, check, read_manifest, sizes_sha256
+from fixtures.studies.io.generate import UNFINISHED, ensure
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def without_manifest(folder: Path) -> None:
 
 
 DAMAGE: dict[Callable[[Path], None], str] = {
-    missing: r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*fixtures\.io remove",
+    missing: r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*fixtures\.studies\.io remove",
     truncated: r"img_2_of_3\.indexed_binary: truncated, 100 bytes instead of \d+; remove",
     grown: r"img_0_of_3\.indexed_binary: longer than written, \d+ bytes instead of \d+; remove",
     foreign: r"train/notes\.txt: no file of this data set \(1 such\); move it away",
@@ -154,7 +153,7 @@ def test_a_data_set_of_another_name_is_told_its_own(made: Path) -> None:
 @pytest.mark.parametrize("spec", [SMALL, Spec("png", 2, 1, 900.5)])
 def test_one_that_is_not_there_is_said_to_be_missing_with_the_command_that_makes_it(spec: Spec, tmp_path: Path) -> None:
     """That command makes the very one."""
-    with pytest.raises(Refused, match=r"missing, there is no such data set; python -m fixtures\.io generate format=") as refused:
+    with pytest.raises(Refused, match=r"missing, there is no such data set; python -m fixtures\.studies\.io generate format=") as refused:
         check(tmp_path / spec.folder_name, spec)
     *_, given_, option, where = str(refused.value).split()
     assert Spec.of(parameters.complete(dict(one.split("=") for one in given_.split(":")))) == spec

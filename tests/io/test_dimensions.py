@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.io import formats
-from fixtures.io.dataset import Spec, contents, dimensions
+from fixtures.studies.io import formats
+from fixtures.studies.io.dataset import Spec, contents, dimensions
 
 if TYPE_CHECKING:
     from pathlib import Path

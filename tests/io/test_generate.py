@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.io import formats, generate
-from fixtures.io.dataset import Spec, contents, estimate_bytes
-from fixtures.io.generate import ensure
-from fixtures.io.verify import check
+from fixtures.studies.io import formats, generate
+from fixtures.studies.io.dataset import Spec, check, contents, estimate_bytes
+from fixtures.studies.io.generate import ensure
 from fixtures.terms import Refused
 from tests.waiting import PATIENCE_S, until
 
@@ -190,10 +189,10 @@ def test_a_foreign_folder_in_the_place_of_a_data_set_is_not_touched(tmp_path: Pa
 
 
 def generating(root: Path) -> subprocess.Popen[str]:
-    """`python -m fixtures.io generate` of more files than it can write in a minute, caught when it has begun."""
+    """`python -m fixtures.studies.io generate` of more files than it can write in a minute, caught when it has begun."""
     many = "format=raw:num_files_train=20000:record_length_bytes=100"
     process = subprocess.Popen(
-        [sys.executable, "-m", "fixtures.io", "generate", many, "--data", str(root)], cwd=HOUSE, text=True, stdout=-1, stderr=-1
+        [sys.executable, "-m", "fixtures.studies.io", "generate", many, "--data", str(root)], cwd=HOUSE, text=True, stdout=-1, stderr=-1
     )
     until(lambda: process.poll() is not None or any(root.glob("*.part-*/train/*.raw")))
     assert process.poll() is None

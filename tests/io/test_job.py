@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.io import job, parameters
+from fixtures.studies.io import job, parameters
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fixtures.io import formats, loader
-from fixtures.io.content import Samples as Content
+from fixtures.studies.io import formats, loader
+from fixtures.studies.io.formats import Samples as Content
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def reading(folder: Path, name: str, *, sample_bytes: int, threads: int, batch: 
 def test_every_format_gives_its_bytes(name: str, tmp_path: Path) -> None:
     """Read by the rank itself, file by file and all mixed; a sample in its full length."""
     how, held = reading(tmp_path, name, sample_bytes=SIDE * SIDE, threads=0)
-    samples = loader.Samples(how)
+    samples = loader.SharedBatches(how)
     assert len(samples) == len(held)
     for order in (range(len(held)), range(len(held) - 1, -1, -1), [5, 0, 3]):
         read = [batch.numpy().copy() for batch in loader.batches(samples, how, array("q", order))]
@@ -57,7 +57,7 @@ def test_every_format_gives_its_bytes(name: str, tmp_path: Path) -> None:
 def test_a_sample_is_cut_or_repeated_to_the_models_length(name: str, sample_bytes: int, tmp_path: Path) -> None:
     """Whether the reader puts the bytes where they are to be or they are copied there; reads of 100 bytes are no boundary."""
     how, held = reading(tmp_path, name, sample_bytes=sample_bytes, threads=0)
-    (batch,) = loader.batches(loader.Samples(how), how, array("q", [4, 9, 0]))
+    (batch,) = loader.batches(loader.SharedBatches(how), how, array("q", [4, 9, 0]))
     assert np.array_equal(batch.numpy(), np.stack([np.resize(held[sample], sample_bytes) for sample in (4, 9, 0)]))
 
 
@@ -65,7 +65,7 @@ def test_a_sample_is_cut_or_repeated_to_the_models_length(name: str, sample_byte
 def test_readers_hand_over_each_batch_before_its_place_is_used_again(threads: int, tmp_path: Path) -> None:
     """In order, epoch after epoch, in the same memory: what readers do meanwhile does not touch a batch that is in use."""
     how, held = reading(tmp_path, "raw", sample_bytes=SIDE * SIDE, threads=threads, batch=1)
-    samples = loader.Samples(how)
+    samples = loader.SharedBatches(how)
     for epoch in range(2):
         order = [(7 * n + epoch) % len(held) for n in range(20)]
         for sample, batch in zip(order, loader.batches(samples, how, array("q", order)), strict=True):
@@ -77,7 +77,7 @@ def test_readers_hand_over_each_batch_before_its_place_is_used_again(threads: in
 def test_what_a_reader_cannot_read_is_told_in_a_line(tmp_path: Path) -> None:
     """Its own sentence where it has one; Python's else."""
     how, _ = reading(tmp_path, "raw", sample_bytes=900, threads=1)
-    samples = loader.Samples(how)
+    samples = loader.SharedBatches(how)
     how.files[1].unlink()
     with (
         pytest.raises(loader.ReaderDied, match=rf"Rank 0: reader 0: FileNotFoundError: .*'{how.files[1]}'\.$") as died,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.io import models
-from fixtures.io.dataset import Spec, estimate_bytes
-from fixtures.io.parameters import complete
+from fixtures.studies.io import models
+from fixtures.studies.io.dataset import Spec, estimate_bytes
+from fixtures.studies.io.parameters import complete
 from fixtures.terms import BadInput
 
 # DLIO at e1919d7: format, files, samples per file, record length and its spread, batch, computation time, epochs, readers.

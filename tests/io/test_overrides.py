@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.io.dlio.keys import SPELLINGS
-from fixtures.io.overrides import parameters, written
+from fixtures.studies.io.dlio import SPELLINGS
+from fixtures.studies.io.overrides import parameters, written
 from fixtures.terms import BadInput
 from tests.needs import REFERENCE
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fixtures.io import formats, models, parameters
-from fixtures.io.parameters import VARIABLE, complete
-from fixtures.io.values import CHOICES, number
+from fixtures.studies.io import formats, models, parameters
+from fixtures.studies.io.parameters import CHOICES, VARIABLE, complete, number
 from fixtures.terms import BadInput
 from fixtures.workloads._variants import canonical
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 # Two ranks whose barrier waits so long. A process of its own: forking the tests' would copy all that they have open.
 PROGRAM = """
 import os, signal, time
-from fixtures.io import ranks
+from fixtures.studies.io import ranks
 from fixtures.terms import Refused
 
 ranks.BARRIER_TIMEOUT_S = ranks._WHO_DIED_S = {patience_s}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.io import shards
-from fixtures.io.shards import Sharding
+from fixtures.studies.io import job as shards
+from fixtures.studies.io.job import Sharding
 
 SHUFFLES = st.sampled_from(["off", "seed", "random"])
 

@@ -6,15 +6,14 @@ import contextlib
 import os
 import signal
 import sys
-import types
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import monitors
+from fixtures.studies.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching, WorkloadRun
 from tests.waiting import PATIENCE_S, until
@@ -22,31 +21,29 @@ from tests.waiting import PATIENCE_S, until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-BESIDE = 'KIND = "beside"\n'
-INSIDE = 'KIND = "inside"\nfrom contextlib import contextmanager\n'
+BESIDE = 'kind = "beside"\n'
+INSIDE = 'kind = "inside"\nfrom contextlib import contextmanager\n'
 HARNESS = """
-import sys, types
+import sys
 from pathlib import Path
-import fixtures.monitors as monitors
+from fixtures.studies.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import Order
-made = types.ModuleType("fixtures.monitors.made_up")
-exec({source!r}, made.__dict__)
-sys.modules["fixtures.monitors.made_up"] = made
-monitors.names = lambda: ("made_up",)
+made = {{}}
+exec({source!r}, made)
+monitor.classes = lambda: {{"made_up": type("MadeUp", (monitor.Monitor,), made)}}
 order = Order("idle:wait_s=0.01", 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up")
 _process.run(order, program=(sys.executable, "-c", {workload!r}))
 """
 TRACE = "DEEPTWEAK_TEST_TRACE"
-COMMON = 'DESCRIPTION = "made up"\nPARAMS = {}\ndef cannot(params): return None\ndef version(): return "1"\n'
+COMMON = 'name, description = "made_up", "made up"\ndef version(self): return "1"\n'
 # The plug-in in the workload's own process: what stands in for `python -m fixtures.workloads.idle`.
 WORKLOAD = """
-import runpy, sys, types
-import fixtures.monitors as monitors
-made = types.ModuleType("fixtures.monitors.made_up")
-exec({source!r}, made.__dict__)
-sys.modules["fixtures.monitors.made_up"] = made
-monitors.names = lambda: ("made_up",)
+import runpy, sys
+from fixtures.studies.monitors import monitor
+made = {{}}
+exec({source!r}, made)
+monitor.classes = lambda: {{"made_up": type("MadeUp", (monitor.Monitor,), made)}}
 sys.argv[0] = "idle"
 runpy.run_module("fixtures.workloads.idle", run_name="__main__")
 """
@@ -93,11 +90,11 @@ def traced(trace: str) -> dict[int, str]:
 
 
 def shell(script: str) -> str:
-    return f"{BESIDE}def command(params, pid, folder): return ['sh', '-c', {script!r}]\n"
+    return f"{BESIDE}def command(self, pid, folder): return ['sh', '-c', {script!r}]\n"
 
 
 def says(word: str) -> str:
-    return f"def watches(folder, params): return {word!r} in (folder / 'stdout').read_text()\n"
+    return f"def watches(self, folder): return {word!r} in (folder / 'stdout').read_text()\n"
 
 
 def gone(made: Made) -> bool:
@@ -118,15 +115,14 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 
     def make(source: str) -> Made:
         made_up.source = COMMON + source
-        module = types.ModuleType("fixtures.monitors.made_up")
-        exec(made_up.source, module.__dict__)  # noqa: S102 a test's own text
-        monkeypatch.setitem(sys.modules, "fixtures.monitors.made_up", module)
-        monkeypatch.setattr(monitors, "names", lambda: ("made_up",))
-        monitors.load.cache_clear()
+        body: dict[str, Any] = {}
+        exec(made_up.source, body)  # noqa: S102 a test's own text
+        monkeypatch.setattr(monitor, "classes", lambda: {"made_up": type("MadeUp", (monitor.Monitor,), body)})
+        monitor.load.cache_clear()
         return made_up
 
     yield make
-    monitors.load.cache_clear()
+    monitor.load.cache_clear()
     for pid in made_up.alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from fixtures.monitors import _programs
+from fixtures.studies.monitors import programs as asked
 from tests.programs import PYTHON
 
 if TYPE_CHECKING:
@@ -99,11 +99,11 @@ def put(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
         file.write_text(f"{PYTHON}import signal, sys, time\n{script}\n")
         file.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setattr(_programs, "OWN", folder)
+    monkeypatch.setattr(asked, "OWN", folder)
 
 
 def nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without any such program."""
     folder.mkdir(exist_ok=True)
     monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr(_programs, "OWN", folder)
+    monkeypatch.setattr(asked, "OWN", folder)

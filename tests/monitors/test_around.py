@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import _nvidia, ncu, nsys
+from fixtures.studies.monitors.catalogue import nvidia
+from fixtures.studies.monitors.monitor import Monitor, load
 from tests.monitors import stand_ins
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import ModuleType
 
 # Says that it is ready, waits for a line, says what it was told, and ends: the protocol in small. Its arguments are not harmless.
 WORKLOAD = """
@@ -25,11 +25,12 @@ print(json.dumps({"told": sys.stdin.readline()}), flush=True)
 print("a complaint", file=sys.stderr)
 sys.exit(3)
 """
+nsys, ncu = load("nsys"), load("ncu")
 ARGUMENTS = ["with blank", "'quote\"", "$HOME", "--seed=1", ""]
 
 
-def around(module: ModuleType, params: dict[str, object], folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [*module.command(params, folder), sys.executable, "-c", WORKLOAD, *ARGUMENTS]
+def around(profiler: Monitor, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [*profiler.around(folder), sys.executable, "-c", WORKLOAD, *ARGUMENTS]
     return subprocess.run(command, input="go\n", capture_output=True, text=True, check=False, cwd=folder)
 
 
@@ -43,9 +44,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_under_nsys_the_workload_speaks_and_hears_by_itself(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, nsys=stand_ins.NSYS)
-    assert nsys.cannot({}) is None
+    assert nsys.unavailable_reason() is None
     assert (nsys.version() or "").startswith("NVIDIA Nsight Systems version 2024")
-    done = around(nsys, {}, folder)
+    done = around(nsys, folder)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"ready": ARGUMENTS}, {"told": "go\n"}]
     assert (done.returncode, done.stderr) == (3, "a complaint\n")
     assert (folder / "stdout").read_text() == "Collecting data...\nGenerating '/tmp/nsys-report-4f71.qdstrm'\n"
@@ -57,7 +58,7 @@ def test_when_harness_and_profiler_are_killed_the_workload_hears_the_end(
 ) -> None:
     """It is neither's child, so no signal comes: the end of its stdin is what ends it. Nobody else may hold the other end open."""
     stand_ins.put(tmp_path / "bin", monkeypatch, nsys=stand_ins.NSYS)
-    command = [*nsys.command({}, folder), sys.executable, "-c", WORKLOAD]
+    command = [*nsys.around(folder), sys.executable, "-c", WORKLOAD]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as profiler:
         assert profiler.stdout is not None
         assert json.loads(profiler.stdout.readline()) == {"ready": []}
@@ -67,45 +68,45 @@ def test_when_harness_and_profiler_are_killed_the_workload_hears_the_end(
 
 def test_under_ncu_too_and_its_kernels_are_counted(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, ncu=stand_ins.NCU, nvidia_smi=stand_ins.NVIDIA_SMI)
-    monkeypatch.setattr(_nvidia, "no_counters", lambda: None)
-    assert ncu.cannot({}) is None
+    monkeypatch.setattr(nvidia, "no_counters", lambda: None)
+    assert ncu.unavailable_reason() is None
     assert ncu.version() == "Version 2024.3.2.0 (build 34861637)"
     assert ncu.samples(folder) is None
-    done = around(ncu, {"set": "full"}, folder)
+    done = around(load("ncu:set=full"), folder)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"ready": ARGUMENTS}, {"told": "go\n"}]
     assert done.returncode == 3
     assert ncu.samples(folder) == 3
     assert (folder / "report.ncu-rep").exists()
 
 
-@pytest.mark.parametrize("module", [nsys, ncu], ids=["nsys", "ncu"])
-def test_what_the_program_is_told(module: ModuleType, folder: Path) -> None:
+@pytest.mark.parametrize("profiler", [nsys, ncu], ids=["nsys", "ncu"])
+def test_what_the_program_is_told(profiler: Monitor, folder: Path) -> None:
     """One may overwrite, the other leaves the GPU's clocks alone; both write into the folder."""
-    said = " ".join(module.command({"set": "basic"}, folder))
+    said = " ".join(profiler.around(folder))
     wanted = {
         nsys: ("--trace=cuda,osrt,nvtx", "--sample=none", "--force-overwrite=true"),
         ncu: ("--set basic", "--target-processes all", "--clock-control none"),
     }
-    assert all(word in said for word in wanted[module])
+    assert all(word in said for word in wanted[profiler])
 
 
 def test_ncu_without_the_right_to_read_counters_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, ncu=stand_ins.NCU, nvidia_smi=stand_ins.NVIDIA_SMI)
-    monkeypatch.setattr(_nvidia, "no_counters", lambda: "not for you")
-    assert ncu.cannot({}) == "not for you"
+    monkeypatch.setattr(nvidia, "no_counters", lambda: "not for you")
+    assert ncu.unavailable_reason() == "not for you"
 
 
 @pytest.mark.needs("nsys")
 def test_the_real_nsys(folder: Path) -> None:
-    done = around(nsys, {}, folder)
+    done = around(nsys, folder)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"ready": ARGUMENTS}, {"told": "go\n"}]
     assert (folder / "report.nsys-rep").stat().st_size > 0
 
 
 @pytest.mark.needs("gpu", "ncu")
 def test_the_real_ncu(folder: Path) -> None:
-    why = ncu.cannot({})
+    why = ncu.unavailable_reason()
     if why:
         pytest.skip(why)
-    done = around(ncu, {"set": "basic"}, folder)
+    done = around(ncu, folder)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"ready": ARGUMENTS}, {"told": "go\n"}]

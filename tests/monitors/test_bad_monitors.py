@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import _attend, _beside
+from fixtures.studies.monitors import attend, beside
 from tests.monitors.made_up import BESIDE, INSIDE, gone, says, shell
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a second is long enough for a monitor that will never stop."""
-    monkeypatch.setattr(_beside, "STOPPED_WITHIN_S", 0.5)
+    monkeypatch.setattr(beside, "STOPPED_WITHIN_S", 0.5)
 
 
 def test_a_program_that_is_not_there_is_said_to_be_so(made: Make) -> None:
-    found = made(BESIDE + "def command(params, pid, folder): return ['no-such-program']\n")
+    found = made(BESIDE + "def command(self, pid, folder): return ['no-such-program']\n")
     assert found.run().error == "Monitor made_up could not be started: no-such-program: No such file or directory."
     assert gone(found)
 
@@ -38,8 +38,8 @@ def test_what_a_monitor_without_rights_says_last_is_told(made: Make) -> None:
 
 def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first word is there when it is looked at."""
-    monkeypatch.setattr(_beside, "STARTED_WITHIN_S", 0.5)
-    never = "import time\ndef watches(folder, params):\n    while not (folder / 'stdout').read_text(): time.sleep(0.01)\n    return False\n"
+    monkeypatch.setattr(beside, "STARTED_WITHIN_S", 0.5)
+    never = "import time\ndef watches(self, folder):\n    while not (folder / 'stdout').read_text(): time.sleep(0.01)\n    return False\n"
     found = made(shell("echo warming up; exec sleep 1000") + never)
     run = found.run()
     assert run.error == "Monitor made_up was not seen to be at work 0.5 s after its start: warming up."
@@ -49,15 +49,15 @@ def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make, monkeypatc
 
 def test_one_that_dies_while_the_workload_runs_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noticed on the way, not only at the end: a thousand steps were asked for. It dies when it is looked at for the first time."""
-    monkeypatch.setattr(_attend, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(attend, "_LOOK_EVERY_S", 0.0)
     found = made(shell("while [ ! -e die ]; do sleep 0.01; done; echo broken pipe >&2; exit 5"))
-    look = _attend.Attended.still_at_work
+    look = attend.Attended.still_at_work
 
-    def looked(self: _attend.Attended, done: float) -> str | None:
+    def looked(self: attend.Attended, done: float) -> str | None:
         (found.folder / "monitor/die").touch()
         return look(self, done)
 
-    monkeypatch.setattr(_attend.Attended, "still_at_work", looked)
+    monkeypatch.setattr(attend.Attended, "still_at_work", looked)
     run = found.run(steps=1000)
     assert run.error == "Monitor made_up ended with exit code 5 while the workload ran: broken pipe."
     assert len(run.steps) < 1000
@@ -65,7 +65,7 @@ def test_one_that_dies_while_the_workload_runs_fails_the_cell(made: Make, monkey
 
 
 def test_one_that_is_killed_is_found_to_be_at_the_latest_when_it_is_to_stop(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_attend, "_LOOK_EVERY_S", 1e9)
+    monkeypatch.setattr(attend, "_LOOK_EVERY_S", 1e9)
     found = made(shell("kill -KILL $$"))
     assert "Monitor made_up died of SIGKILL before " in str(found.run().error)
     assert gone(found)
@@ -85,7 +85,7 @@ def test_one_that_stands_still_is_hung_too(made: Make) -> None:
 
 
 def test_a_log_without_end_is_cut_by_the_kernel(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_beside, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(beside, "MOST_BYTES", 1 << 20)
     found = made(shell("exec yes"))
     assert found.run(steps=1000).error == "Monitor made_up wrote more than 1 MiB: it was stopped."
     assert (found.folder / "monitor/stdout").stat().st_size <= 1 << 20
@@ -93,7 +93,7 @@ def test_a_log_without_end_is_cut_by_the_kernel(made: Make, monkeypatch: pytest.
 
 
 def test_many_files_are_too_much_together(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_attend, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(attend, "MOST_BYTES", 1 << 20)
     found = made(shell("for n in 1 2 3; do head -c 600000 /dev/zero > $n; done; echo on; exec sleep 1000") + says("on"))
     assert "wrote more than" in str(found.run().error)
     assert gone(found)
@@ -104,8 +104,8 @@ def test_one_that_ends_badly_when_it_is_stopped_has_no_report(made: Make) -> Non
     assert found.run().error == "Monitor made_up ended with exit code 7 when it was stopped by SIGTERM: cannot write profile."
 
 
-COUNTS = "def samples(folder): return (folder / 'stdout').read_text().count('table')\n"
-TICKS = COUNTS + "def due(params, seconds): return 10 * seconds\n"
+COUNTS = "def samples(self, folder): return (folder / 'stdout').read_text().count('table')\n"
+TICKS = COUNTS + "def due(self, seconds): return 10 * seconds\n"
 
 
 def test_one_that_stops_sampling_half_way_was_hung(made: Make) -> None:
@@ -124,19 +124,19 @@ def test_one_that_hangs_after_a_flood_of_samples_was_hung_too(made: Make) -> Non
 
 def test_one_that_is_only_slow_was_not(made: Make) -> None:
     """Every 0.05 s of four hundred a second, as on a machine that has no time for it."""
-    slow = COUNTS + "def due(params, seconds): return 400 * seconds\n"
+    slow = COUNTS + "def due(self, seconds): return 400 * seconds\n"
     assert made(shell("while :; do echo table; sleep 0.05; done") + says("table") + slow).run(steps=60, wait_s=0.05).error is None
 
 
 def test_one_that_is_due_too_seldom_cannot_be_judged(made: Make) -> None:
     """One every 3 seconds, in a cell of 3."""
-    seldom = COUNTS + "def due(params, seconds): return seconds / 3\n"
+    seldom = COUNTS + "def due(self, seconds): return seconds / 3\n"
     assert made(shell("echo table; exec sleep 1000") + says("table") + seldom).run(steps=60, wait_s=0.05).error is None
 
 
 def test_one_that_lost_its_report_fails_the_cell(made: Make) -> None:
     """It ends well, and what it wrote has no number of samples in it."""
-    run = made(shell("exec sleep 1000") + "def samples(folder): return None\n").run()
+    run = made(shell("exec sleep 1000") + "def samples(self, folder): return None\n").run()
     assert run.error == "Monitor made_up lost its report: how many samples it took is not in what it wrote; is the disk full?"
 
 
@@ -146,13 +146,13 @@ def test_one_inside_tells_when_its_last_sample_was(made: Make, sample: str, hung
     source = f"""
 import time
 @contextmanager
-def inside(params, folder):
+def inside(self, folder):
     told = {{"samples": 1000, "last_sample_s": time.monotonic()}}
     {sample}
     yield told
     taken["last_sample_s"] = taken.get("last_sample_s", time.monotonic())
     told |= taken
-def due(params, seconds): return 10 * seconds
+def due(self, seconds): return 10 * seconds
 """
     run = made(INSIDE + source).run(steps=60, wait_s=0.05)
     assert ("was hung" in str(run.error)) == hung
@@ -171,14 +171,14 @@ def test_when_the_workload_dies_its_monitor_goes_too(made: Make) -> None:
     ("source", "said"),
     [
         (
-            "@contextmanager\ndef inside(params, folder):\n    raise OSError('no such device')\n    yield {}\n",
+            "@contextmanager\ndef inside(self, folder):\n    raise OSError('no such device')\n    yield {}\n",
             "could not be started: no such device.",
         ),
         (
-            "@contextmanager\ndef inside(params, folder):\n    yield {}\n    raise ValueError('its trace is broken')\n",
+            "@contextmanager\ndef inside(self, folder):\n    yield {}\n    raise ValueError('its trace is broken')\n",
             "failed: its trace is broken.",
         ),
-        ("def inside(params, folder): return 1 / 0\n", "could not be started: division by zero."),
+        ("def inside(self, folder): return 1 / 0\n", "could not be started: division by zero."),
     ],
 )
 def test_one_inside_the_workload_that_fails_is_told_from_the_workload(made: Make, source: str, said: str) -> None:
@@ -186,5 +186,5 @@ def test_one_inside_the_workload_that_fails_is_told_from_the_workload(made: Make
 
 
 def test_one_around_the_workload_that_is_not_there(made: Make) -> None:
-    run = made('KIND = "around"\ndef command(params, folder): return ["no-such-profiler"]\n').run()
+    run = made('kind = "around"\ndef around(self, folder): return ["no-such-profiler"]\n').run()
     assert run.error == "Cannot start 'no-such-profiler': there is no such program."

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures import monitors
+from fixtures.studies.monitors import monitor
 from fixtures.terms import BadInput
 
 FOLDER = Path("/where/it/writes")
@@ -50,10 +50,10 @@ SAID = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_a_bare_name_is_that_of_the_defaults(name: str) -> None:
-    known = monitors.load(name)
+    known = monitor.load(name)
     assert (known.name, dict(known.params)) == (name, DEFAULTS[name])
     said = ":".join([name, *(f"{key}={value}" for key, value in known.params.items())])
-    assert monitors.load(said).name == name
+    assert monitor.load(said).name == name
     assert known.kind == ("around" if name in ("nsys", "ncu") else "beside")
 
 
@@ -62,32 +62,32 @@ def test_out_of_range_is_refused_with_the_range(name: str) -> None:
     key, smallest, largest = RANGES[name]
     for wrong in (smallest * 0.99, largest * 1.01, -1, 0, "nan", "inf", "fast", "1e-9"):
         with pytest.raises(BadInput, match=f"{name}.*{key}={wrong}: a .*number from {smallest:g} to {largest:g}"):
-            monitors.load(f"{name}:{key}={wrong}")
+            monitor.load(f"{name}:{key}={wrong}")
     for right in (smallest, largest):
-        assert monitors.load(f"{name}:{key}={right}").params == {key: right}
+        assert monitor.load(f"{name}:{key}={right}").params == {key: right}
 
 
 def test_top_is_not_given_what_would_fill_a_disk() -> None:
     """With a delay of 0 it never waits: a table of all processes after the other."""
     with pytest.raises(BadInput, match=r"interval_s=0\.05: a number from 0\.1 to 60"):
-        monitors.load("top:interval_s=0.05")
+        monitor.load("top:interval_s=0.05")
 
 
 @pytest.mark.parametrize("name", ["py_spy", "perf_record"])
 def test_programs_that_take_whole_rates_are_given_no_others(name: str) -> None:
     with pytest.raises(BadInput, match=r"hz=49\.5: a whole number from 1 to"):
-        monitors.load(f"{name}:hz=49.5")
+        monitor.load(f"{name}:hz=49.5")
 
 
 def test_an_unknown_set_of_ncu_is_answered_with_those_that_exist() -> None:
     with pytest.raises(BadInput, match="set=everything: it is one of basic, detailed, full"):
-        monitors.load("ncu:set=everything")
+        monitor.load("ncu:set=everything")
 
 
 @pytest.mark.parametrize("name", SAID)
 def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
-    known = monitors.load(name)
-    command = monitors.module(known.base).command(known.params, 4711, FOLDER)
+    known = monitor.load(name)
+    command = known.command(4711, FOLDER)
     assert f" {SAID[name]} " in f" {' '.join(command)} "
     # These watch the whole machine.
     assert ("4711" in command) == (known.base not in ("top", "nvidia_smi", "dcgmi"))
@@ -95,7 +95,7 @@ def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["py_spy", "perf_stat", "perf_record", "dcgmi"])
 def test_those_that_end_by_ctrl_c_are_ended_so(name: str) -> None:
-    assert monitors.module(name).STOP is signal.SIGINT
+    assert monitor.load(name).stop is signal.SIGINT
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))
@@ -105,27 +105,26 @@ def test_any_value_in_range_names_one_variant(name: str, data: st.DataObject) ->
     key, smallest, largest = RANGES[name]
     whole = name in ("py_spy", "perf_record")
     value = data.draw(st.integers(int(smallest), int(largest)) if whole else st.floats(smallest, largest))
-    once = monitors.load(f"{name}:{key}={value}")
-    assert monitors.load(once.name) == once
+    once = monitor.load(f"{name}:{key}={value}")
+    assert monitor.load(once.name) == once
     assert once.params[key] == value
 
 
 @pytest.mark.parametrize("name", sorted(set(RANGES) - {"py_spy", "perf_record"}))
 def test_how_many_samples_are_due_follows_from_the_parameter(name: str) -> None:
     """Two a second, and one in two seconds. Those two take samples while the workload computes only: of them none is due."""
-    known = monitors.load(f"{name}:{RANGES[name][0]}=2")
-    assert monitors.module(name).due(known.params, 60.0) == (120 if name == "sampler" else 30)
-    assert not any(hasattr(monitors.module(one), "due") for one in ("py_spy", "perf_record"))
+    known = monitor.load(f"{name}:{RANGES[name][0]}=2")
+    assert known.due(60.0) == (120 if name == "sampler" else 30)
+    assert not any(monitor.load(one).due(60.0) for one in ("py_spy", "perf_record"))
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))
 def test_what_wrote_nothing_took_no_samples_and_is_not_at_work(name: str, tmp_path: Path) -> None:
     """Missing is missing: no file, no count."""
-    known = monitors.load(name)
-    module = monitors.module(name)
-    assert module.samples(tmp_path) is None
-    assert module.watches(tmp_path, known.params) is False
+    known = monitor.load(name)
+    assert known.samples(tmp_path) is None
+    assert known.watches(tmp_path) is False
     for stream in ("stdout", "stderr"):
         (tmp_path / stream).touch()
-    assert not module.samples(tmp_path)
-    assert module.watches(tmp_path, known.params) is False
+    assert not known.samples(tmp_path)
+    assert known.watches(tmp_path) is False

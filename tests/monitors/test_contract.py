@@ -1,4 +1,4 @@
-"""What every monitor keeps to, whatever it is: each file of `fixtures/monitors/`, found by its name, and run for real where it can be."""
+"""What every monitor keeps to, whatever it is: each class of the catalogue, found by its name, and run for real where it can be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from fixtures import monitors, record
+from fixtures import record
+from fixtures.studies.monitors import monitor
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, TweakSet
 from tests.monitors.made_up import TRACE, traced
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 # What a monitor needs that a CI machine has; the others it may lack.
 THERE = {"placebo", "psutil_thread", "psutil_process", "sampler", "py_spy", "top", "perf_stat", "perf_record", "cprofile", "torch_profiler"}
-EVERY = monitors.names()
+EVERY = monitor.names()
 pytestmark = pytest.mark.slow
 
 
@@ -36,53 +37,52 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_there_are_monitors_of_each_kind() -> None:
-    assert {monitors.load(name).kind for name in EVERY} == set(monitors.KINDS)
+    assert {monitor.load(name).kind for name in EVERY} == set(monitor.KINDS)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_it_says_what_it_is(name: str) -> None:
-    known, code = monitors.load(name), monitors.module(name)
+    known = monitor.load(name)
     assert known.name == known.base == name  # its defaults give the bare name
-    assert known.kind in monitors.KINDS
+    assert known.kind in monitor.KINDS
     assert known.description
     assert "\n" not in known.description
-    assert hasattr(code, "PARAMS") != (hasattr(code, "VARIABLE") and hasattr(code, "variant"))
-    shown_of = getattr(code, "WORKLOADS", ())
-    assert monitors.tweakset(name) == TweakSet(name, description=known.description, monitor=name, workloads=shown_of)
+    assert monitor.tweakset(name) == TweakSet(name, description=known.description, monitor=name, workloads=known.workloads)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_its_parameters_given_again_are_its_own_name(name: str) -> None:
     """What is saved of a variant leads back to it."""
-    known = monitors.load(name)
-    whole = ":".join([name, *(f"{key}={known.params[key]}" for key in known.variable)])
-    assert monitors.load(whole).name == name
-    assert list(known.variable) == [key for key in known.params if key in known.variable]
+    known = monitor.load(name)
+    whole = ":".join([name, *(f"{key}={known.params[key]}" for key in known.parameters)])
+    assert monitor.load(whole).name == name
+    assert list(known.parameters) == [key for key in known.params if key in known.parameters]
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_what_it_does_not_know_it_refuses(name: str) -> None:
     with pytest.raises(BadInput, match="no parameter"):
-        monitors.load(f"{name}:no_such_parameter=1")
-    for key in monitors.load(name).variable:
+        monitor.load(f"{name}:no_such_parameter=1")
+    for key in monitor.load(name).parameters:
         with pytest.raises(BadInput, match=key):
-            monitors.load(f"{name}:{key}=.")
+            monitor.load(f"{name}:{key}=.")
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_why_it_cannot_run_is_a_sentence_or_nothing(name: str) -> None:
-    why = monitors.why_not(name)
+    why = monitor.unavailable_reason(name)
     assert why is None or (why.startswith(f"monitor {name}: ") and "\n" not in why)
-    assert monitors.module(name).version() is None or isinstance(monitors.module(name).version(), str)
+    version = monitor.load(name).version()
+    assert version is None or isinstance(version, str)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_its_way_in_is_that_of_its_kind(name: str, tmp_path: Path) -> None:
-    known, code = monitors.load(name), monitors.module(name)
+    known = monitor.load(name)
     if known.kind == "inside":
-        assert isinstance(code.inside(known.params, tmp_path), AbstractContextManager)
-    elif monitors.why_not(name) is None:
-        command = code.command(known.params, *((os.getpid(),) if known.kind == "beside" else ()), tmp_path)
+        assert isinstance(known.inside(tmp_path), AbstractContextManager)
+    elif monitor.unavailable_reason(name) is None:
+        command = known.command(os.getpid(), tmp_path) if known.kind == "beside" else known.around(tmp_path)
         assert command
         assert all(isinstance(word, str) for word in command)
 
@@ -100,7 +100,7 @@ def run(name: str, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("name", EVERY)
 def test_it_runs_and_what_it_cost_is_told(name: str, tmp_path: Path, trace: str) -> None:
     """All that the schema asks for is there, nothing is null without a reason, and nothing of it is left."""
-    if why := monitors.why_not(name):
+    if why := monitor.unavailable_reason(name):
         assert not (os.environ.get("CI") and name in THERE), why
         pytest.skip(why)
     found = run(name, tmp_path)
@@ -108,11 +108,11 @@ def test_it_runs_and_what_it_cost_is_told(name: str, tmp_path: Path, trace: str)
     for part in ("monitor", "usage"):
         jsonschema.Draft202012Validator({**parts[part], "$defs": SCHEMA["$defs"]}).validate(found[part])
         assert {key for key, value in found[part].items() if value is None} == set(found[part]["missing"])
-    monitor, known = found["monitor"], monitors.load(name)
-    assert (monitor["name"], monitor["base"], monitor["kind"], monitor["params"]) == (name, name, known.kind, known.params)
-    assert monitor["wall_s"] >= found["usage"]["steps_wall_s"] >= 40 * 0.05
-    assert (monitor["cpu_s"] is None) == (known.kind == "inside")
-    assert monitor["samples"] is None or monitor["samples"] > 0 or name == "perf_record"  # whose timer stands while the workload sleeps
+    told, known = found["monitor"], monitor.load(name)
+    assert (told["name"], told["base"], told["kind"], told["params"]) == (name, name, known.kind, known.params)
+    assert told["wall_s"] >= found["usage"]["steps_wall_s"] >= 40 * 0.05
+    assert (told["cpu_s"] is None) == (known.kind == "inside")
+    assert told["samples"] is None or told["samples"] > 0 or name == "perf_record"  # whose timer stands while the workload sleeps
     assert trace
 
 

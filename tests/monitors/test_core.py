@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import cells, monitors, record
+from fixtures import cells, record
 from fixtures.declaring import declare
-from fixtures.monitors import _family, _planned, _usage
 from fixtures.options import Options
+from fixtures.studies.monitors import attend, inside, monitor, processes
 from fixtures.targets._report import Broken, Report
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet
@@ -53,7 +53,7 @@ def test_named_monitors_take_their_place_each_once() -> None:
     """0.10 and 0.1 are one variant, and stock is always there."""
     asked = options(monitors="psutil_thread:interval_s=0.10,stock, psutil_thread , placebo")
     assert [(one.name, one.monitor) for one in cells.chosen_arms(asked, STUDY, "local")] == [(n, n) for n in ("psutil_thread", "placebo")]
-    assert [one.name for one in cells.chosen_arms(options(monitors="all"), STUDY, "local")] == list(monitors.names())
+    assert [one.name for one in cells.chosen_arms(options(monitors="all"), STUDY, "local")] == list(monitor.names())
 
 
 def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwise() -> None:
@@ -119,7 +119,7 @@ def test_steps_that_count_are_summed_and_what_is_unknown_has_a_reason(tmp_path: 
     """0.5 + 0.25 s of wall; the warm-up step is left out."""
     steps = [step(0, 9, 9, warmup=True), step(1, 0.5, 0.4), step(2, 0.25, 0.2)]
     told = {"cpu_s": 2.0, "peak_rss_bytes": 4096, "written_bytes": None}
-    found = _usage.whole(told, steps, 10.5, _usage.Energy(tmp_path))
+    found = inside.whole(told, steps, 10.5, inside.Energy(tmp_path))
     assert (found["steps_wall_s"], found["wall_s"], found["cpu_s"]) == (0.75, 10.5, 2.0)
     assert found["steps_cpu_s"] == pytest.approx(0.6)
     assert found["missing"].keys() == {"energy_j", "written_bytes"}
@@ -127,7 +127,7 @@ def test_steps_that_count_are_summed_and_what_is_unknown_has_a_reason(tmp_path: 
 
 
 def test_cpu_seconds_that_a_workload_does_not_know_are_missing(tmp_path: Path) -> None:
-    found = _usage.whole({}, [step(0, 1.0, float("nan"))], 2.0, _usage.Energy(tmp_path))
+    found = inside.whole({}, [step(0, 1.0, float("nan"))], 2.0, inside.Energy(tmp_path))
     assert found["steps_cpu_s"] is None
     assert found["missing"]["steps_cpu_s"]
 
@@ -145,7 +145,7 @@ def test_energy_is_of_all_packages_and_a_counter_that_wrapped_round_is_understoo
     package(tmp_path, 0, 500_000)
     package(tmp_path, 1, 900_000)
     (tmp_path / "sys/class/powercap/intel-rapl:0:0").mkdir()
-    energy = _usage.Energy(tmp_path)
+    energy = inside.Energy(tmp_path)
     package(tmp_path, 0, 750_000)
     package(tmp_path, 1, 100_000)
     assert energy.used_j() == pytest.approx(0.45)
@@ -153,29 +153,29 @@ def test_energy_is_of_all_packages_and_a_counter_that_wrapped_round_is_understoo
 
 def test_a_counter_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     (package(tmp_path, 0, 1) / "energy_uj").unlink()
-    energy = _usage.Energy(tmp_path)
+    energy = inside.Energy(tmp_path)
     assert energy.used_j() is None
     assert "intel-rapl:0/energy_uj" in energy.missing
 
 
 def test_this_process_tells_what_it_used() -> None:
-    before = _family.high_water_bytes(os.getpid()) or 0
-    found = _usage.of_this_process()
+    before = processes.high_water_bytes(os.getpid()) or 0
+    found = inside.of_this_process()
     assert isinstance(found["cpu_s"], float)
-    assert before <= int(str(found["peak_rss_bytes"])) <= (_family.high_water_bytes(os.getpid()) or 0)
-    assert _family.peak_rss_bytes([]) is None
+    assert before <= int(str(found["peak_rss_bytes"])) <= (processes.high_water_bytes(os.getpid()) or 0)
+    assert processes.peak_rss_bytes([]) is None
 
 
 def test_a_monitor_beside_tells_how_much_of_its_time_was_start_and_end(made: Callable[[str], Made]) -> None:
     """A shell that writes 1000 bytes; of its own parent's memory and time nothing is counted."""
-    source = "KIND = 'beside'\ndef command(params, pid, folder): return ['sh', '-c', 'head -c 1000 /dev/zero; exec sleep 1000']\n"
-    run = made(source + "def watches(folder, params): return (folder / 'stdout').stat().st_size == 1000\n").run()
+    source = "kind = 'beside'\ndef command(self, pid, folder): return ['sh', '-c', 'head -c 1000 /dev/zero; exec sleep 1000']\n"
+    run = made(source + "def watches(self, folder): return (folder / 'stdout').stat().st_size == 1000\n").run()
     assert run.error is None
     assert run.monitor is not None
     monitor: dict[str, Any] = dict(run.monitor)
     assert monitor["written_bytes"] == 1000
     assert 0 <= monitor["told"]["start_cpu_s"] + monitor["told"]["stop_cpu_s"] <= monitor["cpu_s"] + 1e-6
-    assert 0 < monitor["peak_rss_bytes"] < (_family.high_water_bytes(os.getpid()) or 0)
+    assert 0 < monitor["peak_rss_bytes"] < (processes.high_water_bytes(os.getpid()) or 0)
     assert monitor["missing"] == {"samples": "the monitor does not say"}
 
 
@@ -183,8 +183,8 @@ def test_the_memory_that_its_report_takes_is_its_own(made: Callable[[str], Made]
     """64 MiB, from when it is told to stop until it has looked at them for a second."""
     report = "signal.signal(signal.SIGTERM, lambda *_: (b'x' * (64 << 20), time.sleep(1), os._exit(0)))"
     script = f"import os, signal, time; {report}; print('on', flush=True); time.sleep(1000)"
-    source = f"import sys\nKIND = 'beside'\ndef command(params, pid, folder): return [sys.executable, '-S', '-c', {script!r}]\n"
-    run = made(source + "def watches(folder, params): return (folder / 'stdout').read_text() == 'on\\n'\n").run()
+    source = f"import sys\nkind = 'beside'\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', {script!r}]\n"
+    run = made(source + "def watches(self, folder): return (folder / 'stdout').read_text() == 'on\\n'\n").run()
     assert run.error is None
     assert run.monitor is not None
     assert int(str(run.monitor["peak_rss_bytes"])) > 64 << 20
@@ -193,7 +193,7 @@ def test_the_memory_that_its_report_takes_is_its_own(made: Callable[[str], Made]
 def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(made: Callable[[str], Made]) -> None:
     """A loop of a shell before the workload begins, which runs as its child."""
     burn = 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; "$@"; exit $?'
-    run = made(f"KIND = 'around'\ndef command(params, folder): return ['sh', '-c', {burn!r}, 'sh']\n").run()
+    run = made(f"kind = 'around'\ndef around(self, folder): return ['sh', '-c', {burn!r}, 'sh']\n").run()
     assert run.error is None
     assert run.monitor is not None
     assert run.monitor["cpu_s"]
@@ -209,9 +209,9 @@ def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> 
 
 
 def test_the_plan_says_what_would_be_started_and_where() -> None:
-    sets = {name: monitors.tweakset(name) for name in ("placebo", "psutil_process")} | {"stock": TweakSet("stock")}
+    sets = {name: monitor.tweakset(name) for name in ("placebo", "psutil_process")} | {"stock": TweakSet("stock")}
     plans = {"placebo": Plan(cannot=("no psutil",)), "psutil_process": Plan(), "stock": Plan()}
-    lines = "\n".join(_planned.lines(sorted(sets), sets, plans))
+    lines = "\n".join(attend.lines(sorted(sets), sets, plans))
     assert "  stock: none" in lines
     assert "skipped: no psutil" in lines
     assert "a process beside the workload: env " in lines

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures import monitors
-from fixtures.monitors import cprofile
+from fixtures.studies.monitors import monitor
+from fixtures.studies.monitors.catalogue.python import PROFILE
+
+cprofile = monitor.load("cprofile")
 
 
 def fibonacci(number: int) -> int:
@@ -30,7 +32,7 @@ def failing() -> None:
 
 def calls(folder: Path) -> dict[str, tuple[int, int]]:
     """Of each function of this file how often it was called: not by itself, and in all."""
-    stats = pstats.Stats(str(folder / cprofile.FILE)).get_stats_profile().func_profiles
+    stats = pstats.Stats(str(folder / PROFILE)).get_stats_profile().func_profiles
     counts = {name: one.ncalls.partition("/") for name, one in stats.items() if Path(one.file_name).name == Path(__file__).name}
     return {name: (int(primitive or total), int(total)) for name, (total, _, primitive) in counts.items()}
 
@@ -38,7 +40,7 @@ def calls(folder: Path) -> dict[str, tuple[int, int]]:
 def test_every_call_is_in_the_file_that_it_leaves(tmp_path: Path) -> None:
     """fibonacci(5) calls itself 14 times: 15 calls, one of them primitive. What came before or after is not in it."""
     fibonacci(3)
-    with cprofile.inside({}, tmp_path) as told:
+    with cprofile.inside(tmp_path) as told:
         fibonacci(5)
         assert told == {}, "it is told when all is over"
     fibonacci(3)
@@ -47,17 +49,17 @@ def test_every_call_is_in_the_file_that_it_leaves(tmp_path: Path) -> None:
 
 def test_it_tells_functions_and_primitive_calls(tmp_path: Path) -> None:
     """As pstats counts them in its file."""
-    with cprofile.inside({}, tmp_path) as told:
+    with cprofile.inside(tmp_path) as told:
         fibonacci(4)
         sorted([3, 1, 2], key=abs)
-    stats = pstats.Stats(str(tmp_path / cprofile.FILE))
+    stats = pstats.Stats(str(tmp_path / PROFILE))
     assert told == {"functions": len(stats.get_stats_profile().func_profiles), "primitive_calls": vars(stats)["prim_calls"]}
     assert vars(stats)["total_calls"] > vars(stats)["prim_calls"] >= 5  # fibonacci, sorted and three times abs
 
 
 def test_other_threads_are_in_it_from_python_3_12_on(tmp_path: Path) -> None:
     """It stands on sys.monitoring there, which is the whole interpreter's."""
-    with cprofile.inside({}, tmp_path):
+    with cprofile.inside(tmp_path):
         thread = threading.Thread(target=fibonacci, args=(5,))
         thread.start()
         thread.join()
@@ -65,12 +67,12 @@ def test_other_threads_are_in_it_from_python_3_12_on(tmp_path: Path) -> None:
 
 
 def test_it_is_over_when_a_step_fails(tmp_path: Path) -> None:
-    with pytest.raises(MemoryError), cprofile.inside({}, tmp_path):
+    with pytest.raises(MemoryError), cprofile.inside(tmp_path):
         failing()
     assert profiler() is None
 
 
 def test_what_it_is() -> None:
-    known = monitors.load("cprofile")
-    assert (known.kind, known.params, cprofile.cannot(known.params)) == ("inside", {}, None)
+    known = monitor.load("cprofile")
+    assert (known.kind, known.params, cprofile.unavailable_reason()) == ("inside", {}, None)
     assert cprofile.version() == f"Python {sys.version.split()[0]}"

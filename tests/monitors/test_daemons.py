@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.monitors import _daemons
-from fixtures.monitors._daemons import RESTARTED, UNSEEN, Daemons
+from fixtures.studies.monitors import beside
+from fixtures.studies.monitors.beside import RESTARTED, UNSEEN, Daemons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.monitors.made_up import Made
 
-BESIDE = "KIND = 'beside'\ndef command(params, pid, folder): return ['sleep', '1000']\n"
-
-
-class Code:
-    """A plug-in whose daemons are these, look by look."""
-
-    def __init__(self, *looks: list[int]) -> None:
-        self._looks = iter(looks)
-
-    def daemons(self) -> list[int]:
-        return next(self._looks)
+BESIDE = "kind = 'beside'\ndef command(self, pid, folder): return ['sleep', '1000']\n"
 
 
 def monitor(made: Callable[[str], Made], daemons: str, more: str = "") -> dict[str, Any]:
-    run = made(BESIDE + f"def daemons(): return {daemons}\n{more}").run()
+    run = made(BESIDE + f"def daemons(self): return {daemons}\n{more}").run()
     assert run.error is None
     assert run.monitor is not None
     return dict(run.monitor)
@@ -46,10 +37,10 @@ def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(made: Callable[[str], 
 
 def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
     """A loop that is always at work: it has used some before, until the monitor is seen to be at work, and after."""
-    seen = "seen = []\ndef watches(folder, params):\n    seen.append(_daemons.cpu_s_of({}))\n    return seen[-1] > seen[0]\n"
+    seen = "seen = []\ndef watches(self, folder):\n    seen.append(others.cpu_s_of({}))\n    return seen[-1] > seen[0]\n"
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
         try:
-            found = monitor(made, f"[{busy.pid}]", f"from fixtures.monitors import _daemons\n{seen.format(busy.pid)}")
+            found = monitor(made, f"[{busy.pid}]", f"from fixtures.node import others\n{seen.format(busy.pid)}")
         finally:
             busy.kill()
     assert "cpu_s" not in found["missing"]
@@ -60,8 +51,8 @@ def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
 def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two daemons, of 100 s and 7 s before: 1 + 0 s until it was at work, 3 + 0.5 s in all, the last 0.25 s at its end."""
     used = iter([100.0, 7.0, 101.0, 7.0, 102.75, 7.5, 103.0, 7.5])
-    monkeypatch.setattr(_daemons, "cpu_s_of", lambda _pid: next(used))
-    daemons = Daemons(Code(*[[3, 4]] * 4))
+    monkeypatch.setattr(beside, "cpu_s_of", lambda _pid: next(used))
+    daemons = Daemons(partial(next, iter([[3, 4]] * 4)))
     for _ in range(4):
         daemons.look()
     assert daemons.why_unknown() is None
@@ -70,15 +61,15 @@ def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(monkeypatch: py
 
 @pytest.mark.parametrize("looks", [([3], [4]), ([], [3]), ([3], []), ([3], [3, 4])])
 def test_one_that_comes_or_goes_meanwhile_is_unknown(looks: tuple[list[int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_daemons, "cpu_s_of", lambda _pid: 1.0)
-    daemons = Daemons(Code(*looks))
+    monkeypatch.setattr(beside, "cpu_s_of", lambda _pid: 1.0)
+    daemons = Daemons(partial(next, iter(looks)))
     for _ in looks:
         daemons.look()
     assert daemons.why_unknown() == RESTARTED
 
 
 def test_a_monitor_without_any_is_not_asked() -> None:
-    daemons = Daemons(object())
+    daemons = Daemons(lambda: None)
     daemons.look()
     assert daemons.why_unknown() is None
     assert daemons.used_s(0, -1) == 0

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.logs import dcgmi_dmon
-from fixtures.monitors import dcgmi
+from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+dcgmi = load("dcgmi")
 HEADER = "#Entity   GPUTL             MCUTL             GRACT        \nID                                                    \n"
 
 
@@ -29,7 +30,7 @@ def test_it_watches_until_ctrl_c_and_counts_through_its_headers(tmp_path: Path, 
 
 @pytest.mark.needs("gpu", "dcgmi")
 def test_the_real_one(tmp_path: Path) -> None:
-    why = dcgmi.cannot({})
+    why = dcgmi.unavailable_reason()
     if why:
         pytest.skip(why)
     done = watch("dcgmi:interval_s=0.1", tmp_path, lambda folder: (dcgmi.samples(folder) or 0) >= 3)
@@ -40,7 +41,7 @@ def test_the_real_one(tmp_path: Path) -> None:
 def test_a_header_alone_is_not_at_work(tmp_path: Path) -> None:
     """It is written before DCGM has agreed to anything: what it refuses comes after."""
     (tmp_path / "stdout").write_text(f"{HEADER}Error setting watches. Result: -50: Profiling is not supported for this group of GPUs\n")
-    assert not dcgmi.watches(tmp_path, {})
+    assert not dcgmi.watches(tmp_path)
     assert dcgmi.samples(tmp_path) == 0
 
 
@@ -53,4 +54,4 @@ def test_the_first_gpu_need_not_be_number_0(tmp_path: Path) -> None:
 
 def test_no_values_of_any_gpu_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, dcgmi=f"print({HEADER!r})")
-    assert dcgmi.cannot({}) == "dcgmi has no values of any GPU: see `dcgmi discovery -l`"
+    assert dcgmi.unavailable_reason() == "dcgmi has no values of any GPU: see `dcgmi discovery -l`"

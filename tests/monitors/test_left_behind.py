@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import _family
+from fixtures.studies.monitors import processes
 from fixtures.targets import _process
 from fixtures.terms import Order
 from tests.monitors.made_up import HARNESS, INSIDE, TRACE, WORKLOAD, gone, says, shell, traced, vanished
@@ -42,7 +42,7 @@ def test_a_child_of_one_inside_is_found_too(made: Make) -> None:
     source = """
 import subprocess
 @contextmanager
-def inside(params, folder):
+def inside(self, folder):
     subprocess.Popen(["setsid", "sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     yield {}
 """
@@ -59,7 +59,7 @@ def test_daemons_that_drop_everything_are_killed_with_what_they_started(made: Ma
     assert run.error is not None
     assert "processes behind (" in run.error
     assert not working_in(found.folder)
-    assert not [pid for pid in _family.children() if ended(pid)]
+    assert not [pid for pid in processes.children() if ended(pid)]
 
 
 def working_in(folder: Path) -> list[int]:

@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.logs import nvidia_smi_csv
-from fixtures.monitors import nvidia_smi
+from fixtures.studies.monitors.catalogue.nvidia import QUERY
+from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+nvidia_smi = load("nvidia_smi")
 
 
 def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +27,7 @@ def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     done = watch("nvidia_smi:interval_s=0.02", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
     log = nvidia_smi_csv.read(tmp_path / "stdout")
-    assert log.columns == tuple(nvidia_smi.FIELDS.split(","))
+    assert log.columns == tuple(QUERY.split(","))
     # The signal may have come between the two GPUs of a query.
     assert len(log.gpus["1"].time_s) <= len(log.gpus["0"].time_s) == nvidia_smi.samples(tmp_path)
     assert log.gpus["0"].columns["power.draw"][0] == 17
@@ -34,12 +38,12 @@ def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_real_one(tmp_path: Path) -> None:
     done = watch("nvidia_smi:interval_s=0.1", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
     assert done.ended_as_asked
-    assert nvidia_smi_csv.read(tmp_path / "stdout").columns == tuple(nvidia_smi.FIELDS.split(","))
+    assert nvidia_smi_csv.read(tmp_path / "stdout").columns == tuple(QUERY.split(","))
 
 
 def test_a_driver_without_a_gpu_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi="print('No devices found.')")
-    assert nvidia_smi.cannot({}) == "nvidia-smi lists no GPU"
+    assert nvidia_smi.unavailable_reason() == "nvidia-smi lists no GPU"
 
 
 @given(gpus=st.permutations(range(4)), queries=st.integers(0, 5), cut=st.integers(0, 40))
@@ -59,4 +63,4 @@ def test_queries_are_counted_whatever_the_order_of_gpus_and_wherever_it_was_cut(
 def test_an_error_in_the_place_of_a_header_is_no_sample(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("Unable to determine the device handle for GPU 0000:07:00.0: Unknown Error\nagain\n")
     assert nvidia_smi.samples(tmp_path) == 0
-    assert not nvidia_smi.watches(tmp_path, {})
+    assert not nvidia_smi.watches(tmp_path)

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.monitors import perf_record
+from fixtures.studies.monitors.catalogue.system import PerfRecord
+from fixtures.studies.monitors.monitor import load
 from tests.monitors.watched import watch
+
+perf_record = load("perf_record")
 
 
 @pytest.mark.needs("root", "perf")
@@ -29,10 +32,10 @@ def test_it_samples_the_workload_into_a_file_that_perf_reads(tmp_path: Path) -> 
 def test_a_rate_that_the_kernel_does_not_give_is_a_reason() -> None:
     """Not throttled: then the arm's name would say another rate than was run."""
     most = int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
-    why = perf_record.cannot({"hz": most + 1})
+    why = PerfRecord("", {"hz": most + 1}).unavailable_reason()
     assert why is not None
     assert "kernel.perf_event_max_sample_rate" in why
-    assert perf_record.cannot({"hz": 99}) is None
+    assert perf_record.unavailable_reason() is None
 
 
 def test_counts_are_read_in_both_of_its_wordings(tmp_path: Path) -> None:

@@ -8,32 +8,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import _programs, dcgmi, ncu, nsys, nvidia_smi, perf_record, perf_stat, py_spy, top
+from fixtures.studies.monitors import programs
+from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from fixtures.studies.monitors.monitor import Monitor
 
-OF_OTHERS = {
-    "dcgmi": dcgmi,
-    "ncu": ncu,
-    "nsys": nsys,
-    "nvidia-smi": nvidia_smi,
-    "perf": perf_stat,
-    "py-spy": py_spy,
-    "top": top,
-}
+NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {name: name for name in ("dcgmi", "ncu", "nsys", "top")}
+OF_OTHERS = {program: load(name) for program, name in NAMES.items()}
 
 
 @pytest.mark.parametrize("name", OF_OTHERS)
 def test_an_absent_program_is_named_with_how_to_get_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.nothing(tmp_path / "bin", monkeypatch)
-    module = OF_OTHERS[name]
-    why = module.cannot({"hz": 99})
+    known = OF_OTHERS[name]
+    why = known.unavailable_reason()
     assert why is not None
     assert why.startswith(f"{name} is neither beside this Python nor on PATH: ")
     assert "install" in why or "comes with" in why
-    assert module.version() is None
+    assert known.version() is None
 
 
 @pytest.mark.parametrize("name", sorted(set(OF_OTHERS) - {"py-spy", "perf"}))
@@ -41,24 +35,28 @@ def test_one_that_fails_is_quoted(name: str, tmp_path: Path, monkeypatch: pytest
     """The driver is not loaded, the daemon does not run: the program says so, and so does the reason."""
     words = "It has failed because it couldn't communicate."
     stand_ins.put(tmp_path / "bin", monkeypatch, **{name.replace("-", "_"): stand_ins.FAILS.replace("WORDS", repr(words))})
-    why = OF_OTHERS[name].cannot({})
+    why = OF_OTHERS[name].unavailable_reason()
     assert why is not None
     assert why.startswith(f"{name} ends with status 9 ({words})")
 
 
-@pytest.mark.parametrize("module", [nvidia_smi, dcgmi, top], ids=["nvidia-smi", "dcgmi", "top"])
-def test_one_that_answers_nothing_cannot_be_used(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("known", [OF_OTHERS[name] for name in ("nvidia-smi", "dcgmi", "top")], ids=["nvidia-smi", "dcgmi", "top"])
+def test_one_that_answers_nothing_cannot_be_used(known: Monitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is there, it ends well, and says nothing: neither a GPU nor a table."""
     stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.SILENT, dcgmi=stand_ins.SILENT, top=stand_ins.SILENT)
-    assert module.cannot({}) is not None
-    assert module.version() is None
+    assert known.unavailable_reason() is not None
+    assert known.version() is None
 
 
 def test_one_that_never_answers_is_given_up_and_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver may hang whoever asks it."""
-    monkeypatch.setattr(_programs, "ANSWER_WITHIN_S", 1.0)
+    monkeypatch.setattr(programs, "ANSWER_WITHIN_S", 1.0)
     stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.NEVER_ANSWERS)
-    assert nvidia_smi.cannot({}) == "nvidia-smi did not answer within 1 s: is the driver's kernel module loaded (`lsmod | grep nvidia`)?"
+    nvidia_smi = load("nvidia_smi")
+    assert (
+        nvidia_smi.unavailable_reason()
+        == "nvidia-smi did not answer within 1 s: is the driver's kernel module loaded (`lsmod | grep nvidia`)?"
+    )
     assert nvidia_smi.version() is None
     assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in said_by(one)]
 
@@ -73,14 +71,14 @@ def said_by(cmdline: Path) -> bytes:
 def test_it_is_asked_once_however_many_cells_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, counted=f"print('1.0', file=open({str(tmp_path / 'asked')!r}, 'a'))")
     for _ in range(3):
-        _programs.asked("counted", "--version")
+        programs.asked("counted", "--version")
     assert (tmp_path / "asked").read_text().splitlines() == ["1.0"]
 
 
 def test_what_is_no_program_is_a_reason_not_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, top="")
     (tmp_path / "bin" / "top").write_text("#!/nowhere/to/be/found\n")
-    why = top.cannot({})
+    why = load("top").unavailable_reason()
     assert why is not None
     assert why.startswith("top ends with status 126 (")
 
@@ -91,11 +89,11 @@ def test_daemons_are_found_by_name(tmp_path: Path) -> None:
         (tmp_path / f"proc/{pid}").mkdir(parents=True)
         (tmp_path / f"proc/{pid}/comm").write_text(f"{comm}\n")
     (tmp_path / "proc/50").mkdir()
-    assert _programs.pids("nv-hostengine", tmp_path) == [7, 30]
-    assert _programs.pids("a-name-of-sixteen-and-more", tmp_path) == [41]
-    assert os.getpid() in _programs.pids(Path("/proc/self/comm").read_text().rstrip())
+    assert programs.pids("nv-hostengine", tmp_path) == [7, 30]
+    assert programs.pids("a-name-of-sixteen-and-more", tmp_path) == [41]
+    assert os.getpid() in programs.pids(Path("/proc/self/comm").read_text().rstrip())
 
 
 def test_perf_record_needs_perf_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.nothing(tmp_path / "bin", monkeypatch)
-    assert (perf_record.cannot({"hz": 99}) or "").startswith("perf is neither")
+    assert (load("perf_record").unavailable_reason() or "").startswith("perf is neither")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import psutil_process
-from fixtures.monitors.psutil_thread import COLUMNS
+from fixtures.studies.monitors.monitor import load
+from fixtures.studies.monitors.psutil_alone import COLUMNS
 from tests.monitors.watched import watch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+psutil_process = load("psutil_process")
 pytestmark = pytest.mark.needs("psutil")
 
 
@@ -35,7 +36,7 @@ def test_it_writes_a_line_a_sample_of_the_workload(tmp_path: Path) -> None:
 def test_a_workload_that_is_not_there_is_said(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
-    command = psutil_process.command({"interval_s": 1}, gone.pid, tmp_path)
+    command = psutil_process.command(gone.pid, tmp_path)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1
     assert str(gone.pid) in done.stderr
@@ -48,6 +49,6 @@ def test_half_a_line_is_no_sample(tmp_path: Path) -> None:
 
 
 def test_it_is_that_of_this_python() -> None:
-    assert psutil_process.cannot({}) is None
+    assert psutil_process.unavailable_reason() is None
     said = subprocess.run([sys.executable, "-c", "import psutil; print(psutil.__version__)"], capture_output=True, text=True, check=True)
     assert psutil_process.version() == said.stdout.strip()

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import py_spy
+from fixtures.studies.monitors.monitor import load
 from tests.monitors.watched import watch
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+py_spy = load("py_spy")
 
 
 @pytest.mark.needs("root", "py-spy")
@@ -33,4 +36,4 @@ def test_without_its_last_word_nothing_is_counted(tmp_path: Path) -> None:
     """It writes what it took at its end only: killed before, it has taken nothing that anybody could read."""
     (tmp_path / "stdout").write_text("py-spy> Sampling process 100 times a second. Press Control-C to exit.\n")
     assert py_spy.samples(tmp_path) is None
-    assert py_spy.watches(tmp_path, {})
+    assert py_spy.watches(tmp_path)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.monitors import sampler
+from fixtures.studies.monitors.monitor import REPOSITORY, load
 from tests.monitors.watched import until, watch
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+sampler = load("sampler")
 LONG = "from fixtures.node.sampler import answer; answer({'columns': list(range(40000))})"
 
 
@@ -41,14 +42,14 @@ def test_it_samples_the_workload_from_all_sources_and_answers_at_its_end(tmp_pat
 def test_its_samples_are_counted_only_when_it_has_answered(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text('{"ready":true}\n{"token":1,"begun":true}\n{"token":1,"columns":{"t_monoto')
     assert sampler.samples(tmp_path) is None
-    assert sampler.watches(tmp_path, {})
+    assert sampler.watches(tmp_path)
 
 
 def test_a_pause_has_no_ticks_that_are_taken_or_missed(tmp_path: Path) -> None:
     """At 50 Hz one of half a second would be 25: after it the ticks go on where they would have been."""
-    command = sampler.command({"hz": 50}, os.getpid(), tmp_path)
+    command = load("sampler:hz=50").command(os.getpid(), tmp_path)
     with (tmp_path / "stdout").open("wb") as out, subprocess.Popen(command, stdout=out) as process:
-        until(lambda: sampler.watches(tmp_path, {}), process)
+        until(lambda: sampler.watches(tmp_path), process)
         process.send_signal(signal.SIGSTOP)
         stopped_s = time.monotonic()
         time.sleep(0.5)
@@ -71,7 +72,7 @@ def test_an_answer_that_does_not_fit_is_an_error(tmp_path: Path, unbuffered: str
     """As on a full disk: a limit lets the first 64 KiB through, and Python ignores the signal for the rest."""
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)); {LONG}"
     with (tmp_path / "stdout").open("wb") as out:
-        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONPATH": str(sampler.REPOSITORY)}
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONPATH": str(REPOSITORY)}
         done = subprocess.run([sys.executable, "-c", limited], stdout=out, stderr=subprocess.PIPE, env=environment, check=False)
     assert (tmp_path / "stdout").stat().st_size == 65536
     assert done.returncode == 1

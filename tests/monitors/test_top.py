@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.logs import top_batch
-from fixtures.monitors import top
+from fixtures.studies.monitors.monitor import load
 from tests.monitors import stand_ins
 from tests.monitors.watched import watch
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+top = load("top")
 
 
 @pytest.mark.needs("top")
@@ -44,11 +47,11 @@ def test_somebodys_own_settings_do_not_change_it(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.needs("top")
 def test_it_says_its_version() -> None:
-    assert top.cannot({}) is None
+    assert top.unavailable_reason() is None
     assert "procps" in (top.version() or "")
 
 
 def test_another_top_is_not_taken_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for busybox's, which has another table."""
     stand_ins.put(tmp_path / "bin", monkeypatch, top="print('Mem: 3359996K used, 20745900K free')")
-    assert top.cannot({}) == "top does not write the table of procps's: install procps"
+    assert top.unavailable_reason() == "top does not write the table of procps's: install procps"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fixtures import monitors
-from fixtures.monitors import torch_profiler
+from fixtures.studies.monitors import monitor
+from fixtures.studies.monitors.catalogue.python import TRACE
 from fixtures.terms import BadInput
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def profiled(
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (said,) = (one["value"] for one in map(json.loads, done.stdout.splitlines()) if one["event"] == "monitor")
-    return said["told"], json.loads((folder / torch_profiler.FILE).read_text(errors="replace"))["traceEvents"]
+    return said["told"], json.loads((folder / TRACE).read_text(errors="replace"))["traceEvents"]
 
 
 @pytest.mark.needs("torch")
@@ -79,14 +79,14 @@ def test_kernels_of_a_gpu_are_in_its_trace(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("wrong", ["with_stack=yes", "record_shapes=1", "with_stack=On"])
 def test_a_switch_is_off_or_on(wrong: str) -> None:
     with pytest.raises(BadInput, match="it is off or on"):
-        monitors.load(f"torch_profiler:{wrong}")
+        monitor.load(f"torch_profiler:{wrong}")
 
 
 def test_both_switches_are_off_unless_said() -> None:
-    assert monitors.load("torch_profiler").params == {"record_shapes": "off", "with_stack": "off"}
-    assert monitors.load("torch_profiler:with_stack=on:record_shapes=off").name == "torch_profiler:with_stack=on"
+    assert monitor.load("torch_profiler").params == {"record_shapes": "off", "with_stack": "off"}
+    assert monitor.load("torch_profiler:with_stack=on:record_shapes=off").name == "torch_profiler:with_stack=on"
 
 
 def test_without_torch_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert monitors.why_not("torch_profiler") == "monitor torch_profiler: torch is not installed: pip install '.[workloads]'"
+    assert monitor.unavailable_reason("torch_profiler") == "monitor torch_profiler: torch is not installed: pip install '.[workloads]'"

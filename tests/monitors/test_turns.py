@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures import monitors
-from fixtures.monitors import _family, _turns
-from fixtures.monitors._attend import Attended
-from fixtures.monitors._beside import Lost
-from fixtures.monitors._turns import Turns
+from fixtures.studies.monitors import monitor, processes
+from fixtures.studies.monitors.attend import Attended
+from fixtures.studies.monitors.processes import Lost, Turns
 from fixtures.targets import _process
 from fixtures.terms import Order, Switching
 from tests import waiting
@@ -34,9 +32,9 @@ if TYPE_CHECKING:
 ARMS: tuple[InForce, ...] = ("found", "set", "set", "found", "found", "set", "set", "found")
 WAY = Switching(ARMS, steps=4, settle=1)
 STAMPS = "import time\nwhile True: print(time.monotonic(), flush=True); time.sleep(0.001)"
-CLOCK = f"{BESIDE}import sys\ndef command(params, pid, folder): return [sys.executable, '-S', '-c', {STAMPS!r}]\n"
+CLOCK = f"{BESIDE}import sys\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', {STAMPS!r}]\n"
 CHILD = shell(f"setsid '{sys.executable}' -S -c '{STAMPS}' & wait")
-BEGUN = "def watches(folder, params): return (folder / 'stdout').read_text().count('.') > 1\n"
+BEGUN = "def watches(self, folder): return (folder / 'stdout').read_text().count('.') > 1\n"
 
 
 def segments_of(run: WorkloadRun) -> Iterator[tuple[InForce, float, float]]:
@@ -65,7 +63,7 @@ def test_it_is_at_work_in_its_own_segments_and_stands_still_in_the_others(made: 
 
 def test_what_it_started_stands_still_with_it(made: Make) -> None:
     """A child in a session of its own."""
-    left = "import signal\nSTOP = signal.SIGKILL\n"  # with its parent's end it would be left behind, which is another test's matter
+    left = "import signal\nstop = signal.SIGKILL\n"  # with its parent's end it would be left behind, which is another test's matter
     found = made(left + CHILD + BEGUN)
     run = found.run(switching=WAY, wait_s=0.02)
     stamps = [float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]]
@@ -99,7 +97,7 @@ def test_in_the_a_a_a_process_that_only_waits_stands_still_in_its_place(tmp_path
 def standing() -> Iterator[tuple[subprocess.Popen[bytes], Turns]]:
     """A process that waits, and its turns beside this one."""
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
-        turns = Turns("made_up", lambda: _family.processes("no such mark", process.pid), os.getpid())
+        turns = Turns("made_up", lambda: processes.processes("no such mark", process.pid), os.getpid())
         try:
             yield process, turns
         finally:
@@ -145,7 +143,7 @@ def test_one_that_holds_the_workload_is_not_stopped_in_it(
     standing: tuple[subprocess.Popen[bytes], Turns], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Held for good here; a profiler lets go when it has looked."""
-    monkeypatch.setattr(_turns, "WITHIN_S", 0.2)
+    monkeypatch.setattr(processes, "WITHIN_S", 0.2)
     process, turns = standing
     with subprocess.Popen(["sleep", "1000"]) as workload:
         workload.send_signal(signal.SIGSTOP)
@@ -158,7 +156,7 @@ def test_one_that_holds_the_workload_is_not_stopped_in_it(
 
 
 def test_one_that_stays_behind_in_a_pause_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_turns, "WITHIN_S", 2.0)
+    monkeypatch.setattr(processes, "WITHIN_S", 2.0)
     again = "trap 'kill -STOP $$' CONT; echo on; while :; do sleep 0.01; done"
     found = made(shell(again) + says("on"))
     error = str(found.run(switching=WAY, wait_s=0.05).error)
@@ -175,9 +173,11 @@ def test_one_that_dies_in_its_turn_fails_the_cell(made: Make) -> None:
 
 def test_a_pause_is_no_time_in_which_samples_were_due(made: Make) -> None:
     """10 a second, and none is taken in half of the segments."""
-    counts = "def samples(folder): return (folder / 'stdout').read_text().count('.') - 1\ndef due(params, seconds): return 10 * seconds\n"
+    counts = (
+        "def samples(self, folder): return (folder / 'stdout').read_text().count('.') - 1\ndef due(self, seconds): return 10 * seconds\n"
+    )
     slow = STAMPS.replace("0.001", "0.05")
-    found = made(f"{BESIDE}import sys\ndef command(params, pid, folder): return [sys.executable, '-S', '-c', {slow!r}]\n" + BEGUN + counts)
+    found = made(f"{BESIDE}import sys\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', {slow!r}]\n" + BEGUN + counts)
     assert found.run(switching=Switching(ARMS, steps=6, settle=1), wait_s=0.05).error is None
 
 
@@ -194,7 +194,7 @@ def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) 
     assert vanished(found.trace)
 
 
-@pytest.mark.parametrize("name", monitors.names())
+@pytest.mark.parametrize("name", monitor.names())
 def test_every_monitor_can_take_turns_or_says_why_not(name: str) -> None:
-    known, why = monitors.load(name), monitors.why_not_switched(name)
+    known, why = monitor.load(name), monitor.not_switched_reason(name)
     assert why if known.kind != "beside" else why is None or "while it stands still" in why

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fixtures import monitors
+from fixtures.studies.monitors import monitor
 from tests import waiting
 from tests.waiting import PATIENCE_S, cpu_s
 
@@ -58,21 +58,20 @@ class Watched:
 
 def watch(name: str, folder: Path, enough: Callable[[Path], bool] | None = None) -> Watched:
     """Let a monitor watch a working process until there is `enough` in its folder and the process has computed half a second."""
-    known = monitors.load(name)
-    code = monitors.module(known.base)
-    assert code.cannot(known.params) is None
+    known = monitor.load(name)
+    assert known.unavailable_reason() is None
     with working() as pid, (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
-        command = code.command(known.params, pid, folder)
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder) as monitor:
+        command = known.command(pid, folder)
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder) as process:
             try:
-                until(lambda: code.watches(folder, known.params), monitor)
+                until(lambda: known.watches(folder), process)
                 before_s = cpu_s(pid)
-                until(lambda: cpu_s(pid) - before_s > 0.5 and (enough is None or enough(folder)), monitor)
-                monitor.send_signal(getattr(code, "STOP", signal.SIGTERM))
-                ended = monitor.wait(PATIENCE_S)
+                until(lambda: cpu_s(pid) - before_s > 0.5 and (enough is None or enough(folder)), process)
+                process.send_signal(known.stop)
+                ended = process.wait(PATIENCE_S)
                 return Watched(folder, ended, pid, cpu_s(pid) - before_s)
             finally:
-                monitor.kill()
+                process.kill()
 
 
 def until(done: Callable[[], bool], monitor: subprocess.Popen[bytes]) -> None:

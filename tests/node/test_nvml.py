@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import telemetry
-from fixtures.node.sources import nvml
+from fixtures.node import nvml, telemetry
 from fixtures.node.telemetry import Sampler
 from tests.waiting import PATIENCE_S
 
@@ -179,7 +178,7 @@ def test_a_driver_call_that_never_returns_costs_the_cell_its_columns_and_nothing
 
 def facts(folder: Path, **settings: str) -> object:
     """What gpu_facts tells in a process of its own."""
-    program = "import json; from fixtures.node.sources.nvml import gpu_facts; print(json.dumps(gpu_facts()))"
+    program = "import json; from fixtures.node.nvml import gpu_facts; print(json.dumps(gpu_facts()))"
     environment = {**os.environ, **settings, "LD_LIBRARY_PATH": str(folder)}
     run = subprocess.run([sys.executable, "-c", program], env=environment, cwd=REPOSITORY, check=True, capture_output=True)
     return json.loads(run.stdout)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.monitors import _nvidia
 from fixtures.node import probes
+from fixtures.studies.monitors.catalogue import nvidia
 
 ALL, NONE = "000001ffffffffff", "0000000000000000"
 CONTAINER = "00000000a80425fb"  # root as Docker has it by default: neither SYS_ADMIN, SYS_PTRACE nor PERFMON
@@ -132,6 +132,6 @@ def test_memory_is_read_by_whom_yama_lets(tmp_path: Path, capabilities: str, sco
 def test_gpu_counters_are_for_administrators_unless_the_driver_was_told(
     tmp_path: Path, capabilities: str, params: str | None, reason: str | None
 ) -> None:
-    why = _nvidia.no_counters(machine(tmp_path, capabilities, **({"params": params} if params else {})))
+    why = nvidia.no_counters(machine(tmp_path, capabilities, **({"params": params} if params else {})))
     assert (why is None) == (reason is None)
     assert reason is None or reason in (why or "")

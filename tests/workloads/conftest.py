@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.io import bytes_read
+from fixtures.studies.io import pagecache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder on a block device."""
     folder = tmp_path_factory.mktemp("datasets")
-    if not bytes_read.device_of(folder):
+    if not pagecache.device_of(folder):
         pytest.skip(f"{folder} lies on no block device: nothing can be evicted from memory there")
     return folder

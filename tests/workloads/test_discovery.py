@@ -19,7 +19,8 @@ def test_a_workload_is_a_file_without_underscore() -> None:
     found = workloads.names()
     assert set(found) >= {"checkpoint_train", "cnn_train", "ddp_train", "lora_finetune"}
     assert not any(name.startswith("_") for name in found)
-    assert all((ROOT / "fixtures" / "workloads" / f"{name}.py").is_file() for name in found)
+    folders = [ROOT / "fixtures/workloads", *(ROOT / "fixtures/studies").glob("*/workloads")]
+    assert all(sum((folder / f"{name}.py").is_file() for folder in folders) == 1 for name in found)
 
 
 @pytest.mark.parametrize("name", workloads.names())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures import workloads
-from fixtures.workloads import io_train
+from fixtures.studies.io.workloads import io_train
 
 
 def lasts(given: str) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import workloads
-from fixtures.io.dataset import Spec
+from fixtures.studies.io.dataset import Spec
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
 from tests.workloads.small import BATCH, FILES, RECORD, SIZE, small

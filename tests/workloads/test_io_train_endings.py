@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import workloads
-from fixtures.io import residency
+from fixtures.studies.io import pagecache
 from tests.unlocked import without_locked_memory
 from tests.waiting import alive, until
 from tests.workloads.small import small
@@ -97,13 +97,13 @@ def test_a_page_cache_that_changes_while_an_epoch_reads_ends_the_cell(cache: str
     workloads.provide([small(varied)], data, lambda _: None)
     files = sorted(data.glob("raw-*/train/*.raw"))
     copies = [Path(shutil.copy(file, tmp_path)) for file in files]
-    residency.evict(copies)
+    pagecache.evict(copies)
     with started(varied, data, tmp_path, without_locked_memory) as process:
         if cache == "warm":
             for copy, file in zip(copies, files, strict=True):
                 copy.replace(file)
         else:
-            residency.warm(files)
+            pagecache.warm(files)
         _, why = rest(process)
     assert re.match(rf"cache={cache}: epoch 1 read 50\.3 MB of the data set, and \d+\.\d MB came from storage", why)
 

@@ -18,7 +18,7 @@ from analysis.io.responses import NOMINAL, judge, judged_alike
 from analysis.io.study import study
 from analysis.io.validity import EVERY, OVERSLEPT, cannot_be
 from analysis.load import from_json
-from fixtures.io import cached
+from fixtures.studies.io import pagecache
 from tests.dlio_like import Made, epoch, folder, io_run
 from tests.made_io import MadeIo, saved_io
 from tests.made_io import io_runs as made_runs
@@ -152,8 +152,8 @@ def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
 
 def test_the_reader_holds_a_run_to_what_its_workload_was_held_to() -> None:
     for fraction in (0.0, 0.01, 0.0101, 0.5, 0.9899, 0.99, 1.0):
-        assert cached.holds("cold", fraction) == (fraction <= cache_state.COLD_AT_MOST)
-        assert cached.holds("warm", fraction) == (fraction >= cache_state.WARM_AT_LEAST)
+        assert pagecache.holds("cold", fraction) == (fraction <= cache_state.COLD_AT_MOST)
+        assert pagecache.holds("warm", fraction) == (fraction >= cache_state.WARM_AT_LEAST)
 
 
 def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fixtures.io.dlio.installed import Installed
+from fixtures.studies.io.dlio import Installed
 from tests.programs import PYTHON
 
 RECORDINGS = Path(__file__).parents[2] / "recordings" / "dlio-2.0.0"

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.io import parameters
-from fixtures.io.dlio.command import Length, Places, command, environment, overrides
-from fixtures.io.dlio.installed import Installed, NoDlio
-from fixtures.io.dlio.keys import SPELLINGS
+from fixtures.studies.io import parameters
+from fixtures.studies.io.dlio import SPELLINGS, Installed, Length, NoDlio, Places, command, environment, overrides
 from tests.io.dlio.recorded import LATER, RELEASE
 
 PLACES = Places(Path("/a folder, with {signs}=of hydra"))

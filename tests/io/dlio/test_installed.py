@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.io.dlio import installed
-from fixtures.io.dlio.installed import NoDlio, find, keys_of
-from fixtures.io.dlio.keys import SPELLINGS
+from fixtures.studies.io import dlio
+from fixtures.studies.io.dlio import SPELLINGS, NoDlio, find, keys_of
 from tests.io.dlio.recorded import LATER, RELEASE
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def other(config):
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No DLIO on PATH."""
-    monkeypatch.delenv(installed.VARIABLE, raising=False)
+    monkeypatch.delenv(dlio.VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
@@ -74,7 +73,7 @@ def test_without_it_what_to_do_is_said() -> None:
 
 
 def test_a_path_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(installed.VARIABLE, "/nowhere/dlio_benchmark")
+    monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
     with pytest.raises(NoDlio, match=r"^DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program"):
         find()
 
@@ -103,7 +102,7 @@ def test_a_program_that_is_no_python_is_named(tmp_path: Path, first: str, says: 
 
 def test_a_module_without_what_it_imports_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is mostly installed without its dependencies, of which one names GPU libraries: some may have been forgotten."""
-    monkeypatch.setattr(installed, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": ["mpi4py", "tensorflow"]})
+    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": ["mpi4py", "tensorflow"]})
     script(tmp_path / "dlio_benchmark")
     script(tmp_path / "mpirun", "#!/bin/sh")
     with pytest.raises(NoDlio, match="its Python lacks mpi4py, tensorflow"):
@@ -111,7 +110,7 @@ def test_a_module_without_what_it_imports_is_named(tmp_path: Path, monkeypatch: 
 
 
 def test_a_tree_of_which_the_keys_cannot_be_found_out_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed, "_ask", lambda _: {"folder": str(tmp_path), "version": "9", "missing": []})
+    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "9", "missing": []})
     script(tmp_path / "dlio_benchmark")
     script(tmp_path / "mpirun", "#!/bin/sh")
     with pytest.raises(NoDlio, match="which keys it reads cannot be found out"):
@@ -123,7 +122,7 @@ def test_what_is_there_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "utils" / "config.py").write_text(SOURCE)
     (tmp_path / "configs" / "workload").mkdir(parents=True)
     (tmp_path / "configs" / "workload" / "unet3d_h100.yaml").touch()
-    monkeypatch.setattr(installed, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": []})
+    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": []})
     script(tmp_path / "dlio_benchmark")
     script(tmp_path / "mpirun", "#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'")
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.io.dlio.log import Story
+from fixtures.studies.io.dlio_outputs import Story
 from tests.io.dlio.recorded import RECORDINGS
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.io.dlio.outputs import NoResult, read
+from fixtures.studies.io.dlio_outputs import NoResult, read
 from tests.io.dlio.recorded import RECORDINGS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.io.dlio.process import Process
+from fixtures.studies.io.dlio_engine import Process
 from fixtures.terms import Refused
 from tests.sessions import HOUSE
 from tests.waiting import alive, until
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 START = """
 import sys, time
 from pathlib import Path
-from fixtures.io.dlio.process import Process
+from fixtures.studies.io.dlio_engine import Process
 process = Process([sys.executable, "-c", "import time; time.sleep(900)"], Path(sys.argv[1]), Path("log"))
 print(process.pid, flush=True)
 time.sleep(900)

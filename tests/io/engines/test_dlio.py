@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.io import generate, parameters
-from fixtures.io.dataset import Spec
-from fixtures.io.dlio import installed
-from fixtures.io.engines import dlio
+from fixtures.studies.io import dlio, dlio_engine, generate, parameters
+from fixtures.studies.io.dataset import Spec
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
 from fixtures.workloads._protocol import Asked, Done
@@ -40,14 +38,14 @@ def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN
 
     def run(recording: str, act: str = COPY, steps: int | None = None, **more: str) -> tuple[list[Done], Reports, dict[str, object]]:
         here = program(tmp_path, recording, act)
-        monkeypatch.setattr(installed, "find", lambda: here)
+        monkeypatch.setattr(dlio, "find", lambda: here)
         params = parameters.complete({**GIVEN, **more})
         generate.ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
         scratch = tmp_path / "a folder, with signs={of hydra}"
         scratch.mkdir(exist_ok=True)
         asked = Asked(steps or int(str(params["steps"])), 0, 1, scratch, data=tmp_path / "sets")
         try:
-            with dlio.prepare(asked, params) as job:
+            with dlio_engine.prepare(asked, params) as job:
                 done = [job.step(index) for index in range(asked.total)]
         finally:
             assert not list(scratch.iterdir())
@@ -169,7 +167,7 @@ def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:  # 
 
 
 def cannot(given: Mapping[str, str]) -> str | None:
-    return dlio.cannot(parameters.complete({"engine": "dlio", **given}))
+    return dlio_engine.cannot(parameters.complete({"engine": "dlio", **given}))
 
 
 @pytest.mark.parametrize(
@@ -183,13 +181,13 @@ def test_what_dlio_cannot_do_is_said_before_it_runs(
     given: dict[str, str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = program(tmp_path)
-    monkeypatch.setattr(installed, "find", lambda: here)
+    monkeypatch.setattr(dlio, "find", lambda: here)
     assert cannot({"cache": "warm"}) is None
     assert says in str(cannot(given))
 
 
 def test_without_dlio_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(installed.VARIABLE, "/nowhere/dlio_benchmark")
+    monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
     assert str(cannot({})).startswith("DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program; install dlio-benchmark")
 
 

@@ -1,4 +1,4 @@
-"""The plug-in point: an engine is a file of the folder, with two functions."""
+"""An engine is a module with two functions, found by its name."""
 
 from __future__ import annotations
 
@@ -8,31 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.io import engines, parameters
-from fixtures.terms import BadInput
+from fixtures.studies.io import parameters
+from fixtures.studies.io.parameters import CHOICES
+from fixtures.studies.io.workloads.io_train import _engine
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("name", engines.names())
+@pytest.mark.parametrize("name", CHOICES["engine"])
 def test_every_engine_says_whether_it_can_run(name: str) -> None:
     """In a sentence, or None."""
-    engine = engines.load(name)
+    params = parameters.complete({"engine": name})
+    engine = _engine(params)
     assert callable(engine.prepare)
-    reason = engine.cannot(parameters.complete({"engine": name}))
+    reason = engine.cannot(params)
     assert reason is None or reason
-
-
-def test_an_unknown_engine_is_answered_with_those_there_are() -> None:
-    with pytest.raises(BadInput, match=r"No engine 'toroch'\. Did you mean 'torch'\? There are: .*torch"):
-        engines.load("toroch")
 
 
 def test_an_engine_is_asked_without_what_it_runs_on() -> None:
     """`--plan` works, and quickly, where there is no torch."""
     ask = (
-        "import sys; from fixtures.io import engines, parameters; "
-        "[engines.load(name).cannot(parameters.complete({'engine': name})) for name in engines.names()]; "
+        "import sys; from fixtures.studies.io.workloads import io_train; "
+        "[io_train.cannot(io_train.variant({'engine': name})) for name in ('torch', 'dlio')]; "
         "sys.exit(str(sorted({'torch', 'numpy', 'h5py'} & set(sys.modules))))"
     )
     done = subprocess.run((sys.executable, "-c", ask), cwd=ROOT, capture_output=True, text=True, check=False)
