@@ -16,8 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fixtures.gpu import compiler
-from fixtures.io.dlio import installed
 from fixtures.node import probes
 
 if TYPE_CHECKING:
@@ -76,6 +74,8 @@ def _cluster(*, forbidden: bool) -> str | None:
 
 
 def _dlio() -> str | None:
+    from fixtures.io.dlio import installed  # noqa: PLC0415 every session of pytest reads this file
+
     try:
         installed.find()
     except installed.NoDlio:
@@ -84,6 +84,8 @@ def _dlio() -> str | None:
 
 
 def _nvrtc() -> str | None:
+    from fixtures.gpu import compiler  # noqa: PLC0415 as above
+
     try:
         there = not compiler.missing() and bool(compiler.version())
     except (RuntimeError, OSError):

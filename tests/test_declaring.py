@@ -15,7 +15,7 @@ from fixtures import designs
 from fixtures.options import Options
 from fixtures.plan import Planned, check_time_limit
 from fixtures.progress import ProgressFile
-from fixtures.run import Run
+from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Refused, Study
 from fixtures.text import folded
@@ -68,7 +68,7 @@ DECLARED = [("matrix", True), ("turns", True), ("switch", False), ("bisect", Fal
 def test_both_untouched_arms_are_declared_the_baseline(tmp_path: Path, design: str, *, both: bool) -> None:
     """Not with `switch`, where stock is half of each cell; nor where cells are not known before the run."""
     options = Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path, design=design)
-    found = Run(options, Local(tmp_path))
+    found = Session(options, Local(tmp_path))
     found.choose(found.declare(STUDY))
     arms = ["stock", "stock-again"]
     assert found.document()["studies"]["study"].get("baseline") == (arms if both else None)

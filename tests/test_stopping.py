@@ -11,7 +11,7 @@ from scipy import stats
 
 from control import stopping
 from fixtures.options import Options
-from fixtures.run import Run
+from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Study
 
@@ -26,14 +26,14 @@ STEP_TIMES = ("step_time_p10_s", "step_time_median_s", "step_time_round_adjusted
 NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a block each
 
 
-def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Run:  # noqa: ANN401 whatever the command line takes
+def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Session:  # noqa: ANN401 whatever the command line takes
     """A run that nobody has begun; `said` has what it tells."""
-    found = Run(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found = Session(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(STUDY))
     return found
 
 
-def play(run: Run, step_s: Callable[[Cell], float], took_s: Callable[[Cell], float] = lambda _: 1.0) -> list[Cell]:
+def play(run: Session, step_s: Callable[[Cell], float], took_s: Callable[[Cell], float] = lambda _: 1.0) -> list[Cell]:
     """Go through the plan as pytest does. Returns: the cells that were measured."""
     measured = []
     for cell in list(run.cells.values()):
