@@ -138,7 +138,7 @@ def test_a_block_far_from_its_like_is_marked(last: float, odd: float | None) -> 
 def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Path) -> None:
     run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(3600.0, "1h"))
     play(run, lambda cell: noisy(cell, malloc_hugepages=0.5))
-    assert sum(line.startswith("After 3 blocks") for line in run.said) == 1
+    assert sum(line.startswith("After 3 blocks") for line in run.messages) == 1
 
 
 def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> None:
@@ -154,8 +154,8 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
             before.finish(cell)
     run = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", resume=True, **options)
     run.keep_progress()
-    assert run._kept is not None
-    left_out = run._kept.forget_parts(list(run.cells.values()))
+    assert run._progress is not None
+    left_out = run._progress.forget_parts(list(run.cells.values()))
     assert [(cell.block, cell.tweakset) for cell in left_out] == [(9, "malloc-hugepages")]
     again = {cell.block for cell in run.cells.values() if not run.is_finished(cell) and cell not in left_out}
     assert again == {3, *range(10, 21)}
