@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from fixtures import designs
+from fixtures.designs._file import rows_of, text_of
 from fixtures.options import Options
 from fixtures.plan import Planned, check_time_limit
 from fixtures.progress import ProgressFile
@@ -205,12 +206,9 @@ def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) ->
 
 def test_a_file_that_is_what_the_design_would_have_laid_out_stays_that_design(tmp_path: Path) -> None:
     """Written by one session, read by the next: the same cells, points, and notes."""
-    from fixtures.designs._file import text_of  # noqa: PLC0415
-    from fixtures.designs._rows import rows  # noqa: PLC0415
-
     keys = KEYS | {"vm.swappiness": "1/30/10", "vm.min_free_kbytes": "70000"}
     first = planned(tmp_path, design="fractional", resolution=4, tweaks=manifest(tmp_path, "more", keys))
-    text = text_of(*rows(first.whole, first.layout))
+    text = text_of(*rows_of(first.whole, first.layout))
     path = tmp_path / "design.csv"
     path.write_text(text)
     again = planned(tmp_path, design="fractional", resolution=4, tweaks=str(tmp_path / "more.yaml"), design_file=path)
@@ -380,13 +378,10 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
 )
 def test_a_file_that_is_another_design_is_not_taken_for_it(tmp_path: Path, options: dict[str, Any], says: str) -> None:
     """It was written by an ablation: what is asked for beside it is not done in silence, nor left out in silence."""
-    from fixtures.designs._file import text_of  # noqa: PLC0415
-    from fixtures.designs._rows import rows  # noqa: PLC0415
-
     sets = manifest(tmp_path, "four", KEYS | {"vm.min_free_kbytes": "70000"})
     first = planned(tmp_path, design="ablation", tweaks=sets)
     path = tmp_path / "design.csv"
-    path.write_text(text_of(*rows(first.whole, first.layout)))
+    path.write_text(text_of(*rows_of(first.whole, first.layout)))
     with pytest.raises(BadInput, match=re.escape(says)):
         planned(tmp_path, tweaks=sets, design_file=path, **options)
     assert planned(tmp_path, tweaks=sets, design_file=path, design="ablation").layout.kind == "ablation"
