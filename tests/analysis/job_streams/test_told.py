@@ -12,7 +12,7 @@ from analysis.job_streams.gathered import gather
 from analysis.job_streams.said import of_run
 from analysis.load import from_json
 from analysis.report.page import page_of
-from fixtures import storage
+from fixtures import display
 from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
 from tests.analysis.queueing.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
 
@@ -140,4 +140,4 @@ def test_the_page_has_a_section_of_its_own_for_streams(scheduling: Run) -> None:
 )
 def test_a_session_names_the_commands_that_answer_its_questions(streams: list[tuple[str, str]], commands: list[str]) -> None:
     told = [{"arrivals": {"kind": kind}, "policy": policy} for kind, policy in streams]
-    assert [command for _, command in storage.of_jobs(told)] == commands
+    assert [command for _, command in display.of_jobs(told)] == commands
