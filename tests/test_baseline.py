@@ -20,7 +20,7 @@ from fixtures.targets.local import Local
 from fixtures.terms import Refused, TweakRefused
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
-from tests.test_declaring import STUDY, manifest
+from tests.test_declaration import STUDY, manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -16,7 +16,7 @@ from fixtures import cells, targets, workloads
 from fixtures.cells import chosen_workloads
 from fixtures.display import plan_lines
 from fixtures.options import Options
-from fixtures.plan import Planned
+from fixtures.plan import RunPlan
 from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Refused, Study, TweakSet
@@ -69,8 +69,8 @@ def names(folder: Path, target: str = "local", study: Study = STUDY, **given: An
     return chosen_workloads(options(folder, **given), study, target)
 
 
-def planned(folder: Path, study: Study = STUDY, **given: Any) -> Planned:  # noqa: ANN401 as above
-    found = Planned(options(folder, **given), Local(folder))
+def planned(folder: Path, study: Study = STUDY, **given: Any) -> RunPlan:  # noqa: ANN401 as above
+    found = RunPlan(options(folder, **given), Local(folder))
     found.choose(found.declare(study))
     return found
 

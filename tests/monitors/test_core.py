@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import cells, monitors, record
-from fixtures.declaring import declare
+from fixtures.declaration import declare
 from fixtures.monitors import _family, _planned, _usage
 from fixtures.options import Options
 from fixtures.targets._report import Broken, Report

@@ -14,7 +14,7 @@ import yaml
 from fixtures import designs
 from fixtures.designs._file import rows_of, text_of
 from fixtures.options import Options
-from fixtures.plan import Planned, check_time_limit
+from fixtures.plan import RunPlan, check_time_limit
 from fixtures.progress import ProgressFile
 from fixtures.session import Session
 from fixtures.targets.local import Local
@@ -48,15 +48,15 @@ def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = No
     return str(path)
 
 
-def planned(folder: Path, **options: Any) -> Planned:  # noqa: ANN401 whatever the command line takes
+def planned(folder: Path, **options: Any) -> RunPlan:  # noqa: ANN401 whatever the command line takes
     given = Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder)
-    found = Planned(replace(given, **options), Local(folder))
+    found = RunPlan(replace(given, **options), Local(folder))
     cells = found.declare(STUDY)
     found.choose(cells)
     return found
 
 
-def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> Planned:  # noqa: ANN401 as above
+def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> RunPlan:  # noqa: ANN401 as above
     path = folder / "design.csv"
     path.write_text(header + rows)
     return planned(folder, design_file=path, **options)
@@ -183,7 +183,7 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
             raise Refused("not open")
 
     given = Options(odd, "idle", None, None, 1, resume=False, folder=tmp_path, design="ablation")
-    assert Planned(given, Elsewhere(tmp_path)).declare(STUDY)
+    assert RunPlan(given, Elsewhere(tmp_path)).declare(STUDY)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
 )
 def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) -> None:
     given = Options(manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="screening")
-    assert Planned(given, Local(tmp_path)).declare(STUDY)
+    assert RunPlan(given, Local(tmp_path)).declare(STUDY)
 
 
 # -- by file
@@ -287,7 +287,7 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
 # -- how long
 
 
-def limit(found: Planned, seconds: float, nodes: int = 1) -> str:
+def limit(found: RunPlan, seconds: float, nodes: int = 1) -> str:
     with pytest.raises(BadInput) as refused:
         check_time_limit(found, list(found.cells.values()) or found.whole, seconds, nodes)
     assert "\n" not in str(refused.value)
@@ -406,9 +406,9 @@ def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> N
     assert len(planned(tmp_path, budget_s=TWELVE_S, blocks=6).cells) == 3 * 6
 
 
-def by_itself(folder: Path, **options: Any) -> Planned:  # noqa: ANN401 as above
+def by_itself(folder: Path, **options: Any) -> RunPlan:  # noqa: ANN401 as above
     """A study with a design and a budget of its own, under these options."""
-    found = Planned(replace(Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found = RunPlan(replace(Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(replace(STUDY, design="turns", budget_s=12.0)))
     return found
 
@@ -437,7 +437,7 @@ def test_a_study_chooses_its_design_and_its_time_where_the_command_line_leaves_t
 
 
 def test_a_budget_that_is_spent_leaves_the_cells_of_other_studies(tmp_path: Path) -> None:
-    found = Planned(Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path), Local(tmp_path))
+    found = RunPlan(Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path), Local(tmp_path))
     mine, theirs = (found.declare(replace(STUDY, name=name)) for name in ("mine", "theirs"))
     found.choose([*mine, *theirs])
     found.drop(mine[3:])
