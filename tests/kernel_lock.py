@@ -13,7 +13,6 @@ import pytest
 
 from fixtures.node import lock
 from fixtures.node.state_dirs import ROOT_STATE_DIR
-from fixtures.node.tunables import Tunables, diff
 from fixtures.terms import MachineHeld
 from tests.needs import requires
 
@@ -82,6 +81,8 @@ def kernel_lock() -> Iterator[None]:
 @pytest.fixture
 def kernel_unchanged(kernel_lock: None) -> Iterator[None]:  # noqa: ARG001 nobody else may change it meanwhile
     """Whatever the test does, the machine is afterwards as it was."""
+    from fixtures.node.tunables import Tunables, diff  # noqa: PLC0415 every session of pytest reads this file
+
     before = Tunables().snapshot()
     yield
     assert diff(before, Tunables().snapshot()) == {}

@@ -12,7 +12,7 @@ from fixtures.layout import Adaptive, cost
 from fixtures.terms import Refused
 from fixtures.tweaks import manifest as manifests
 from tests.designs.chain import Chain
-from tests.test_declaring import manifest
+from tests.test_declaration import manifest
 
 if TYPE_CHECKING:
     from fixtures.terms import Cell

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 HOUSE = Path(__file__).parents[1]
 ROOMS = ("analysis", "fixtures", "control", "benchmarks", "tests")
 LONGEST = 500
+MOST_FILES = 25  # of ours, in a session of pytest that runs no benchmark
 # Who may import whom, across rooms. The wall between the run side and the read side is the saved JSON alone.
 ALLOWED = {"analysis": {"analysis", "control"}, "fixtures": {"fixtures", "control"}, "control": {"control"}, "benchmarks": {"fixtures"}}
 
@@ -99,3 +100,15 @@ def test_reading_a_run_waits_for_no_heavy_library(module: str) -> None:
     check = f"import sys, {module}; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
     done = subprocess.run([sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--collect-only", "tests/test_architecture.py"]], ids=["help", "a test"])
+def test_a_session_without_benchmarks_imports_few_of_our_files(arguments: list[str]) -> None:
+    check = (
+        "import pytest, sys; status = pytest.main(sys.argv[1:]); here = sys.path[0] + '/'; "
+        "files = [f for m in list(sys.modules.values()) if (f := getattr(m, '__file__', None) or '').startswith(here)]; "
+        f"print(*files, sep='\\n', file=sys.stderr); sys.exit(status or len(files) > {MOST_FILES})"
+    )
+    command = [sys.executable, "-c", f"import sys; sys.path[0] = {str(HOUSE)!r}; {check}", *arguments, "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -11,16 +11,16 @@ import pytest
 
 from fixtures import cells
 from fixtures.baseline import Baseline, Proof, keys
+from fixtures.display import closing_lines
 from fixtures.node import lock
 from fixtures.node.machine import Effects, Restored
 from fixtures.options import Options
-from fixtures.run import Run
-from fixtures.storage import closing_lines
+from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import Refused, TweakRefused
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
-from tests.test_declaring import STUDY, manifest
+from tests.test_declaration import STUDY, manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -77,13 +77,13 @@ class Shared(Local):
         return super().values(paths)
 
 
-class Session:
+class Harness:
     """A run whose cells are asked for by the name of their tweak set."""
 
     def __init__(self, folder: Path, **options: Any) -> None:  # noqa: ANN401 whatever the command line takes
         given = Options(manifest(folder, "knobs", OURS), "idle", 1, 2, 1, resume=False, folder=folder, design="factorial")
         self.target = Shared(folder / "node")
-        self.run = Run(replace(given, **options), self.target)
+        self.run = Session(replace(given, **options), self.target)
         self.run.choose(self.run.declare(STUDY))
         self.run.open()
 
@@ -112,14 +112,14 @@ def swapping(value: str) -> Callable[[FakeRoot], None]:
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
     monkeypatch.setattr(lock, "machine_held", lock.held)  # nothing of this machine is changed
-    session = Session(tmp_path)
+    session = Harness(tmp_path)
     yield session
     session.run.close()
 
 
-def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_ends(session: Session) -> None:
+def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_ends(session: Harness) -> None:
     """In the cell in which it was written, in stock, and in every later one that does not set it; the others stand."""
     ratio, swappiness = session.named("vm.dirty_ratio"), session.named("vm.swappiness")
     assert session.cell("stock") is None
@@ -131,13 +131,13 @@ def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_
     assert session.cell(ratio) is None
 
 
-def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_harms_nobody_later(session: Session) -> None:
+def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_harms_nobody_later(session: Harness) -> None:
     assert session.cell("stock", meanwhile=lambda fake: (swapping("33")(fake), swapping("60")(fake))[0]) is None
     assert session.cell("stock-again") is None
 
 
 @pytest.mark.parametrize(("name", "found"), [("knobs", "10"), ("stock", "60")])
-def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(session: Session, name: str, found: str) -> None:
+def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(session: Harness, name: str, found: str) -> None:
     """Whether the cell has set it or leaves it as found. A second is ten looks; it is this machine in the folder that is looked at."""
 
     def for_a_second(fake: FakeRoot) -> None:
@@ -152,7 +152,7 @@ def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(session: Ses
     assert session.cell(name) is None
 
 
-def test_what_putting_back_took_is_in_the_record_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_putting_back_took_is_in_the_record_once(session: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod ended by force, an undo script that failed: known for good, although every value is back."""
     restore = session.target.restore
     monkeypatch.setattr(session.target, "restore", lambda: replace(restore(), notes=("pod p was deleted by force",)))
@@ -161,7 +161,7 @@ def test_what_putting_back_took_is_in_the_record_once(session: Session, monkeypa
     assert session.run.document()["machine_check"] == {"changed": {}, "restored": True, "notes": ["pod p was deleted by force"]}
 
 
-def test_somebody_elses_change_in_a_cell_without_that_key_is_not_ours(session: Session) -> None:
+def test_somebody_elses_change_in_a_cell_without_that_key_is_not_ours(session: Harness) -> None:
     """Ours had been put back and read before: `restore` would have nothing to do."""
     assert session.cell("knobs") is None
     assert session.cell("stock", meanwhile=swapping("33")) is not None
@@ -169,14 +169,14 @@ def test_somebody_elses_change_in_a_cell_without_that_key_is_not_ours(session: S
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
 
 
-def test_nor_is_what_was_found_so_and_set_to_and_fro_since(session: Session) -> None:
+def test_nor_is_what_was_found_so_and_set_to_and_fro_since(session: Harness) -> None:
     session.cell("stock", meanwhile=swapping("33"))
     assert session.cell("knobs") is None
     session.run.close()
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
 
 
-def test_nor_is_what_was_written_over_ours(session: Session) -> None:
+def test_nor_is_what_was_written_over_ours(session: Harness) -> None:
     assert session.cell("knobs", meanwhile=swapping("33")) == (
         f"{SWAPPINESS} was '33' when the workload ended, not '10': something else writes it (`python -m fixtures doctor` names who may)."
     )
@@ -184,7 +184,7 @@ def test_nor_is_what_was_written_over_ours(session: Session) -> None:
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
 
 
-def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_elses(session: Session) -> None:
+def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_elses(session: Harness) -> None:
     """It may be ours: nobody has seen it go back."""
     cell = next(one for one in session.run.cells.values() if one.tweakset == "knobs")
     session.run.begin(cell)
@@ -201,7 +201,7 @@ def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_els
     assert "fixtures restore" not in told  # which would find nothing to do
 
 
-def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Session) -> None:
+def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Harness) -> None:
     cell = next(one for one in session.run.cells.values() if one.tweakset == "stock")
     session.run.begin(cell)
     session.target.deaf = True
@@ -214,7 +214,7 @@ def test_in_a_matrix_stock_is_without_what_any_of_the_sets_writes(tmp_path: Path
     """And a set without what the other writes."""
     monkeypatch.setattr(lock, "machine_held", lock.held)
     sets = [manifest(tmp_path, "one", {"vm.swappiness": "10"}), manifest(tmp_path, "two", {"vm.dirty_ratio": "40"})]
-    session = Session(tmp_path, tweaks=",".join(sets), design=None)
+    session = Harness(tmp_path, tweaks=",".join(sets), design=None)
     try:
         assert session.cell("stock", meanwhile=swapping("33")) == SOMEBODY_ELSE.format("when the workload ended")
         assert session.cell("two") == SOMEBODY_ELSE.format("when the cell began")
@@ -225,7 +225,7 @@ def test_in_a_matrix_stock_is_without_what_any_of_the_sets_writes(tmp_path: Path
 
 def test_where_settings_take_turns_every_key_is_as_found_in_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "machine_held", lock.held)
-    session = Session(tmp_path, design="switch")
+    session = Harness(tmp_path, design="switch")
     session.target.fake.put(SWAPPINESS, "33")
     try:
         assert session.cell("knobs") == SOMEBODY_ELSE.format("when the cell began")

@@ -16,8 +16,8 @@ from fixtures import cells, targets, workloads
 from fixtures.cells import chosen_workloads
 from fixtures.display import plan_lines
 from fixtures.options import Options
-from fixtures.plan import Planned
-from fixtures.run import Run
+from fixtures.plan import RunPlan
+from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Refused, Study, TweakSet
 
@@ -69,8 +69,8 @@ def names(folder: Path, target: str = "local", study: Study = STUDY, **given: An
     return chosen_workloads(options(folder, **given), study, target)
 
 
-def planned(folder: Path, study: Study = STUDY, **given: Any) -> Planned:  # noqa: ANN401 as above
-    found = Planned(options(folder, **given), Local(folder))
+def planned(folder: Path, study: Study = STUDY, **given: Any) -> RunPlan:  # noqa: ANN401 as above
+    found = RunPlan(options(folder, **given), Local(folder))
     found.choose(found.declare(study))
     return found
 
@@ -197,7 +197,7 @@ def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_p
         "made": (),
         "made:kind=tar": ("no tar here",),
     }
-    run = Run(options(tmp_path), Local(tmp_path))
+    run = Session(options(tmp_path), Local(tmp_path))
     run.choose(run.declare(STUDY))
     lines = list(plan_lines(run, list(run.cells.values())))
     assert "Left out: made:kind=tar: no tar here" in lines
@@ -212,7 +212,7 @@ def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(
 ) -> None:
     """Of the variants that will run."""
     monkeypatch.setattr(made, "outlook", lambda variants, _: [f"{one['kind']} is to be made" for one in variants])
-    run = Run(options(tmp_path), Local(tmp_path))
+    run = Session(options(tmp_path), Local(tmp_path))
     run.choose(run.declare(STUDY))
     lines = list(plan_lines(run, list(run.cells.values())))
     assert [line for line in lines if line.endswith("is to be made")] == ["raw is to be made"]
@@ -254,7 +254,7 @@ def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(
         say("half of it")
 
     monkeypatch.setattr(made, "data_sets", data_sets)
-    run = Run(options(tmp_path, vary=(("readers", ("0", "3")),)), Open(tmp_path))
+    run = Session(options(tmp_path, vary=(("readers", ("0", "3")),)), Open(tmp_path))
     run.choose(run.declare(STUDY))
     said: list[str] = []
     run.tell = said.append
@@ -267,7 +267,7 @@ def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(tmp_path: Path, 
         raise Refused("3 GB are needed and 1 is free")
 
     monkeypatch.setattr(made, "data_sets", data_sets)
-    run = Run(options(tmp_path), Open(tmp_path))
+    run = Session(options(tmp_path), Open(tmp_path))
     run.choose(run.declare(STUDY))
     with pytest.raises(Refused, match="3 GB are needed"):
         run.open()

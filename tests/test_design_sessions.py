@@ -158,7 +158,7 @@ def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Plac
 
 
 def test_a_plan_that_would_take_too_long_is_shown_and_refused(place: Place) -> None:
-    """What it says is in `tests/test_declaring.py`."""
+    """What it says is in `tests/test_declaration.py`."""
     done = place.run(*options(place, "ablation", "--time-limit=1s", "--plan"))
     assert done.code == 2
     assert done.lines("ablation over the 3 keys of knobs:")

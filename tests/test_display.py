@@ -10,7 +10,7 @@ import pytest
 from fixtures.display import Display, in_force, plan_lines, restored_lines
 from fixtures.node.machine import Machine, Restored, Write
 from fixtures.options import Options
-from fixtures.run import Run
+from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Script, Study
 from fixtures.text import duration
@@ -32,20 +32,20 @@ PLANS = {
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> Session:
     """A run on a small machine made of files, with plans of every kind."""
     path = tmp_path / "proc/sys/vm/swappiness"
     path.parent.mkdir(parents=True)
     path.write_text("60\n")
     target = Local(tmp_path)
     target.machine = Machine(tmp_path, tmp_path / "state")
-    run = Run(Options(None, "idle", None, None, 3, resume=False, folder=tmp_path / "results"), target)
+    run = Session(Options(None, "idle", None, None, 3, resume=False, folder=tmp_path / "results"), target)
     run.plans = dict(PLANS)
     return run
 
 
 @pytest.fixture
-def cells(run: Run) -> list[Cell]:
+def cells(run: Session) -> list[Cell]:
     return run.declare(STUDY)
 
 
@@ -79,7 +79,7 @@ def test_durations_are_said_as_one_says_them(seconds: float, said: str) -> None:
     ],
 )
 def test_a_cell_that_is_over_is_told_by_what_its_workload_stands_on(
-    run: Run, workload: str, report: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+    run: Session, workload: str, report: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
     display = Display(None)
@@ -95,7 +95,7 @@ def test_nothing_is_ever_said_to_last_60_minutes() -> None:
     assert {duration(s) for s in range(3500, 3700)} == {"58 min", "59 min", "1 h 00 min", "1 h 01 min", "1 h 02 min"}
 
 
-def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Run, cells: list[Cell]) -> None:
+def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Session, cells: list[Cell]) -> None:
     lines = list(plan_lines(run, cells))
     assert lines[0] == "10 cells in this order (seed 3):"
     assert [line.split()[1:6] for line in lines[1:11]] == [["block", str(c.block), "idle", "x", c.tweakset] for c in cells]
@@ -104,7 +104,7 @@ def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Run, c
     assert lines[-1] == "Expected: about 2 s on 2 cores. Nothing was touched."
 
 
-def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Run, cells: list[Cell]) -> None:
+def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Session, cells: list[Cell]) -> None:
     pair = [next(cell for cell in cells if cell.tweakset == name) for name in ("stock", "stock-again")]
     blocks = [[replace(cell, block=block) for cell in pair] for block in range(1, 61)]
     blocks[1].reverse()
@@ -121,7 +121,7 @@ def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Run, 
     assert "    3  block 2  idle x stock-again" in list(plan_lines(run, cells, every=True))
 
 
-def told(run: Run, cells: list[Cell], name: str) -> list[str]:
+def told(run: Session, cells: list[Cell], name: str) -> list[str]:
     """The lines below a tweak set's name."""
     lines = list(plan_lines(run, cells))
     start = lines.index(f"  {name}:") + 1
@@ -129,7 +129,7 @@ def told(run: Run, cells: list[Cell], name: str) -> list[str]:
     return [line.strip() for line in lines[start:end]]
 
 
-def test_a_plan_tells_what_each_set_would_write_run_and_limit(run: Run, cells: list[Cell]) -> None:
+def test_a_plan_tells_what_each_set_would_write_run_and_limit(run: Session, cells: list[Cell]) -> None:
     assert told(run, cells, "stock") == told(run, cells, "stock-again") == ["nothing"]
     assert told(run, cells, "memory-reclaim")[0] == "vm.swappiness: 60 -> 10"
     assert told(run, cells, "process-limits")[:3] == [
@@ -139,12 +139,12 @@ def test_a_plan_tells_what_each_set_would_write_run_and_limit(run: Run, cells: l
     ]
 
 
-def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Run, cells: list[Cell]) -> None:
+def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Session, cells: list[Cell]) -> None:
     """And nothing that it would have written."""
     assert told(run, cells, "thp-never") == ["skipped: its scripts need root", "skipped: its scripts call x: it is not installed"]
 
 
-def test_planning_creates_nothing(run: Run, cells: list[Cell], tmp_path: Path) -> None:
+def test_planning_creates_nothing(run: Session, cells: list[Cell], tmp_path: Path) -> None:
     list(plan_lines(run, cells))
     assert {p.name for p in tmp_path.iterdir()} == {"proc"}
 
@@ -161,7 +161,7 @@ def test_planning_creates_nothing(run: Run, cells: list[Cell], tmp_path: Path) -
     ],
 )
 def test_what_is_in_force_is_said_in_a_few_words(
-    run: Run, cells: list[Cell], tweak: dict[str, object], limits: dict[str, tuple[int, int]], said: str
+    run: Session, cells: list[Cell], tweak: dict[str, object], limits: dict[str, tuple[int, int]], said: str
 ) -> None:
     run.records[cells[0].id] = {"tweak": tweak}
     run.plans[cells[0].tweakset] = Plan(limits=limits)

@@ -14,7 +14,7 @@ from analysis.terms import Unreadable
 from fixtures import host, record, storage
 from fixtures.node.machine import Effects, Restored, Write
 from fixtures.options import Options
-from fixtures.run import Run
+from fixtures.session import Session
 from fixtures.targets import Ran
 from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Step, Study, Telemetry, WorkloadRun
@@ -33,7 +33,7 @@ STEPS = [Step(0, 1.0, 9.0, 9.0, 2, 5, 3.0, warmup=True)] + [Step(n, 9.0 + n, 1.0
 TOLD: dict[str, list[Mapping[str, object]]] = {"io": [{"engine": "torch"}], "epochs": [{"epoch": 1, "load_s": [0.5]}, {"epoch": 2}]}
 
 
-def finished(run: Run, cell: Cell) -> dict[str, Any]:
+def finished(run: Session, cell: Cell) -> dict[str, Any]:
     """A cell as the plugin brings it about, with a made-up kernel and workload."""
     found = run.records[cell.id] = record.opened(cell, run.target, "2026-01-01T00:00:00+00:00")
     writes = (Write(SWAPPINESS, "10", "vm.swappiness"),) if cell.tweakset == "memory-reclaim" else ()
@@ -56,7 +56,7 @@ def benchmark(found: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def written(tmp_path: Path) -> dict[str, Any]:
     """A run of three sets and two blocks; in the second block one cell failed while it ran, one after it was measured, one was skipped."""
-    run = Run(Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path), Local(tmp_path))
+    run = Session(Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path), Local(tmp_path))
     benchmarks = []
     for cell in run.declare(STUDY):
         run.fullnames[cell.id] = f"benchmarks/bench_study.py::bench[{cell.param_id}]"

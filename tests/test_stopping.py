@@ -11,7 +11,7 @@ from scipy import stats
 
 from control import stopping
 from fixtures.options import Options
-from fixtures.run import Run
+from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Study
 
@@ -26,14 +26,14 @@ STEP_TIMES = ("step_time_p10_s", "step_time_median_s", "step_time_round_adjusted
 NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a block each
 
 
-def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Run:  # noqa: ANN401 whatever the command line takes
+def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Session:  # noqa: ANN401 whatever the command line takes
     """A run that nobody has begun; `said` has what it tells."""
-    found = Run(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found = Session(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(STUDY))
     return found
 
 
-def play(run: Run, step_s: Callable[[Cell], float], took_s: Callable[[Cell], float] = lambda _: 1.0) -> list[Cell]:
+def play(run: Session, step_s: Callable[[Cell], float], took_s: Callable[[Cell], float] = lambda _: 1.0) -> list[Cell]:
     """Go through the plan as pytest does. Returns: the cells that were measured."""
     measured = []
     for cell in list(run.cells.values()):
@@ -138,7 +138,7 @@ def test_a_block_far_from_its_like_is_marked(last: float, odd: float | None) -> 
 def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Path) -> None:
     run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(3600.0, "1h"))
     play(run, lambda cell: noisy(cell, malloc_hugepages=0.5))
-    assert sum(line.startswith("After 3 blocks") for line in run.said) == 1
+    assert sum(line.startswith("After 3 blocks") for line in run.messages) == 1
 
 
 def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> None:
@@ -154,8 +154,8 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
             before.finish(cell)
     run = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", resume=True, **options)
     run.keep_progress()
-    assert run._kept is not None
-    left_out = run._kept.forget_parts(list(run.cells.values()))
+    assert run._progress is not None
+    left_out = run._progress.forget_parts(list(run.cells.values()))
     assert [(cell.block, cell.tweakset) for cell in left_out] == [(9, "malloc-hugepages")]
     again = {cell.block for cell in run.cells.values() if not run.is_finished(cell) and cell not in left_out}
     assert again == {3, *range(10, 21)}

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.designs import Options, fractional, screening
-from fixtures.designs._effects import LETTERS
-from fixtures.designs._factors import factors, own
+from fixtures.designs._factors import LETTERS, factors, own
 from fixtures.designs._fractions import Fraction, smallest
 from fixtures.terms import BadInput
 from tests.designs.profiles import keys, sysctls

@@ -9,10 +9,8 @@ import pytest
 
 from fixtures import designs
 from fixtures.designs import Laid, Options, fractional
-from fixtures.designs._effects import LETTERS
-from fixtures.designs._factors import factors
+from fixtures.designs._factors import LETTERS, MOST_RUNS, factors
 from fixtures.designs._fractions import smallest
-from fixtures.designs._runs import MOST_RUNS
 from fixtures.terms import BadInput
 from fixtures.tweaks import available
 from fixtures.tweaks.manifest import read

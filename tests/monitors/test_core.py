@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import cells, record
-from fixtures.declaring import declare
+from fixtures.declaration import declare
 from fixtures.options import Options
 from fixtures.studies.monitors import attend, inside, monitor, processes
 from fixtures.targets._report import Broken, Report

@@ -98,7 +98,8 @@ def test_all_parameters_are_known_and_what_follows_from_them() -> None:
     known = workloads.load("made:size=large")
     assert known.params == {"steps": 10, "warmup_steps": 0, "size": "large", "readers": 0, "batch": 64.0}
     assert (known.base, known.typical_cell_s, list(known.variable)) == ("made", 32.0, list(VARIABLE))
-    assert (workloads.why_not("made"), workloads.why_not("made:size=large:readers=1"), workloads.why_not("idle")) == (None, "no", None)
+    reasons = [workloads.unavailable_reason(name) for name in ("made", "made:size=large:readers=1", "idle")]
+    assert reasons == [None, "no", None]
 
 
 @pytest.mark.parametrize(

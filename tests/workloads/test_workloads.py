@@ -48,7 +48,7 @@ def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
 
     What cannot run here (a line of its own needs root) is skipped with its reason.
     """
-    if why := workloads.why_not(name):
+    if why := workloads.unavailable_reason(name):
         pytest.skip(why)
     with tempfile.TemporaryDirectory() as scratch:
         first, again, other = (run(Order(name, steps=3, warmup_steps=1, seed=seed, scratch=Path(scratch))) for seed in (5, 5, 6))

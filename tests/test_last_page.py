@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures import storage
+from fixtures import display
 from fixtures.node.signals import STOPPING, heard, listen_no_more
 from fixtures.terms import USAGE
 
@@ -29,7 +29,7 @@ def signals_as_they_were() -> Iterator[None]:
 
 def test_text_and_status_come_back_whole() -> None:
     text = "ü " * 1_000_000  # more than a pipe holds
-    assert storage.apart(lambda: (text, 3)) == (text, 3)
+    assert display.apart(lambda: (text, 3)) == (text, 3)
 
 
 @pytest.mark.parametrize("number", STOPPING)
@@ -42,20 +42,20 @@ def test_a_signal_ends_the_summary_and_not_the_session(number: int) -> None:
             os.kill(parent, number)
             time.sleep(0.01)
 
-    text, status = storage.apart(stopped)
+    text, status = display.apart(stopped)
     assert (text.startswith("No verdict: "), status) == (True, USAGE)
     assert signal.getsignal(number) is heard
 
 
 def test_work_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in time of work: a busy machine does not cut it short."""
-    monkeypatch.setattr(storage, "CLOSING_CPU_S", 0.2)
+    monkeypatch.setattr(display, "CLOSING_CPU_S", 0.2)
 
     def endless() -> tuple[str, int]:
         while True:
             pass
 
-    text, status = storage.apart(endless)
+    text, status = display.apart(endless)
     assert ("0.2 s of work" in text, status) == (True, USAGE)
 
 
@@ -75,5 +75,5 @@ def an_error_that_cannot_be_said() -> tuple[str, int]:
 
 @pytest.mark.parametrize("work", [too_little_memory, killed, an_error_that_cannot_be_said])
 def test_whatever_the_child_dies_of_is_said(work: object) -> None:
-    text, status = storage.apart(work)  # type: ignore[arg-type]
+    text, status = display.apart(work)  # type: ignore[arg-type]
     assert (text.startswith("No verdict: "), "Traceback" in text, status) == (True, False, USAGE)

@@ -12,10 +12,11 @@ import pytest
 import yaml
 
 from fixtures import designs
+from fixtures.designs._file import rows_of, text_of
 from fixtures.options import Options
-from fixtures.plan import Planned, check_time_limit
+from fixtures.plan import RunPlan, check_time_limit
 from fixtures.progress import ProgressFile
-from fixtures.run import Run
+from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Refused, Study
 from fixtures.text import folded
@@ -47,15 +48,15 @@ def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = No
     return str(path)
 
 
-def planned(folder: Path, **options: Any) -> Planned:  # noqa: ANN401 whatever the command line takes
+def planned(folder: Path, **options: Any) -> RunPlan:  # noqa: ANN401 whatever the command line takes
     given = Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder)
-    found = Planned(replace(given, **options), Local(folder))
+    found = RunPlan(replace(given, **options), Local(folder))
     cells = found.declare(STUDY)
     found.choose(cells)
     return found
 
 
-def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> Planned:  # noqa: ANN401 as above
+def by_file(folder: Path, rows: str, header: str = HEADER, **options: Any) -> RunPlan:  # noqa: ANN401 as above
     path = folder / "design.csv"
     path.write_text(header + rows)
     return planned(folder, design_file=path, **options)
@@ -68,7 +69,7 @@ DECLARED = [("matrix", True), ("turns", True), ("switch", False), ("bisect", Fal
 def test_both_untouched_arms_are_declared_the_baseline(tmp_path: Path, design: str, *, both: bool) -> None:
     """Not with `switch`, where stock is half of each cell; nor where cells are not known before the run."""
     options = Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path, design=design)
-    found = Run(options, Local(tmp_path))
+    found = Session(options, Local(tmp_path))
     found.choose(found.declare(STUDY))
     arms = ["stock", "stock-again"]
     assert found.document()["studies"]["study"].get("baseline") == (arms if both else None)
@@ -182,7 +183,7 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
             raise Refused("not open")
 
     given = Options(odd, "idle", None, None, 1, resume=False, folder=tmp_path, design="ablation")
-    assert Planned(given, Elsewhere(tmp_path)).declare(STUDY)
+    assert RunPlan(given, Elsewhere(tmp_path)).declare(STUDY)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
 )
 def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) -> None:
     given = Options(manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="screening")
-    assert Planned(given, Local(tmp_path)).declare(STUDY)
+    assert RunPlan(given, Local(tmp_path)).declare(STUDY)
 
 
 # -- by file
@@ -205,12 +206,9 @@ def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) ->
 
 def test_a_file_that_is_what_the_design_would_have_laid_out_stays_that_design(tmp_path: Path) -> None:
     """Written by one session, read by the next: the same cells, points, and notes."""
-    from fixtures.designs._file import text_of  # noqa: PLC0415
-    from fixtures.designs._rows import rows  # noqa: PLC0415
-
     keys = KEYS | {"vm.swappiness": "1/30/10", "vm.min_free_kbytes": "70000"}
     first = planned(tmp_path, design="fractional", resolution=4, tweaks=manifest(tmp_path, "more", keys))
-    text = text_of(*rows(first.whole, first.layout))
+    text = text_of(*rows_of(first.whole, first.layout))
     path = tmp_path / "design.csv"
     path.write_text(text)
     again = planned(tmp_path, design="fractional", resolution=4, tweaks=str(tmp_path / "more.yaml"), design_file=path)
@@ -289,7 +287,7 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
 # -- how long
 
 
-def limit(found: Planned, seconds: float, nodes: int = 1) -> str:
+def limit(found: RunPlan, seconds: float, nodes: int = 1) -> str:
     with pytest.raises(BadInput) as refused:
         check_time_limit(found, list(found.cells.values()) or found.whole, seconds, nodes)
     assert "\n" not in str(refused.value)
@@ -380,13 +378,10 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
 )
 def test_a_file_that_is_another_design_is_not_taken_for_it(tmp_path: Path, options: dict[str, Any], says: str) -> None:
     """It was written by an ablation: what is asked for beside it is not done in silence, nor left out in silence."""
-    from fixtures.designs._file import text_of  # noqa: PLC0415
-    from fixtures.designs._rows import rows  # noqa: PLC0415
-
     sets = manifest(tmp_path, "four", KEYS | {"vm.min_free_kbytes": "70000"})
     first = planned(tmp_path, design="ablation", tweaks=sets)
     path = tmp_path / "design.csv"
-    path.write_text(text_of(*rows(first.whole, first.layout)))
+    path.write_text(text_of(*rows_of(first.whole, first.layout)))
     with pytest.raises(BadInput, match=re.escape(says)):
         planned(tmp_path, tweaks=sets, design_file=path, **options)
     assert planned(tmp_path, tweaks=sets, design_file=path, design="ablation").layout.kind == "ablation"
@@ -411,9 +406,9 @@ def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> N
     assert len(planned(tmp_path, budget_s=TWELVE_S, blocks=6).cells) == 3 * 6
 
 
-def by_itself(folder: Path, **options: Any) -> Planned:  # noqa: ANN401 as above
+def by_itself(folder: Path, **options: Any) -> RunPlan:  # noqa: ANN401 as above
     """A study with a design and a budget of its own, under these options."""
-    found = Planned(replace(Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found = RunPlan(replace(Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
     found.choose(found.declare(replace(STUDY, design="turns", budget_s=12.0)))
     return found
 
@@ -442,7 +437,7 @@ def test_a_study_chooses_its_design_and_its_time_where_the_command_line_leaves_t
 
 
 def test_a_budget_that_is_spent_leaves_the_cells_of_other_studies(tmp_path: Path) -> None:
-    found = Planned(Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path), Local(tmp_path))
+    found = RunPlan(Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path), Local(tmp_path))
     mine, theirs = (found.declare(replace(STUDY, name=name)) for name in ("mine", "theirs"))
     found.choose([*mine, *theirs])
     found.drop(mine[3:])
