@@ -22,7 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fixtures.kubernetes import agent, api, runner
+from fixtures.kubernetes import agent, api, workload
 from fixtures.kubernetes.agent import STDOUT
 from fixtures.targets._report import Report
 from fixtures.terms import Refused
@@ -46,7 +46,7 @@ def pytest_configure() -> None:
 
 def install() -> None:
     """From here on, attaching to an agent's pod starts the agent here."""
-    runner.Report = Varied  # type: ignore[attr-defined]  # as the next
+    workload.Report = Varied  # type: ignore[attr-defined]  # as the next
     agent.attached = attached  # it is called by this name there
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes import manifests, removal, runner, settings
+from fixtures.kubernetes import manifests, removal, runner, settings, workload
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.targets import _process
 from fixtures.targets.kubernetes import Shared
@@ -307,7 +307,7 @@ def test_a_volume_that_cannot_be_mounted_is_waited_for_no_longer_than_told(playe
 
 def test_a_pod_that_the_namespace_refuses_is_told(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     """No pod ever comes: the reason stands in the Job's events alone, which are looked at when none has come for a while."""
-    monkeypatch.setattr(runner, "_LOOK_S", 2.0)
+    monkeypatch.setattr(workload, "_LOOK_S", 2.0)
     quotas = apis.Kind("/api/v1", "resourcequotas", namespaced=True, kind="ResourceQuota", api_version="v1")
     apis.create(cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     result = cells.play("ready(); all_steps()")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes import manifests, recovery, runner, settings
+from fixtures.kubernetes import manifests, recovery, runner, settings, workload
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.journal import Journal
 from fixtures.targets import _process
@@ -199,7 +199,7 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: C
     journal.open()
     body = cells.workspace(Order("idle", 1, 0, 7))
     name = body["metadata"]["name"]
-    runner.create(cells.cluster, apis.WORKSPACES, body)
+    workload.create(cells.cluster, apis.WORKSPACES, body)
     with apis.watch(cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S) as events:
         next(pod for _, pod in events if pod["spec"].get("nodeName"))
     controller.kill()
@@ -222,7 +222,7 @@ def test_a_cluster_without_kaito_says_how_to_do_without(kubeconfig: Path, namesp
     """The one here may have it, so a group is asked for that no cluster has: the API server's answer is the same."""
     monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, path="/apis/kaito.invalid/v1beta1"))
     with pytest.raises(Refused, match="install KAITO"):
-        runner.create(connect(Where(str(kubeconfig), None, namespace)), apis.WORKSPACES, {"metadata": {"name": "w"}})
+        workload.create(connect(Where(str(kubeconfig), None, namespace)), apis.WORKSPACES, {"metadata": {"name": "w"}})
 
 
 def test_a_tuning_preset_is_measured_by_its_own_trainer(cells: Cells, controller: StandIn) -> None:

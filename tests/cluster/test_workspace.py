@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.kubernetes import manifests, runner, settings
+from fixtures.kubernetes import manifests, settings, workload
 from fixtures.kubernetes.client import Where
 from fixtures.targets.kubernetes import Shared
 from fixtures.terms import BadInput, Order
@@ -128,15 +128,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_the_last_word_of_a_lingering_workload(line: bytes, code: int | None) -> None:
-    assert runner._exit_of(line) == code
+    assert workload._exit_of(line) == code
 
 
 def test_a_container_that_was_started_anew_is_told_by_how_it_ended_before() -> None:
     """Seen late: it runs again, its log is a new one, and only its last state knows."""
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     status = {"name": "workload", "restartCount": 1, "state": {"running": {}}, "lastState": last}
-    again = runner._before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
+    again = workload._before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
     assert again is not None
     assert again["status"]["containerStatuses"][0]["state"] == last
-    assert runner._before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
-    assert runner._before_restart({}) is None
+    assert workload._before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
+    assert workload._before_restart({}) is None
