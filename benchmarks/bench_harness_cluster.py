@@ -18,12 +18,12 @@ import pytest
 
 from fixtures import tweaks
 from fixtures.cells import STOCK
-from fixtures.cluster import api, deployed
-from fixtures.cluster.ways import ByAgent, ByOperator
+from fixtures.kubernetes import api, manifests
+from fixtures.kubernetes.skyhook import served
+from fixtures.kubernetes.ways import ByAgent, ByOperator
 from fixtures.targets import make
 from fixtures.targets.kubernetes import Kubernetes, Shared
 from fixtures.terms import Cell, Order
-from fixtures.tweaks.skyhook import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,7 @@ def _job_alone_s(target: Kubernetes, n: int) -> float:
     """The same Job by itself, from its creation until the cluster says Complete."""
     held, settings = target.held, replace(target.settings, via="job", preset=None)
     held.jobs += 1
-    job = deployed.body(settings, held.spot, ORDER, held.jobs, f"alone-{n}", Shared(network=False, ipc=False))
+    job = manifests.of_cell(settings, held.spot, ORDER, held.jobs, f"alone-{n}", Shared(network=False, ipc=False))
     begun_s = time.perf_counter()
     api.apply(held.cluster, api.JOBS, job)
     with api.watch(held.cluster, api.JOBS, name=job["metadata"]["name"], deadline_s=settings.patience_s) as events:

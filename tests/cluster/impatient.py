@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fixtures.cluster.connect import Cluster
+from fixtures.kubernetes.client import Cluster
 
 Cluster.patience_s = 10.0

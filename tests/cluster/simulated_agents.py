@@ -22,15 +22,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fixtures.cluster import agent, api, job
-from fixtures.cluster.channel import STDOUT
+from fixtures.kubernetes import agent, api, workload
+from fixtures.kubernetes.agent import STDOUT
 from fixtures.targets._report import Report
 from fixtures.terms import Refused
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
 
 if TYPE_CHECKING:
-    from fixtures.cluster.connect import Cluster
+    from fixtures.kubernetes.client import Cluster
 
 HOUSE = Path(__file__).parents[2]
 MACHINES = "DEEPTWEAK_TEST_MACHINES"
@@ -46,8 +46,8 @@ def pytest_configure() -> None:
 
 def install() -> None:
     """From here on, attaching to an agent's pod starts the agent here."""
-    job.Report = Varied  # type: ignore[attr-defined]  # as the next
-    agent.attached = attached  # type: ignore[attr-defined]  # it is called by this name there
+    workload.Report = Varied  # type: ignore[attr-defined]  # as the next
+    agent.attached = attached  # it is called by this name there
 
 
 def said(steps: int, warmup: int = 2) -> list[str]:
@@ -70,7 +70,7 @@ def pid_file(folder: Path, node: str) -> Path:
 
 
 def attached(cluster: Cluster, pod: str, container: str) -> Wire:
-    """In place of `fixtures.cluster.channel.attached`."""
+    """In place of `fixtures.kubernetes.agent.attached`."""
     del container
     found = api.get(cluster, api.PODS, pod)
     if found is None:

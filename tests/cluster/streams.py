@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.cluster import api as apis
-from fixtures.cluster import job_streams
-from fixtures.cluster.connect import Cluster, Where, connect
 from fixtures.jobs.engines import Wanted, load
 from fixtures.jobs.terms import Event, JobClass, Planned, Size
+from fixtures.kubernetes import api as apis
+from fixtures.kubernetes import job_streams
+from fixtures.kubernetes.client import Cluster, Where, connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import agent as cluster_agent
-from fixtures.cluster import api, manifests, overlay
-from fixtures.cluster.agent import Agent, AgentLost
-from fixtures.cluster.conclude import pod as conclude
-from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.kubernetes import agent as cluster_agent
+from fixtures.kubernetes import api, manifests, settings
+from fixtures.kubernetes.agent import Agent, AgentLost
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.conclude import pod as conclude
 from fixtures.node import pods
 from fixtures.node.machine import Effects, Restored
 from fixtures.node.wire import from_json
@@ -53,7 +53,9 @@ def manifest(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -
 
     def make() -> Json:
         run_id = uuid.uuid4().hex[:12]
-        return manifests.agent_pod(run_id, node_name, image, cluster.namespace, overlay.read(str(overlay_file)), None)
+        return manifests.agent_pod(
+            manifests.Spot(run_id, node_name, "", cluster.namespace, None), image, settings.read_overlay(str(overlay_file))
+        )
 
     return make
 
@@ -188,8 +190,8 @@ def test_long_answers_come_whole_and_to_whom_they_belong(agent: Agent) -> None:
 
 HARNESS = """
 import json, sys, time
-from fixtures.cluster.agent import Agent
-from fixtures.cluster.connect import Where, connect
+from fixtures.kubernetes.agent import Agent
+from fixtures.kubernetes.client import Where, connect
 from tests.cluster.test_agent import in_force
 
 kubeconfig, namespace, manifest = sys.argv[1:]

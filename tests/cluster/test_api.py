@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.cluster import transport
-from fixtures.cluster.api import (
+from fixtures.kubernetes import client
+from fixtures.kubernetes.api import (
     CONFIGMAPS,
     CRDS,
     JOBS,
@@ -32,7 +32,7 @@ from fixtures.cluster.api import (
     patch,
     watch,
 )
-from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.kubernetes.client import Cluster, Where, connect
 from tests.cluster.line import Line, to_cluster
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def test_a_server_that_one_request_has_waited_for_in_vain_is_not_waited_for_by_e
 ) -> None:
     """Until it answers again: a run that lost it is to end, and one that has it back is patient as before."""
     cluster, line = cuttable
-    monkeypatch.setattr(transport, "GONE_S", 0.0)
+    monkeypatch.setattr(client, "GONE_S", 0.0)
     cluster.patience_s = 1.0
 
     def attempts() -> int:

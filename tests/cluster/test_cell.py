@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from fixtures.cluster.agent import AgentLost
-from fixtures.cluster.cell import Beside
+from fixtures.kubernetes.agent import AgentLost
+from fixtures.kubernetes.cell import Beside
 from fixtures.terms import Order, Refused, WorkloadRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fixtures.cluster.held import HeldNode
+    from fixtures.kubernetes.node import HeldNode
 
 Json = dict[str, Any]
 LOST = "the agent on node n is lost: its pod was deleted"

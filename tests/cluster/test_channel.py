@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websocket import ABNF, WebSocket, WebSocketException
 
-from fixtures.cluster.channel import Channel, Lines
+from fixtures.kubernetes.agent import Channel, Lines
 from fixtures.terms import Refused
 from tests.waiting import PATIENCE_S
 

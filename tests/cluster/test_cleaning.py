@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster.api import NODES, create, delete, get, patch
-from fixtures.cluster.cleaning import clean_node, ours
-from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.kubernetes.api import NODES, create, delete, get, patch
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.marks import clean_node, ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,20 +94,19 @@ def test_it_takes_one_reading_and_three_writings(cluster: Cluster, node: str) ->
 
 
 @pytest.mark.parametrize(
-    ("by", "cordoned_before", "stays"),
-    [((OURS,), False, False), ((OURS,), True, True), ((OURS, SITE), False, True), ((SITE,), False, True), ((), False, True)],
-    ids=["ours", "ours, on a node that was cordoned before", "ours and the site's", "the site's", "a person's"],
+    ("by", "stays"),
+    [((OURS,), False), ((OURS, SITE), True), ((SITE,), True), ((), True)],
+    ids=["ours", "ours and the site's", "the site's", "a person's"],
 )
 def test_a_cordon_is_lifted_only_if_it_was_ours(
     cluster: Cluster,
     node: str,
     by: tuple[str, ...],
-    cordoned_before: bool,  # noqa: FBT001
     stays: bool,  # noqa: FBT001
 ) -> None:
     cordon(cluster, node, *by)
     mark(cluster, node, OURS)
-    clean_node(cluster, node, [OURS], cordoned_before=cordoned_before)
+    clean_node(cluster, node, [OURS])
     assert unschedulable(cluster, node) == stays
     assert OURS not in seen(cluster, node)
     assert (SITE in seen(cluster, node)) == (SITE in by)

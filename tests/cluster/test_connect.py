@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from fixtures.cluster import connect as module
-from fixtures.cluster import transport
-from fixtures.cluster.api import NODES, PODS, ApiError, create, list_, logs, watch
-from fixtures.cluster.connect import Where, connect
+from fixtures.kubernetes import client
+from fixtures.kubernetes import client as module
+from fixtures.kubernetes.api import NODES, PODS, ApiError, create, list_, logs, watch
+from fixtures.kubernetes.client import Where, connect
 from fixtures.terms import BadInput, Refused
 
 if TYPE_CHECKING:
@@ -184,9 +184,9 @@ def test_a_certificate_that_does_not_fit_is_told_at_once(
 def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: str) -> None:
     """As clouds have it: the kubeconfig names a program, the program prints the token; here one of a service account."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-    token = transport.send(
+    token = client.send(
         admin,
-        transport.Request(
+        client.Request(
             "POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token", "create", "serviceaccounts/token", body={"spec": {}}
         ),
     )["status"]["token"]
@@ -206,7 +206,7 @@ def test_in_a_pod_its_service_account_is_used(kubeconfig: Path, namespace: str, 
     """Its token, its certificate authority, its namespace: a run may be started in the cluster without any kubeconfig."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
     overlay = yaml.safe_load(overlay_file.read_text()) or {}
-    program = "from fixtures.cluster.connect import *; found = connect(Where()); print(found.namespace, found.version, found.source)"
+    program = "from fixtures.kubernetes.client import *; found = connect(Where()); print(found.namespace, found.version, found.source)"
     container = {"name": "main", "image": image, "command": ["python", "-c", program], **overlay.get("container", {})}
     spec = {"restartPolicy": "Never", "nodeName": node_name, **overlay.get("spec", {}), "containers": [container]}
     server = urlsplit(admin.server)

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import workloads
-from fixtures.cluster import manifests
-from fixtures.cluster.overlay import Overlay
+from fixtures.kubernetes import manifests
+from fixtures.kubernetes.settings import Overlay
 
 HOUSE = Path(__file__).parents[2]
 IMAGE_USER_FREE = 1000  # user numbers below it are the system's, in the base image too
@@ -119,7 +119,7 @@ def test_the_default_command_runs_in_what_was_copied(image: Path) -> None:
 
 def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> None:
     """Each says what options it has: it was found, and so was everything that it imports at its start."""
-    [agent] = manifests.agent_pod("0123456789ab", "n", "i", "ns", Overlay(), None)["spec"]["containers"]
+    [agent] = manifests.agent_pod(manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay())["spec"]["containers"]
     for module in [*(f"fixtures.workloads.{name}" for name in workloads.names()), agent["command"][-1]]:
         done = python(image, "-m", module, "--help")
         assert (done.returncode, done.stderr) == (0, ""), module
@@ -128,5 +128,5 @@ def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> Non
 def test_the_image_runs_as_nobody_and_the_agent_as_root() -> None:
     [user] = of("USER")
     assert all(int(number) > IMAGE_USER_FREE for number in user.split(":"))
-    [agent] = manifests.agent_pod("0123456789ab", "n", "i", "ns", Overlay(), None)["spec"]["containers"]
+    [agent] = manifests.agent_pod(manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay())["spec"]["containers"]
     assert agent["securityContext"]["runAsUser"] == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.cluster.follow import LAST_CONNECTION, Connected, Follower, Line, Lost, PodSeen, Reader
+from fixtures.kubernetes.follower import LAST_CONNECTION, Connected, Follower, Line, Lost, Reader, Seen
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path
 ) -> None:
     """A line is there while the program still runs; it waits for longer than the test would."""
-    from fixtures.cluster import api, overlay  # noqa: PLC0415 -- imports `kubernetes`
-    from fixtures.cluster.connect import Where, connect  # noqa: PLC0415
+    from fixtures.kubernetes import api, settings  # noqa: PLC0415 -- imports `kubernetes`
+    from fixtures.kubernetes.client import Where, connect  # noqa: PLC0415
 
     cluster = connect(Where(str(kubeconfig), None, namespace))
     container = {
@@ -94,25 +94,25 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     }
     marked = {"name": "p", "labels": {"batch.kubernetes.io/job-name": "j"}}
     spec = {"nodeName": node_name, "terminationGracePeriodSeconds": 1, "containers": [container]}
-    api.create(cluster, api.PODS, overlay.laid_over(overlay.read(overlay_file), {"metadata": marked, "spec": spec}))
-    follower = Follower(cluster, "j", "main", within_s=PATIENCE_S)
-    follower.watch()
+    api.create(cluster, api.PODS, settings.laid_over(settings.read_overlay(overlay_file), {"metadata": marked, "spec": spec}))
+    follower = Follower(cluster)
+    follower.watch(api.PODS, labels="batch.kubernetes.io/job-name=j", deadline_s=PATIENCE_S)
     seen: list[Any] = []
 
     def until(kind: type, **fields: Any) -> None:  # noqa: ANN401
         while True:
-            seen.append(follower.happenings.get(timeout=PATIENCE_S))
+            seen.append(follower.next(PATIENCE_S))
             if isinstance(seen[-1], kind) and all(getattr(seen[-1], name) == value for name, value in fields.items()):
                 return
 
-    while not seen or seen[-1].pod["status"]["phase"] != "Running":
-        until(PodSeen)
-    follower.read("p")
+    while not seen or seen[-1].object["status"]["phase"] != "Running":
+        until(Seen)
+    follower.read("p", "main")
     until(Line, text=b"one")
-    follower.read_no_more()
+    follower.read_no_more("p")
     api.delete(cluster, api.PODS, "p")
-    until(PodSeen, type="DELETED")
+    until(Seen, type="DELETED")
     assert [one.text for one in seen if isinstance(one, Line)] == [b"one"]
     assert not [one for one in seen if isinstance(one, Lost)]
-    assert next(one.why_not for one in seen if isinstance(one, Connected)) == ""
+    assert next(one.unavailable_reason for one in seen if isinstance(one, Connected)) == ""
     follower.stop()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import api as apis
-from fixtures.cluster import job as jobs
-from fixtures.cluster import leaving, manifests, overlay
-from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.kubernetes import api as apis
+from fixtures.kubernetes import manifests, removal, runner, settings, workload
+from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.targets import _process
+from fixtures.targets.kubernetes import Shared
 from fixtures.terms import Order, WorkloadRun
 from tests.cluster.line import to_cluster
 from tests.said import SPEAK
@@ -33,29 +33,19 @@ PATIENCE_S = 180.0
 class Cells:
     """Runs workloads as Jobs in the test's namespace."""
 
-    def __init__(self, cluster: Cluster, node: str, image: str, over: overlay.Overlay, number: int = 0) -> None:
+    def __init__(self, cluster: Cluster, node: str, image: str, over: settings.Overlay, number: int = 0) -> None:
         self.cluster, self.node, self.image, self.overlay = cluster, node, image, over
         self.n = number * 100
         self.place: Json = {}
 
     def job(self, order: Order, *, gpus: int = 0, image: str | None = None) -> Json:
         self.n += 1
-        return manifests.workload_job(
-            RUN_ID,
-            self.node,
-            image or self.image,
-            self.cluster.namespace,
-            order,
-            self.n,
-            host_network=False,
-            gpus=gpus,
-            overlay=self.overlay,
-            journal=None,
-            cell_id="study/cell",
-        )
+        chosen = settings.Settings(Where(), "", image=image or self.image, gpus=gpus, overlay=self.overlay)
+        spot = manifests.Spot(RUN_ID, self.node, self.node, self.cluster.namespace, None)
+        return manifests.workload_job(chosen, spot, order, self.n, "study/cell", Shared(network=False, ipc=False))
 
     def run(self, job: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        result, self.place = jobs.run(self.cluster, job, order, on_start=on_start, patience_s=patience_s)
+        result, self.place = runner.run(self.cluster, job, order, on_start=on_start, patience_s=patience_s)
         return result
 
     def play(  # noqa: PLR0913
@@ -103,7 +93,7 @@ def crowd(request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, imag
     apis.create(cluster, apis.NAMESPACES, {"metadata": {"name": cluster.namespace}})
 
     def run(number: int, play: Play) -> tuple[WorkloadRun, Json]:
-        cells = Cells(cluster, node_name, image, overlay.read(overlay_file), number)
+        cells = Cells(cluster, node_name, image, settings.read_overlay(overlay_file), number)
 
         def on_start(pod: Json) -> None:
             if play.on_start is not None:
@@ -138,7 +128,7 @@ def cluster(kubeconfig: Path, namespace: str) -> Cluster:
 @pytest.fixture
 def cells(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Iterator[Cells]:
     """A test's own cells, one after the other; after it neither Job nor pod may be there, however they ended."""
-    yield Cells(cluster, node_name, image, overlay.read(overlay_file))
+    yield Cells(cluster, node_name, image, settings.read_overlay(overlay_file))
     nothing_left(cluster)
 
 
@@ -317,7 +307,7 @@ def test_a_volume_that_cannot_be_mounted_is_waited_for_no_longer_than_told(playe
 
 def test_a_pod_that_the_namespace_refuses_is_told(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     """No pod ever comes: the reason stands in the Job's events alone, which are looked at when none has come for a while."""
-    monkeypatch.setattr(jobs, "_LOOK_S", 2.0)
+    monkeypatch.setattr(workload, "_LOOK_S", 2.0)
     quotas = apis.Kind("/api/v1", "resourcequotas", namespaced=True, kind="ResourceQuota", api_version="v1")
     apis.create(cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     result = cells.play("ready(); all_steps()")
@@ -350,7 +340,7 @@ def test_ctrl_c_ends_the_wait_and_leaves_no_job(cells: Cells) -> None:
 
 def test_a_node_that_is_gone_keeps_nobody_waiting(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     """As far as the API knows the pod runs, on a node without a kubelet: no log can be read, nobody ends it, it is removed by force."""
-    monkeypatch.setattr(leaving, "_GOING_S", 3.0)
+    monkeypatch.setattr(removal, "GOING_S", 3.0)
     cluster, name = cells.cluster, f"ghost-{os.getpid()}"
     apis.create(cluster, apis.NODES, {"metadata": {"name": name}})
     cluster.patience_s = 3.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import api as apis
+from fixtures.kubernetes import api as apis
 from fixtures.terms import BadInput, Refused
 from tests.cluster import kueue
 from tests.cluster.line import to_cluster
@@ -21,7 +21,7 @@ from tests.sessions import HOUSE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fixtures.cluster.connect import Cluster
+    from fixtures.kubernetes.client import Cluster
 
 
 def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams, cluster: Cluster) -> None:

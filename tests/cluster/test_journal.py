@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.cluster import names
-from fixtures.cluster.api import CONFIGMAPS, create, get, watch
-from fixtures.cluster.connect import Cluster, Where, connect
-from fixtures.cluster.journal import Journal
+from fixtures.kubernetes import names
+from fixtures.kubernetes.api import CONFIGMAPS, create, get, watch
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.journal import Journal
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import api as apis
-from fixtures.cluster import kaito, leftovers, manifests, overlay, preset, workspace
-from fixtures.cluster.connect import Cluster, Where, connect
-from fixtures.cluster.journal import Journal
+from fixtures.kubernetes import api as apis
+from fixtures.kubernetes import manifests, recovery, runner, settings, workload
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.journal import Journal
 from fixtures.targets import _process
+from fixtures.targets.kubernetes import Shared
 from fixtures.terms import Order, Refused, WorkloadRun
 from tests.cluster.operators.fixtures import StandIn, kaito_operator
 from tests.cluster.test_job import error_of
@@ -58,30 +59,21 @@ time.sleep(3600)
 class Cells:
     """Runs workloads as Workspaces in the test's namespace."""
 
-    def __init__(self, cluster: Cluster, node: str, hostname: str, image: str, over: overlay.Overlay) -> None:
+    def __init__(self, cluster: Cluster, node: str, hostname: str, image: str, over: settings.Overlay) -> None:
         self.cluster, self.node, self.hostname, self.image, self.overlay = cluster, node, hostname, image, over
         self.n = 0
         self.place: Json = {}
 
     def workspace(self, order: Order, *, node: str | None = None, image: str | None = None) -> Json:
         self.n += 1
-        job = manifests.workload_job(
-            RUN_ID,
-            self.node,
-            image or self.image,
-            self.cluster.namespace,
-            order,
-            self.n,
-            host_network=False,
-            gpus=0,
-            overlay=self.overlay,
-            journal=None,
-            cell_id="study/cell",
-        )
-        return workspace.of_job(job, self.node, node or self.hostname)
+        chosen = settings.Settings(Where(), "", via="kaito", image=image or self.image, overlay=self.overlay)
+        return manifests.of_cell(chosen, self._spot(node), order, self.n, "study/cell", Shared(network=False, ipc=False))
+
+    def _spot(self, hostname: str | None = None) -> manifests.Spot:
+        return manifests.Spot(RUN_ID, self.node, hostname or self.hostname, self.cluster.namespace, None)
 
     def run(self, body: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        result, self.place = kaito.run(self.cluster, body, order, on_start=on_start, patience_s=patience_s)
+        result, self.place = runner.run(self.cluster, body, order, on_start=on_start, patience_s=patience_s)
         return result
 
     def play(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
@@ -93,11 +85,9 @@ class Cells:
 
     def measure(self, body: Json, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
         self.n += 1
-        placed = workspace.placed(
-            body, RUN_ID, self.node, self.hostname, namespace=self.cluster.namespace, n=self.n, journal=None, cell_id="study/cell"
-        )
+        placed = manifests.workspace_placed(body, self._spot(), self.n, "study/cell")
         order = Order("preset", 1, 0, 7, start_timeout_s=10, step_timeout_s=10)
-        result, self.place = preset.measure(self.cluster, placed, order, on_start=on_start, patience_s=patience_s)
+        result, self.place = runner.run(self.cluster, placed, order, on_start=on_start, patience_s=patience_s)
         return result
 
 
@@ -119,7 +109,7 @@ def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
     cluster = connect(Where(str(kubeconfig), None, namespace))
     node = apis.get(cluster, apis.NODES, node_name)
     assert node is not None
-    yield Cells(cluster, node_name, node["metadata"]["labels"][workspace.HOSTNAME], image, overlay.read(overlay_file))
+    yield Cells(cluster, node_name, node["metadata"]["labels"][manifests.HOSTNAME], image, settings.read_overlay(overlay_file))
     for kind in (apis.WORKSPACES, apis.PODS, apis.STATEFULSETS, apis.JOBS):
         left, _ = apis.list_(cluster, kind)
         assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
@@ -200,7 +190,7 @@ def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: S
     result = cells.play("ready(); all_steps(); linger(0)", lambda _: controller.kill())
     assert len(result.steps) == 3
     assert "workspace.finalizer.kaito.sh holds it" in error_of(result)
-    assert "Its finalizer was taken off." in error_of(result)
+    assert "its finalizer was taken off" in error_of(result)
 
 
 def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: Cells, controller: StandIn) -> None:
@@ -209,11 +199,11 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: C
     journal.open()
     body = cells.workspace(Order("idle", 1, 0, 7))
     name = body["metadata"]["name"]
-    kaito.create(cells.cluster, body)
+    workload.create(cells.cluster, apis.WORKSPACES, body)
     with apis.watch(cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S) as events:
         next(pod for _, pod in events if pod["spec"].get("nodeName"))
     controller.kill()
-    leftovers.clear(cells.cluster, journal)
+    recovery.clear(cells.cluster, journal)
     journal.close()
     assert apis.get(cells.cluster, apis.WORKSPACES, name) is None
     assert apis.list_(cells.cluster, apis.PODS)[0] == []
@@ -232,7 +222,7 @@ def test_a_cluster_without_kaito_says_how_to_do_without(kubeconfig: Path, namesp
     """The one here may have it, so a group is asked for that no cluster has: the API server's answer is the same."""
     monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, path="/apis/kaito.invalid/v1beta1"))
     with pytest.raises(Refused, match="install KAITO"):
-        kaito.create(connect(Where(str(kubeconfig), None, namespace)), {"metadata": {"name": "w"}})
+        workload.create(connect(Where(str(kubeconfig), None, namespace)), apis.WORKSPACES, {"metadata": {"name": "w"}})
 
 
 def test_a_tuning_preset_is_measured_by_its_own_trainer(cells: Cells, controller: StandIn) -> None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import lease, names
-from fixtures.cluster.api import LEASES, create, delete, get, patch, watch
-from fixtures.cluster.connect import Cluster, Where, connect
-from fixtures.cluster.lease import Held
+from fixtures.kubernetes import lease, names
+from fixtures.kubernetes.api import LEASES, create, delete, get, patch, watch
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.lease import Held
 from fixtures.terms import MachineHeld
 from tests.cluster.line import Line, to_cluster
 
@@ -221,7 +221,7 @@ def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(cluster: Clust
 def test_a_killed_process_of_this_machine_is_dead_without_waiting(cluster: Cluster, kubeconfig: Path) -> None:
     """Its pid in this boot is gone: the next run, and `restore`, need not watch for fifteen seconds."""
     program = (
-        "import sys, time\nfrom fixtures.cluster.connect import *\nfrom fixtures.cluster.lease import Held\n"
+        "import sys, time\nfrom fixtures.kubernetes.client import *\nfrom fixtures.kubernetes.lease import Held\n"
         f"with Held(connect(Where(kubeconfig={str(kubeconfig)!r}, namespace={cluster.namespace!r})), {THEIRS!r}, {NODE!r}):\n"
         "    print('held', flush=True)\n    time.sleep(1000)\n"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import api as apis
+from fixtures.kubernetes import api as apis
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
 from tests.cluster import kubelet
@@ -15,7 +15,7 @@ from tests.cluster.streams import LONG_S, Streams, job, left
 from tests.sessions import HOUSE
 
 if TYPE_CHECKING:
-    from fixtures.cluster.connect import Cluster
+    from fixtures.kubernetes.client import Cluster
 
 
 def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: Streams) -> None:

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from fixtures import workloads
-from fixtures.cluster import api as apis
-from fixtures.cluster import manifests, names, overlay
-from fixtures.cluster.overlay import Overlay
+from fixtures.kubernetes import api as apis
+from fixtures.kubernetes import manifests, names, settings
+from fixtures.kubernetes.client import Where
+from fixtures.kubernetes.settings import Overlay
+from fixtures.targets.kubernetes import Shared
 from fixtures.terms import Order
 from fixtures.workloads._protocol import _asked
 
@@ -24,6 +26,7 @@ Json = dict[str, Any]
 GOLDEN = Path(__file__).parent / "golden"
 RUN_ID, NODE, IMAGE, NAMESPACE = "0123456789ab", "node-1", "registry.example/deeptweak:1", "bench"
 JOURNAL = {"metadata": {"name": names.journal_name(RUN_ID, NODE), "uid": "11111111-2222-3333-4444-555555555555"}}
+SPOT = manifests.Spot(RUN_ID, NODE, NODE, NAMESPACE, None)
 ORDER = Order("cnn_train", steps=40, warmup_steps=5, seed=1)
 # The three things that clusters most often ask for, and a volume in the place of ours.
 OVERLAY = Overlay(
@@ -38,12 +41,14 @@ OVERLAY = Overlay(
 
 
 def job(over: Overlay = Overlay(), order: Order = ORDER, **options: Any) -> Json:  # noqa: ANN401, B008
-    given = {"host_network": False, "gpus": 0, "journal": JOURNAL, "cell_id": "train/cnn_train-stock-b0", **options}
-    return manifests.workload_job(RUN_ID, NODE, IMAGE, NAMESPACE, order, 1, overlay=over, **given)
+    shared = Shared(network=options.pop("host_network", False), ipc=False)
+    spot, arms = SPOT._replace(journal=options.pop("journal", JOURNAL)), options.pop("arms", 1)
+    chosen = settings.Settings(Where(), "", image=IMAGE, overlay=over, **options)
+    return manifests.workload_job(chosen, spot, order, 1, "train/cnn_train-stock-b0", shared, arms)
 
 
 def agent(over: Overlay = Overlay(), journal: Json | None = JOURNAL) -> Json:  # noqa: B008
-    return manifests.agent_pod(RUN_ID, NODE, IMAGE, NAMESPACE, over, journal)
+    return manifests.agent_pod(SPOT._replace(journal=journal), IMAGE, over)
 
 
 CASES: dict[str, Callable[[], Json]] = {
@@ -71,8 +76,7 @@ def test_no_golden_file_is_left_over() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_the_api_server_takes_every_golden_manifest(case: str, kubeconfig: Path, namespace: str) -> None:
     """It validates each field, unknown ones too, without creating anything."""
-    from fixtures.cluster.connect import Where, connect  # noqa: PLC0415 -- imports `kubernetes`
-    from fixtures.cluster.transport import Request, send  # noqa: PLC0415
+    from fixtures.kubernetes.client import Request, connect, send  # noqa: PLC0415 -- imports `kubernetes`  # noqa: PLC0415
 
     [body] = yaml.safe_load_all((GOLDEN / f"{case}.yaml").read_text())
     body["metadata"]["namespace"] = namespace
@@ -150,9 +154,9 @@ def test_a_variant_is_its_workload_with_its_parameters(monkeypatch: pytest.Monke
 
 
 def test_two_nodes_of_one_run_and_two_jobs_of_one_node_never_share_a_name() -> None:
-    options = {"host_network": False, "gpus": 0, "overlay": Overlay(), "journal": None, "cell_id": "x"}
+    chosen, shared = settings.Settings(Where(), ""), Shared(network=False, ipc=False)
     made = {
-        manifests.workload_job(RUN_ID, node, IMAGE, NAMESPACE, ORDER, n, **options)["metadata"]["name"]  # type: ignore[arg-type]
+        manifests.workload_job(chosen, SPOT._replace(node=node), ORDER, n, "x", shared)["metadata"]["name"]
         for node in ("a", "b", "x" * 200)
         for n in (1, 2, 10_000)
     }
@@ -163,7 +167,7 @@ def test_two_nodes_of_one_run_and_two_jobs_of_one_node_never_share_a_name() -> N
 
 def test_a_run_id_of_digits_and_one_e_stays_text() -> None:
     """For kubectl `123456789e12` would be a number, and no label is one."""
-    text = manifests.render([manifests.agent_pod("123456789e12", NODE, IMAGE, NAMESPACE, Overlay(), None)])
+    text = manifests.render([manifests.agent_pod(SPOT._replace(run_id="123456789e12"), IMAGE, Overlay())])
     assert "deeptweak/run: '123456789e12'" in text
 
 
@@ -174,4 +178,4 @@ def test_an_overlay_changes_neither_our_labels_nor_what_it_was_laid_over() -> No
     assert made["spec"]["template"]["metadata"]["labels"][names.RUN] == RUN_ID
     assert made["spec"]["template"]["metadata"]["labels"]["team"] == "kernel"
     assert manifests.render([agent(), job()]) == before
-    assert overlay.laid_over(OVERLAY, agent())["spec"]["volumes"][-1] == OVERLAY.spec["volumes"][0]
+    assert settings.laid_over(OVERLAY, agent())["spec"]["volumes"][-1] == OVERLAY.spec["volumes"][0]

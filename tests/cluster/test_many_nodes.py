@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from fixtures.cluster import names
-from fixtures.cluster.api import CONFIGMAPS, JOBS, LEASES, NODES, PODS, list_, patch
-from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.kubernetes import names
+from fixtures.kubernetes.api import CONFIGMAPS, JOBS, LEASES, NODES, PODS, list_, patch
+from fixtures.kubernetes.client import Cluster, Where, connect
 from tests.cluster import simulated_agents
 from tests.cluster.rig import simulated
 from tests.cluster.simulated_agents import MACHINES, said

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.cluster import overlay
-from fixtures.cluster.overlay import Overlay
+from fixtures.kubernetes import settings
+from fixtures.kubernetes.settings import Overlay
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
@@ -26,17 +26,17 @@ def pod(**container: object) -> Json:
 def read(folder: Path, text: str) -> Overlay:
     file = folder / "overlay.yaml"
     file.write_text(text)
-    return overlay.read(file)
+    return settings.read_overlay(file)
 
 
 def container(over: Overlay, **ours: object) -> Json:
-    [one] = overlay.laid_over(over, pod(**ours))["spec"]["containers"]
+    [one] = settings.laid_over(over, pod(**ours))["spec"]["containers"]
     del one["name"]
     return dict(one)
 
 
 def test_without_a_file_nothing_is_laid_over() -> None:
-    assert overlay.laid_over(overlay.read(None), pod()) == pod()
+    assert settings.laid_over(settings.read_overlay(None), pod()) == pod()
 
 
 def test_an_empty_mapping_is_an_overlay(tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_what_cannot_be_meant_is_refused_with_the_reason(text: str, said: str, t
 
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(BadInput, match="--pod-overlay=/nowhere/at/all: cannot be read: No such file or directory"):
-        overlay.read("/nowhere/at/all")
+        settings.read_overlay("/nowhere/at/all")
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "overlay.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match=r"overlay\.yaml:1: not UTF-8"):
-        overlay.read(tmp_path / "overlay.yaml")
+        settings.read_overlay(tmp_path / "overlay.yaml")
 
 
 def test_named_things_take_the_place_of_their_namesakes() -> None:
@@ -101,7 +101,7 @@ def test_tolerations_are_added_to_ours_and_never_twice() -> None:
     ours, more = {"operator": "Exists"}, {"key": "gpu", "operator": "Exists"}
     body = pod()
     body["spec"]["tolerations"] = [ours]
-    assert overlay.laid_over(Overlay(spec={"tolerations": [ours, more]}), body)["spec"]["tolerations"] == [ours, more]
+    assert settings.laid_over(Overlay(spec={"tolerations": [ours, more]}), body)["spec"]["tolerations"] == [ours, more]
 
 
 def test_null_takes_a_field_away_and_mappings_are_merged() -> None:
@@ -122,8 +122,8 @@ def test_laying_the_same_over_twice_changes_nothing_more(ours: Json, theirs: Jso
     body["spec"] |= ours
     over = Overlay(spec=theirs)
     before = yaml.safe_dump([body, theirs])
-    once = overlay.laid_over(over, body)
-    assert overlay.laid_over(over, once) == once
+    once = settings.laid_over(over, body)
+    assert settings.laid_over(over, once) == once
     assert yaml.safe_dump([body, theirs]) == before
     for key, value in theirs.items():
         assert key not in once["spec"] if value is None else key in once["spec"]
@@ -134,7 +134,7 @@ def test_any_text_is_an_overlay_or_refused(tmp_path_factory: pytest.TempPathFact
     file = tmp_path_factory.getbasetemp() / "any.yaml"
     file.write_text(text, encoding="utf-8", errors="surrogatepass")
     try:
-        found = overlay.read(file)
+        found = settings.read_overlay(file)
     except BadInput as refused:
         assert "--pod-overlay=" in str(refused)  # noqa: PT017 -- either way is right
     else:

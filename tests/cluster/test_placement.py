@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import lease, names
-from fixtures.cluster.api import LEASES, NODES, SKYHOOKS, create, delete, get, patch
-from fixtures.cluster.connect import Cluster, Where, connect
-from fixtures.cluster.lease import Held
-from fixtures.cluster.placement import NodeFacts, candidates, hold_one
+from fixtures.kubernetes import lease, names
+from fixtures.kubernetes.api import LEASES, NODES, SKYHOOKS, create, delete, get, patch
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.lease import Held
+from fixtures.kubernetes.node import NodeFacts, candidates, hold_one
 from fixtures.terms import BadInput, Refused
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.cluster import api, names, rights
-from fixtures.cluster.api import (
+from fixtures.kubernetes import api, names, preflight
+from fixtures.kubernetes.api import (
     CONFIGMAPS,
     CRDS,
     EVENTS,
@@ -31,13 +31,12 @@ from fixtures.cluster.api import (
     list_,
     patch,
 )
-from fixtures.cluster.cleaning import clean_node
-from fixtures.cluster.connect import Cluster, Where, connect
-from fixtures.cluster.journal import Journal
-from fixtures.cluster.lease import Held
-from fixtures.cluster.placement import candidates
-from fixtures.cluster.settings import Settings
-from fixtures.cluster.transport import Request, send
+from fixtures.kubernetes.client import Cluster, Request, Where, connect, send
+from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.lease import Held
+from fixtures.kubernetes.marks import clean_node
+from fixtures.kubernetes.node import candidates
+from fixtures.kubernetes.settings import Settings
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:
@@ -226,10 +225,10 @@ def test_a_run_asks_for_the_rights_of_its_parts_and_names_what_it_lacks(
     lacking = {"skyhook": "create skyhooks.skyhook.nvidia.com", "kaito": f"create workspaces.kaito.sh in namespace {cluster.namespace}"}
     for of, (settings, kind) in runs.items():
         if of in {None, part}:
-            rights.require(cluster, settings, kind)
+            preflight.require_rights(cluster, settings, kind)
         else:
             with pytest.raises(Refused, match=lacking[str(of)]):
-                rights.require(cluster, settings, kind)
+                preflight.require_rights(cluster, settings, kind)
 
 
 def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[list[Object]], Cluster], node: str) -> None:

@@ -17,14 +17,14 @@ import pytest
 import yaml
 
 from fixtures.cells import STOCK
-from fixtures.cluster import agent, api, marks, reboot, recover
-from fixtures.cluster.connect import Cluster, Where, connect
-from fixtures.cluster.journal import Journal
-from fixtures.cluster.settings import Settings
+from fixtures.kubernetes import agent, api, marks, recovery, skyhook, ways
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.settings import Settings
 from fixtures.node.machine import Restored
 from fixtures.targets.kubernetes import Kubernetes
 from fixtures.terms import Cell, Refused, TweakRefused
-from fixtures.tweaks import resolve, skyhook
+from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
 from tests.cluster.operators.machines import BOOT_ID, CMDLINE, GRUB_CFG
@@ -232,7 +232,7 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
     before, boot_id = files(fake), fake.get(BOOT_ID)
     fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
     boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "image": "registry.invalid/shellscript", "configured": True}
-    (note,) = reboot.back(target.held, api.SKYHOOKS, boot, [])
+    (note,) = ways._boot_back(target.held, api.SKYHOOKS, boot, [])
     assert note == f"node {node}: its boot loader's configuration was made anew, without the boot tokens"
     assert (files(fake), fake.get(BOOT_ID)) == (before, boot_id)
     assert_untouched(cluster, node)
@@ -256,7 +256,7 @@ def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_d
     (journal,) = Journal.unfinished(cluster)
     assert journal.cell is not None
     fake.put("/etc/default/grub.d/50-somebody.cfg", None)
-    ((name, result),) = recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
@@ -286,7 +286,7 @@ def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_b
     assert journal.cell is not None
     is_back(cluster, machine)
     operator.restart()
-    ((name, result),) = recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
@@ -313,7 +313,7 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
     journal = Journal(cluster, "0123456789ab", node).open({"image": "registry.invalid/deeptweak", "overlay": {}})
     journal.begin({"label": "isolated", "apply": "skyhook", "resources": ["dt-0123456789ab-1"], "boot": boot}, b"{}")
     monkeypatch.setattr(skyhook, "served", lambda _: None)
-    ((name, result),) = recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
+    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
     assert name == node
     assert isinstance(result, Refused)
     assert "'isolated', and the way back is a reboot by the operator, which this cluster no longer has" in str(result)

@@ -9,18 +9,22 @@ from __future__ import annotations
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
 
-from fixtures.cluster import transport
-from fixtures.cluster.api import CONFIGMAPS, ApiError, create, get, watch
-from fixtures.cluster.connect import Cluster, Where, connect
+from fixtures.kubernetes import client
+from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get, watch
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.watch import Ended, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    import urllib3
+
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "code": 403, "message": 'configmaps "one" is forbidden: User "u" cannot get'}
 ONE = {"kind": "ConfigMap", "metadata": {"name": "one", "resourceVersion": "7"}}
@@ -96,7 +100,7 @@ def test_a_server_that_is_not_ready_is_asked_again(cluster: Cluster, server: Ser
         lambda: next(watch(cluster, CONFIGMAPS, deadline_s=30.0))[1],
     ]
     for number, request in enumerate(requests):
-        transport.unreachable(cluster, transport.Request("GET", "/", "get", "x"), OSError("it restarts"))
+        client.unreachable(cluster, client.Request("GET", "/", "get", "x"), OSError("it restarts"))
         server.refusals, server.ready_after = server.asked + 3, server.ready_asked + 2
         found = request()
         assert found is not None
@@ -115,8 +119,40 @@ def test_a_refusal_of_a_server_that_is_ready_is_believed_when_it_is_repeated(clu
 def test_where_nobody_may_ask_whether_it_is_ready_it_is_believed_after_a_while(
     cluster: Cluster, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "STARTING_S", 0.5)
+    monkeypatch.setattr(client, "STARTING_S", 0.5)
     server.refusals = server.ready_after = 1000
     with pytest.raises(ApiError) as refused:
         get(cluster, CONFIGMAPS, "one")
     assert (refused.value.status, refused.value.passing) == (403, False)
+
+
+# What one read of a TLS socket brought that had been shut meanwhile: Python had let go of TLS, so the kernel's bytes came as they were.
+CIPHERTEXT = bytes.fromhex("170303001afc8e2d0a90")
+
+
+class Response:
+    """An answer that goes on, as far as a stream needs it: a stand-in, since the moment cannot be met in a real one."""
+
+    connection = None
+
+    def __init__(self) -> None:
+        self.stream_of: Stream | None = None
+
+    def stream(self, _: int) -> Iterator[bytes]:
+        yield b'{"type": "ADDED"}\n'
+        assert self.stream_of is not None
+        self.stream_of.shut()  # while the next read waits
+        yield CIPHERTEXT
+
+    def shutdown(self) -> None:
+        """Nothing: the read ends by itself."""
+
+
+def test_what_comes_after_it_was_shut_is_no_line() -> None:
+    response = Response()
+    stream = Stream(cast("urllib3.BaseHTTPResponse", cast("Any", response)))
+    response.stream_of = stream
+    assert stream.line(None) == b'{"type": "ADDED"}'
+    with pytest.raises(Ended) as ended:
+        stream.line(None)
+    assert ended.value.why is None

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import kaito, manifests, overlay, workspace
+from fixtures.kubernetes import manifests, settings, workload
+from fixtures.kubernetes.client import Where
+from fixtures.targets.kubernetes import Shared
 from fixtures.terms import BadInput, Order
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 JOURNAL: dict[str, Any] = {"metadata": {"name": "journal", "uid": "1"}}
+SPOT = manifests.Spot("0123456789ab", "node-1", "host-1", "bench", JOURNAL)
 SERVES = """\
 apiVersion: kaito.sh/v1beta1
 kind: Workspace
@@ -31,25 +34,14 @@ TUNES = SERVES.replace("inference:", "tuning:").replace("}\n", "}\n", 1) + "  me
 
 
 def a_job() -> dict[str, Any]:
-    return manifests.workload_job(
-        "0123456789ab",
-        "node-1",
-        "bench:1",
-        "bench",
-        Order("cnn_train", 20, 2, 7),
-        3,
-        host_network=True,
-        gpus=1,
-        overlay=overlay.Overlay(),
-        journal=JOURNAL,
-        cell_id="study/cell",
-    )
+    chosen = settings.Settings(Where(), "", image="bench:1", gpus=1)
+    return manifests.workload_job(chosen, SPOT, Order("cnn_train", 20, 2, 7), 3, "study/cell", Shared(network=True, ipc=False))
 
 
 def test_a_workload_of_ours_is_the_job_s_pod_in_a_template() -> None:
     """The same container but for --linger; what places it and how often it is started is KAITO's business."""
     job = a_job()
-    made = workspace.of_job(job, "node-1", "host-1")
+    made = manifests.workspace_of_job(job, SPOT)
     ours = job["spec"]["template"]["spec"]
     spec = made["inference"]["template"]["spec"]
     assert (made["apiVersion"], made["kind"]) == ("kaito.sh/v1beta1", "Workspace")
@@ -68,8 +60,8 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_user_s_file_keeps_what_it_asks_for_and_goes_to_the_leased_node(tmp_path: Path) -> None:
-    body = workspace.of_file(write(tmp_path, SERVES))
-    made = workspace.placed(body, "0123456789ab", "node-1", "host-1", namespace="bench", n=3, journal=JOURNAL, cell_id="study/cell")
+    body = manifests.workspace_of_file(write(tmp_path, SERVES))
+    made = manifests.workspace_placed(body, SPOT, 3, "study/cell")
     assert made["metadata"]["name"].startswith("deeptweak-0123456789ab-")
     assert made["metadata"]["name"].endswith("-3")
     assert made["metadata"]["namespace"] == "bench"
@@ -81,13 +73,13 @@ def test_a_user_s_file_keeps_what_it_asks_for_and_goes_to_the_leased_node(tmp_pa
         "preferredNodes": ["node-1"],
     }
     assert made["inference"] == {"preset": {"name": "phi-4-mini-instruct"}}
-    assert (workspace.is_tuning(made), workspace.preset_of(made)) == (False, "phi-4-mini-instruct")
+    assert (manifests.is_tuning(made), manifests.preset_of(made)) == (False, "phi-4-mini-instruct")
 
 
 def test_a_tuning_file_is_one(tmp_path: Path) -> None:
-    body = workspace.of_file(write(tmp_path, TUNES))
-    assert workspace.is_tuning(body)
-    assert workspace.preset_of(body) == "phi-4-mini-instruct"
+    body = manifests.workspace_of_file(write(tmp_path, TUNES))
+    assert manifests.is_tuning(body)
+    assert manifests.preset_of(body) == "phi-4-mini-instruct"
 
 
 @pytest.mark.parametrize(
@@ -114,14 +106,14 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
 def test_what_cannot_be_measured_is_refused_before_anything_is_created(tmp_path: Path, text: str, says: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(BadInput) as refused:
-        workspace.of_file(path)
+        manifests.workspace_of_file(path)
     assert says in str(refused.value)
     assert str(path) in str(refused.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="No such file"):
-        workspace.of_file(tmp_path / "none.yaml")
+        manifests.workspace_of_file(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize(
@@ -136,15 +128,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_the_last_word_of_a_lingering_workload(line: bytes, code: int | None) -> None:
-    assert kaito._exit_of(line) == code
+    assert workload._exit_of(line) == code
 
 
 def test_a_container_that_was_started_anew_is_told_by_how_it_ended_before() -> None:
     """Seen late: it runs again, its log is a new one, and only its last state knows."""
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     status = {"name": "workload", "restartCount": 1, "state": {"running": {}}, "lastState": last}
-    again = kaito._before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
+    again = workload._before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
     assert again is not None
     assert again["status"]["containerStatuses"][0]["state"] == last
-    assert kaito._before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
-    assert kaito._before_restart({}) is None
+    assert workload._before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
+    assert workload._before_restart({}) is None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.cluster import api, why
+from fixtures.kubernetes import api
+from fixtures.kubernetes import skyhook as operator
 from fixtures.tweaks import available, skyhook
 from fixtures.tweaks.derive import derived
 from fixtures.tweaks.manifest import read
@@ -47,7 +48,7 @@ def beside(line: str) -> tuple[str, str]:
 def applied(tweakset: TweakSet) -> list[str]:
     """The sysctl texts that would go to the operator."""
     numbers = count(1)
-    bodies = skyhook.resources(tweakset, api.SKYHOOKS, lambda: f"n{next(numbers)}", "abcdefabcdef", skyhook.Place("node", "node"))
+    bodies = operator.resources(tweakset, api.SKYHOOKS, lambda: f"n{next(numbers)}", "abcdefabcdef", operator.Place("node", "node"))
     return [package["configMap"]["sysctl.conf"] for body in bodies for package in body["spec"]["packages"].values()]
 
 
@@ -112,7 +113,7 @@ def test_how_a_change_goes_over_many_nodes_is_not_for_one(tmp_path: Path) -> Non
     file.write_text(
         TEXT.replace("spec:\n", "spec:\n  deploymentPolicy: canary\n  deploymentPolicyOptions: {resetBatchStateOnCompletion: true}\n")
     )
-    (body,) = skyhook.resources(read(file), api.SKYHOOKS, lambda: "n", "abcdefabcdef", skyhook.Place("node", "node"))
+    (body,) = operator.resources(read(file), api.SKYHOOKS, lambda: "n", "abcdefabcdef", operator.Place("node", "node"))
     assert body["spec"].keys() == {"packages", "nodeSelectors", "interruptionBudget"}
 
 
@@ -131,10 +132,10 @@ apply shellscript_run.sh ['apply'] [0] Idempotence.Disabled True
 
 
 def test_a_failing_scripts_own_words_are_found_in_the_agents_log() -> None:
-    assert why.words_of(LOG.splitlines()) == ["vm.dirty_ratio = 31", "no such thing"]
-    own = LOG.replace("no such thing", why.TRACEBACK + "\n[err]2026-11-21T08:42:56.716045 KeyError: 'a script in Python'")
-    assert why.words_of(own.splitlines())[1:] == [why.TRACEBACK, "KeyError: 'a script in Python'"]
-    assert why.words_of(["mode: apply", "", "no such thing"]) == ["mode: apply", "no such thing"]
+    assert operator.words_of(LOG.splitlines()) == ["vm.dirty_ratio = 31", "no such thing"]
+    own = LOG.replace("no such thing", operator.TRACEBACK + "\n[err]2026-11-21T08:42:56.716045 KeyError: 'a script in Python'")
+    assert operator.words_of(own.splitlines())[1:] == [operator.TRACEBACK, "KeyError: 'a script in Python'"]
+    assert operator.words_of(["mode: apply", "", "no such thing"]) == ["mode: apply", "no such thing"]
 
 
 def test_the_text_is_that_of_the_hash_to_the_byte(tmp_path: Path) -> None:

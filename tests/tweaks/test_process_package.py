@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.cluster import api
-from fixtures.cluster.ways import ByAgent, ByOperator, plan_of
 from fixtures.designs.switch import run_time_only
+from fixtures.kubernetes import api, skyhook
+from fixtures.kubernetes.ways import ByAgent, ByOperator, plan_of
 from fixtures.node.machine import Write
 from fixtures.node.tunables import Tunables
 from fixtures.terms import BadInput, Order, TweakSet
-from fixtures.tweaks import process, skyhook
+from fixtures.tweaks import process
 from fixtures.tweaks.derive import derived
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.local import plan
 from fixtures.tweaks.manifest import parse
 from fixtures.tweaks.render import render
+from fixtures.tweaks.skyhook import packages
 from fixtures.tweaks.varied import parts
 from tests.cluster.test_manifests import job
 
@@ -217,7 +218,7 @@ def test_the_operator_gets_its_own_packages_alone() -> None:
     (body,) = skyhook.resources(manifest(OURS, TUNING), api.SKYHOOKS, lambda: "n", "abcdefabcdef", place)
     assert list(body["spec"]["packages"]) == ["tuning"]
     assert "dependsOn" not in body["spec"]["packages"]["tuning"]
-    assert skyhook.packages(manifest(OURS)) == []
+    assert packages(manifest(OURS)) == []
     assert [process.alone(one) for one in (manifest(OURS), manifest(OURS, TUNING), TweakSet("stock"))] == [True, False, False]
 
 

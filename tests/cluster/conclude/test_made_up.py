@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from fixtures.cluster.conclude import pod
-from fixtures.cluster.conclude.job import JobProgress
-from fixtures.cluster.conclude.removal import Removal
-from fixtures.cluster.conclude.skyhook import SkyhookProgress
-from fixtures.cluster.conclude.workspace import WorkspaceProgress
+from fixtures.kubernetes.conclude import pod
+from fixtures.kubernetes.conclude.removal import Removal
+from fixtures.kubernetes.conclude.skyhook import SkyhookProgress
+from fixtures.kubernetes.conclude.workload import JobProgress, WorkspaceProgress
 
 Object = dict[str, Any]
 

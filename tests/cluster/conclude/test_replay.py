@@ -17,10 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.cluster.conclude.job import JobProgress
-from fixtures.cluster.conclude.removal import Removal
-from fixtures.cluster.conclude.skyhook import SkyhookProgress
-from fixtures.cluster.conclude.workspace import WorkspaceProgress
+from fixtures.kubernetes.conclude.removal import Removal
+from fixtures.kubernetes.conclude.skyhook import SkyhookProgress
+from fixtures.kubernetes.conclude.workload import JobProgress, WorkspaceProgress
 from tests.cluster.conclude.recordings import FOLDER, Line, Part, Said, lines, names, part, play
 
 pytestmark = pytest.mark.needs("reference")

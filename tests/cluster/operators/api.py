@@ -1,4 +1,4 @@
-"""The stand-ins' own, small client: they must not share an error with the client under test, so nothing of `fixtures.cluster` is used.
+"""The stand-ins' own, small client: they must not share an error with the client under test, so nothing of `fixtures.kubernetes` is used.
 
 Objects are plain dicts, paths are written out. Only the transport and the kubeconfig's credentials come from the kubernetes package.
 """

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from fixtures.cluster import agent, api, cleaning, lease, manifests, names, overlay, placement, recover
-from fixtures.cluster.connect import Cluster, Where, connect
-from fixtures.cluster.held import HeldNode
-from fixtures.cluster.journal import Journal
-from fixtures.cluster.settings import Settings
+from fixtures.kubernetes import agent, api, lease, manifests, marks, names, recovery, settings
+from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.node import HeldNode, facts
+from fixtures.kubernetes.settings import Settings
 from fixtures.node import lock
 from fixtures.node.machine import Restored
 from fixtures.targets.kubernetes import Kubernetes
@@ -93,7 +93,7 @@ def cell(resources: list[str] | None = None, **more: object) -> Json:
 
 
 def restored(cluster: Cluster) -> dict[str, Restored | Refused]:
-    return dict(recover.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print))
+    return dict(recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print))
 
 
 def well(result: Restored | Refused) -> Restored:
@@ -141,10 +141,10 @@ def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
     Journal(cluster, RUN, dead).open(AGENT).begin(cell([mine]), record)
     Journal(cluster, RUN, living).open(AGENT).begin(cell([theirs]), record)
     with lease.Held(cluster, RUN, living), lease.Held(cluster, OTHER, dead) as ours:
-        recover.finish_node(cluster, ours, PATIENCE_S)
+        recovery.finish_node(cluster, ours, PATIENCE_S)
     assert resources(cluster) == [theirs]
-    assert cleaning.ours(of_node(cluster, dead)) == set()
-    assert cleaning.ours(of_node(cluster, living)) == {theirs}
+    assert marks.ours(of_node(cluster, dead)) == set()
+    assert marks.ours(of_node(cluster, living)) == {theirs}
 
 
 # -- what a ConfigMap may say
@@ -160,7 +160,7 @@ def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_t
     before = Journal(cluster, RUN, node).open(AGENT)
     before.begin(cell([somebodys, "anything-else"]), b"{}")
     with lease.Held(cluster, OTHER, node) as held:
-        result = recover.finish_node(cluster, held, PATIENCE_S)
+        result = recovery.finish_node(cluster, held, PATIENCE_S)
     assert resources(cluster) == [somebodys]
     assert any(f"anything-else, {somebodys}: left alone" in note for note in result.notes), result.notes
 
@@ -170,11 +170,11 @@ def test_the_agent_is_made_anew_from_image_and_overlay_alone(cluster: Cluster, m
     node, _ = machines[0]
     journal = Journal(cluster, RUN, node).open({**AGENT, "metadata": {"namespace": "kube-system"}, "spec": {"nodeName": "another"}})
     with lease.Held(cluster, OTHER, node) as held:
-        resumed = HeldNode.resume(cluster, journal, placement.facts(of_node(cluster, node)), held, PATIENCE_S)
+        resumed = HeldNode.resume(cluster, journal, facts(of_node(cluster, node)), held, PATIENCE_S)
         with contextlib.closing(resumed):
             resumed.start_agent()
             ((pod),) = api.list_(cluster, api.PODS, labels=names.selector("agent", RUN))[0]
-    wanted = manifests.agent_pod(RUN, node, AGENT["image"], cluster.namespace, overlay.Overlay(), None)
+    wanted = manifests.agent_pod(manifests.Spot(RUN, node, "", cluster.namespace, None), AGENT["image"], settings.Overlay())
     container, asked = pod["spec"]["containers"][0], wanted["spec"]["containers"][0]
     assert pod["metadata"]["name"] == wanted["metadata"]["name"] + "-restore"
     assert (pod["spec"]["nodeName"], container["image"], container["command"]) == (node, asked["image"], asked["command"])
@@ -263,7 +263,7 @@ def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
     assert well(found[dead]).label == "unknown"
     assert "though no journal in the cluster names them any more" in " ".join(well(found[dead]).notes)
     assert resources(cluster) == [theirs]
-    assert cleaning.ours(of_node(cluster, dead)) == set()
+    assert marks.ours(of_node(cluster, dead)) == set()
     Journal(cluster, OTHER, living).close()
 
 

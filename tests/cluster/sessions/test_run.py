@@ -12,9 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
-from fixtures.cluster import api as apis
-from fixtures.cluster.connect import Where, connect
-from fixtures.cluster.transport import Request, send
+from fixtures.kubernetes import api as apis
+from fixtures.kubernetes.client import Request, Where, connect, send
 from tests.cluster.conftest import fresh_namespace
 from tests.cluster.operators.fixtures import standing_in
 from tests.cluster.runs import ClusterPlace, comes, in_force, place_for

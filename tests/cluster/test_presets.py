@@ -1,0 +1,237 @@
+"""KAITO's benchmark lines and the trainer's last line, in every form in which they were seen.
+
+The lines of the vLLM image are those of kaito-project/kaito: its benchmark_entrypoint (.sh, later .py), its tests, and logs in its issues.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import record
+from fixtures.kubernetes.presets import as_step, benchmark, declared, training
+from fixtures.targets.local import Local
+from fixtures.terms import Cell, WorkloadRun
+
+NOW = '2026-01-01T00:00:00Z {"vllm_total_tpm":99999,"ttft_avg_ms":10,"tpot_avg_ms":5}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"KAITO_BENCHMARK_RESULT {NOW}",
+        'KAITO_BENCHMARK_RESULT {"vllm_total_tpm":99999,"ttft_avg_ms":10,"tpot_avg_ms":5}',
+        'KAITO_BENCHMARK_RESULT { "vllm_total_tpm": 99999.0, "ttft_avg_ms": 10.0, "tpot_avg_ms": 5.0 }',
+        f"(APIServer pid=1) INFO KAITO_BENCHMARK_RESULT {NOW}",
+    ],
+)
+def test_the_result_line(line: str) -> None:
+    """99999 tokens a minute are 99999 / 60 a second; milliseconds become seconds."""
+    found = benchmark(["2026/01/01 vllm startup", line, "[info] ready"])
+    assert found is not None
+    assert found.metrics == {"throughput_tokens_per_s": 1666.65, "ttft_mean_s": 0.010, "tpot_mean_s": 0.005}
+    assert found.missing == {}
+
+
+def test_the_oldest_form_has_throughput_alone() -> None:
+    found = benchmark(["KAITO_BENCHMARK_RESULT vllm_total_tpm=12345.67"])
+    assert found is not None
+    assert found.metrics == {"throughput_tokens_per_s": pytest.approx(12345.67 / 60)}
+    assert found.missing.keys() == {"ttft_mean_s", "tpot_mean_s"}
+
+
+def test_the_last_line_counts() -> None:
+    """The first probe failed, the next one measured."""
+    failed = 'KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {"vllm_total_tpm":-1,"ttft_avg_ms":-1,"tpot_avg_ms":-1}'
+    good = f"KAITO_BENCHMARK_RESULT {NOW}"
+    assert benchmark([failed, good]) == benchmark([good])
+    found = benchmark([good, failed])
+    assert found is not None
+    assert found.metrics == {}
+    assert set(found.missing.values()) == {"KAITO's own measurement failed"}
+
+
+@pytest.mark.parametrize("value", ["-1", "0", "-1.0"])
+def test_a_failed_measurement_is_missing_with_the_image_s_own_reason(value: str) -> None:
+    found = benchmark(
+        [
+            "KAITO_BENCHMARK 2026-01-01T00:00:00Z benchmark_failed error=guidellm exited non-zero",
+            f'KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {{"vllm_total_tpm":{value},"ttft_avg_ms":-1.0,"tpot_avg_ms":-1.0}}',
+        ]
+    )
+    assert found is not None
+    assert found.metrics == {}
+    assert set(found.missing.values()) == {"KAITO's own measurement failed: guidellm exited non-zero"}
+
+
+def test_a_time_of_zero_is_no_time() -> None:
+    """As one image said of a model of 57 GiB: throughput and tpot were measured, ttft was not."""
+    found = benchmark(['KAITO_BENCHMARK_RESULT { "vllm_total_tpm": 315276.13, "ttft_avg_ms": 0.0, "tpot_avg_ms": 59.71 }'])
+    assert found is not None
+    assert found.metrics == {"throughput_tokens_per_s": pytest.approx(5254.602), "tpot_mean_s": pytest.approx(0.05971)}
+    assert found.missing == {"ttft_mean_s": "KAITO_BENCHMARK_RESULT says ttft_avg_ms is 0, which nothing can be"}
+
+
+def test_what_was_asked_for_and_how_long_it_took() -> None:
+    """41231 tokens written and 329728 read within 61.3 s; 370959 · 60 / 61.3 are the 363091.97 tokens a minute of the result."""
+    found = benchmark(
+        [
+            'KAITO_BENCHMARK_CONFIG 2026-01-01T00:00:00Z {"duration_sec":60,"input_tokens":2048,"output_tokens":256,"max_concurrency":523}',
+            "KAITO_BENCHMARK 2026-01-01T00:01:02Z benchmark_window elapsed_sec=61.3 delta_gen=41231 delta_prompt=329728",
+            'KAITO_BENCHMARK_RESULT 2026-01-01T00:01:03Z {"vllm_total_tpm":363091.97,"ttft_avg_ms":8703.45,"tpot_avg_ms":218.51}',
+        ]
+    )
+    assert found is not None
+    assert found.asked == {"duration_s": 60, "input_tokens": 2048, "output_tokens": 256, "max_concurrency": 523}
+    assert (found.window_s, found.tokens) == (61.3, 370959)
+    assert found.tokens is not None
+    assert found.metrics["throughput_tokens_per_s"] == pytest.approx(found.tokens / 61.3, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        ["no benchmark here"],
+        ["KAITO_BENCHMARK_RESULT"],
+        ["KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z"],
+        ["KAITO_BENCHMARK 2026-07-31T08:26:59Z benchmark_done elapsed=75.2s"],
+    ],
+)
+def test_a_log_without_a_result_has_none(lines: list[str]) -> None:
+    assert benchmark(lines) is None
+
+
+def test_a_result_that_cannot_be_read_is_missing_and_shown() -> None:
+    found = benchmark(["KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {not-valid-json}"])
+    assert found is not None
+    assert found.metrics == {}
+    assert "'{not-valid-json}'" in found.missing["throughput_tokens_per_s"]
+
+
+def test_the_trainers_last_line() -> None:
+    """Behind its progress bar; a newer trainer quotes its numbers."""
+    bar = "100%|██████████| 25/25 [01:40<00:00]"
+    old = (
+        f"{bar}{{'train_runtime': 100.5, 'train_samples_per_second': 2.0, 'train_steps_per_second': 0.25, 'train_loss': 1.5, 'epoch': 1.0}}"
+    )
+    new = "{'train_runtime': '100.5', 'train_samples_per_second': '2', 'train_steps_per_second': '0.25', 'train_loss': '1.5', 'epoch': '1'}"
+    for line in (old, new):
+        found = training(["{'loss': 1.7, 'learning_rate': 5e-05, 'epoch': 0.5}", line])
+        assert found is not None
+        assert found.metrics == {
+            "train_runtime_s": 100.5,
+            "throughput_samples_per_s": 2.0,
+            "throughput_steps_per_s": 0.25,
+            "train_loss": 1.5,
+            "epochs": 1.0,
+        }
+        assert found.window_s == 100.5
+    assert training(["{'loss': 1.7, 'epoch': 0.5}", "train_loss=0.5"]) is None
+
+
+def test_of_several_trainings_the_last_counts() -> None:
+    """One that was taken up again from a checkpoint."""
+    found = training(["{'train_runtime': 1.0}", "{'train_runtime': 2.0}"])
+    assert found is not None
+    assert found.metrics == {"train_runtime_s": 2.0}
+
+
+def test_a_loss_that_is_no_number_is_missing() -> None:
+    found = training(["{'train_runtime': 10.0, 'train_loss': nan, 'epoch': 1.0}"])
+    assert found is not None
+    assert found.metrics == {"train_runtime_s": 10.0, "epochs": 1.0}
+    assert found.missing["train_loss"] == "the trainer did not say a finite train_loss"
+
+
+NUMBERS = st.one_of(st.floats(), st.integers(), st.none(), st.booleans(), st.text(max_size=5))
+
+
+@given(tpm=NUMBERS, ttft=NUMBERS, tpot=NUMBERS, stamp=st.sampled_from(["", "2026-01-01T00:00:00Z "]))
+def test_every_metric_is_either_a_positive_number_or_missing_with_a_reason(tpm: object, ttft: object, tpot: object, stamp: str) -> None:
+    found = benchmark([f"KAITO_BENCHMARK_RESULT {stamp}{json.dumps({'vllm_total_tpm': tpm, 'ttft_avg_ms': ttft, 'tpot_avg_ms': tpot})}"])
+    assert found is not None
+    assert found.metrics.keys() | found.missing.keys() == {"throughput_tokens_per_s", "ttft_mean_s", "tpot_mean_s"}
+    assert not found.metrics.keys() & found.missing.keys()
+    assert all(math.isfinite(value) and value > 0 for value in found.metrics.values())
+    assert all(found.missing.values())
+
+
+@given(tpm=st.floats(1e-3, 1e9), ttft=st.floats(1e-3, 1e9), tpot=st.floats(1e-3, 1e9), noise=st.lists(st.text(max_size=60), max_size=5))
+def test_what_the_image_wrote_is_what_is_read(tpm: float, ttft: float, tpot: float, noise: list[str]) -> None:
+    result = f'KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {{"vllm_total_tpm":{tpm},"ttft_avg_ms":{ttft},"tpot_avg_ms":{tpot}}}'
+    quiet = [line for line in noise if "KAITO" not in line]
+    found = benchmark([*quiet, result, *quiet])
+    assert found is not None
+    assert found.metrics == {"throughput_tokens_per_s": tpm / 60, "ttft_mean_s": ttft / 1000, "tpot_mean_s": tpot / 1000}
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.text(),
+            st.sampled_from(["KAITO_BENCHMARK_RESULT", "KAITO_BENCHMARK_CONFIG", "{'train_runtime': "]).flatmap(
+                lambda tag: st.text().map(lambda rest: tag + rest)
+            ),
+        )
+    )
+)
+def test_no_log_breaks_the_reader(lines: list[str]) -> None:
+    benchmark(lines)
+    training(lines)
+
+
+SERVING = {"inference": {"preset": {"name": "phi-4"}}}
+TUNING = {"tuning": {"preset": {"name": "phi-4"}}}
+
+
+def recorded(**told: Any) -> dict[str, Any]:  # noqa: ANN401 JSON
+    found = record.opened(Cell("study", "kaito-phi-4", "stock", 1, 1, 1), Local(Path()), "2026-01-01T00:00:00+00:00")
+    record.steps(found, as_step(WorkloadRun((), {"kaito": told}, {}, 0)))
+    return found
+
+
+def test_a_served_model_has_the_throughput_that_its_image_measured() -> None:
+    """370 959 tokens in 61.3 s; KAITO calls it 363 092 a minute."""
+    found = recorded(metrics={"throughput_tokens_per_s": 6051.5}, window_s=61.3, tokens=370959)
+    assert found["metrics"]["throughput_tokens_per_s"] == pytest.approx(370959 / 61.3)
+    assert found["steps"]["wall_s"] == [61.3]
+
+
+def test_an_image_that_does_not_say_how_long_it_measured_is_taken_at_its_word_for_a_minute() -> None:
+    found = recorded(metrics={"throughput_tokens_per_s": 100.0})
+    assert found["metrics"]["throughput_tokens_per_s"] == pytest.approx(100.0)
+    assert found["steps"]["wall_s"] == [60.0]
+
+
+def test_a_tuning_has_the_throughput_of_its_trainer() -> None:
+    found = recorded(metrics={"throughput_samples_per_s": 4.0, "train_loss": 1.5}, window_s=250.0)
+    assert found["metrics"]["throughput_samples_per_s"] == pytest.approx(4.0)
+    assert found["steps"]["loss"] == [1.5]
+
+
+def test_what_is_not_told_has_no_column_and_no_metric() -> None:
+    """No processor time, no start by the node's clock, no loss of a model that is only served: missing, never zero."""
+    found = recorded(metrics={"throughput_tokens_per_s": 100.0})
+    assert not {"cpu_s", "start_monotonic_s", "loss"} & found["steps"].keys()
+    assert "cpu_s_per_step" not in found["metrics"]
+
+
+def test_a_measurement_that_failed_is_no_step() -> None:
+    """KAITO writes -1, and no rate comes of it."""
+    failed = WorkloadRun((), {"kaito": {"missing": {"throughput_tokens_per_s": "KAITO says -1"}}}, {}, 0)
+    assert as_step(failed).steps == ()
+    broken = WorkloadRun((), {"kaito": {"metrics": {"throughput_tokens_per_s": 5.0}}}, {}, 0, "the pod was evicted")
+    assert as_step(broken).steps == ()
+
+
+@pytest.mark.parametrize(("workspace", "metric"), [(SERVING, "throughput_tokens_per_s"), (TUNING, "throughput_samples_per_s")])
+def test_the_primary_metric_is_declared_before_the_run(workspace: dict[str, Any], metric: str) -> None:
+    assert declared(workspace).primary.name == metric
+    assert declared(workspace).name == "kaito-phi-4"
