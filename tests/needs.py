@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from fixtures.gpu import compiler
 from fixtures.io.dlio import installed
 from fixtures.node import probes
+from fixtures.node.others import Others
 
 if TYPE_CHECKING:
     import pytest
@@ -91,8 +92,17 @@ def _nvrtc() -> str | None:
     return None if there else "NVRTC is not installed: install torch for CUDA, or cuda-bindings and nvidia-cuda-nvrtc"
 
 
+def _others() -> str | None:
+    try:
+        Others()
+    except OSError as error:
+        return str(error)
+    return None
+
+
 NEEDS: dict[str, Need] = {
     "reference": Need(lambda: None if REFERENCE.is_dir() else f"other people's data are not here ({REFERENCE})", tier="quick"),
+    "others": Need(_others, tier="quick"),
     "session": Need(lambda: None),
     "kernel": Need(lambda: probes.write("/proc/sys/vm/swappiness")),
     "root": Need(lambda: probes.capability("SYS_ADMIN")),
