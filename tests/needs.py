@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fixtures.node import probes
+from fixtures.node.others import Others
 
 if TYPE_CHECKING:
     import pytest
@@ -93,8 +94,17 @@ def _nvrtc() -> str | None:
     return None if there else "NVRTC is not installed: install torch for CUDA, or cuda-bindings and nvidia-cuda-nvrtc"
 
 
+def _others() -> str | None:
+    try:
+        Others()
+    except OSError as error:
+        return str(error)
+    return None
+
+
 NEEDS: dict[str, Need] = {
     "reference": Need(lambda: None if REFERENCE.is_dir() else f"other people's data are not here ({REFERENCE})", tier="quick"),
+    "others": Need(_others, tier="quick"),
     "session": Need(lambda: None),
     "kernel": Need(lambda: probes.write("/proc/sys/vm/swappiness")),
     "root": Need(lambda: probes.capability("SYS_ADMIN")),

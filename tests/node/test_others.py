@@ -57,6 +57,7 @@ def neighbour() -> Iterator[int]:
     os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.needs("others")
 def test_a_neighbour_counts_and_neither_the_workload_nor_this_process_does(started: list[subprocess.Popen[bytes]], neighbour: int) -> None:
     """The neighbour's own clock says how much; other programs of this machine may add to it."""
     leader = spinning(started, CHILD)
@@ -67,6 +68,7 @@ def test_a_neighbour_counts_and_neither_the_workload_nor_this_process_does(start
     assert whole_s > 0.8 * neighbour_s > 0
 
 
+@pytest.mark.needs("others")
 def test_what_a_workload_has_started_is_its_own(started: list[subprocess.Popen[bytes]]) -> None:
     """Its child uses the CPU; to another workload that child is others'."""
     leader, idle = spinning(started, CHILD), spinning(started, "import time; time.sleep(60)")
@@ -76,6 +78,7 @@ def test_what_a_workload_has_started_is_its_own(started: list[subprocess.Popen[b
     assert theirs_s >= BUSY_S
 
 
+@pytest.mark.needs("others")
 def test_a_workload_that_has_ended_has_no_clock(started: list[subprocess.Popen[bytes]]) -> None:
     leader = spinning(started, SPIN)
     os.killpg(leader, signal.SIGKILL)
