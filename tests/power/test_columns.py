@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.power.columns import measured, quantile
+from fixtures.power.points import measured, quantile
 from fixtures.power.terms import Observed
 
 ONE = Observed(5.0, 2.0, ((0.5, 100.0), (1.5, 120.0)), (30.0, 10.0), ((10.0, 20.0), (40.0,)), energy_j=220.0, sm_util_percent=90.0)
