@@ -16,8 +16,9 @@ from unittest import mock
 import pytest
 
 from control.power.terms import Settings, Tenant
+from fixtures.node import cgroups
 from fixtures.power import __main__ as listing
-from fixtures.power import backends, cgroups
+from fixtures.power import backends
 from fixtures.power.backends import _tenanted, cpu
 from fixtures.power.sensors import Watch
 from fixtures.power.tenants import Pool
