@@ -14,7 +14,7 @@ import pytest
 from analysis.load import load
 from analysis.power import parameters
 from fixtures import studies, workloads
-from fixtures.power import options
+from fixtures.studies.power import options
 from fixtures.terms import BadInput, Metric, Study
 from fixtures.workloads._variants import digest
 from tests.analysis.power.made_reference import reference
@@ -202,7 +202,7 @@ def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
 
 def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Skipped with the reason, not kept to in another unit."""
-    from fixtures.power.backends import cpu  # noqa: PLC0415
+    from fixtures.studies.power.backends import cpu  # noqa: PLC0415
 
     probe = cpu.probe
     monkeypatch.setattr(cpu, "probe", lambda params: probe(params, tmp_path))

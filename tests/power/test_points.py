@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from control.power.terms import Tenant
 from fixtures import studies, workloads
-from fixtures.power import points
+from fixtures.studies.power import points
 from fixtures.terms import BadInput, Study
 from fixtures.workloads import power_profile
 
