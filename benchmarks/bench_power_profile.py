@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fixtures import workloads
-from fixtures.power import points
+from fixtures.studies.power import points
 from fixtures.terms import Metric, Study
 
 if TYPE_CHECKING:

@@ -83,7 +83,7 @@ def test_a_restore_whose_option_is_empty_is_refused(call: Callable[..., Done], o
 def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[..., Done], words: tuple[str, ...]) -> None:
     done = call(*words)
     assert done.code == 2
-    assert "{restore,doctor,list,detect-gpu,arrivals}" in done.out
+    assert "{restore,doctor,list,arrivals}" in done.out
 
 
 def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
@@ -146,10 +146,8 @@ def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(place: Place
 
 
 @pytest.mark.needs("cc")
-def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(
-    place: Place, command: Callable[..., Done], tmp_path: Path
-) -> None:
+def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(place: Place, tmp_path: Path) -> None:
     """The stand-in is none of them; and here is none at all, or one that somebody may have."""
     place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path))}
-    done = command("detect-gpu")
+    done = place.call(sys.executable, "-m", "fixtures.studies.power", "detect-gpu")
     assert (done.code, done.out.partition(":")[0]) == (1, "Fake GPU")

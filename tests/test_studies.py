@@ -13,7 +13,7 @@ import pytest
 
 from fixtures import arrivals, studies
 from fixtures.jobs import engines
-from fixtures.power import backends, options, points
+from fixtures.studies.power import backends, options, points
 from fixtures.terms import BadInput, Metric, Study
 from fixtures.workloads import job_stream
 from tests.sessions import HOUSE
@@ -81,7 +81,7 @@ WITHOUT = """
 import pkgutil, fixtures
 from fixtures import studies, targets, tweaks, workloads
 for one in pkgutil.walk_packages(fixtures.__path__, "fixtures."):
-    if one.name.split(".")[1] not in ("studies", "cluster", "jobs", "power") and not one.name.endswith("__main__"):
+    if one.name.split(".")[1] not in ("studies", "cluster", "jobs") and not one.name.endswith("__main__"):
         __import__(one.name)
 assert tweaks.resolve("all") and targets.names() and studies.owned()
 print(*[workloads.load(name).name for name in workloads.names()])
@@ -89,7 +89,7 @@ print(*studies.put_back(), *studies.closing({}))
 """
 
 
-@pytest.mark.parametrize("study", ["gpu", "io", "monitors"])
+@pytest.mark.parametrize("study", ["gpu", "io", "monitors", "power"])
 def test_without_a_study_the_rest_is_whole(study: str, tmp_path: Path) -> None:
     """Its folder is taken out of a copy: all else can be imported, and its workloads are no longer there."""
     left_out = HOUSE / "fixtures/studies" / study

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.jobs import engines, limits, zygote
+from fixtures.jobs import engines, zygote
 from fixtures.jobs.engines import Wanted, pool
 from fixtures.jobs.kinds import Asked, complete
 from fixtures.jobs.terms import Event, Planned
-from fixtures.power import cgroups
+from fixtures.node import cgroups
 from fixtures.terms import BadInput, Refused
 from tests import waiting
 from tests.jobs.made_jobs import a_class
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fixtures.jobs.terms import JobClass
 
 HOUSE = Path(__file__).parents[2]
-HELD = limits.places(cores=True, memory=True)
+HELD = {name: place for name in ("cpu", "memory") if isinstance(place := cgroups.place(controller=name), cgroups.Place)}
 
 
 @contextmanager
@@ -244,7 +244,7 @@ def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_sa
 @pytest.mark.needs("cgroups")
 def test_no_group_is_left(tmp_path: Path) -> None:
     """Neither of a job that ended, nor of one that still runs when the engine is closed."""
-    assert not isinstance(HELD, str)
+    assert len(HELD) == 2
     class_ = a_class("spin", cores=0.5, memory_mib=64)
 
     def groups() -> list[Path]:
@@ -259,7 +259,7 @@ def test_no_group_is_left(tmp_path: Path) -> None:
 
 
 def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroups, "place", lambda *_: "cgroup v2 is not mounted")
+    monkeypatch.setattr(cgroups, "place", lambda **_: "cgroup v2 is not mounted")
     assert pool.cannot({}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
     assert pool.cannot({}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
     assert pool.cannot({}, [a_class()]) is None
@@ -271,7 +271,7 @@ def test_groups_of_either_version_are_written_and_read(tmp_path: Path, version: 
     folders = {"cpu": tmp_path / "cpu", "memory": tmp_path / ("memory" if version == 1 else "cpu")}
     for folder in folders.values():
         folder.mkdir(exist_ok=True)
-    held = limits.Limits({name: cgroups.Place(folder, version) for name, folder in folders.items()})
+    held = cgroups.Groups({name: cgroups.Place(folder, version) for name, folder in folders.items()}, "jobs")
     joined = held.make(3, 0.5, 64)
     assert len(joined) == (2 if version == 1 else 1)
     told = {one.name: one.read_text() for path in joined for one in path.parent.iterdir()}
@@ -280,7 +280,7 @@ def test_groups_of_either_version_are_written_and_read(tmp_path: Path, version: 
     (joined[0].parent / "cpu.stat").write_text("nr_periods 3\nthrottled_time 2500000000\n" if version == 1 else "throttled_usec 2500000\n")
     oom = "oom_kill_disable 0\noom_kill 1\n" if version == 1 else "max 7\noom_kill 1\n"
     (joined[-1].parent / ("memory.oom_control" if version == 1 else "memory.events")).write_text(oom)
-    assert held.ended(3) == limits.Held(2.5, out_of_memory=True)
+    assert held.ended(3) == cgroups.Held(2.5, out_of_memory=True)
 
 
 def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
         "    while not engine.events(time.monotonic() + 300): pass\n"
         "    print(vars(vars(engine)['_forker'])['_process'].pid, flush=True); time.sleep(600)"
     )
-    cores = "0" if isinstance(HELD, str) else "0.5"
+    cores = "0.5" if len(HELD) == 2 else "0"
     with subprocess.Popen([sys.executable, "-c", script, cores], stdout=subprocess.PIPE, cwd=HOUSE, start_new_session=True) as run:
         assert run.stdout is not None
         started = int(run.stdout.readline())
@@ -316,7 +316,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
         run.kill()
     for pid in processes:
         gone(pid)
-    if not isinstance(HELD, str):
+    if len(HELD) == 2:
         folders = [place.folder for place in HELD.values()]
         waiting.until(lambda: not [one for folder in folders for one in folder.glob(f"deeptweak-jobs-{run.pid}-*")])
 

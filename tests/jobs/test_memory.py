@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.jobs import limits, pod
+from fixtures.jobs import pod
 from fixtures.jobs.course import Course, attempt_rows, job_row
 from fixtures.jobs.terms import Event, Used
+from fixtures.node import cgroups
 from tests.jobs.made_jobs import a_class, planned
 from tests.jobs.test_engine import a_job, opened, until
 
@@ -43,7 +44,7 @@ def test_without_a_limit_nothing_counts_against_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["memory.peak", "memory.max_usage_in_bytes"])
 def test_the_peak_of_a_group_is_read_in_either_version_of_cgroups(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(f"{3 << 19}\n")
-    assert limits.peak_mib(tmp_path) == 1.5
+    assert cgroups.peak_mib(tmp_path) == 1.5
 
 
 @pytest.mark.parametrize("name", ["memory.peak", "memory/memory.max_usage_in_bytes"])

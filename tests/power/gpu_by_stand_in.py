@@ -12,9 +12,9 @@ from typing import Any
 from unittest import mock
 
 from control.power.terms import Settings, Tenant
-from fixtures.power.backends import gpu_readonly
-from fixtures.power.tenants import Pool
-from fixtures.power.terms import Job
+from fixtures.studies.power.backends import gpu_readonly
+from fixtures.studies.power.tenants import Pool
+from fixtures.studies.power.terms import Job
 from fixtures.terms import Refused
 
 STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))

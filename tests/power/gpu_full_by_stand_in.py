@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from control.power.terms import Settings, Tenant
-from fixtures.power.backends import gpu_full
-from fixtures.power.tenants import Pool
-from fixtures.power.terms import Job
+from fixtures.studies.power.backends import gpu_full
+from fixtures.studies.power.tenants import Pool
+from fixtures.studies.power.terms import Job
 from fixtures.terms import Refused
 
 

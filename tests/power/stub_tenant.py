@@ -13,7 +13,7 @@ import sys
 import time
 from functools import partial
 
-from fixtures.power.tenant import Pace, When, run
+from fixtures.studies.power.tenant import Pace, When, run
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(allow_abbrev=False)

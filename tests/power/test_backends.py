@@ -16,12 +16,13 @@ from unittest import mock
 import pytest
 
 from control.power.terms import Settings, Tenant
-from fixtures.power import __main__ as listing
-from fixtures.power import backends, cgroups
-from fixtures.power.backends import _tenanted, cpu
-from fixtures.power.sensors import Watch
-from fixtures.power.tenants import Pool
-from fixtures.power.terms import Job
+from fixtures.node import cgroups
+from fixtures.studies.power import __main__ as listing
+from fixtures.studies.power import backends
+from fixtures.studies.power.backends import _tenanted, cpu
+from fixtures.studies.power.sensors import Watch
+from fixtures.studies.power.tenants import Pool
+from fixtures.studies.power.terms import Job
 from fixtures.terms import BadInput, Refused
 from tests.gpu import stand_in
 
@@ -56,8 +57,8 @@ def test_a_back_end_that_is_none_is_answered_with_those_that_are() -> None:
 
 
 def test_what_each_can_do_here_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """`python -m fixtures.power`."""
-    listing.main()
+    """`python -m fixtures.studies.power`."""
+    assert listing.main([]) == 0
     said = capsys.readouterr().out
     assert all(f"{name}: " in said for name in backends.names())
     assert "  throttle: 0.1 to 1\n" in said

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.power.excess import above, mean
+from fixtures.studies.power.capped import above, mean
 
 WINDOWS = st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 400.0)), min_size=1, max_size=30)
 

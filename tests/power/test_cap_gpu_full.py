@@ -17,8 +17,8 @@ import pytest
 
 from control.power.terms import Knobs, Settings
 from fixtures.node import gpus
-from fixtures.power.backends.gpu_full import GpuFull
-from fixtures.power.terms import Probe
+from fixtures.studies.power.backends.gpu_full import GpuFull
+from fixtures.studies.power.terms import Probe
 from fixtures.terms import Refused
 from tests.node.test_nvml import library
 from tests.waiting import PATIENCE_S, until
@@ -96,7 +96,7 @@ class Machine:
     def tidy(self, **fake: str) -> Json:
         """What the next run does first."""
         code = (
-            "import json\nfrom fixtures.power import backends\nfrom fixtures.terms import Refused\n"
+            "import json\nfrom fixtures.studies.power import backends\nfrom fixtures.terms import Refused\n"
             "try: print(json.dumps({'lines': backends.tidy()}))\nexcept Refused as error: print(json.dumps({'refused': str(error)}))"
         )
         environment = {**self.environment, **{f"FAKE_NVML_{name}": value for name, value in fake.items()}}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from control.power.terms import Knobs, Seen, Settings, Tenant
-from fixtures.power.capped import Capped, Window
-from fixtures.power.decider import Decision
-from fixtures.power.tasks import Task
-from fixtures.power.terms import Applied, Observed, Probe
+from fixtures.studies.power.capped import Capped, Window
+from fixtures.studies.power.decider import Decision
+from fixtures.studies.power.tasks import Task
+from fixtures.studies.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ import pytest
 from analysis.load import load
 from analysis.power import parameters
 from fixtures import studies, workloads
-from fixtures.power import options
+from fixtures.studies.power import options
 from fixtures.terms import BadInput, Metric, Study
+from fixtures.workloads._variants import digest
 from tests.analysis.power.made_reference import reference
 from tests.sessions import HOUSE, WITHOUT, Done, Place, until
 from tests.spread.fleet import FLEET
@@ -82,7 +83,7 @@ def test_tasks_under_algorithms_are_run_and_saved_window_by_window(place: Place)
     assert [row["cap"] for row in rows] == [190, 190, 190, 150, 150, 150]
     assert [row["actual"]["power_limit_w"] for row in rows] == [190, 190, 190, 150, 150, 150]
     assert {row["power_source"] for one in told.values() for row in one["iteration"]} == {"simulated"}
-    assert {one["task"][0]["parameters_sha256"] for one in told.values()} == {options.digest(place.folder / "parameters")}
+    assert {one["task"][0]["parameters_sha256"] for one in told.values()} == {digest(place.folder / "parameters")}
     cells = load(place.files()[-1]).cells
     assert {len(cell.report["iteration"]) for cell in cells} == {6}
     assert done.lines("% of the time above the cap, simulated")
@@ -201,7 +202,7 @@ def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
 
 def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Skipped with the reason, not kept to in another unit."""
-    from fixtures.power.backends import cpu  # noqa: PLC0415
+    from fixtures.studies.power.backends import cpu  # noqa: PLC0415
 
     probe = cpu.probe
     monkeypatch.setattr(cpu, "probe", lambda params: probe(params, tmp_path))
@@ -235,13 +236,13 @@ def test_an_algorithm_says_itself_what_it_lacks() -> None:
 
 def test_parameters_are_known_by_what_they_hold(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
-    before = options.digest(tmp_path)
-    options.digest.cache_clear()
+    before = digest(tmp_path)
+    digest.cache_clear()
     (tmp_path / "a.json").write_text("[]")
-    assert options.digest(tmp_path) != before
-    options.digest.cache_clear()
+    assert digest(tmp_path) != before
+    digest.cache_clear()
     with pytest.raises(BadInput, match="No such file"):
-        options.digest(tmp_path / "none")
+        digest(tmp_path / "none")
 
 
 @pytest.mark.parametrize("name", ["a.bin", "a", "a.JSON"])
@@ -251,12 +252,12 @@ def test_parameters_of_any_name_are_known_by_their_bytes(tmp_path: Path, name: s
     for text in ("{}", "[]"):
         (tmp_path / name).write_text(text)
         (tmp_path / "a.png").write_text(text)
-        options.digest.cache_clear()
-        seen += [options.digest(tmp_path), options.digest(tmp_path / "a.png")]
+        digest.cache_clear()
+        seen += [digest(tmp_path), digest(tmp_path / "a.png")]
     assert len(set(seen)) == 4
     (tmp_path / "a.png").write_text("()")
-    options.digest.cache_clear()
-    assert options.digest(tmp_path) == seen[2]
+    digest.cache_clear()
+    assert digest(tmp_path) == seen[2]
 
 
 def test_what_is_no_file_and_no_folder_holds_no_parameters(tmp_path: Path) -> None:
@@ -264,6 +265,6 @@ def test_what_is_no_file_and_no_folder_holds_no_parameters(tmp_path: Path) -> No
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(BadInput, match="neither a file nor a folder"):
-            options.digest(path)
+            digest(path)
     with pytest.raises(BadInput, match=r"a.x00b': no path \(.*embedded null"):
-        options.digest(Path("a\0b"))
+        digest(Path("a\0b"))

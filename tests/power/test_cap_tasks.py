@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import workloads
-from fixtures.power import options, tasks
-from fixtures.power.options import HOUSE
-from fixtures.power.tasks import Task, chosen, read, shipped
+from fixtures.studies.power import options, tasks
+from fixtures.studies.power.options import HOUSE
+from fixtures.studies.power.tasks import Task, chosen, read, shipped
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.power import cgroups
+from fixtures.node import cgroups
 from fixtures.terms import Refused
 from tests.waiting import until
 
@@ -96,7 +96,7 @@ def test_the_groups_of_a_run_that_was_killed_and_is_not_waited_for_yet_are_tidie
 def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
     """A quarter of a core, read back; the group goes when its process has ended."""
     assert not isinstance(REAL, str)
-    with cgroups.Groups(REAL) as groups:
+    with cgroups.Groups({"cpu": REAL}, "power") as groups:
         with subprocess.Popen(["sleep", "600"]) as one:
             assert groups.hold(0, one.pid, 0.25) == 0.25
             (group,) = REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*")
@@ -104,7 +104,7 @@ def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
             assert groups.hold(0, one.pid, 0.05) == 0.05
             assert groups.hold(0, one.pid, 1.5) == 1.5
             one.kill()
-        with pytest.raises(Refused, match="takes no quota"):
+        with pytest.raises(Refused, match="takes no limit"):
             groups.hold(1, one.pid, 0.25)
     assert not list(REAL.folder.glob(f"deeptweak-power-{os.getpid()}-*"))
 
@@ -113,7 +113,7 @@ def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
 def test_a_run_whose_keeper_is_killed_removes_its_groups_itself() -> None:
     """At its end."""
     assert not isinstance(REAL, str)
-    with cgroups.Groups(REAL) as groups, subprocess.Popen(["sleep", "600"]) as one:
+    with cgroups.Groups({"cpu": REAL}, "power") as groups, subprocess.Popen(["sleep", "600"]) as one:
         groups.hold(0, one.pid, 0.25)
         keeper = vars(groups)["_keeper"]
         keeper.kill()
@@ -127,8 +127,8 @@ def test_a_run_that_is_killed_leaves_no_group() -> None:
     """Its keeper, which is in a session of its own, removes them."""
     assert not isinstance(REAL, str)
     script = (
-        "import subprocess, time; from fixtures.power import cgroups\n"
-        "with cgroups.Groups(cgroups.place()) as groups:\n"
+        "import subprocess, time; from fixtures.node import cgroups\n"
+        "with cgroups.Groups({'cpu': cgroups.place()}, 'power') as groups:\n"
         "    one = subprocess.Popen(['sleep', '600']); groups.hold(0, one.pid, 0.5); print(one.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=HOUSE, start_new_session=True) as run:

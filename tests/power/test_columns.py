@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.power.columns import measured, quantile
-from fixtures.power.terms import Observed
+from fixtures.studies.power.points import measured, quantile
+from fixtures.studies.power.terms import Observed
 
 ONE = Observed(5.0, 2.0, ((0.5, 100.0), (1.5, 120.0)), (30.0, 10.0), ((10.0, 20.0), (40.0,)), energy_j=220.0, sm_util_percent=90.0)
 OTHER = Observed(7.0, 2.0, ((1.0, 140.0),), (34.0, 12.0), ((30.0,), ()), energy_j=280.0, sm_util_percent=80.0, cpu_s_per_s=0.5)

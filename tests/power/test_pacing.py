@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.power.pacing import Span, images_within, latencies_ms, wait_of_cores_s, wait_of_duty_s
+from fixtures.studies.power.tenant import Span, images_within, latencies_ms, wait_of_cores_s, wait_of_duty_s
 
 
 def test_a_duty_of_a_quarter_rests_three_times_as_long_as_it_works() -> None:

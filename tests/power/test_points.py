@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from control.power.terms import Tenant
 from fixtures import studies, workloads
-from fixtures.power import points
+from fixtures.studies.power import points
+from fixtures.studies.power.workloads import power_profile
 from fixtures.terms import BadInput, Study
-from fixtures.workloads import power_profile
 
 if TYPE_CHECKING:
     from pathlib import Path

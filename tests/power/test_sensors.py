@@ -11,9 +11,9 @@ import pytest
 
 from control.power.terms import Knobs
 from fixtures.node.sources import SourceMissing
-from fixtures.power.backends._tenanted import Tenanted
-from fixtures.power.sensors import Activity, Nvml, Rapl, Sample, Watch, reduced
-from fixtures.power.terms import Probe
+from fixtures.studies.power.backends._tenanted import Tenanted
+from fixtures.studies.power.sensors import Activity, Nvml, Rapl, Sample, Watch, reduced
+from fixtures.studies.power.terms import Probe
 
 if TYPE_CHECKING:
     from pathlib import Path

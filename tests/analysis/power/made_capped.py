@@ -2,7 +2,7 @@
 
 An algorithm draws `level` times the cap once it has settled, scattered by `sd_w` of 130 from reading to reading (ten a second), and
 `overshoot` more just after a change, of which each iteration leaves a half. Its images/s are `rate` · the draw's part of the cap · the
-block's level · the cell's scatter. What is told is told as `fixtures/power/capped.py` does.
+block's level · the cell's scatter. What is told is told as `fixtures/studies/power/capped.py` does.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 from analysis.power.traces import COLUMNS, OURS
 from analysis.steps import Steps
 from control.power import algorithms
-from fixtures.power import backends
+from fixtures.studies.power import backends
 
 STEPS = Steps("analysis.power.commands")
 HOUSE = Path(__file__).parents[3]

@@ -12,7 +12,7 @@ from analysis.power import tasks
 from analysis.terms import Refused, Unreadable
 from control.power.platforms import platform, platforms
 from control.power.terms import Task
-from fixtures.power import tasks as run_side
+from fixtures.studies.power import tasks as run_side
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
