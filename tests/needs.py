@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fixtures.node import probes
-from fixtures.node.others import Others
 
 if TYPE_CHECKING:
     import pytest
@@ -95,6 +94,8 @@ def _nvrtc() -> str | None:
 
 
 def _others() -> str | None:
+    from fixtures.node.others import Others  # noqa: PLC0415 a session that runs no such test does without
+
     try:
         Others()
     except OSError as error:
