@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures import arrivals, studies
-from fixtures.jobs import engines
+from fixtures import studies
+from fixtures.jobs import arrivals, engines
+from fixtures.studies.jobs.workloads import job_stream
 from fixtures.studies.power import backends, options, points
 from fixtures.terms import BadInput, Metric, Study
-from fixtures.workloads import job_stream
 from tests.sessions import HOUSE
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fixtures import arrivals
-from fixtures.arrivals import fltk, mmpp, trace
+from fixtures.jobs import arrivals
+from fixtures.jobs.arrivals import TICK_S, Fltk, Mmpp, TraceRow, read_trace
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MANY = 10_000
-OPEN = [name for name in arrivals.names() if not arrivals.is_closed(name)]
+OPEN = [name for name in arrivals.names() if not arrivals.load(name).closed]
 
 
 @pytest.fixture
@@ -63,13 +63,13 @@ def test_poisson_arrivals_are_a_poisson_process(seed: int) -> None:
 def test_fltk_s_gaps_are_poisson_minutes_by_ticks_of_ten_seconds() -> None:
     """At lambda 1.5: atom of one tick 0.2231, mean 92.231 s, CV² 0.58962; each within three standard errors."""
     many = 100_000
-    found = gaps(times("fltk", many, lambda_min=1.5) + fltk.TICK_S)
+    found = gaps(times("fltk", many, lambda_min=1.5) + TICK_S)
     # One tick where the number of minutes is 0, with probability e^-1.5; else that many minutes.
     law = {60.0 * k: exp(-1.5) * 1.5**k / factorial(k) for k in range(1, 40)} | {10.0: exp(-1.5)}
     mean = sum(gap * p for gap, p in law.items())
     central = [sum((gap - mean) ** power * p for gap, p in law.items()) for power in (2, 3, 4)]
     assert mean == pytest.approx(92.231, abs=5e-4)
-    assert fltk.mean_gap_s(1.5) == pytest.approx(mean, rel=1e-12)
+    assert Fltk.mean_gap_s(1.5) == pytest.approx(mean, rel=1e-12)
     assert central[0] / mean**2 == pytest.approx(0.58962, abs=5e-6)
     assert law[10.0] == pytest.approx(0.22313, abs=5e-6)
     # Of CV² = m2/mean², by its derivatives: 1/mean² of m2, -2 m2/mean³ of the mean; Cov(m2, mean) = m3/n.
@@ -100,7 +100,7 @@ def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(see
     """
     rate, burst, stay, window = 5.0, 9.0, 2.0, 4.0
     submit_s = times("mmpp", 200_000, seed, rate_per_s=rate, burst=burst, burst_s=stay)
-    low, high = mmpp.rates({"rate_per_s": rate, "burst": burst})
+    low, high = Mmpp.rates({"rate_per_s": rate, "burst": burst})
     assert (low, high) == (1.0, 9.0)
     counts = np.bincount((submit_s / window).astype(int))[:-1]
     variance = ((high - low) / 2) ** 2
@@ -128,7 +128,7 @@ def test_deterministic_arrivals_come_by_the_clock() -> None:
 
 
 def test_closed_arrivals_have_no_times_of_their_own() -> None:
-    assert arrivals.is_closed("closed")
+    assert arrivals.load("closed").closed
     assert times("closed", 3).tolist() == [0, 0, 0]
 
 
@@ -166,7 +166,7 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
     """Columns of other programs are passed over, a byte-order mark and blank lines too."""
     path = tmp_path / "trace.csv"
     path.write_text("\ufeffuser,submit_s,class,priority,replicas,work\nann,0,train,-2,4,1.5\n\nbob, 1.25 ,,,,\n")
-    assert trace.read(path) == (trace.Row(0.0, "train", -2, 4, 1.5), trace.Row(1.25))
+    assert read_trace(path) == (TraceRow(0.0, "train", -2, 4, 1.5), TraceRow(1.25))
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ def test_a_trace_that_cannot_be_replayed_is_refused_with_its_line(tmp_path: Path
     path = tmp_path / "trace.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=f"^{path}: {said}"):
-        trace.read(path)
+        read_trace(path)
 
 
 def test_what_is_no_file_of_text_is_no_trace(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"submit_s\n\xff\xfe\n")
     for path, said in ((tmp_path, "no file"), (tmp_path / "none", "cannot be read: No such file"), (tmp_path / "binary", "cannot be read")):
         with pytest.raises(BadInput, match=said):
-            trace.read(path)
+            read_trace(path)
 
 
 def test_a_trace_is_not_replayed_beyond_its_end(written: Path) -> None:
@@ -244,5 +244,5 @@ def test_stays_too_short_to_be_drawn_are_refused_at_once() -> None:
 @pytest.mark.parametrize("kind", arrivals.names())
 def test_a_kind_says_what_it_is_and_takes_only_what_there_is(kind: str) -> None:
     module = arrivals.load(kind)
-    assert module.DESCRIPTION
-    assert module.TAKES.keys() <= arrivals.PARAMETERS.keys()
+    assert module.description
+    assert module.takes.keys() <= arrivals.PARAMETERS.keys()

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures import arrivals
 from fixtures.__main__ import main
-from fixtures.arrivals import trace
-from fixtures.jobs import checked, classes, stream
+from fixtures.jobs import arrivals, checked, classes, stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +54,7 @@ def test_what_it_wrote_is_replayed_to_the_last_bit(said: Said, tmp_path: Path) -
     said("--classes=tenants", "--jobs=200", "-o", str(first))
     said(f"--trace={first}", "--classes=tenants", "--seed=99", "-o", str(again))
     assert first.read_text() == again.read_text()
-    assert len(trace.read(first)) == 200
+    assert len(arrivals.read_trace(first)) == 200
 
 
 def test_the_read_side_finds_the_rate_that_was_asked_for(said: Said, tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_the_list_of_what_there_is_has_every_kind_of_arrivals_and_every_file_of_
     assert main() == 0
     out = said.capsys.readouterr().out
     for name in arrivals.names():
-        assert any(line.split() == [name, *arrivals.load(name).DESCRIPTION.split()] for line in out.splitlines())
+        assert any(line.split() == [name, *arrivals.load(name).description.split()] for line in out.splitlines())
     for name in classes.names():
         assert any(line.split() == [name, *classes.description(name).split()] for line in out.splitlines())
 

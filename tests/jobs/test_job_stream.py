@@ -19,9 +19,9 @@ from analysis.terms import Steps
 from fixtures import record, studies, workloads
 from fixtures.jobs import classes, kinds
 from fixtures.studies import jobs
+from fixtures.studies.jobs.workloads import job_stream
 from fixtures.targets._report import measured_window
 from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun
-from fixtures.workloads import job_stream
 
 if TYPE_CHECKING:
     from tests.sessions import Place

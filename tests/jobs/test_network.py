@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures import network, workloads
-from fixtures.network import Line, counting, namespace, shaping
-from fixtures.network.relay import Passing, Relay
+from fixtures import workloads
+from fixtures.studies.jobs import network
+from fixtures.studies.jobs.network import Line
+from fixtures.studies.jobs.relay import Passing, Relay
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
 from tests.waiting import alive, until
@@ -96,11 +97,11 @@ def test_a_line_without_loss_and_delay_is_the_default() -> None:
 
 def test_netem_is_asked_for_what_is_wanted() -> None:
     """tc-netem(8): a limit that does not drop, loss in percent, delay of what leaves, which on loopback is every packet once."""
-    words = " ".join(shaping.netem(0.3, 5))
+    words = " ".join(network.netem(0.3, 5))
     assert words.startswith("tc qdisc add dev lo root netem limit ")
     assert words.endswith(" loss 0.3% delay 5ms")
-    assert "loss" not in shaping.netem(0, 5)
-    assert "delay" not in shaping.netem(1, 0)
+    assert "loss" not in network.netem(0, 5)
+    assert "delay" not in network.netem(1, 0)
 
 
 def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
@@ -110,9 +111,9 @@ def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "snmp").write_text(f"Ip: Forwarding\nIp: 1\nTcp: InSegs OutSegs RetransSegs\nTcp: 9 {out} 3\n")
         (folder / "netstat").write_text("TcpExt: TCPTimeouts TCPLossProbes\nTcpExt: 2 1\n")
-    found = counting.of([7, 8], tmp_path)
-    assert found == counting.Counts(segments_out=120, segments_retransmitted=6, timeouts=4, loss_probes=2)
-    assert found.since(counting.of([7], tmp_path)) == counting.Counts(20, 3, 2, 1)
+    found = network.counts_of([7, 8], tmp_path)
+    assert found == network.Counts(segments_out=120, segments_retransmitted=6, timeouts=4, loss_probes=2)
+    assert found.since(network.counts_of([7], tmp_path)) == network.Counts(20, 3, 2, 1)
 
 
 def test_it_is_told_how_much_was_sent_again() -> None:
@@ -127,8 +128,8 @@ def test_it_is_told_how_much_was_sent_again() -> None:
 def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:
     """Killed before an answer came: the other end is still on its way into its namespace, and would be for ten minutes."""
     program = (
-        "import os, time; from fixtures.network import counting\n"
-        "counting.ping('127.0.0.1', lambda: (print(os.getpid(), flush=True), time.sleep(600)))"
+        "import os, time; from fixtures.studies.jobs import network\n"
+        "network.ping('127.0.0.1', lambda: (print(os.getpid(), flush=True), time.sleep(600)))"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=HOUSE, stdout=subprocess.PIPE, text=True) as asking:
         assert asking.stdout is not None
@@ -151,7 +152,7 @@ def test_a_relay_that_is_no_more_is_told() -> None:
 @pytest.mark.needs("root")
 def test_without_rights_it_is_said_what_is_missing() -> None:
     """As somebody who is not root, in this very checkout or not: what it says is all that is read."""
-    program = "from fixtures.network import namespace; import os; os.setuid(65534); namespace.unshare()"
+    program = "from fixtures.studies.jobs import network; import os; os.setuid(65534); network.unshare()"
     done = subprocess.run([sys.executable, "-B", "-c", program], cwd=HOUSE, capture_output=True, text=True, check=False)
     assert "A network namespace of its own cannot be had: Operation not permitted. Run as root" in done.stderr
 
@@ -166,7 +167,7 @@ class TestReal:
         before = [Path(path).read_text() for path in SYSCTLS]
         yield
         assert [Path(path).read_text() for path in SYSCTLS] == before
-        assert f"{namespace.TUN}:" not in Path("/proc/net/dev").read_text()
+        assert f"{network.TUN}:" not in Path("/proc/net/dev").read_text()
 
     @pytest.mark.parametrize(
         ("line", "means", "mss"),
@@ -233,7 +234,9 @@ SYSCTLS = ("/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/ipv6/conf
 
 def tried(line: Line) -> dict[str, Any]:
     words = (f"--loss={line.loss_percent:g}", f"--delay={line.delay_ms:g}", f"--mtu={line.mtu}", f"--congestion={line.congestion}")
-    done = subprocess.run([sys.executable, "-m", "fixtures.network", *words], cwd=HOUSE, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "fixtures.studies.jobs.network", *words], cwd=HOUSE, capture_output=True, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

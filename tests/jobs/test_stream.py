@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.jobs import checked, classes, stream
+from fixtures.jobs.arrivals import read_trace
 from fixtures.jobs.terms import JobClass, Size
 from fixtures.terms import BadInput
 
@@ -194,7 +195,7 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
     drawn = two(tmp_path, jobs=3)
     assert (jobs[2].work, jobs[2].class_, jobs[2].seed) == (drawn[2].work, drawn[2].class_, drawn[2].seed)
     path.write_text("submit_s,class\n0,small\n0,larg\n")
-    stream.arrivals.load("trace").read.cache_clear()  # type: ignore[attr-defined]  # of that kind alone
+    read_trace.cache_clear()
     with pytest.raises(BadInput, match=r"a job 1 of class 'larg', which is none of small, large. Did you mean 'large'\? Give its classes"):
         stream.plan(checked.complete({**given, "jobs": "2"}), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
 

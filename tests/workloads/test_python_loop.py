@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import workloads
+from fixtures.studies.monitors.workloads import python_loop
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order
-from fixtures.workloads import python_loop
 
 ROOT = Path(__file__).parents[2]
 PIECES = {"ba": 2, "bada": 3, "d": 4, "a": 5, ".": 6, "dabel": 7}
@@ -70,7 +70,7 @@ def test_it_needs_no_framework(tmp_path: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from fixtures.workloads import python_loop
+from fixtures.studies.monitors.workloads import python_loop
 from fixtures.workloads._protocol import Asked
 with python_loop.prepare(Asked(1, 0, 1, Path({str(tmp_path)!r}), given={{"batch_size": "1", "words": "4"}})) as job:
     job.step(0)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import workloads
+from fixtures.studies.monitors.workloads import resnet_train
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order
-from fixtures.workloads import resnet_train
 
 if TYPE_CHECKING:
     from pathlib import Path
