@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.node import lock
-from fixtures.node.state_dirs import ROOT_STATE_DIR
 from fixtures.terms import MachineHeld
 from tests.needs import requires
 
@@ -24,6 +22,12 @@ QUEUE = Path(tempfile.gettempdir()) / "deeptweak-tests-queue"
 
 
 _first: list[None] = []  # in this process, whoever is first already
+
+
+def _lock() -> contextlib.AbstractContextManager[object]:
+    from fixtures.node import lock, state_dirs  # noqa: PLC0415 every session of pytest reads this file
+
+    return lock.held(state_dirs.ROOT_STATE_DIR)
 
 
 @contextlib.contextmanager
@@ -52,7 +56,7 @@ def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
             deadline = time.monotonic() + patience_s
             while True:
                 try:
-                    stack.enter_context(lock.held(ROOT_STATE_DIR))
+                    stack.enter_context(_lock())
                     break
                 except MachineHeld:
                     if time.monotonic() > deadline:
@@ -64,7 +68,7 @@ def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
 def holder() -> str:
     """Who has the lock now, for whom it will be waited; empty if nobody has."""
     try:
-        with lock.held(ROOT_STATE_DIR):
+        with _lock():
             return ""
     except MachineHeld as error:
         return str(error)
@@ -81,7 +85,7 @@ def kernel_lock() -> Iterator[None]:
 @pytest.fixture
 def kernel_unchanged(kernel_lock: None) -> Iterator[None]:  # noqa: ARG001 nobody else may change it meanwhile
     """Whatever the test does, the machine is afterwards as it was."""
-    from fixtures.node.tunables import Tunables, diff  # noqa: PLC0415 every session of pytest reads this file
+    from fixtures.node.tunables import Tunables, diff  # noqa: PLC0415 as above
 
     before = Tunables().snapshot()
     yield

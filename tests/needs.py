@@ -16,8 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fixtures.node import probes
-
 if TYPE_CHECKING:
     import pytest
 
@@ -94,7 +92,7 @@ def _nvrtc() -> str | None:
 
 
 def _others() -> str | None:
-    from fixtures.node.others import Others  # noqa: PLC0415 a session that runs no such test does without
+    from fixtures.node.others import Others  # noqa: PLC0415 as above
 
     try:
         Others()
@@ -103,14 +101,21 @@ def _others() -> str | None:
     return None
 
 
+def _probe(name: str, *arguments: str) -> str | None:
+    from fixtures.node import probes  # noqa: PLC0415 as above
+
+    reason: str | None = getattr(probes, name)(*arguments)
+    return reason
+
+
 NEEDS: dict[str, Need] = {
     "reference": Need(lambda: None if REFERENCE.is_dir() else f"other people's data are not here ({REFERENCE})", tier="quick"),
     "others": Need(_others, tier="quick"),
     "session": Need(lambda: None),
-    "kernel": Need(lambda: probes.write("/proc/sys/vm/swappiness")),
-    "root": Need(lambda: probes.capability("SYS_ADMIN")),
-    "namespaces": Need(lambda: probes.mount() or probes.namespace("net")),
-    "cgroups": Need(lambda: probes.cgroup() or probes.cgroup("memory")),
+    "kernel": Need(lambda: _probe("write", "/proc/sys/vm/swappiness")),
+    "root": Need(lambda: _probe("capability", "SYS_ADMIN")),
+    "namespaces": Need(lambda: _probe("mount") or _probe("namespace", "net")),
+    "cgroups": Need(lambda: _probe("cgroup") or _probe("cgroup", "memory")),
     "rights of a cluster": Need(lambda: _cluster(forbidden=True), tier="cluster"),
     "cluster": Need(lambda: _cluster(forbidden=False), tier="cluster", installable=True),
     "torch": _module("torch"),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.node.lock import LENT
 from tests import needs, waiting
 from tests.needs import requires
 
@@ -113,6 +112,8 @@ class Place:
 
     def env(self) -> dict[str, str]:
         """The environment of this process without pytest's own and CI's marks."""
+        from fixtures.node.lock import LENT  # noqa: PLC0415 every session of pytest reads this file
+
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
         ours = {"DEEPTWEAK_STATE_DIR": str(self.state), LENT: str(os.getpid()), "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}
         return {**kept, **ours, **self.environment}

@@ -11,9 +11,8 @@ import pytest
 from fixtures.kubernetes import api
 from fixtures.kubernetes import skyhook as operator
 from fixtures.tweaks import available, skyhook
-from fixtures.tweaks.derive import derived
+from fixtures.tweaks.derive import derived, parts
 from fixtures.tweaks.manifest import read
-from fixtures.tweaks.varied import parts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
 from fixtures.tweaks import available
-from fixtures.tweaks.derive import derived, object_name
+from fixtures.tweaks.derive import derived, object_name, parts
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import STAGES, notes, parse, read
 from fixtures.tweaks.render import render
-from fixtures.tweaks.varied import parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.terms import BadInput
-from fixtures.tweaks.levels import complete
+from fixtures.tweaks.annotations import complete_levels
 from fixtures.tweaks.manifest import notes, parse
 
 TEXT = """
@@ -32,7 +32,7 @@ spec:
 
 def levels(annotation: str) -> dict[str, tuple[str, ...]]:
     text = TEXT % f"levels.deeptweak/{annotation}"
-    return complete(notes(text, "f.yaml").levels, parse(text, "f", "f.yaml").tweaks, "f.yaml")
+    return complete_levels(notes(text, "f.yaml").levels, parse(text, "f", "f.yaml").tweaks, "f.yaml")
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,12 @@ from fixtures.node.machine import Write
 from fixtures.node.tunables import Tunables
 from fixtures.terms import BadInput, Order, TweakSet
 from fixtures.tweaks import process
-from fixtures.tweaks.derive import derived
+from fixtures.tweaks.derive import derived, parts
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.local import plan
 from fixtures.tweaks.manifest import parse
 from fixtures.tweaks.render import render
 from fixtures.tweaks.skyhook import packages
-from fixtures.tweaks.varied import parts
 from tests.cluster.test_manifests import job
 
 if TYPE_CHECKING:
