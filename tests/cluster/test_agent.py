@@ -22,7 +22,7 @@ from fixtures.kubernetes import agent as cluster_agent
 from fixtures.kubernetes import api, manifests, settings
 from fixtures.kubernetes.agent import Agent, AgentLost
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.conclude import pod as conclude
+from fixtures.kubernetes.conclusions.pod import exit_code
 from fixtures.node import pods
 from fixtures.node.machine import Effects, Restored
 from fixtures.node.wire import from_json
@@ -132,7 +132,7 @@ def ended(cluster: Cluster, name: str) -> tuple[int | None, str]:
     """A pod's exit code and the last line of its log, when it has ended."""
     with api.watch(cluster, api.PODS, name=name, deadline_s=PATIENCE_S) as events:
         for _, pod in events:
-            code = conclude.exit_code(pod, manifests.AGENT_CONTAINER)
+            code = exit_code(pod, manifests.AGENT_CONTAINER)
             if code is not None:
                 with api.logs(cluster, name) as log:
                     return code, [line.decode() for line in log][-1]

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websocket import ABNF, WebSocket, WebSocketException
 
-from fixtures.kubernetes.agent import Channel, Lines
+from fixtures.kubernetes.agent import Channel
+from fixtures.kubernetes.watch import LineSplitter
 from fixtures.terms import Refused
 from tests.waiting import PATIENCE_S
 
@@ -31,7 +32,7 @@ def test_lines_come_whole_however_they_are_cut(texts: list[str], data: st.DataOb
     """Between characters and within them, several in one piece, one in many, empty ones too."""
     whole = "".join(f"{text}\n" for text in texts).encode() + b"the rest"
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
-    lines = Lines()
+    lines = LineSplitter()
     pieces = [whole[one:other] for one, other in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
     assert [line.decode() for piece in pieces for line in lines.take(piece)] == texts
 

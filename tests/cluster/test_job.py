@@ -140,7 +140,6 @@ def error_of(result: WorkloadRun | tuple[WorkloadRun, Json]) -> str:
 
 
 @pytest.mark.needs("torch")
-@pytest.mark.needs("torch")
 def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, tmp_path: Path) -> None:
     """The same facts, samples and losses; only times differ. Loss: the same arithmetic on the same processor, within 1e-4."""
     order = Order("cnn_train", steps=4, warmup_steps=1, seed=7, scratch=tmp_path)

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes import manifests, recovery, runner, settings, workload
-from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes import manifests, recovery, settings, workload
+from fixtures.kubernetes.client import Where, connect
 from fixtures.kubernetes.journal import Journal
 from fixtures.targets import _process
 from fixtures.targets.kubernetes import Shared
 from fixtures.terms import Order, Refused, WorkloadRun
+from tests.cluster import test_job
 from tests.cluster.operators.fixtures import StandIn, kaito_operator
-from tests.cluster.test_job import error_of
+from tests.cluster.test_job import PATIENCE_S, RUN_ID, error_of
 from tests.said import SPEAK
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ __all__ = ["kaito_operator"]  # a fixture
 pytestmark = pytest.mark.needs("reference")
 
 Json = dict[str, Any]
-RUN_ID = "0123456789ab"
-PATIENCE_S = 180.0
 TUNES: Json = {
     "apiVersion": "kaito.sh/v1beta1",
     "kind": "Workspace",
@@ -56,13 +55,10 @@ time.sleep(3600)
 """
 
 
-class Cells:
+class Cells(test_job.Cells):
     """Runs workloads as Workspaces in the test's namespace."""
 
-    def __init__(self, cluster: Cluster, node: str, hostname: str, image: str, over: settings.Overlay) -> None:
-        self.cluster, self.node, self.hostname, self.image, self.overlay = cluster, node, hostname, image, over
-        self.n = 0
-        self.place: Json = {}
+    hostname = ""
 
     def workspace(self, order: Order, *, node: str | None = None, image: str | None = None) -> Json:
         self.n += 1
@@ -72,12 +68,8 @@ class Cells:
     def _spot(self, hostname: str | None = None) -> manifests.Spot:
         return manifests.Spot(RUN_ID, self.node, hostname or self.hostname, self.cluster.namespace, None)
 
-    def run(self, body: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        result, self.place = runner.run(self.cluster, body, order, on_start=on_start, patience_s=patience_s)
-        return result
-
-    def play(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        """Run a script that may use the words of `SPEAK`."""
+    def lingers(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
+        """Run a script that may use the words of `SPEAK`, and `linger`."""
         order = Order("fake", 2, 1, 7, start_timeout_s=30, step_timeout_s=30)
         body = self.workspace(order)
         body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", SPEAK + LINGER + script], args=[])
@@ -87,8 +79,7 @@ class Cells:
         self.n += 1
         placed = manifests.workspace_placed(body, self._spot(), self.n, "study/cell")
         order = Order("preset", 1, 0, 7, start_timeout_s=10, step_timeout_s=10)
-        result, self.place = runner.run(self.cluster, placed, order, on_start=on_start, patience_s=patience_s)
-        return result
+        return self.run(placed, order, on_start, patience_s)
 
 
 # As `fixtures/workloads/_protocol.py` does it.
@@ -109,7 +100,9 @@ def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
     cluster = connect(Where(str(kubeconfig), None, namespace))
     node = apis.get(cluster, apis.NODES, node_name)
     assert node is not None
-    yield Cells(cluster, node_name, node["metadata"]["labels"][manifests.HOSTNAME], image, settings.read_overlay(overlay_file))
+    made = Cells(cluster, node_name, image, settings.read_overlay(overlay_file))
+    made.hostname = node["metadata"]["labels"][manifests.HOSTNAME]
+    yield made
     for kind in (apis.WORKSPACES, apis.PODS, apis.STATEFULSETS, apis.JOBS):
         left, _ = apis.list_(cluster, kind)
         assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
@@ -123,7 +116,6 @@ def controller(cells: Cells, kaito_operator: StandIn) -> StandIn:
     return kaito_operator
 
 
-@pytest.mark.needs("torch")
 @pytest.mark.needs("torch")
 def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, controller: StandIn, tmp_path: Path) -> None:
     """Steps, samples and losses; only times differ. The container lingers, so KAITO starts nothing anew and the log is complete."""
@@ -142,14 +134,14 @@ def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, cont
 
 def test_a_workload_that_fails_tells_its_exit_code_and_its_last_lines(cells: Cells, controller: StandIn) -> None:
     """Its container goes on, or the traceback would be gone with it."""
-    said = error_of(cells.play("ready(); step(0); print('no such thing', file=sys.stderr, flush=True); linger(1)"))
+    said = error_of(cells.lingers("ready(); step(0); print('no such thing', file=sys.stderr, flush=True); linger(1)"))
     assert said.startswith("Died with exit code 1: 1 of 3 steps were done.")
     assert said.endswith("Its last lines: no such thing")
     assert controller.running
 
 
 def test_a_container_that_ends_is_a_failure_though_kaito_starts_it_anew(cells: Cells, controller: StandIn) -> None:
-    said = error_of(cells.play("ready(); step(0); sys.exit(3)"))
+    said = error_of(cells.lingers("ready(); step(0); sys.exit(3)"))
     assert said.startswith("Died")
     assert "exit code 3" in said
     assert controller.running
@@ -180,14 +172,14 @@ def test_a_workspace_deleted_by_somebody_else_ends_the_cell(cells: Cells, contro
     def delete(pod: Json) -> None:
         apis.delete(cells.cluster, apis.WORKSPACES, pod["metadata"]["labels"]["kaito.sh/workspace"])
 
-    said = error_of(cells.play("ready(); step(0); time.sleep(60)", delete))
+    said = error_of(cells.lingers("ready(); step(0); time.sleep(60)", delete))
     assert "was deleted, and not by this run" in said
     assert controller.running
 
 
 def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: StandIn) -> None:
     """Its finalizer would hold the Workspace for ever, and the Workspace its pod: it is taken off after 5 s, and that is told."""
-    result = cells.play("ready(); all_steps(); linger(0)", lambda _: controller.kill())
+    result = cells.lingers("ready(); all_steps(); linger(0)", lambda _: controller.kill())
     assert len(result.steps) == 3
     assert "workspace.finalizer.kaito.sh holds it" in error_of(result)
     assert "its finalizer was taken off" in error_of(result)
@@ -214,7 +206,7 @@ def test_ctrl_c_leaves_nothing_behind(cells: Cells, controller: StandIn) -> None
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cells.play("ready(); step(0); time.sleep(60)", interrupt)
+        cells.lingers("ready(); step(0); time.sleep(60)", interrupt)
     assert controller.running
 
 
@@ -284,5 +276,5 @@ def test_two_cells_one_after_the_other_do_not_meet(cells: Cells, controller: Sta
     """Fresh names; the first one's threads are gone with it."""
     before = threading.active_count()
     for _ in range(2):
-        assert cells.play("ready(); all_steps(); linger(0)").error is None, controller.log
+        assert cells.lingers("ready(); all_steps(); linger(0)").error is None, controller.log
     assert threading.active_count() <= before + 2

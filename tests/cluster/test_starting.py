@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from fixtures.kubernetes import client
-from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get, watch
+from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get, logs, watch
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.watch import Ended, Stream
 
@@ -156,3 +156,16 @@ def test_what_comes_after_it_was_shut_is_no_line() -> None:
     with pytest.raises(Ended) as ended:
         stream.line(None)
     assert ended.value.why is None
+
+
+def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recorded of a pod whose Job's deadline had passed, asked again while its container was being removed; it comes with status 200."""
+
+    class Gone(Response):
+        def stream(self, _: int) -> Iterator[bytes]:
+            yield b"unable to retrieve container logs for containerd://bfdbbf5716477cd6"
+
+    monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_: Gone())
+    with pytest.raises(ApiError) as gone:
+        next(logs(cluster, "p"))
+    assert gone.value.status == 404

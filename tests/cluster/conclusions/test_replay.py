@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.kubernetes.conclude.removal import Removal
-from fixtures.kubernetes.conclude.skyhook import SkyhookProgress
-from fixtures.kubernetes.conclude.workload import JobProgress, WorkspaceProgress
-from tests.cluster.conclude.recordings import FOLDER, Line, Part, Said, lines, names, part, play
+from fixtures.kubernetes.conclusions.removal import Removal
+from fixtures.kubernetes.conclusions.skyhook import SkyhookProgress
+from fixtures.kubernetes.conclusions.workload import JobProgress, WorkspaceProgress
+from tests.cluster.conclusions.recordings import FOLDER, Line, Part, Said, lines, names, part, play
 
 pytestmark = pytest.mark.needs("reference")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fixtures.kubernetes.conclude import pod
-from fixtures.kubernetes.conclude.removal import Removal
-from fixtures.kubernetes.conclude.skyhook import SkyhookProgress
-from fixtures.kubernetes.conclude.workload import JobProgress, WorkspaceProgress
+from fixtures.kubernetes.conclusions import pod
+from fixtures.kubernetes.conclusions.removal import Removal
+from fixtures.kubernetes.conclusions.skyhook import SkyhookProgress
+from fixtures.kubernetes.conclusions.workload import JobProgress, WorkspaceProgress
 
 Object = dict[str, Any]
 
