@@ -134,7 +134,7 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
         ({"trials": 5}, "--trials=5 is for designs that go on from what came out; with matrix it is --blocks"),
         ({"design": "bisect", "trials": 0}, "--trials=0: at least 1"),
         ({"design": "chain", "blocks": 3}, "--design=chain has as many blocks as it needs: .* --trials, instead of --blocks"),
-        ({"design": "chain", "spread": True}, "--design=chain: each cell follows from those before it.* Leave -n out"),
+        ({"design": "chain", "nodes": 2}, "--design=chain: each cell follows from those before it.* Leave -n out"),
         ({"design": "chain", "design_file": Path("x.csv")}, "--design=chain: .* cannot stand in a file. Leave --design-file out"),
         ({"design": "chain", "workloads": "idle,cnn_train"}, r"--design=chain goes by one workload, not by 2 \(idle, cnn_train\)"),
         (
@@ -458,7 +458,7 @@ def test_any_number_of_steps_comes_in_equal_slices(tmp_path: Path, steps: int, o
 
 @pytest.mark.parametrize(
     ("options", "instead"),
-    [({"spread": True}, "leave -n out"), ({"design": "bisect"}, "--trials"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
+    [({"nodes": 2}, "leave -n out"), ({"design": "bisect"}, "--trials"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
 )
 def test_a_budget_is_for_blocks_laid_out_beforehand(tmp_path: Path, options: dict[str, Any], instead: str) -> None:
     with pytest.raises(BadInput, match=instead):

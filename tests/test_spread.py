@@ -250,11 +250,29 @@ def test_a_gate_and_a_comparison_with_a_saved_run_work(spread: tuple[Place, Done
 # -- what is asked for
 
 
-def test_plan_and_collecting_need_no_workers(place: Place) -> None:
-    for what in ("--plan", "--collect-only"):
-        one, many = (place.run(*options(place, what, "-q", *n)) for n in ((), ("-n", "3")))
-        assert (one.code, many.code) == (0, 0), many.out
-        assert [line for line in one.out.splitlines() if "idle" in line] == [line for line in many.out.splitlines() if "idle" in line] != []
+def test_a_plan_and_a_list_of_cells_are_of_the_run_with_these_options_and_need_no_worker(
+    place: Place, spread: tuple[Place, Done, Json]
+) -> None:
+    """Several nodes have whole cells, where nothing else is asked for; one has the study's own design, in which cells take turns."""
+    ran = [f"{cell['workload']}-{cell['tweakset']}-b{cell['block']}]" for cell in spread[2]["deeptweak"]["cells"]]
+    many = place.run(*options(place, "--collect-only", "-q", "-n", "3", sets="typed,unknown"))
+    assert many.code == 0, many.out
+    assert [line.partition("[")[2] for line in many.lines("idle-")] == ran
+    many = place.run(*options(place, "--plan", "-q", "-n", "3"))
+    assert many.code == 0, many.out
+    assert many.lines(f"{3 * BLOCKS} cells in this order (seed 1):")
+    assert many.lines(" on 3 nodes of 2 cores")
+    one = place.run(*options(place, "--plan", "-q", "-n", "1"))
+    assert one.lines(f"idle: {BLOCKS} blocks of 3 tweak sets: stock, stock-again, typed")
+    assert not one.lines(" nodes of ")
+    assert not list(place.folder.glob("fleet/*/pid")), "a node was opened"
+
+
+@pytest.mark.parametrize("asked", [("--design=search",), ("--budget=30s",), ("--precision=3%",)], ids="".join)
+def test_a_plan_refuses_what_a_run_on_several_nodes_refuses(place: Place, asked: Sequence[str]) -> None:
+    plan, run = (place.run(*options(place, "-n", "2", *asked, *more)) for more in (("--plan",), ()))
+    assert (plan.code, run.code) == (2, 2), plan.out
+    assert plan.lines(asked[0].partition("=")[0]) == run.lines(asked[0].partition("=")[0]) != []
 
 
 def test_one_worker_is_a_serial_run(place: Place) -> None:

@@ -161,7 +161,7 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
     assert again == {3, *range(10, 21)}
 
 
-@pytest.mark.parametrize("options", [{"spread": True}, {"design": "bisect"}, {"design": "switch"}])
+@pytest.mark.parametrize("options", [{"nodes": 2}, {"design": "bisect"}, {"design": "switch"}])
 def test_precision_is_for_blocks_laid_out_beforehand_and_measured_one_by_one(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="--precision"):
         run_of(tmp_path, "memory-reclaim", precision=Limit(0.03, "3%"), **options)
