@@ -18,7 +18,7 @@ SESSIONS = $(PYTEST) -n $$(( $$(nproc) < 6 ? $$(nproc) + 2 : 8 )) --dist=loadsco
 INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then apt-get update -qq && apt-get install -y -qq --no-install-recommends
 
-.PHONY: bench test test-machine test-cluster test-all for-machine for-cluster setup help clean
+.PHONY: bench test test-machine test-cluster test-all gpu-kit for-machine for-cluster setup help clean
 
 bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--blocks=10)
 	$(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
@@ -48,6 +48,11 @@ for-cluster: $(VENV)/dev
 	@if [ -z "$$KUBECONFIG" ] && ! $(VENV)/bin/python -m tests.cluster.rig can 2>/dev/null; then $(INSTALL) \
 	    containerd runc containernetworking-plugins busybox-static iptables iproute2 openssl; fi; fi
 	@if [ -n "$$KUBECONFIG" ]; then exit 0; fi; $(VENV)/bin/python -m tests.cluster.rig build --if-possible
+
+# Versions are this project's: what tests/gpu/day.sh runs there is then what is run here. All of it is pure Python.
+gpu-kit: $(VENV)/bin/python  ## wheels in .gpu-kit/ for a GPU machine without a network (tests/gpu/day.sh)
+	$(PIP) download --quiet --no-deps --only-binary=:all: --dest .gpu-kit pluggy iniconfig execnet py-cpuinfo \
+	    $(shell sed -n 's/^ *"\(pytest[a-z-]*\|nvidia-ml-py\|rich\)[^=]*\(==[0-9.]*\)".*/\1\2/p' pyproject.toml)
 
 setup: $(VENV)/bench  ## what `make bench` needs
 

@@ -150,12 +150,12 @@ def _predicted(found: Findings) -> Iterator[RenderableType]:
     every = found.predictions.cells
     if every:
         yield ""
-        yield Text("SMACT as predicted, min(b, SMs) / SMs × duty, and as seen (median)")
-        heads = ["blocks", "threads", "duty", "predicted", "seen", "off"]
+        yield Text("SMACT as predicted, b / (SMs × ⌈b / SMs⌉) to min(b, SMs) / SMs, × duty, and as seen (median)")
+        heads = ["blocks", "threads", "duty", "least", "most", "seen", "off"]
         yield columns(
             heads,
             [
-                [*map(str, one.size), share(one.duty), share(one.predicted), share(one.observed), f"{one.observed - one.predicted:+.3f}"]
+                [*map(str, one.size), share(one.duty), share(one.least), share(one.most), share(one.observed), f"{one.off:+.3f}"]
                 for one in every
             ],
             left=0,

@@ -1,18 +1,19 @@
-"""What SMACT should be: so many SMs as there are blocks, for as long as a kernel is there: min(b, SMs) / SMs × duty.
+"""What SMACT should be, from how many blocks there are: between b / (SMs × ⌈b / SMs⌉) and min(b, SMs) / SMs, times the duty.
 
-That holds of a kernel whose blocks all run from its first to its last moment. Where one must wait for another, the last ones run on few
-SMs, and SMACT is less.
+The upper end holds where blocks that share an SM do not slow each other (few warps, which wait for their own results). The lower one holds
+where they do, or wait for each other: of 133 full blocks on 132 SMs one SM has two, works twice as long as all others, and these have
+nothing to do meanwhile. Seen so on an H200 (docs/gpu_metrics.md).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .bounds import limits
-from .relations import fitted
 from .sampled import statistics
 from .terms import MEDIAN, SMACT
 
@@ -26,40 +27,41 @@ NEAR = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """One cell's SMACT beside what it should be; both are means over its runs."""
+    """One cell's SMACT beside the range it should be in; all are means over its runs."""
 
     size: Size
-    predicted: float
+    least: float
+    most: float
     observed: float
     duty: float
+
+    @property
+    def off(self) -> float:
+        """How far it is above the range, or below it (negative); 0 inside."""
+        return max(self.observed - self.most, 0.0) + min(self.observed - self.least, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """All cells whose duty is known; `r2` is that of observed on predicted as they are, no line fitted."""
+    """All cells whose duty is known, and how many of them are near their range."""
 
     cells: tuple[Predicted, ...]
     near: int
-    r2: float | None
-    slope: float | None
     missing: str | None = None
 
 
 def predictions(cells: Sequence[Cell], chip: Chip) -> Predictions:
     """Set SMACT (median of the cell's samples) beside its prediction, where duty and SMs are known."""
     if chip.sms is None:
-        return Predictions((), 0, None, None, chip.missing)
-    pairs: dict[Size, list[tuple[float, float, float]]] = {}
+        return Predictions((), 0, chip.missing)
+    pairs: dict[Size, list[tuple[float, float, float, float]]] = {}
     for cell in cells:
         most, observed, duty = limits(cell.size, chip), statistics(cell, SMACT).get(MEDIAN), cell.work.duty
         if most is not None and observed is not None and duty is not None:
-            pairs.setdefault(cell.size, []).append((most.smact * duty, observed, duty))
+            blocks = cell.size[0]
+            least = blocks / (chip.sms * math.ceil(blocks / chip.sms))
+            pairs.setdefault(cell.size, []).append((least * duty, most.smact * duty, observed, duty))
     if not pairs:
-        return Predictions((), 0, None, None, "how long a kernel ran of the time between two launches was not recorded")
+        return Predictions((), 0, "how long a kernel ran of the time between two launches was not recorded")
     found = [Predicted(size, *(float(one) for one in np.mean(each, axis=0))) for size, each in sorted(pairs.items())]
-    near = sum(abs(one.observed - one.predicted) <= NEAR for one in found)
-    said, seen = np.array([one.predicted for one in found]), np.array([one.observed for one in found])
-    line = fitted(list(said), list(seen))
-    total = float(((seen - seen.mean()) ** 2).sum())
-    r2 = 1 - float(((seen - said) ** 2).sum()) / total if total > 0 else None
-    return Predictions(tuple(found), near, r2, None if isinstance(line, str) else line[0])
+    return Predictions(tuple(found), sum(abs(one.off) <= NEAR for one in found))

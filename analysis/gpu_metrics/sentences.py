@@ -196,11 +196,10 @@ def _prediction(found: Findings) -> Iterator[str]:
                 f" min(b, SMs) / SMs is a bound and predicts nothing without the duty, and {every.missing or 'that is not known'}."
             )
         return
-    worst = max(every.cells, key=lambda one: abs(one.observed - one.predicted))
-    r2 = f", R² {every.r2:.4f}" if every.r2 is not None else ""
+    worst = max(every.cells, key=lambda one: abs(one.off))
     yield (
-        f"SMACT = min(b, SMs) / SMs × duty holds within ± {share(NEAR)} in {every.near} of {len(every.cells)} cells{r2};"
-        f" furthest off is {named(worst.size)}: {share(worst.observed)} where {share(worst.predicted)} was predicted."
+        f"SMACT is where the number of blocks puts it, within ± {share(NEAR)}, in {every.near} of {len(every.cells)} cells;"
+        f" furthest off is {named(worst.size)}: {share(worst.observed)} where {share(worst.least)} to {share(worst.most)} was predicted."
     )
 
 

@@ -272,6 +272,19 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t gpu, unsigned l
     *reasons = 0x1; /* idle */
     return state(gpu, "throttle");
 }
+
+typedef struct { unsigned fieldId, scopeId; long long timestamp, latency_us; int valueType; nvmlReturn_t nvmlReturn; unsigned long long value; } nvmlFieldValue_t;
+
+/* The power of this moment, field 186, mW; an H200 has it, and it is not the mean that nvmlDeviceGetPowerUsage tells. */
+nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t gpu, int count, nvmlFieldValue_t *fields) {
+    for (int i = 0; i < count; i++) {
+        nvmlReturn_t answer = fields[i].fieldId == 186 ? state(gpu, "power") : NOT_SUPPORTED;
+        fields[i].nvmlReturn = answer;
+        fields[i].valueType = 1;
+        fields[i].value = answer == SUCCESS ? 61500 + gpu->index : 0;
+    }
+    return SUCCESS;
+}
 #endif
 
 #ifndef NO_GPM
@@ -335,13 +348,14 @@ nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *asked) {
     if (!asked->sample1 || !asked->sample2 || !asked->sample1->gpu || asked->sample1->gpu != asked->sample2->gpu) return INVALID_ARGUMENT;
     passed_ms = asked->sample2->at_ms - asked->sample1->at_ms;
     busy_ms = asked->sample2->busy_ms - asked->sample1->busy_ms;
-    if (passed_ms < 100.0) return INVALID_ARGUMENT;
     for (unsigned i = 0; i < asked->numMetrics; i++) {
         nvmlGpmMetric_t *metric = &asked->metrics[i];
         double rate = busy_percent(metric->metricId, asked->sample1->gpu->index);
         int missing = rate < 0 || (int)metric->metricId == setting("FAKE_NVML_GPM_MISSING", 0);
         metric->nvmlReturn = missing ? NOT_SUPPORTED : SUCCESS;
         metric->value = (int)metric->metricId == setting("FAKE_NVML_GPM_NAN", 0) ? 0.0 / 0.0 : rate * (busy_ms / passed_ms);
+        /* As on an H200 (580.159.04): within one refresh nothing is refused, SMs come out as 0 and the memory's bandwidth as no number. */
+        if (passed_ms < 100.0) metric->value = metric->metricId == 10 ? 0.0 / 0.0 : 0.0;
     }
     return SUCCESS;
 }

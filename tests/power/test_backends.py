@@ -15,14 +15,15 @@ from unittest import mock
 
 import pytest
 
-from control.power.terms import Settings, Tenant
+from control.power.terms import Knobs, Settings, Tenant
 from fixtures.node import cgroups
 from fixtures.studies.power import __main__ as listing
 from fixtures.studies.power import backends
 from fixtures.studies.power.backends import _tenanted, cpu
+from fixtures.studies.power.backends.gpu_readonly import GpuReadonly
 from fixtures.studies.power.sensors import Watch
 from fixtures.studies.power.tenants import Pool
-from fixtures.studies.power.terms import Job
+from fixtures.studies.power.terms import Job, Probe
 from fixtures.terms import BadInput, Refused
 from tests.gpu import stand_in
 
@@ -154,7 +155,7 @@ def test_settings_that_mean_nothing_are_refused(wrong: Settings) -> None:
 
 @pytest.fixture(scope="module")
 def on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What gpu-readonly tells on a stand-in for NVML (tests/node/fake_nvml.c): 61.25 W, SM 1410 MHz or whatever that answers."""
+    """What gpu-readonly tells on a stand-in for NVML (tests/node/fake_nvml.c): 61.5 W at the moment, SM 1410 MHz or what that answers."""
     folder = stand_in.built(tmp_path_factory.mktemp("driver"))
     environment = {**stand_in.environment(folder), "PYTHONPATH": str(HOUSE), "CUDA_VISIBLE_DEVICES": ""}
     script = str(Path(__file__).with_name("gpu_by_stand_in.py"))
@@ -176,12 +177,21 @@ def test_a_gpu_that_is_only_read_has_watts_and_no_partition(on_a_gpu: dict[str, 
     assert on_a_gpu["tenant"]["gpu"] == "GPU-00000000-0000-0000-0000-000000000000"
 
 
+def test_a_gpus_watts_are_not_those_of_tenants_on_the_cpus() -> None:
+    """Torch without CUDA beside a driver that tells watts: refused, and no image is set beside these watts."""
+    probe = Probe("gpu-readonly", Knobs(shares=False, batches=(1, 10), most_processes=4), {}, "nvml", "W")
+    pool = mock.Mock(facts={"device": "cpu"}, set=mock.Mock(return_value=({}, {})))
+    backend = GpuReadonly(probe, pool, mock.Mock(), "GPU-1")
+    with pytest.raises(Refused, match="no CUDA"):
+        backend.apply(Settings((Tenant(100, 10),)))
+
+
 @pytest.mark.needs("cc")
 def test_its_power_clocks_and_utilisation_are_nvmls(on_a_gpu: dict[str, Any]) -> None:
-    """As the stand-in answers: GPU 0 draws 61.25 W, and is 50 % busy, its memory 20 %."""
+    """As the stand-in answers: GPU 0 draws 61.5 W at the moment (61.25 W in the mean), and is 50 % busy, its memory 20 %."""
     seen = on_a_gpu["unpaced"]
     assert seen["draw"]
-    assert {watts for _, watts in seen["draw"]} == {61.25}
+    assert {watts for _, watts in seen["draw"]} == {61.5}
     assert (seen["sm_util_percent"], seen["mem_util_percent"]) == (50, 20)
     assert seen["sm_mhz"] > 0
     assert seen["energy_j"] > 0

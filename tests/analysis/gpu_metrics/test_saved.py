@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from analysis.gpu_metrics.asked import gathered
-from analysis.gpu_metrics.terms import ACTIVE, SMACT
+from analysis.gpu_metrics.terms import ACTIVE, SMACT, UTILIZATION
 from tests.analysis.gpu_metrics.made import SMS, fitting, saved_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.gpu_metrics.asked import Found
 
+RUNS = Path(__file__).parents[3] / "data/runs"
 SIZES = {(blocks, 32): fitting(blocks) for blocks in (1, 33, 66, 131, 132, 264)}
 
 
@@ -33,10 +34,31 @@ def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
     assert found.grid.chip.sms == SMS
     assert len(found.grid.cells) == 2 * len(SIZES)
     assert found.predictions.near == len(SIZES)
-    assert found.predictions.r2 == pytest.approx(1)
-    assert {one.size[0]: one.predicted for one in found.predictions.cells}[66] == pytest.approx(0.5 * 0.99)
+    ranges = {one.size[0]: (one.least, one.most) for one in found.predictions.cells}
+    assert ranges[66] == pytest.approx((0.5 * 0.99, 0.5 * 0.99))
+    assert ranges[264] == pytest.approx((0.99, 0.99))
     assert found.bounds.violations == ()
     assert any(bound.startswith("mean") for bound in found.bounds.tested)
+
+
+def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> None:
+    """An H200 of 132 SMs: 133 blocks of 1024 threads make SMACT .505, between 133 / (132 × 2) and 1. All eight sizes fit."""
+    (found,) = gathered([str(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")]).grids
+    assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
+    seen = {one.size: one for one in found.predictions.cells}
+    assert seen[133, 1024].observed == pytest.approx(0.505, abs=0.001)
+    assert (seen[133, 1024].least, seen[133, 1024].most) == pytest.approx((133 / 264, 1), abs=0.002)
+    assert seen[8192, 1024].observed == pytest.approx(8192 / (132 * 63), abs=0.003)
+    assert found.bounds.violations == ()
+    assert min(row[UTILIZATION] for row in found.tables[ACTIVE].rows.values()) > 99
+
+
+def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, saved_grid({(66, 32): fitting(66) | {"smact": 0.4}, (133, 32): fitting(133) | {"smact": 0.7}})).grids
+    off = {one.size[0]: one.off for one in found.predictions.cells}
+    assert off[66] == pytest.approx(0.4 - 0.5 * 0.99)
+    assert off[133] == 0
+    assert found.predictions.near == 1
 
 
 def test_a_cell_that_is_busier_than_its_blocks_allow_breaks_the_bound(tmp_path: Path) -> None:

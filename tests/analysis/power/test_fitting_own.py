@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.power import parameters
-from analysis.power.fitting import held_out, own
+from analysis.power.fitting import held_out, material, own
 from analysis.power.fitting.material import gather
 from analysis.power.traces import Row
 from analysis.terms import Refused
@@ -247,3 +247,9 @@ def test_the_originals_synthetic_traces_fit_too() -> None:
     model = own.fit(kept, utilisation=False)
     predicted = model.throughput_images_per_s(model.anchor([point.partition for point in held]), np.array([1110.0] * len(held)))
     assert np.abs(predicted / [point.throughput_images_per_s for point in held] - 1.0).mean() < 0.03
+
+
+def test_a_memory_clock_that_a_driver_reads_one_mhz_lower_now_and_then_is_one_clock() -> None:
+    """As on an H200, of which the mean of some readings was 3200.98 MHz."""
+    rows = [Row("mobilenet_v2", (100.0,), (batch,), mem_mhz=mhz) for batch, mhz in ((16, 3201.0), (64, 3200.981))]
+    assert material.networks(rows) == [("mobilenet_v2", 3201.0)]
