@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All that a GPU machine is wanted for, in nine minutes, without a network:  tests/gpu/day.sh DIR [PACKED.tar.gz]
 # It needs python3 with torch, transformers, peft, cuda-bindings and NVRTC; wheels in .gpu-kit/ (`make gpu-kit`) are installed aside.
-# A part whose result is in DIR is not run again. SMALL=1 tries every part in two minutes; PARTS="grid cap" runs these alone.
+# A part whose result is in DIR is not run again, and one that ran out of time goes on. SMALL=1 tries every part in two minutes; PARTS="grid cap" runs these alone.
 # Settings of the host are tried and put back. Of the GPU nothing is changed: no clock, limit, MIG or MPS.
 set -u
 dir=$(mkdir -p "$1" && cd "$1" && pwd) packed=${2:-} small=${SMALL:-}
@@ -17,9 +17,12 @@ part() {  # NAME LIMIT_S COMMAND…: run it once, with its words in NAME.log
     shift 2
     [[ " ${PARTS:-$name} " == *" $name "* ]] || return 0
     [ -e "$dir/$name.done" ] && { echo "$name: done before"; return 0; }
+    [ -e "$dir/$name.cut" ] && [ "${3:-}" = pytest ] && set -- "$@" --resume
+    rm -f "$dir/$name.cut"
     timeout --signal=INT --kill-after=20 "$limit_s" "$@" >"$dir/$name.log" 2>&1
     code=$?
     [ $code = 0 ] && touch "$dir/$name.done"
+    [ $code = 124 ] && touch "$dir/$name.cut"
     echo "$name: exit code $code after $((SECONDS - began_s)) s, the last lines:"
     tail -n 4 "$dir/$name.log" | cut -c1-300 | sed 's/^/    /'
     [ -z "$packed" ] || tar -C "$dir" --exclude=./site --exclude=./state -czf "$packed" .
@@ -72,8 +75,8 @@ part facts 40 bash -c facts
 part answers 20 python3 -m tests.gpu.answers "$dir/answers.json"
 # shellcheck disable=SC2046,SC2086
 part query_cost 80 $(bench nvml_query_cost) "--benchmark-json=$dir/query_cost.json" $queries
-part training 245 $(bench kernel_tweaks) "--workloads=$training" "--tweaks=$tweaks" "--budget=$budget" $blocks
-part profile 160 $(bench power_profile) "--workloads=$profile" --vary step_s=0.3
+part training 215 $(bench kernel_tweaks) "--workloads=$training" "--tweaks=$tweaks" "--budget=$budget" $blocks
+part profile 200 $(bench power_profile) "--workloads=$profile" --vary step_s=0.3
 part grid 130 $(bench gpu_metrics) "--workloads=${grid%,}" --blocks=1 --steps=4
 [ -n "$small" ] || part cap 120 bash -c capped
 part beside_smi 60 python3 -m tests.gpu.beside_smi "$dir/beside_smi.json"

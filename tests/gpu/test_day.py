@@ -1,0 +1,31 @@
+"""The script for a day on a GPU machine, on a GPU that is none (stand_in.py): a part is run once, and what it found is packed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.gpu import stand_in
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("cc")]
+
+
+def test_a_part_is_run_once_and_packed(tmp_path: Path) -> None:
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    around = {**stand_in.environment(stand_in.built(libraries), PARTS="answers"), "PATH": path}
+    command = [str(Path(stand_in.HERE) / "day.sh"), str(tmp_path / "day"), str(tmp_path / "day.tar.gz")]
+    first, again = (subprocess.run(command, env=around, capture_output=True, text=True, check=True).stdout for _ in range(2))
+    assert first.startswith("answers: exit code 0")
+    assert again.startswith("answers: done before")
+    with tarfile.open(tmp_path / "day.tar.gz") as packed:
+        told = json.load(packed.extractfile("./answers.json") or pytest.fail("not packed"))
+    assert told["queries"]["power_mw"][0]["value"] == 61250
+    assert told["queries"]["power_instant_w"][0]["value"] == 61.5
