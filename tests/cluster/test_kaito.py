@@ -22,6 +22,7 @@ from tests.cluster import test_job
 from tests.cluster.operators.fixtures import StandIn, kaito_operator
 from tests.cluster.test_job import PATIENCE_S, RUN_ID, error_of
 from tests.said import SPEAK
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,10 +103,25 @@ def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
     assert node is not None
     made = Cells(cluster, node_name, image, settings.read_overlay(overlay_file))
     made.hostname = node["metadata"]["labels"][manifests.HOSTNAME]
+    if str(kubeconfig) not in COLLECTED:
+        _wait_until_collected(made)
+        COLLECTED.add(str(kubeconfig))
     yield made
     for kind in (apis.WORKSPACES, apis.PODS, apis.STATEFULSETS, apis.JOBS):
         left, _ = apis.list_(cluster, kind)
         assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
+
+
+COLLECTED: set[str] = set()  # clusters that are known to
+
+
+def _wait_until_collected(cells: Cells) -> None:
+    """Kubernetes' garbage collector learns of a new kind of object within half a minute, and until then leaves what a Workspace owned."""
+    owner = apis.create(cells.cluster, apis.WORKSPACES, cells.workspace(Order("fake", 1, 0, 7)))
+    reference = {"apiVersion": manifests.API_VERSION, "kind": "Workspace", **{key: owner["metadata"][key] for key in ("name", "uid")}}
+    apis.create(cells.cluster, apis.CONFIGMAPS, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
+    apis.delete(cells.cluster, apis.WORKSPACES, owner["metadata"]["name"])
+    until(lambda: apis.get(cells.cluster, apis.CONFIGMAPS, "owned") is None, "what a Workspace owned was not taken away", every_s=0.5)
 
 
 @pytest.fixture
