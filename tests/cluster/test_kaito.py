@@ -92,36 +92,38 @@ def linger(code):
 """
 
 
-@pytest.fixture
-def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
-    kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path, crds: list[str]
-) -> Iterator[Cells]:
-    """A test's cells; after it nothing may be there of what KAITO or the run made, however the cell ended."""
-    assert "workspaces.kaito.sh" in crds
+def cells_in(namespace: str, kubeconfig: Path, node_name: str, image: str, overlay_file: Path) -> Cells:
     cluster = connect(Where(str(kubeconfig), None, namespace))
     node = apis.get(cluster, apis.NODES, node_name)
     assert node is not None
     made = Cells(cluster, node_name, image, settings.read_overlay(overlay_file))
     made.hostname = node["metadata"]["labels"][manifests.HOSTNAME]
-    if str(kubeconfig) not in COLLECTED:
-        _wait_until_collected(made)
-        COLLECTED.add(str(kubeconfig))
-    yield made
-    for kind in (apis.WORKSPACES, apis.PODS, apis.STATEFULSETS, apis.JOBS):
-        left, _ = apis.list_(cluster, kind)
-        assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
+    return made
 
 
-COLLECTED: set[str] = set()  # clusters that are known to
-
-
-def _wait_until_collected(cells: Cells) -> None:
+@pytest.fixture(scope="module")
+def collector(kubeconfig: Path, node_name: str, image: str, overlay_file: Path, crds: list[str]) -> None:
     """Kubernetes' garbage collector learns of a new kind of object within half a minute, and until then leaves what a Workspace owned."""
+    assert "workspaces.kaito.sh" in crds
+    cells = cells_in("default", kubeconfig, node_name, image, overlay_file)
     owner = apis.create(cells.cluster, apis.WORKSPACES, cells.workspace(Order("fake", 1, 0, 7)))
     reference = {"apiVersion": manifests.API_VERSION, "kind": "Workspace", **{key: owner["metadata"][key] for key in ("name", "uid")}}
     apis.create(cells.cluster, apis.CONFIGMAPS, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
     apis.delete(cells.cluster, apis.WORKSPACES, owner["metadata"]["name"])
     until(lambda: apis.get(cells.cluster, apis.CONFIGMAPS, "owned") is None, "what a Workspace owned was not taken away", every_s=0.5)
+
+
+@pytest.fixture
+def cells(  # noqa: PLR0913, PLR0917 -- what it takes to run a pod
+    kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path, collector: None
+) -> Iterator[Cells]:
+    """A test's cells; after it nothing may be there of what KAITO or the run made, however the cell ended."""
+    del collector
+    made = cells_in(namespace, kubeconfig, node_name, image, overlay_file)
+    yield made
+    for kind in (apis.WORKSPACES, apis.PODS, apis.STATEFULSETS, apis.JOBS):
+        left, _ = apis.list_(made.cluster, kind)
+        assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
 
 
 @pytest.fixture

@@ -6,34 +6,33 @@ Made of a real GPU and of the stand-in (stand_in.py) the two files show where th
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fixtures.node import nvml
 from fixtures.node.sources import SourceMissing
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def answered(library: Any, gpu: nvml.Gpu) -> dict[str, list[dict[str, object]]]:  # noqa: ANN401 a module of which much is asked
-    """By query, what each name of its call answers: a value and its time in µs (median of 20), or the error."""
-    found: dict[str, list[dict[str, object]]] = {}
-    for query, reads in nvml.QUERIES.items():
-        found[query] = []
-        for read in reads:
-            took_us = []
-            one: dict[str, object] = {}
-            try:
-                for _ in range(20):
-                    began = time.perf_counter()
-                    one["value"] = read(library, gpu.handle)
-                    took_us.append(1e6 * (time.perf_counter() - began))
-                one["took_us"] = round(statistics.median(took_us), 1)
-            except (library.NVMLError, library.NVMLLibraryMismatchError, AttributeError) as error:
-                one["error"] = f"{type(error).__name__}: {error}"
-            found[query].append(one)
-    return found
+# What the project does not ask for, and what says which machine this was.
+BESIDES = ("nvmlDeviceGetSupportedMemoryClocks", "nvmlDeviceGetMigMode", "nvmlDeviceGetArchitecture", "nvmlDeviceGetPowerSource")
+
+
+def answer(library: Any, ask: Callable[[Any, Any], object], gpu: nvml.Gpu) -> dict[str, object]:  # noqa: ANN401 much is asked of a module
+    """A value, or the error."""
+    try:
+        return {"value": ask(library, gpu.handle)}
+    except (library.NVMLError, library.NVMLLibraryMismatchError, AttributeError) as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def call(name: str, library: Any, handle: object) -> object:  # noqa: ANN401 as above
+    """What a function of NVML that takes a GPU alone answers."""
+    return getattr(library, name)(handle)
 
 
 def counted(library: Any, gpu: nvml.Gpu) -> dict[str, object]:  # noqa: ANN401 as above
@@ -54,18 +53,11 @@ def main(path: Path) -> None:
     """Ask, and write the answers."""
     library = nvml.library()
     gpu = nvml.Gpu(library, 0)
-    told: dict[str, object] = {
-        "driver": library.nvmlSystemGetDriverVersion(),
-        "queries": answered(library, gpu),
-        "gpm": counted(library, gpu),
-    }
-    for name in ("nvmlDeviceGetSupportedMemoryClocks", "nvmlDeviceGetMigMode", "nvmlDeviceGetArchitecture", "nvmlDeviceGetPowerSource"):
-        try:
-            told[name] = getattr(library, name)(gpu.handle)
-        except (library.NVMLError, library.NVMLLibraryMismatchError, AttributeError) as error:
-            told[name] = f"{type(error).__name__}: {error}"
+    queries = {query: [answer(library, read, gpu) for read in reads] for query, reads in nvml.QUERIES.items()}
+    told = {"driver": library.nvmlSystemGetDriverVersion(), "queries": queries, "gpm": counted(library, gpu)}
+    told |= {name: answer(library, partial(call, name), gpu) for name in BESIDES}
     path.write_text(json.dumps(told, indent=1, default=str) + "\n")
-    print(f"{path}: {sum('value' in one for ones in told['queries'].values() for one in ones)} queries answered")  # type: ignore[attr-defined]
+    print(f"{path}: {sum('value' in one for ones in queries.values() for one in ones)} queries answered")
 
 
 if __name__ == "__main__":

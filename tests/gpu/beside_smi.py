@@ -22,7 +22,7 @@ from fixtures.node.sources.nvml import Gpu
 from fixtures.studies.gpu import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 # nvidia-smi's field -> the telemetry's column, and how far the two may be apart where the value stands still.
 FIELDS = {
@@ -127,7 +127,7 @@ def multiply(for_s: float) -> str:
 
 
 def main(path: Path) -> None:
-    """Watch and work; write both, and what they differ by."""
+    """Watch and work; write both down, and say what they differ by."""
     fields = ",".join(("timestamp", *FIELDS))
     with subprocess.Popen(
         ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "-lms", "100", "--id=0"], stdout=subprocess.PIPE, text=True
@@ -146,10 +146,8 @@ def main(path: Path) -> None:
         watcher.join()
         other.terminate()
         theirs = smi(other.communicate()[0])
-    found = {"did": did, "compared": compared(ours, theirs), "energy": energy(ours)}
-    told: Mapping[str, object] = {**found, "telemetry": ours, "nvidia_smi": theirs}
-    path.write_text(json.dumps(told) + "\n")
-    print(json.dumps({"did": did, "energy": told["energy"]}))
+    path.write_text(json.dumps({"did": did, "telemetry": ours, "nvidia_smi": theirs}) + "\n")
+    print(json.dumps({"did": did, "energy": energy(ours)}))
     for field, one in compared(ours, theirs).items():
         print(f"{field:28} {one}")
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# All that a GPU machine is wanted for, in nine minutes, without a network:  tests/gpu/day.sh DIR [PACKED.tar.gz]
+# All that a GPU machine is wanted for, in ten minutes, without a network:  tests/gpu/day.sh DIR [PACKED.tar.gz]
 # It needs python3 with torch, transformers, peft, cuda-bindings and NVRTC; wheels in .gpu-kit/ (`make gpu-kit`) are installed aside.
-# A part whose result is in DIR is not run again, and one that ran out of time goes on. SMALL=1 tries every part in two minutes; PARTS="grid cap" runs these alone.
+# A part whose result is in DIR is not run again, and one that was interrupted goes on. SMALL=1 tries every part in two
+# minutes; PARTS="grid cap" runs these alone.
 # Settings of the host are tried and put back. Of the GPU nothing is changed: no clock, limit, MIG or MPS.
 set -u
 dir=$(mkdir -p "$1" && cd "$1" && pwd) packed=${2:-} small=${SMALL:-}
 cd "$(dirname "$0")/../.." || exit
-export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DEEPTWEAK_STATE_DIR=$dir/state
+export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 if ls .gpu-kit/*.whl >/dev/null 2>&1; then
     [ -d "$dir/site" ] || python3 -m pip install -q --no-index --no-deps --no-compile --target "$dir/site" .gpu-kit/*.whl
     export PYTHONPATH=$dir/site
@@ -17,15 +18,13 @@ part() {  # NAME LIMIT_S COMMAND…: run it once, with its words in NAME.log
     shift 2
     [[ " ${PARTS:-$name} " == *" $name "* ]] || return 0
     [ -e "$dir/$name.done" ] && { echo "$name: done before"; return 0; }
-    [ -e "$dir/$name.cut" ] && [ "${3:-}" = pytest ] && set -- "$@" --resume
-    rm -f "$dir/$name.cut"
+    grep -qs 'To go on: the same command with --resume' "$dir/$name.log" && set -- "$@" --resume
     timeout --signal=INT --kill-after=20 "$limit_s" "$@" >"$dir/$name.log" 2>&1
     code=$?
     [ $code = 0 ] && touch "$dir/$name.done"
-    [ $code = 124 ] && touch "$dir/$name.cut"
     echo "$name: exit code $code after $((SECONDS - began_s)) s, the last lines:"
     tail -n 4 "$dir/$name.log" | cut -c1-300 | sed 's/^/    /'
-    [ -z "$packed" ] || tar -C "$dir" --exclude=./site --exclude=./state -czf "$packed" .
+    [ -z "$packed" ] || tar -C "$dir" --exclude=./site -czf "$packed" .
 }
 
 bench() { echo python3 -m pytest "benchmarks/bench_$1.py" -p no:cacheprovider "--benchmark-storage=file://$dir/runs" "--benchmark-save=$1"; }
@@ -44,7 +43,7 @@ profile+=power_profile:backend=gpu-readonly:model=static
 grid=$(for size in 1:32 1:1024 66:256 131:1024 132:32 133:1024 264:1024 8192:1024; do
     printf 'gpu_grid:blocks=%s:threads=%s,' "${size%:*}" "${size#*:}"; done)
 training=lora_finetune,cnn_train,resnet_train tweaks=thp-always,scheduler-throughput,memory-reclaim
-queries= budget=190s blocks= iterations=8
+queries= budget=190s blocks=
 if [ -n "$small" ]; then
     grid=gpu_grid:blocks=132:threads=1024 training=lora_finetune,resnet_train tweaks=thp-never budget=15s blocks=--blocks=1
     profile=power_profile:backend=gpu-readonly:shares=2x100:batches=64,power_profile:backend=gpu-readonly:shares=100:batches=64:throttle=0.2,power_profile:backend=gpu-readonly:model=static
@@ -66,10 +65,10 @@ open(sys.argv[1] + "/tasks.yaml", "w").write(
 PYTHON
     cat "$dir/tasks.yaml"
     $(bench power_cap) --power-backend=gpu-readonly "--power-tasks=$dir/tasks.yaml" --task-id=201 --algorithms=morak,steady \
-        "--power-parameters=$dir/parameters" --blocks=1 "--iterations=$iterations" --vary warm_s=0.5 --vary measure_s=1.5
+        "--power-parameters=$dir/parameters" --blocks=1 --vary warm_s=0.5 --vary measure_s=1.5
 }
 export -f facts capped bench
-export dir iterations
+export dir
 
 part facts 40 bash -c facts
 part answers 20 python3 -m tests.gpu.answers "$dir/answers.json"
