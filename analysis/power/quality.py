@@ -49,10 +49,11 @@ def findings(rows: Sequence[Row], where: str = "traces") -> list[Finding]:
 
 
 def clock_of(row: Row) -> float | None:
-    """The SM clock as it was, MHz; without clocks the throttle, 0 to 1; what was asked for, where only that is known."""
+    """The throttle, 0 to 1, where there is one, as a fit has it; else the SM clock as it was, MHz, or as it was asked for."""
     throttle = row.extra.get("throttle")
-    known = row.sm_mhz if row.sm_mhz is not None else row.target_mhz
-    return known if known is not None else throttle if isinstance(throttle, float) else None
+    if isinstance(throttle, float):
+        return throttle
+    return row.sm_mhz if row.sm_mhz is not None else row.target_mhz
 
 
 def _left_out(rows: Sequence[Row], where: str) -> Iterator[Finding]:

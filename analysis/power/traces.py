@@ -47,8 +47,9 @@ class Row:
     """One configuration, measured or not; None where a value is missing, which it is throughout unless `outcome` is "measured".
 
     `shares` in percent of the SMs, `batches` in images; both are empty for idle rows (network `static`). `target_mhz` is what was asked,
-    `sm_mhz` what was. `power_max_w` is the largest single reading. `extra` has all other columns by name, numbers as such, among them ours:
-    `backend`, `power_source`, `throttle` (duty cycle, 0 to 1) and `cpu_s_per_s` of a CPU. `line` is that of the file.
+    `sm_mhz` what was; `mem_mhz` is whole, for of a mean of readings a driver says one MHz less now and then. `power_max_w` is the largest
+    single reading. `extra` has all other columns by name, numbers as such, among them ours: `backend`, `power_source`, `throttle` (duty
+    cycle, 0 to 1) and `cpu_s_per_s` of a CPU. `line` is that of the file.
     """
 
     network: str
@@ -66,6 +67,11 @@ class Row:
     reason: str = ""
     extra: Mapping[str, float | str] = field(default_factory=dict)
     line: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        """One memory clock is one number, whoever groups rows by it or looks for its model."""
+        if self.mem_mhz is not None:
+            object.__setattr__(self, "mem_mhz", float(round(self.mem_mhz)))
 
 
 def read(path: Path) -> list[Row]:

@@ -72,12 +72,7 @@ class Material:
 
 def networks(rows: Iterable[Row]) -> list[tuple[str, float]]:
     """Networks and memory clocks that the rows hold, sorted; a row that does not tell its memory clock counts as 0 MHz."""
-    return sorted({(row.network, _memory_mhz(row) or 0.0) for row in rows if row.network != STATIC})
-
-
-def _memory_mhz(row: Row) -> float | None:
-    """A mean of readings, of which a driver says one MHz less now and then, is the clock in whole MHz."""
-    return None if row.mem_mhz is None else float(round(row.mem_mhz))
+    return sorted({(row.network, row.mem_mhz or 0.0) for row in rows if row.network != STATIC})
 
 
 def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Material:
@@ -86,10 +81,10 @@ def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Mater
     Raises: Refused, if fewer than five can be used, or they were measured on more than one back-end, by more than one source of power or
     with images of more than one size.
     """
-    mine = [row for row in rows if row.network == network and (_memory_mhz(row) or 0.0) == mem_mhz]
+    mine = [row for row in rows if row.network == network and (row.mem_mhz or 0.0) == mem_mhz]
     clock = "throttle" if any("throttle" in row.extra for row in mine) else "sm_mhz"
     cap_unit = _unit(mine)
-    static = [row for row in rows if row.network == STATIC and _memory_mhz(row) in {None, mem_mhz}] if cap_unit == "W" else []
+    static = [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}] if cap_unit == "W" else []
     _must_be_of_one([*mine, *static], f"{network} at memory clock {mem_mhz:g}")
     left_out: Counter[str] = Counter()
     points = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +14,11 @@ from tests.analysis.power.command import refusals
 from tests.analysis.power.made_reference import reference
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
     from tests.analysis.power.command import Power
 
+RUNS = Path(__file__).parents[3] / "data/runs"
 SETTING = ["--shares", "25,25", "--batches", "16,16", "--sm", "900,1950"]
 
 
@@ -76,6 +76,19 @@ def test_rows_of_a_file_are_predicted_each_by_its_model(made: Path, tmp_path: Pa
         ("one", 5001, 1950),
     ]
     assert [one["throughput_images_per_s"] for one in found][::2] == pytest.approx([900, 600])
+
+
+def test_a_profile_of_a_gpu_that_was_only_read_is_predicted_by_the_model_made_of_it(tmp_path: Path, power: Power) -> None:
+    """Its rows have an SM clock as well as a throttle, which is what was set; and of one memory clock a mean of 3200.98 MHz."""
+    (run,) = RUNS.glob("gpu-profile_*.json")
+    traces, made = tmp_path / "traces", tmp_path / "parameters"
+    power("traces", run, "-o", traces)
+    power("fit", traces / "gpu-readonly", "--gpu", "H200", "-o", made)
+    found = power("predict", made, "--csv", traces / "gpu-readonly" / "mobilenet_v2.csv", "--json").json["predictions"]
+    assert {(one["clock"], one["setting"]["mem_mhz"], one["setting"]["throttle"]) for one in found} == {
+        ("throttle", 3201, throttle) for throttle in (0.2, 0.5, 0.8, 1)
+    }
+    assert all(78 < one["power_w"] < 700 for one in found)
 
 
 def test_refusals(made: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
