@@ -68,12 +68,23 @@ def is_alive(cluster: Cluster) -> bool:
     return False
 
 
+@contextlib.contextmanager
+def births() -> Iterator[None]:
+    """While this is held nobody clears dead clusters: a folder whose holder has not started yet looks like one of them."""
+    with (places.CLUSTERS / "births").open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
 def clear_dead() -> list[Cluster]:
     """Clear what killed clusters left; returns them."""
-    found = [places.Cluster(folder) for folder in sorted(places.CLUSTERS.glob("*")) if folder.is_dir()]
-    dead = [cluster for cluster in found if not is_alive(cluster)]
-    for cluster in dead:
-        clear(cluster)
+    if not places.CLUSTERS.is_dir():
+        return []
+    with births():
+        found = [places.Cluster(folder) for folder in sorted(places.CLUSTERS.glob("*")) if folder.is_dir()]
+        dead = [cluster for cluster in found if not is_alive(cluster)]
+        for cluster in dead:
+            clear(cluster)
     return dead
 
 

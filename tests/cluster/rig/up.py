@@ -31,9 +31,10 @@ def borrowed() -> Iterator[dict[str, str]]:
     Raises: RuntimeError, if it does not come up, or if the machine's settings are not as before when it has gone.
     """
     _prepare()
-    folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=places.CLUSTERS))
     with tempfile.TemporaryFile("w+") as said:
-        holder = _hold(folder, said.fileno(), stdin=subprocess.PIPE)
+        with traces.births():
+            folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=places.CLUSTERS))
+            holder = _hold(folder, said.fileno(), stdin=subprocess.PIPE)
         assert holder.stdin
         try:
             yield _ready(folder, holder, said.fileno())
@@ -49,9 +50,11 @@ def keep() -> dict[str, str]:
     cluster = places.Cluster(places.KEPT)
     if not traces.is_alive(cluster):
         _prepare()
-        cluster.folder.mkdir(mode=0o700)
         with Path(f"{cluster.folder}.log").open("w+") as said:
-            return _ready(cluster.folder, _hold(cluster.folder, said.fileno(), "--until-told"), said.fileno())
+            with traces.births():
+                cluster.folder.mkdir(mode=0o700)
+                holder = _hold(cluster.folder, said.fileno(), "--until-told")
+            return _ready(cluster.folder, holder, said.fileno())
     about: dict[str, str] = json.loads(cluster.ready.read_text())
     return about
 
