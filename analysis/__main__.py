@@ -12,6 +12,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Protocol, cast
 
+from . import render
+from .answer import Answer
 from .opening import reason_of
 from .plain import one_line
 from .streams import complain, mend, say, silence
@@ -36,8 +38,11 @@ class Command(Protocol):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add what can be asked; `--json` is there already."""
 
-    def run(self, asked: argparse.Namespace) -> int:
-        """Print what was found and answer the exit code. Raises: Refused, for what cannot be done."""
+    def run(self, asked: argparse.Namespace) -> Answer | int:
+        """Find what is to be said; or print it, with `--json` as JSON, and return the exit code. Raises: Refused, for what cannot be done.
+
+        A command that returns an `Answer` has `ANSWERS = True`, and with it the options of `render`.
+        """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,10 +82,19 @@ def _run(given: Sequence[str]) -> int:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.arguments(one)
-        one.add_argument("--json", action="store_true", help="write JSON instead of text")
+        if getattr(command, "ANSWERS", False):
+            render.add_options(one)
+        else:
+            one.add_argument("--json", action="store_true", help="write JSON instead of text")
         one.set_defaults(command=command)
     asked = parser.parse_args(given)
-    return cast("Command", asked.command).run(asked)
+    answer = cast("Command", asked.command).run(asked)
+    if not isinstance(answer, Answer):
+        return answer
+    for line in answer.refused:
+        print("refused:", line, file=sys.stderr)
+    print(render.write(answer, asked), end="", flush=True)
+    return answer.exit_code
 
 
 def _failed(what: object) -> int:

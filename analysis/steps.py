@@ -6,10 +6,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from .render import add_options
+
 if TYPE_CHECKING:
     import argparse
 
     from .__main__ import Command
+    from .answer import Answer
 
 
 class Steps:
@@ -33,10 +36,13 @@ class Steps:
                 formatter_class=parser.formatter_class,
             )
             step.arguments(one)
-            one.add_argument("--json", action="store_true", help="write JSON instead of text")
+            if getattr(step, "ANSWERS", False):
+                add_options(one)
+            else:
+                one.add_argument("--json", action="store_true", help="write JSON instead of text")
             one.set_defaults(step=name)
 
-    def run(self, asked: argparse.Namespace) -> int:
+    def run(self, asked: argparse.Namespace) -> Answer | int:
         """Do the step asked for. Raises: Refused."""
         return self._step(asked.step).run(asked)
 

@@ -51,6 +51,8 @@ def _patient() -> Iterator[None]:
             patch.setattr(name, PATIENCE_S)
         for name in [name for name in os.environ if name.startswith("PYTEST_XDIST")]:
             patch.delenv(name)  # a session that a test starts is no worker
+        for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR"):
+            patch.delenv(name, raising=False)  # a page is 100 columns wide, without colour
         yield
 
 

@@ -1,0 +1,112 @@
+"""What a command has found, in one shape: findings first, then tables, then what to know about them.
+
+A study makes an `Answer` of plain text and raw values; `render/` writes it to a terminal, HTML, Markdown, JSON or CSV, and makes foreign
+text harmless there. No study escapes, wraps or colours anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+# What a text means, for whoever colours it: shown to be better, shown to be worse, not decided, of no weight, the heart of the matter.
+Tone = Literal["", "good", "bad", "open", "quiet", "strong"]
+TONES: Mapping[str, Tone] = {
+    "improved": "good",
+    "equivalent": "good",
+    "regressed": "bad",
+    "inconclusive": "open",
+    "not comparable": "quiet",
+}
+
+
+@runtime_checkable
+class Interval(Protocol):
+    """A value with its interval; a CSV file has a column for each of the three."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A text with a meaning, as a cell of a table."""
+
+    text: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence; `mark` stands before it (`•`, `warning:`, `(1)`), and it wraps under itself."""
+
+    text: str
+    mark: str = ""
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: `head` for people (a line end breaks it), `name` with its unit for programs.
+
+    `write` turns a value into text; None is an empty cell and never reaches it. Of a narrow page columns with the largest `spare` go first.
+    """
+
+    head: str
+    name: str = ""
+    write: Callable[[Any], str] = str
+    left: bool = False
+    spare: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of raw values, one a column: text, numbers, None for what is missing, a `Word`, or an `Interval`."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[object]]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an answer, such as one workload: lines and tables in the order in which they are read."""
+
+    title: str = ""
+    parts: Sequence[Line | Table] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that a command has to say.
+
+    `findings` answer the question in three lines at most. `legend` explains words and columns, shown where it is asked for (`--explain`).
+    `next` is a command that can be pasted. `data` is what `--json` writes, dataclasses and all. `refused` are files that could not be used.
+    """
+
+    title: str
+    findings: Sequence[Line] = ()
+    sections: Sequence[Section] = ()
+    warnings: Sequence[str] = ()
+    legend: Sequence[tuple[str, str]] = ()
+    next: str = ""
+    data: Mapping[str, object] = field(default_factory=dict)
+    refused: Sequence[str] = ()
+    exit_code: int = 0
+
+
+def bullets(lines: Sequence[str], mark: str = "•", tone: Tone = "") -> list[Line]:
+    """Sentences of a list."""
+    return [Line(text, mark, tone) for text in lines]
+
+
+def grouped(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Sentences that hold for several: `(who, sentence)` becomes `a, b: sentence`, each sentence once, in order of first use."""
+    who: dict[str, list[str]] = {}
+    for name, sentence in pairs:
+        who.setdefault(sentence, []).append(name)
+    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in who.items()]

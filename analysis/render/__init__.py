@@ -1,0 +1,38 @@
+"""An answer written for people and for programs: terminal, HTML, Markdown, JSON, CSV. Foreign text is made harmless here, and only here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from analysis.answer import Answer
+
+FORMATS = {"json": "JSON, for programs", "csv": "the tables as CSV, raw values", "markdown": "Markdown"}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add how an answer is to be written."""
+    group = parser.add_argument_group("how it is written").add_mutually_exclusive_group()
+    for name, meaning in FORMATS.items():
+        group.add_argument(f"--{name}", action="store_true", help=meaning)
+    group.add_argument("--explain", action="store_true", help="say what words and columns mean, too")
+
+
+def write(answer: Answer, options: argparse.Namespace) -> str:
+    """Write an answer in the format that was asked for; text, where none was."""
+    for name in FORMATS:
+        if getattr(options, name, False):
+            module = import_module(f"analysis.render.{'data' if name == 'json' else name}")
+            return str(module.render(answer))
+    from .text import for_stdout  # noqa: PLC0415  # programs need no rich
+
+    return for_stdout(answer, explain=getattr(options, "explain", False))
+
+
+def heads(columns: Sequence[object]) -> list[str]:
+    """Heads on one line."""
+    return [str(getattr(column, "head", column)).replace("-\n", "-").replace("\n", " ").strip() for column in columns]

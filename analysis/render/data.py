@@ -1,0 +1,25 @@
+"""An answer for programs: JSON of its data, or of what stands on its page where it has none."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING
+
+from analysis.plain import printable_json
+
+if TYPE_CHECKING:
+    from analysis.answer import Answer
+
+
+def render(answer: Answer) -> str:
+    """Write it as JSON: numbers that are not finite are null."""
+    return printable_json({**{name: plain(value) for name, value in answer.data.items()}, "refused": list(answer.refused)})
+
+
+def plain(value: object) -> object:
+    """Dataclasses as mappings, all the way down."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, dict):
+        return {str(name): plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value

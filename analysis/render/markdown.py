@@ -1,0 +1,78 @@
+"""An answer as Markdown, for a comment or a document."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from analysis.answer import Line, Table, Word
+from analysis.plain import SENTENCE, inert, one_line
+
+from . import heads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from analysis.answer import Answer
+
+SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
+
+
+def render(answer: Answer) -> str:
+    """Write it as Markdown: sections are headings of the third level."""
+    return inert("\n".join(_lines(answer)).strip() + "\n")
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    yield f"**{safe(answer.title)}**"
+    yield ""
+    yield from _list(answer.findings)
+    for section in answer.sections:
+        yield ""
+        if section.title:
+            yield f"### {safe(section.title)}"
+            yield ""
+        before: Line | Table | None = None
+        for part in section.parts:
+            if isinstance(part, Line):
+                if isinstance(before, Table):
+                    yield ""
+                yield from _list([part])
+            else:
+                yield ""
+                yield from _table(part)
+            before = part
+    if answer.warnings:
+        yield ""
+        yield from (f"- warning: {safe(text)}" for text in dict.fromkeys(answer.warnings))
+    if answer.next:
+        yield ""
+        yield f"Next: `{one_line(answer.next, SENTENCE).replace('`', '')}`"
+
+
+def _list(lines: object) -> Iterator[str]:
+    for line in lines if isinstance(lines, list | tuple) else ():
+        mark = "" if line.mark in {"", "•"} else f"{safe(line.mark)} "
+        text = safe(line.text)
+        yield f"- {mark}**{text}**" if line.tone == "strong" else f"- {mark}{text}"
+
+
+def _table(found: Table) -> Iterator[str]:
+    if found.title:
+        yield f"*{safe(found.title)}*"
+        yield ""
+    yield f"| {' | '.join(map(safe, heads(found.columns)))} |"
+    yield "|" + "|".join("---" if column.left else "---:" for column in found.columns) + "|"
+    for row in found.rows:
+        yield f"| {' | '.join(_cell(value, column.write) for value, column in zip(row, found.columns, strict=True))} |"
+
+
+def _cell(value: object, write: Callable[[object], str]) -> str:
+    if value is None:
+        return ""
+    return safe(value.text if isinstance(value, Word) else write(value))
+
+
+def safe(text: object) -> str:
+    """Text that Markdown shows as it stands."""
+    return SPECIAL.sub(r"\\\1", one_line(text, SENTENCE))

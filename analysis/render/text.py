@@ -1,0 +1,163 @@
+"""An answer on a terminal: as wide as it is, colour where it means something."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from analysis.answer import Line, Table, Word
+from analysis.plain import SENTENCE, one_line
+from analysis.printing import WIDTH, in_lines, on_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TextIO
+
+    from rich.console import RenderableType
+
+    from analysis.answer import Answer, Section, Tone
+
+STYLES: Mapping[Tone, str] = {"": "", "good": "green", "bad": "bold red", "open": "yellow", "quiet": "dim", "strong": "bold"}
+NARROWEST, WIDEST = 60, 160
+NAME = 40  # columns a name may take before it folds
+
+
+def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether to write colour: to a terminal that can, unless NO_COLOR is set (no-color.org); anywhere, where FORCE_COLOR is."""
+    if environ.get("NO_COLOR"):
+        return False
+    return bool(environ.get("FORCE_COLOR")) or (stream.isatty() and environ.get("TERM") != "dumb")
+
+
+def width_of(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
+    """Columns of a page: COLUMNS, else the terminal's, else 100."""
+    asked = environ.get("COLUMNS", "")
+    own = shutil.get_terminal_size((WIDTH, 0)).columns if stream.isatty() else WIDTH
+    return min(max(int(asked) if asked.isdecimal() else own, NARROWEST), WIDEST)
+
+
+def for_stdout(answer: Answer, *, explain: bool = False) -> str:
+    """Write it as standard output wants it."""
+    return render(answer, width_of(sys.stdout), explain=explain, color=wants_color(sys.stdout))
+
+
+def render(answer: Answer, width: int = WIDTH, *, explain: bool = False, color: bool = False) -> str:
+    """Write it as text, no line longer than `width`."""
+    return on_page(_parts(answer, width, explain=explain), width, color=color)
+
+
+def _parts(answer: Answer, width: int, *, explain: bool) -> Iterator[RenderableType]:
+    if answer.title:
+        yield Text(in_lines(_clean(answer.title), width), "bold")
+    yield from _lines(answer.findings)
+    for section in answer.sections:
+        yield ""
+        yield from _section(section, width)
+    if answer.warnings:
+        yield ""
+        yield from _lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)])
+    if answer.next:
+        yield ""
+        yield Text(f"next: {_clean(answer.next)}", no_wrap=True, overflow="ignore")  # to be pasted: it is not broken
+    if explain and answer.legend:
+        yield ""
+        yield from _lines([Line(text, word, "quiet") for word, text in answer.legend])
+
+
+def _section(section: Section, width: int) -> Iterator[RenderableType]:
+    if section.title:
+        yield Text(in_lines(_clean(section.title), width), "bold")
+    together: list[Line] = []
+    for at, part in enumerate(section.parts):
+        if isinstance(part, Line):
+            together.append(part)
+            continue
+        yield from _lines(together)
+        if at or (section.title and part.title):
+            yield ""
+        together = []
+        yield from table(part, width)
+    if together and len(together) < len(section.parts):
+        yield ""
+    yield from _lines(together)
+
+
+def _lines(lines: Sequence[Line]) -> Iterator[RenderableType]:
+    """Neighbours with marks share a grid, so that they are wrapped under themselves."""
+    marked: list[Line] = []
+    for line in lines:
+        if line.mark:
+            marked.append(line)
+            continue
+        yield from _marked(marked)
+        marked = []
+        yield Text(_clean(line.text), STYLES[line.tone])
+    yield from _marked(marked)
+
+
+def _marked(lines: Sequence[Line]) -> Iterator[RenderableType]:
+    if not lines:
+        return
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for line in lines:
+        grid.add_row(Text(_clean(line.mark), STYLES[line.tone]), Text(_clean(line.text), STYLES[line.tone]))
+    yield grid
+
+
+def table(found: Table, width: int = WIDTH) -> Iterator[RenderableType]:
+    """Lay out a table; where it is too wide, the columns that can be spared go, the most dispensable first."""
+    if found.title:
+        yield Text(_clean(found.title), "bold")
+    shown = list(range(len(found.columns)))
+    while True:
+        grid = _grid(found, shown)
+        dispensable = [at for at in shown if found.columns[at].spare]
+        if not dispensable or _natural(grid) <= width:
+            break
+        shown.remove(max(dispensable, key=lambda at: found.columns[at].spare))
+    yield grid
+
+
+def _grid(found: Table, shown: Sequence[int]) -> Grid:
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False, header_style="")
+    lines = max((found.columns[at].head.count("\n") for at in shown), default=0)
+    for at in shown:
+        column = found.columns[at]
+        head = "\n" * (lines - column.head.count("\n")) + column.head
+        if column.left:
+            grid.add_column(head, overflow="fold", max_width=None if at == shown[-1] else NAME)
+        else:
+            grid.add_column(head, justify="right", no_wrap=True)
+    for row in found.rows:
+        grid.add_row(*(cell_text(row[at], found.columns[at].write) for at in shown))
+    return grid
+
+
+def _natural(grid: Grid) -> int:
+    return Console(width=10_000, file=None).measure(grid).maximum
+
+
+def cell_text(value: object, write: object) -> Text:
+    """A cell as rich has it."""
+    if value is None:
+        return Text("")
+    if isinstance(value, Word):
+        return Text(_clean(value.text), STYLES[value.tone])
+    return Text(_clean(write(value) if callable(write) else str(value)))
+
+
+def _clean(text: object) -> str:
+    return one_line(text, SENTENCE)
+
+
+def join(answers: Iterable[Answer], width: int = WIDTH, *, color: bool = False) -> str:
+    """Several answers, one below the other."""
+    return "\n".join(render(answer, width, color=color) for answer in answers)

@@ -1,0 +1,51 @@
+"""Studies, a folder each: the core finds them here, asks which of them a run belongs to, and prints what they answer.
+
+A study's `__init__.py` is light (no numpy, no scipy at its top) and holds what `Study` lists; all else of it stays in its folder. No study
+imports another, and nothing outside of this folder and `commands/` imports a study.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analysis.answer import Answer
+    from analysis.terms import Run
+
+NAMES = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
+
+
+class Study(Protocol):
+    """What a study's folder offers to the core.
+
+    `ORDER`: where a run belongs to several, the one with the smallest is what a session ends with, and stands first in a report.
+    `TITLE` is its heading in a report.
+    """
+
+    ORDER: int
+    TITLE: str
+
+    def tells_of(self, run: Run) -> bool:
+        """Whether the run belongs to it."""
+
+    def answer(self, run: Run, *, brief: bool = False) -> Answer:
+        """What the study says of a run; `brief` where a session ends with it.
+
+        Raises: Refused, where the run cannot be judged.
+        """
+
+
+@cache
+def all_studies() -> tuple[Study, ...]:
+    """Every study there is, in their order."""
+    return tuple(sorted((cast("Study", import_module(f"analysis.studies.{name}")) for name in NAMES), key=lambda study: study.ORDER))
+
+
+def of(run: Run) -> Iterator[Study]:
+    """The studies that a run belongs to."""
+    return (study for study in all_studies() if study.tells_of(run))

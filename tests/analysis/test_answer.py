@@ -1,0 +1,133 @@
+"""One answer, written in five ways: what a study says comes through, and foreign text does no harm."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from io import StringIO
+
+import pytest
+
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.render import csv as as_csv
+from analysis.render import data, html, markdown, text
+
+
+@dataclass(frozen=True)
+class Gain:
+    value: float
+    low: float
+    high: float
+
+
+def percent(gain: Gain) -> str:
+    return f"{100 * gain.value:+.1f} [{100 * gain.low:.1f}, {100 * gain.high:.1f}]"
+
+
+COLUMNS = (
+    Column("tweak set", "tweakset", left=True),
+    Column("CPU\n+% [95 %]", "cpu", percent),
+    Column("n", "blocks", spare=2),
+    Column("verdict", left=True),
+)
+HOSTILE = "x\x1b[31m<script>|`a`\n::error::b"
+
+
+def answer(name: str = "thp-always", **changes: object) -> Answer:
+    rows = [(name, Gain(0.021, 0.01, 0.032), 20, Word("regressed", "bad")), ("stock-again", None, None, None)]
+    facts: dict[str, object] = {
+        "title": "Run r1",
+        "findings": [Line("thp-always costs 2.1 %", tone="strong")],
+        "sections": [Section("cnn_train", (Table(COLUMNS, rows), *bullets(["one block is missing"])))],
+        "legend": [("n", "pairs of cells")],
+        "data": {"rows": [Gain(0.021, float("nan"), 0.032)]},
+        "next": "python -m analysis show r1.json",
+    }
+    return Answer(**(facts | changes))  # type: ignore[arg-type]
+
+
+def test_a_terminal_has_the_finding_before_the_table_and_ends_with_a_command() -> None:
+    lines = text.render(answer()).splitlines()
+    assert lines[:2] == ["Run r1", "thp-always costs 2.1 %"]
+    assert lines[3:] == [
+        "cnn_train",
+        "                         CPU",
+        "tweak set          +% [95 %]   n  verdict",
+        "thp-always   +2.1 [1.0, 3.2]  20  regressed",
+        "stock-again",
+        "",
+        "• one block is missing",
+        "",
+        "next: python -m analysis show r1.json",
+    ]
+
+
+def test_words_are_explained_where_it_is_asked_for() -> None:
+    assert "pairs of cells" not in text.render(answer())
+    assert text.render(answer(), explain=True).endswith("n pairs of cells\n")
+
+
+def test_a_narrow_page_goes_without_what_can_be_spared() -> None:
+    assert "20" not in text.render(answer(), 42).partition("next")[0].replace("-again", "")
+    assert max(map(len, text.render(answer(next=""), 42).splitlines())) <= 42
+
+
+def test_colour_is_for_what_it_means() -> None:
+    assert "\x1b[1;31mregressed" in text.render(answer(), color=True)
+    assert "\x1b" not in text.render(answer())
+
+
+@pytest.mark.parametrize(
+    ("environ", "color", "width"),
+    [
+        ({"FORCE_COLOR": "1", "COLUMNS": "80"}, True, 80),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, 100),
+        ({"COLUMNS": "9999"}, False, 160),
+    ],
+)
+def test_the_environment_s_word_on_colour_and_width_is_kept(environ: dict[str, str], color: bool, width: int) -> None:  # noqa: FBT001
+    assert (text.wants_color(StringIO(), environ), text.width_of(StringIO(), environ)) == (color, width)
+
+
+def test_csv_has_raw_values_an_interval_in_three_columns_and_nothing_for_what_is_missing() -> None:
+    rows = list(csv.DictReader(StringIO(as_csv.render(answer()))))
+    assert rows[0] == {
+        "section": "cnn_train", "tweakset": "thp-always", "cpu": "0.021", "cpu_low": "0.01", "cpu_high": "0.032", "blocks": "20",
+        "verdict": "regressed",
+    }  # fmt: skip
+    assert rows[1]["cpu"] == rows[1]["cpu_low"] == rows[1]["verdict"] == ""
+
+
+def test_json_has_null_for_what_is_no_number() -> None:
+    assert json.loads(data.render(answer(refused=["b.json: damaged"]))) == {
+        "rows": [{"value": 0.021, "low": None, "high": 0.032}],
+        "refused": ["b.json: damaged"],
+    }
+
+
+def test_foreign_text_does_no_harm_in_any_format() -> None:
+    hostile = answer(HOSTILE, title=HOSTILE, warnings=[HOSTILE], data={"name": HOSTILE})
+    for written in (
+        text.render(hostile),
+        markdown.render(hostile),
+        as_csv.render(hostile),
+        data.render(hostile),
+        str(html.render(hostile)),
+    ):
+        assert "\x1b" not in written
+        assert "\n::error" not in written
+    assert "<script>" not in html.render(hostile)
+    assert r"\<script\>\|\`a\`" in markdown.render(hostile)
+    assert as_csv.render(answer("=1+1")).splitlines()[1].split(",")[1] == "'=1+1"
+
+
+def test_html_says_what_the_terminal_says() -> None:
+    page = html.render(answer())
+    assert '<span class="bad">regressed</span>' in page
+    assert '<th scope="col" class="number">CPU<br>+% [95 %]</th>' in page
+    assert "<h3>cnn_train</h3>" in page
+
+
+def test_a_sentence_that_holds_for_several_is_said_once() -> None:
+    assert grouped([("a", "too short."), ("b", "too short."), ("c", "lost.")]) == ["a, b: too short.", "c: lost."]
