@@ -42,8 +42,8 @@ def render_conclusion(run: Run, width: int = WIDTH, *, color: bool = False) -> s
 
 
 def _sentences(run: Run) -> Iterator[RenderableType]:
-    from .effects.effects import effects_of  # noqa: PLC0415  # it takes a second to import, and a gate is read before the first cell
-    from .effects.printable import printable  # noqa: PLC0415
+    from analysis.studies.keys.effects import effects_of  # noqa: PLC0415  # it takes a second to import, and a gate is read before the first cell
+    from analysis.studies.keys.printable import printable  # noqa: PLC0415
 
     for one in map(printable, effects_of(run)):
         whose = ", ".join(filter(None, (one.observed.workload, one.observed.profile)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analysis.depending.lines import of_run as lines_of_run
-from analysis.gating import limits as limits_file
-from analysis.overhead.records import is_monitored
-from analysis.power.reporting.records import is_capped
-from analysis.queueing.records import tells_of_jobs
+from analysis.studies.gate import limits as limits_file
+from analysis.studies.jobs.dependability.lines import of_run as lines_of_run
+from analysis.studies.jobs.queues.records import tells_of_jobs
+from analysis.studies.monitors.records import is_monitored
+from analysis.studies.power.reporting.records import is_capped
 
 from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
@@ -21,7 +21,7 @@ from .terms import Refused
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from analysis.gating.limits import Limits
+    from analysis.studies.gate.limits import Limits
 
     from .terms import Run
 
@@ -64,8 +64,8 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     text = _text(run, color=color)
     if gate is None:
         return text, 0
-    from analysis.gating.judge import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
-    from analysis.gating.table import render  # noqa: PLC0415
+    from analysis.studies.gate.judge import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
+    from analysis.studies.gate.table import render  # noqa: PLC0415
 
     own = Arm(OWN, (run,))
     base = gate.baseline or own
@@ -78,20 +78,20 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 
 def _text(run: Run, *, color: bool) -> str:
     if is_monitored(run):
-        from analysis.overhead.page import render_ending  # noqa: PLC0415  # each kind of run imports a second's worth that others need not
-        from analysis.overhead.study import overheads  # noqa: PLC0415
+        from analysis.studies.monitors.page import render_ending  # noqa: PLC0415  # each kind of run imports a second's worth that others need not
+        from analysis.studies.monitors.study import overheads  # noqa: PLC0415
 
         return render_ending(run, overheads(run), color=color)
     if is_capped(run):
-        from analysis.power.reporting.page import render as render_capped  # noqa: PLC0415
-        from analysis.power.reporting.study import sides  # noqa: PLC0415
+        from analysis.studies.power.reporting.page import render as render_capped  # noqa: PLC0415
+        from analysis.studies.power.reporting.study import sides  # noqa: PLC0415
 
         return render_capped(run, sides(run, []), color=color)
     if takes_keys_apart(run):
         return render_conclusion(run, color=color)
     if tells_of_jobs(run) or lines_of_run(run, []):
-        from analysis.job_streams.gathered import gather  # noqa: PLC0415
-        from analysis.job_streams.page import render as render_streams  # noqa: PLC0415
+        from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
+        from analysis.studies.jobs.streams.page import render as render_streams  # noqa: PLC0415
 
         if streams := gather(run):
             return render_streams(run, streams, color=color)

@@ -97,7 +97,7 @@ def _matches(name: str) -> list[Path]:
 
 def _no_run_in(folder: Path) -> str:
     """Say why a folder has no saved run in it: it may hold results of DLIO, which another command reads."""
-    from .io.dlio_folder import folders_under  # noqa: PLC0415  # which reads with what is here
+    from analysis.studies.io.dlio_folder import folders_under  # noqa: PLC0415  # which reads with what is here
 
     if folders_under(folder):
         return f"these are DLIO results and no saved runs: python -m analysis io {folder} --plot OUT"

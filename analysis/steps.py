@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """The steps in a package (`analysis.power.commands`); each file has what a file of `commands/` has."""
+    """The steps in a package (`analysis.studies.power.commands`); each file has what a file of `commands/` has."""
 
     def __init__(self, package: str) -> None:
         self._package = package

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from analysis.io.terms import Epoch, IoRun
+from analysis.studies.io.terms import Epoch, IoRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,12 +9,12 @@ import math
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
 
-from analysis.effects.terms import Effects, Factor, Lenth, Level, Lost, Observed, Pair, Source, Term
+from analysis.studies.keys.terms import Effects, Factor, Lenth, Level, Lost, Observed, Pair, Source, Term
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analysis.effects.terms import Means, Word
+    from analysis.studies.keys.terms import Means, Word
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.ipv4.tcp_congestion_control": "bbr", "kernel.numa_balancing": "0"}
 T = 2.1  # of a 95 % interval here, whatever the degrees of freedom

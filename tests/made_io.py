@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.io.terms import Epoch, IoRun
+from analysis.studies.io.terms import Epoch, IoRun
 from tests.synthetic import Arm, Made, saved_run
 
 if TYPE_CHECKING:

@@ -11,5 +11,5 @@ example:
   python -m analysis depend checkpoint --cost-s 300 --mtbf-s 86400
   python -m analysis depend network --help
 """
-_STEPS = Steps("analysis.depending.commands")
+_STEPS = Steps("analysis.studies.jobs.dependability.commands")
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from analysis.describing.words import Described
+    from analysis.studies.describe.words import Described
     from analysis.terms import Run
 
 HELP = "what is inside runs: steps, stationarity, energy, noise"
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the descriptions, one run after the other."""
-    from analysis.describing.describe import describe  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.describe.describe import describe  # noqa: PLC0415  # scipy takes a second to import
 
     refused: list[str] = []
     found: list[tuple[Run, list[Described]]] = []
@@ -56,7 +56,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _text(found: Sequence[tuple[Run, Sequence[Described]]]) -> str:
-    from analysis.describing.page import render_description  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.describe.page import render_description  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415
 
     return "\n".join(render_description(one, workloads, color=wants_color(sys.stdout)) for one, workloads in found)

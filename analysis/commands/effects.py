@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
 
-    from analysis.effects.terms import Effects
+    from analysis.studies.keys.terms import Effects
     from analysis.terms import Run
 
 HELP = "which key did it: effects, intervals, ANOVA, and a sentence"
@@ -73,8 +73,8 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _of_table(path: Path, asked: argparse.Namespace) -> list[Effects]:
-    from analysis.effects.csv_table import Columns, read_table  # noqa: PLC0415
-    from analysis.effects.effects import of_table  # noqa: PLC0415  # statsmodels takes a second to import
+    from analysis.studies.keys.csv_table import Columns, read_table  # noqa: PLC0415
+    from analysis.studies.keys.effects import of_table  # noqa: PLC0415  # statsmodels takes a second to import
 
     for option in ("workload", "metric"):
         if getattr(asked, option):
@@ -88,8 +88,8 @@ def _of_table(path: Path, asked: argparse.Namespace) -> list[Effects]:
 
 
 def _of_run(saved: Run, asked: argparse.Namespace) -> list[Effects]:
-    from analysis.effects.effects import effects_of  # noqa: PLC0415  # statsmodels takes a second to import
-    from analysis.effects.observed import letters  # noqa: PLC0415
+    from analysis.studies.keys.effects import effects_of  # noqa: PLC0415  # statsmodels takes a second to import
+    from analysis.studies.keys.observed import letters  # noqa: PLC0415
 
     for option in ("response", "factors", "block", "better", "log"):
         if getattr(asked, option):
@@ -143,7 +143,7 @@ def _only(found: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[E
 
     if not wanted:
         return list(found)
-    from analysis.effects.answers import answered  # noqa: PLC0415
+    from analysis.studies.keys.answers import answered  # noqa: PLC0415
 
     sets = [frozenset(one) for one in wanted]
     return [
@@ -153,7 +153,7 @@ def _only(found: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[E
 
 
 def _text(found: Sequence[Effects], saved: Run | None) -> str:
-    from analysis.effects.page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.keys.page import render  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415
 
     return render(found, saved, color=wants_color(sys.stdout))

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.arms import read_arm
-from analysis.gating import limits as limits_file
-from analysis.gating.judge import EXIT, judge
-from analysis.gating.promote import Promotion, place, promote
-from analysis.gating.table import render
 from analysis.load import files_of
 from analysis.opening import reason_of, resolved
 from analysis.plain import inert, inert_json, one_line
 from analysis.saving import write_whole
 from analysis.streams import complain, say
+from analysis.studies.gate import limits as limits_file
+from analysis.studies.gate.judge import EXIT, judge
+from analysis.studies.gate.promote import Promotion, place, promote
+from analysis.studies.gate.table import render
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from analysis.gating.limits import Limits
-    from analysis.gating.terms import Gate
+    from analysis.studies.gate.limits import Limits
+    from analysis.studies.gate.terms import Gate
     from analysis.terms import Run
 
 UNTOLD = 2
@@ -96,7 +96,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def _say(asked: argparse.Namespace, answer: Gate, promotion: Promotion, code: int) -> str | None:
     """Print the answer, and the runner's commands where there is a runner. Returns: why that could not be done."""
-    from analysis.gating.annotations import workflow_commands  # noqa: PLC0415  # only where somebody reads them
+    from analysis.studies.gate.annotations import workflow_commands  # noqa: PLC0415  # only where somebody reads them
 
     commands = "".join(f"{line}\n" for line in workflow_commands(answer)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if asked.json:
@@ -148,8 +148,8 @@ def _limits(asked: argparse.Namespace) -> Limits:
 
 def _write(asked: argparse.Namespace, answer: Gate, runs: Sequence[Run]) -> list[str]:
     """Write for those who do not read logs. Returns: what could not be written and why; it changes no ruling."""
-    from analysis.gating.junit import junit  # noqa: PLC0415  # only where somebody reads them
-    from analysis.gating.markdown import markdown  # noqa: PLC0415
+    from analysis.studies.gate.junit import junit  # noqa: PLC0415  # only where somebody reads them
+    from analysis.studies.gate.markdown import markdown  # noqa: PLC0415
 
     page = markdown(answer, runs, asked.comment_key)
     unwritten = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.gpu_metrics.asked import Found
+    from analysis.studies.gpu.asked import Found
 
 HELP = "GPU metrics over a grid of blocks × threads: relations, bounds, heat maps"
 EXAMPLE = """\
@@ -44,19 +44,19 @@ def count(text: str) -> int:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what the grids say, each by itself."""
-    from analysis.gpu_metrics.asked import gathered  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.gpu.asked import gathered  # noqa: PLC0415  # numpy, which --help need not wait for
 
     found = gathered(asked.runs, gpu=asked.gpu, sms=asked.sms)
     for line in found.refused:
         print("refused:", line, file=sys.stderr)
     files: dict[str, str] = {}
     if asked.plot is not None or asked.csv is not None:
-        from analysis.gpu_metrics import files as writing  # noqa: PLC0415  # matplotlib, which takes a second to import
+        from analysis.studies.gpu import files as writing  # noqa: PLC0415  # matplotlib, which takes a second to import
 
         files |= writing.tables(found.grids, asked.csv) if asked.csv is not None else {}
         files |= writing.pictures(found.grids, asked.plot) if asked.plot is not None else {}
     if asked.json:
-        from analysis.gpu_metrics.as_json import as_json  # noqa: PLC0415  # only for programs
+        from analysis.studies.gpu.as_json import as_json  # noqa: PLC0415  # only for programs
 
         print(as_json(found, files), end="")
     else:
@@ -66,7 +66,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _text(found: Found) -> str:
-    from analysis.gpu_metrics.page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.gpu.page import render  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415
 
     color = wants_color(sys.stdout)

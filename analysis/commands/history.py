@@ -12,7 +12,7 @@ from analysis.streams import complain, say
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from analysis.history.records import Change, History
+    from analysis.studies.history.records import Change, History
 
 HELP = "change points in many saved runs over time"
 EXAMPLE = """\
@@ -61,10 +61,10 @@ def _picture(text: str) -> Path:
 def run(asked: argparse.Namespace) -> int:
     """Print what changed, and answer with the exit code."""
     # numpy, which --help need not wait for.
-    from analysis.history.acknowledged import acknowledge, read  # noqa: PLC0415
-    from analysis.history.as_json import as_json  # noqa: PLC0415
-    from analysis.history.gather import gather  # noqa: PLC0415
-    from analysis.history.judge import is_judged, judge, regressions  # noqa: PLC0415
+    from analysis.studies.history.acknowledged import acknowledge, read  # noqa: PLC0415
+    from analysis.studies.history.as_json import as_json  # noqa: PLC0415
+    from analysis.studies.history.gather import gather  # noqa: PLC0415
+    from analysis.studies.history.judge import is_judged, judge, regressions  # noqa: PLC0415
 
     entries = read(asked.acknowledged) if asked.acknowledged else []
     refused: list[str] = []
@@ -108,7 +108,7 @@ def _draw(history: History, path: Path) -> None:
 
 
 def _as_text(history: History, asked: argparse.Namespace) -> str:
-    from analysis.history.table import Look, render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.history.table import Look, render  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415
 
     try:

@@ -14,7 +14,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.io.asked import Found
+    from analysis.studies.io.asked import Found
 
 HELP = "input of a training: utilisation, throughput, DLIO results"
 EXAMPLE = """\
@@ -46,8 +46,8 @@ def steps(text: str) -> int:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what the runs say, each source by itself."""
-    from analysis.io.asked import gathered  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.io.dlio_study import Excluded  # noqa: PLC0415  # as above
+    from analysis.studies.io.asked import gathered  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.io.dlio_study import Excluded  # noqa: PLC0415  # as above
 
     found = gathered(asked.runs, Excluded(asked.exclude_start, asked.exclude_end), mlperf=asked.mlperf)
     if found.dlio is None and not found.saved:
@@ -56,7 +56,7 @@ def run(asked: argparse.Namespace) -> int:
         print("refused:", line, file=sys.stderr)
     drawn = _pictures(found, asked.plot) if asked.plot is not None else {}
     if asked.json:
-        from analysis.io.as_json import as_json  # noqa: PLC0415  # only for programs
+        from analysis.studies.io.as_json import as_json  # noqa: PLC0415  # only for programs
 
         print(as_json(found, drawn), end="")
     else:
@@ -67,7 +67,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def _pictures(found: Found, folder: Path) -> dict[str, str]:
     """Draw what can be drawn; answers each picture's file, or why there is none."""
-    from analysis.io.pictures import write  # noqa: PLC0415  # matplotlib, which takes a second to import
+    from analysis.studies.io.pictures import write  # noqa: PLC0415  # matplotlib, which takes a second to import
 
     runs = [one.run for each in found.saved for one in each.cells]
     runs += [one.run for one in found.dlio.judged] if found.dlio is not None else []
@@ -76,7 +76,7 @@ def _pictures(found: Found, folder: Path) -> dict[str, str]:
 
 
 def _text(found: Found) -> str:
-    from analysis.io import dlio_page, mlperf_page, page  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.io import dlio_page, mlperf_page, page  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415
 
     color = wants_color(sys.stdout)

@@ -10,5 +10,5 @@ example:
   python -m analysis jobs profile .benchmarks/*/0001_profile.json
   python -m analysis jobs hyper --help
 """
-_STEPS = Steps("analysis.jobs.commands")
+_STEPS = Steps("analysis.studies.jobs.profiles.commands")
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -16,7 +16,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.overhead.terms import Overhead
+    from analysis.studies.monitors.terms import Overhead
     from analysis.terms import Run
 
 HELP = "monitors and profilers: what watching costs"
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what each run or folder says."""
-    from analysis.overhead import directory  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.monitors import directory  # noqa: PLC0415  # numpy, which --help need not wait for
 
     folders = [Path(name) for name in asked.runs if directory.is_it(Path(name))]
     refused: list[str] = []
@@ -47,11 +47,11 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if asked.json:
-        from analysis.overhead.as_json import as_json  # noqa: PLC0415  # only for programs
+        from analysis.studies.monitors.as_json import as_json  # noqa: PLC0415  # only for programs
 
         print(as_json(found, [directory.document(folder) for folder in folders], refused), end="")
         return 0
-    from analysis.overhead import page  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.monitors import page  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     color = wants_color(sys.stdout)
@@ -63,7 +63,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def _runs(names: list[str], refused: list[str]) -> list[tuple[Run, list[Overhead]]]:
     """Judge every run that tells of monitors; the others are refused, a line each."""
-    from analysis.overhead.study import overheads  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.monitors.study import overheads  # noqa: PLC0415  # scipy takes a second to import
 
     found = []
     for one in load_each(names, refused) if names else ():

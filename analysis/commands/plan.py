@@ -14,8 +14,8 @@ from analysis.wording import parse_percent
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.planning.looks import Looks
-    from analysis.planning.plan import Plan
+    from analysis.studies.plan.looks import Looks
+    from analysis.studies.plan.plan import Plan
     from analysis.terms import Run
 
 HELP = "blocks and time needed to find an effect, by a pilot's noise"
@@ -43,8 +43,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the plan."""
-    from analysis.planning.looks import looks_of  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.planning.plan import Goal, plan  # noqa: PLC0415
+    from analysis.studies.plan.looks import looks_of  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.plan.plan import Goal, plan  # noqa: PLC0415
 
     if not 0.5 <= asked.power <= 0.999:
         raise Refused(f"--power {asked.power}: how often the effect shall be found, from 0.5 to 0.999.")
@@ -67,7 +67,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.json:
         print(as_json(found, looks, pilot), end="")
         return 0
-    from analysis.planning.page import render_plan  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.plan.page import render_plan  # noqa: PLC0415  # --json has no need of rich
     from analysis.table import wants_color  # noqa: PLC0415
 
     print(render_plan(found, looks, pilot, color=wants_color(sys.stdout)), end="")

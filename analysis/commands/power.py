@@ -10,5 +10,5 @@ example:
   python -m analysis power report .benchmarks/*/0001_cap.json
   python -m analysis power partition --help
 """
-_STEPS = Steps("analysis.power.commands")
+_STEPS = Steps("analysis.studies.power.commands")
 arguments, run = _STEPS.arguments, _STEPS.run

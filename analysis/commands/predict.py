@@ -10,5 +10,5 @@ examples:
   python -m analysis predict cv data/runs/io_patterns_*.json
   python -m analysis predict show data/runs/io_patterns_*.json --at cache=warm read_threads=4
 """
-_STEPS = Steps("analysis.predicting.commands")
+_STEPS = Steps("analysis.studies.jobs.prediction.commands")
 arguments, run = _STEPS.arguments, _STEPS.run

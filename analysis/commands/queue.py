@@ -11,5 +11,5 @@ example:
   python -m analysis queue predict --rate 6 --service 0.2 --servers 2
   python -m analysis queue validate --help
 """
-_STEPS = Steps("analysis.queueing.commands")
+_STEPS = Steps("analysis.studies.jobs.queues.commands")
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -10,5 +10,5 @@ example:
   python -m analysis scale fit profile.csv
   python -m analysis scale simulate --help
 """
-_STEPS = Steps("analysis.scaling.commands")
+_STEPS = Steps("analysis.studies.jobs.scaling.commands")
 arguments, run = _STEPS.arguments, _STEPS.run

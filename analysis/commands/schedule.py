@@ -10,5 +10,5 @@ example:
   python -m analysis schedule simulate --slots 2 --load 0.8
   python -m analysis schedule simulate --help
 """
-_STEPS = Steps("analysis.scheduling.commands")
+_STEPS = Steps("analysis.studies.jobs.schedulers.commands")
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -119,7 +119,7 @@ def _scale(first: Json) -> Served:
 
 
 def _power(first: Json) -> Served:
-    from analysis.power import parameters  # noqa: PLC0415  # numpy
+    from analysis.studies.power import parameters  # noqa: PLC0415  # numpy
     from control.power import algorithms, terms  # noqa: PLC0415  # as above
 
     path = first.pop("parameters", None)

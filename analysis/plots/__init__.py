@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from analysis.overhead.records import is_monitored
+from analysis.studies.monitors.records import is_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

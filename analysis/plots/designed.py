@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from analysis.effects.terms import Effects, Term
+    from analysis.studies.keys.terms import Effects, Term
     from analysis.terms import Run
 
     from .page import Page

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
-from analysis.gpu_metrics.findings import shown_table
-from analysis.gpu_metrics.terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, SAID, SMACT, SMOCC, UTILIZATION, named
+from analysis.studies.gpu.findings import shown_table
+from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, SAID, SMACT, SMOCC, UTILIZATION, named
 
 from .page import INSIDE, PANEL_HEAD, page, panel_head
 from .scene import NothingToDraw, Scene
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.gpu_metrics.findings import Findings
-    from analysis.gpu_metrics.terms import Size, Table
+    from analysis.studies.gpu.findings import Findings
+    from analysis.studies.gpu.terms import Size, Table
 
     from .page import Page
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from analysis.gpu_metrics.bounds import limits
-from analysis.gpu_metrics.relations import lines
-from analysis.gpu_metrics.sentences import CLOSE_R2
-from analysis.gpu_metrics.terms import GRACT, MAX, SMACT, SMOCC, UTILIZATION
+from analysis.studies.gpu.bounds import limits
+from analysis.studies.gpu.relations import lines
+from analysis.studies.gpu.sentences import CLOSE_R2
+from analysis.studies.gpu.terms import GRACT, MAX, SMACT, SMOCC, UTILIZATION
 
 from .gpu_metrics_grid import gpu_of
 from .page import INSIDE, Entry, page
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.gpu_metrics.findings import Findings
-    from analysis.gpu_metrics.relations import Line
-    from analysis.gpu_metrics.terms import Chip, Table
+    from analysis.studies.gpu.findings import Findings
+    from analysis.studies.gpu.relations import Line
+    from analysis.studies.gpu.terms import Chip, Table
 
     from .page import Page
 

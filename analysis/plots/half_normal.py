@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.effects.terms import Effects
+    from analysis.studies.keys.terms import Effects
 
     from .designed import Part
     from .page import Page

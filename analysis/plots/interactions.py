@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.effects.terms import Effects, Pair, Term
+    from analysis.studies.keys.terms import Effects, Pair, Term
 
     from .designed import Part
     from .measures import Measure

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from analysis.io.terms import Epoch, IoRun
+    from analysis.studies.io.terms import Epoch, IoRun
 
     from .io_shared import Part
     from .page import Page

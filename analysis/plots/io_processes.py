@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.io.factors import common, configuration
+from analysis.studies.io.factors import common, configuration
 
 from .io_shared import (
     IO,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from analysis.io.configurations import Configuration
+    from analysis.studies.io.configurations import Configuration
 
     from .io_shared import Part
     from .page import Page

@@ -9,10 +9,10 @@ from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.effects.observed import AGAIN
-from analysis.io.configurations import configurations
-from analysis.io.factors import STOCK, alike_in_words
-from analysis.io.identity import slept_in_words
+from analysis.studies.io.configurations import configurations
+from analysis.studies.io.factors import STOCK, alike_in_words
+from analysis.studies.io.identity import slept_in_words
+from analysis.studies.keys.observed import AGAIN
 
 from .scene import NothingToDraw
 from .style import INK
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from analysis.io.configurations import Configuration, Mean
-    from analysis.io.responses import Judged
+    from analysis.studies.io.configurations import Configuration, Mean
+    from analysis.studies.io.responses import Judged
 
     from .scene import Scene
 

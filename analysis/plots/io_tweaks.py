@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from analysis.effects.observed import AGAIN
-from analysis.io.configurations import in_order
-from analysis.io.contrasts import contrasts
-from analysis.io.sentences import amount
-from analysis.io.study import apart
+from analysis.studies.io.configurations import in_order
+from analysis.studies.io.contrasts import contrasts
+from analysis.studies.io.sentences import amount
+from analysis.studies.io.study import apart
+from analysis.studies.keys.observed import AGAIN
 
 from .io_shared import IO
 from .lettering import fitted, room_for
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.io.contrasts import Contrast
+    from analysis.studies.io.contrasts import Contrast
 
     from .page import Page
     from .scene import Scene

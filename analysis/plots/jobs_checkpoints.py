@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from analysis.depending.intervals import daly_s, time_per_work, young_s
-from analysis.queueing.words import figure, number
+from analysis.studies.jobs.dependability.intervals import daly_s, time_per_work, young_s
+from analysis.studies.jobs.queues.words import figure, number
 
 from .jobs_shared import interval
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.depending.checkpoints import Trial
+    from analysis.studies.jobs.dependability.checkpoints import Trial
     from analysis.terms import Run
 
     from .scene import Scene

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analysis.job_streams.words import in_order, names
-from analysis.queueing.words import figure, number, unit
+from analysis.studies.jobs.queues.words import figure, number, unit
+from analysis.studies.jobs.streams.words import in_order, names
 from analysis.wording import digits, probability, unsigned
 
 from .lettering import fitted, room_for
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.depending.study import Arm
+    from analysis.studies.jobs.dependability.study import Arm
     from analysis.terms import Run
 
     from .page import Page

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from analysis.queueing.words import figure, unit
+from analysis.studies.jobs.queues.words import figure, unit
 from analysis.wording import digits
 
 from .jobs_shared import interval, scaled
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.depending.network import Line
+    from analysis.studies.jobs.dependability.network import Line
     from analysis.terms import Run
 
     from .page import Page

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from matplotlib.ticker import MaxNLocator
 
 from analysis.formats.fields import Fields
-from analysis.job_streams.held import attempts, busiest, lanes, last_moment, waiting
-from analysis.job_streams.words import called
+from analysis.studies.jobs.streams.held import attempts, busiest, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.words import called
 from analysis.terms import Unreadable
 
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.job_streams.gathered import Told
-    from analysis.job_streams.held import Held
+    from analysis.studies.jobs.streams.gathered import Told
+    from analysis.studies.jobs.streams.held import Held
 
     from .page import Page
     from .scene import Scene

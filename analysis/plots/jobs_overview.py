@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from analysis.job_streams.words import called, in_order, names
-from analysis.queueing.sound import columns
+from analysis.studies.jobs.queues.sound import columns
+from analysis.studies.jobs.streams.words import called, in_order, names
 from analysis.wording import digits
 
 from . import jobs_faults, jobs_policies, jobs_waits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from analysis.job_streams.gathered import Waits
+    from analysis.studies.jobs.streams.gathered import Waits
 
     from .page import Page
     from .scene import Scene

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analysis.queueing.words import unit
-from analysis.simulating.study_page import METRIC_HEADS
+from analysis.studies.jobs.queues.words import unit
+from analysis.studies.jobs.simulation.study_page import METRIC_HEADS
 from analysis.wording import digits, probability
 
 from .lettering import fitted, room_for
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.scheduling.measured import Place
+    from analysis.studies.jobs.schedulers.measured import Place
     from analysis.terms import Run
 
     from .page import Page

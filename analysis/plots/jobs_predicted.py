@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.formats.fields import Fields
-from analysis.queueing.words import unit
+from analysis.studies.jobs.queues.words import unit
 from analysis.terms import Unreadable
 from analysis.wording import digits
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.job_streams.gathered import Told
+    from analysis.studies.jobs.streams.gathered import Told
 
     from .scene import Scene
 

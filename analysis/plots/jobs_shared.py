@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from analysis.job_streams.said import FIRST_COME
+from analysis.studies.jobs.streams.said import FIRST_COME
 
 from .scene import NothingToDraw
 from .style import COLOURS, INK
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from analysis.job_streams.gathered import Gathered, Waits
-    from analysis.queueing.terms import Figure
+    from analysis.studies.jobs.queues.terms import Figure
+    from analysis.studies.jobs.streams.gathered import Gathered, Waits
 
     from .scene import Scene
 

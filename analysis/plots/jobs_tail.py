@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from analysis.job_streams.words import settings
-from analysis.queueing.predicting import predicted
-from analysis.queueing.sound import columns
-from analysis.queueing.terms import Unstable
-from analysis.queueing.words import unit
+from analysis.studies.jobs.queues.predicting import predicted
+from analysis.studies.jobs.queues.sound import columns
+from analysis.studies.jobs.queues.terms import Unstable
+from analysis.studies.jobs.queues.words import unit
+from analysis.studies.jobs.streams.words import settings
 
 from .jobs_shared import JOBS, waits_of
 from .jobs_waits import chosen
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.job_streams.gathered import Waits
-    from analysis.queueing.terms import Queue
+    from analysis.studies.jobs.queues.terms import Queue
+    from analysis.studies.jobs.streams.gathered import Waits
 
     from .scene import Scene
 

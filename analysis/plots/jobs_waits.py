@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from analysis.job_streams.words import called, settings
-from analysis.queueing.open_queues import mmc
-from analysis.queueing.terms import Figure, Inputs
-from analysis.queueing.validating import RULE
-from analysis.queueing.words import figure, unit
+from analysis.studies.jobs.queues.open_queues import mmc
+from analysis.studies.jobs.queues.terms import Figure, Inputs
+from analysis.studies.jobs.queues.validating import RULE
+from analysis.studies.jobs.queues.words import figure, unit
+from analysis.studies.jobs.streams.words import called, settings
 from analysis.wording import unsigned
 
 from .jobs_shared import JOBS, interval, look, waits_of
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from analysis.job_streams.gathered import Gathered, Waits
-    from analysis.queueing.validating import Held
+    from analysis.studies.jobs.queues.validating import Held
+    from analysis.studies.jobs.streams.gathered import Gathered, Waits
 
     from .page import Page
     from .scene import Scene

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.effects.terms import Term
+    from analysis.studies.keys.terms import Term
 
     from .designed import Part
     from .scene import Scene

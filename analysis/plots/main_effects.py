@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.effects.terms import Effects, Level, Term
+    from analysis.studies.keys.terms import Effects, Level, Term
 
     from .designed import Part
     from .measures import Measure

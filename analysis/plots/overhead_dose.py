@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.overhead.terms import Arm, Dose
+    from analysis.studies.monitors.terms import Arm, Dose
 
     from .overhead_shared import Part
     from .page import Page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analysis.overhead.words import whole
+from analysis.studies.monitors.words import whole
 from analysis.wording import unsigned
 
 from .lettering import fitted, room_for, wrapped
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.overhead.terms import Arm
+    from analysis.studies.monitors.terms import Arm
 
     from .overhead_shared import Part
     from .page import Page

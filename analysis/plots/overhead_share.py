@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.overhead.terms import Arm
+    from analysis.studies.monitors.terms import Arm
 
     from .overhead_shared import Part
     from .page import Page

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from analysis.overhead.terms import Overhead
+    from analysis.studies.monitors.terms import Overhead
 
     from .scene import Scene
 

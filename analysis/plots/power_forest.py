@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.power.reporting.arms import LIMIT
-from analysis.power.reporting.figures import ABOVE_102, THROUGHPUT
-from analysis.power.reporting.terms import Against
+from analysis.studies.power.reporting.arms import LIMIT
+from analysis.studies.power.reporting.figures import ABOVE_102, THROUGHPUT
+from analysis.studies.power.reporting.terms import Against
 from analysis.wording import unsigned
 
 from .forest import VERDICTS
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.overhead.terms import Mean
-    from analysis.power.reporting.terms import Arm, Together
+    from analysis.studies.monitors.terms import Mean
+    from analysis.studies.power.reporting.terms import Arm, Together
     from analysis.terms import Verdict
 
     from .page import Page

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.power.reporting.figures import POWER, THROUGHPUT
+from analysis.studies.power.reporting.figures import POWER, THROUGHPUT
 
 from .lettering import fitted
 from .page import INSIDE, PANEL_HEAD, Entry, page
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.overhead.terms import Mean
-    from analysis.power.reporting.terms import Arm, Group
+    from analysis.studies.monitors.terms import Mean
+    from analysis.studies.power.reporting.terms import Arm, Group
 
     from .page import Page
     from .power_shared import Part

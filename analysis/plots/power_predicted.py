@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from analysis.power.reporting.arms import PREDICTED, as_asked
-from analysis.power.reporting.steady import steady
-from analysis.power.reporting.words import unit_of
+from analysis.studies.power.reporting.arms import PREDICTED, as_asked
+from analysis.studies.power.reporting.steady import steady
+from analysis.studies.power.reporting.words import unit_of
 
 from .lettering import wrapped
 from .measures import minus
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from analysis.power.reporting.terms import Iteration
+    from analysis.studies.power.reporting.terms import Iteration
 
     from .page import Page
     from .power_shared import Part

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analysis.power.reporting.naming import Names
-from analysis.power.reporting.records import ROWS, capped, is_capped
-from analysis.power.reporting.study import sides
-from analysis.power.reporting.words import drawn_from, source, unit_of
+from analysis.studies.power.reporting.naming import Names
+from analysis.studies.power.reporting.records import ROWS, capped, is_capped
+from analysis.studies.power.reporting.study import sides
+from analysis.studies.power.reporting.words import drawn_from, source, unit_of
 from analysis.terms import Refused
 
 from .scene import NothingToDraw
@@ -16,7 +16,7 @@ from .style import AGAIN, COLOURS, DASHES, INK, MARKERS, Look
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from analysis.power.reporting.terms import Capped, Group, Side
+    from analysis.studies.power.reporting.terms import Capped, Group, Side
     from analysis.terms import Run
 
     from .scene import Scene

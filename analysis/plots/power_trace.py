@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.power.reporting.steady import RULE, phases, steady
+from analysis.studies.power.reporting.steady import RULE, phases, steady
 
 from .lettering import fitted
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.power.reporting.terms import Capped, Group, Iteration, Knobs
+    from analysis.studies.power.reporting.terms import Capped, Group, Iteration, Knobs
 
     from .page import Page
     from .power_shared import Part

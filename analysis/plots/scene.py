@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analysis.compare import compare
-from analysis.effects.effects import effects_of
-from analysis.io.responses import judged_alike
-from analysis.io.saved import io_runs
-from analysis.job_streams.gathered import gather
-from analysis.overhead.records import is_monitored
-from analysis.overhead.study import overheads
+from analysis.studies.io.responses import judged_alike
+from analysis.studies.io.saved import io_runs
+from analysis.studies.jobs.streams.gathered import gather
+from analysis.studies.keys.effects import effects_of
+from analysis.studies.monitors.records import is_monitored
+from analysis.studies.monitors.study import overheads
 from analysis.telemetry import Missing, series_of
 from analysis.variants import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.effects.terms import Effects
-    from analysis.io.responses import Judged
-    from analysis.job_streams.gathered import Gathered
-    from analysis.overhead.terms import Overhead
+    from analysis.studies.io.responses import Judged
+    from analysis.studies.jobs.streams.gathered import Gathered
+    from analysis.studies.keys.terms import Effects
+    from analysis.studies.monitors.terms import Overhead
     from analysis.telemetry import Series
     from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
 

@@ -13,7 +13,7 @@ from .style import BAND, SMALL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from analysis.effects.terms import Effects
+    from analysis.studies.keys.terms import Effects
 
     from .measures import Measure
     from .page import Page

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from analysis.effects.terms import Term
+from analysis.studies.keys.terms import Term
 from analysis.wording import number
 
 from .measures import minus
 
 if TYPE_CHECKING:
-    from analysis.effects.terms import Effects
+    from analysis.studies.keys.terms import Effects
     from analysis.terms import Comparison, Run
 
     from .designed import Part

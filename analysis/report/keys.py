@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.effects.page import KINDS
-from analysis.effects.sentence import ADJUSTED
+from analysis.studies.keys.page import KINDS
+from analysis.studies.keys.sentence import ADJUSTED
 from analysis.table import label_of
 from analysis.wording import digits, number, probability, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.effects.terms import Effects, Means, Source, Term
+    from analysis.studies.keys.terms import Effects, Means, Source, Term
     from analysis.terms import Comparison
 
     from .csv_files import Rows

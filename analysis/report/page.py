@@ -13,11 +13,11 @@ from markupsafe import Markup
 from analysis import provenance
 from analysis.arms import Arm
 from analysis.compare import compare_arms
-from analysis.io.said import of_run
-from analysis.job_streams.said import of_run as of_streams
-from analysis.overhead.said import sentences
 from analysis.plots.scene import scene_of
-from analysis.power.reporting.said import of_run as of_capped
+from analysis.studies.io.said import of_run
+from analysis.studies.jobs.streams.said import of_run as of_streams
+from analysis.studies.monitors.said import sentences
+from analysis.studies.power.reporting.said import of_run as of_capped
 from analysis.terms import Refused
 from analysis.wording import unsigned
 

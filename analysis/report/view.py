@@ -21,8 +21,8 @@ from .verdicts import Table, tables
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analysis.effects.terms import Effects
     from analysis.provenance import Fact
+    from analysis.studies.keys.terms import Effects
     from analysis.terms import Cell, Comparison, Design, Run
 
 

@@ -42,8 +42,9 @@ class Study(Protocol):
 
 @cache
 def all_studies() -> tuple[Study, ...]:
-    """Every study there is, in their order."""
-    return tuple(sorted((cast("Study", import_module(f"analysis.studies.{name}")) for name in NAMES), key=lambda study: study.ORDER))
+    """Every study that tells of runs, in their order; some folders hold a command's work alone (a gate, a plan)."""
+    modules = [import_module(f"analysis.studies.{name}") for name in NAMES]
+    return tuple(sorted((cast("Study", module) for module in modules if hasattr(module, "tells_of")), key=lambda study: study.ORDER))
 
 
 def of(run: Run) -> Iterator[Study]:

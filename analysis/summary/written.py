@@ -8,9 +8,9 @@ from dataclasses import asdict
 from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.gating.markdown import text as markdown
 from analysis.plain import one_line
 from analysis.report.csv_files import field
+from analysis.studies.gate.markdown import text as markdown
 from analysis.wording import digits, number, percent
 
 from .changes import SECTIONS

@@ -11,17 +11,17 @@ import pytest
 
 from analysis.arms import BASELINE
 from analysis.arms import Arm as Side
-from analysis.calibrating.baselines import baseline_rates, contrasts, guard_p
-from analysis.calibrating.rates import band
 from analysis.checks import AVAILABLE, warnings_of
 from analysis.compare import Options, compare, compare_arms
-from analysis.effects.effects import effects_of
 from analysis.ending import Keeper, ending
-from analysis.gating.judge import judge as judge_gate
-from analysis.gating.limits import Limits
 from analysis.load import from_json
-from analysis.planning.plan import Goal, plan
 from analysis.report.answers import answers, control
+from analysis.studies.calibration.baselines import baseline_rates, contrasts, guard_p
+from analysis.studies.calibration.rates import band
+from analysis.studies.gate.judge import judge as judge_gate
+from analysis.studies.gate.limits import Limits
+from analysis.studies.keys.effects import effects_of
+from analysis.studies.plan.plan import Goal, plan
 from analysis.summary.rows import rows_of
 from analysis.table import render_table
 from analysis.terms import Refused, Setting

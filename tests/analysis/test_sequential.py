@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from scipy import stats
 
-from analysis.calibrating.rates import band
-from analysis.calibrating.stopping import stopping_rates
 from analysis.compare import compare
 from analysis.load import from_json
+from analysis.studies.calibration.rates import band
+from analysis.studies.calibration.stopping import stopping_rates
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:

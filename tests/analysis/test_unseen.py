@@ -11,7 +11,7 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.planning.plan import DAY_S, Goal, plan
+from analysis.studies.plan.plan import DAY_S, Goal, plan
 from analysis.table import render_table
 from analysis.unseen import unseen
 from tests.analysis.answers import printed

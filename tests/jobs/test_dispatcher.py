@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.queueing.little import little, most_held
-from analysis.queueing.sound import columns
-from analysis.queueing.terms import Job, Stream
+from analysis.studies.jobs.queues.little import little, most_held
+from analysis.studies.jobs.queues.sound import columns
+from analysis.studies.jobs.queues.terms import Job, Stream
 from fixtures.jobs.course import attempt_rows, job_row
 from fixtures.jobs.dispatcher import Dispatcher, Rules
 from fixtures.jobs.terms import Planned

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.metrics import metrics_of
-from analysis.queueing.little import little, most_held
-from analysis.queueing.sound import columns
-from analysis.queueing.terms import Job, Stream
+from analysis.studies.jobs.queues.little import little, most_held
+from analysis.studies.jobs.queues.sound import columns
+from analysis.studies.jobs.queues.terms import Job, Stream
 from analysis.terms import Steps
 from fixtures import record, studies, workloads
 from fixtures.jobs import classes, kinds

@@ -12,12 +12,12 @@ import jsonschema
 import pytest
 
 from analysis.load import load
-from analysis.power import parameters
+from analysis.studies.power import parameters
 from fixtures import studies, workloads
 from fixtures.studies.power import options
 from fixtures.terms import BadInput, Metric, Study
 from fixtures.workloads._variants import digest
-from tests.analysis.power.made_reference import reference
+from tests.analysis.studies.power.made_reference import reference
 from tests.sessions import HOUSE, WITHOUT, Done, Place, until
 from tests.spread.fleet import FLEET
 from tests.test_session import SCHEMA

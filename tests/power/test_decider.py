@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.power import parameters
+from analysis.studies.power import parameters
 from control.power.terms import Knobs, Question, Seen, Settings, Tenant, must_be_settable
 from fixtures.studies.power.decider import Decider, reader
 from fixtures.terms import Refused
-from tests.analysis.power.made_reference import reference
+from tests.analysis.studies.power.made_reference import reference
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ MADE = Made(workloads=("cnn_train", "a_workload_with_a_name_that_is_long"), bloc
 @pytest.fixture(autouse=True)
 def _two_contrasts_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
     """Families of fifty take seconds, and say nothing of how they are printed."""
-    monkeypatch.setattr("analysis.calibrating.rates.family_rates.__defaults__", ((2, 3),))
+    monkeypatch.setattr("analysis.studies.calibration.rates.family_rates.__defaults__", ((2, 3),))
 
 
 def test_tables_name_every_rule(

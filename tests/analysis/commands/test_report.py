@@ -13,9 +13,9 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.compare import compare
-from analysis.effects.effects import effects_of
 from analysis.load import load
 from analysis.report.saving import MARK
+from analysis.studies.keys.effects import effects_of
 from tests.analysis.report.pages import SWAPPINESS, text_of, two_pictures
 from tests.made_designs import Keys, ablation, designed_file
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.commands.serve import serve
-from analysis.simulating.loop import play
-from analysis.simulating.stream import jobs
+from analysis.studies.jobs.simulation.loop import play
+from analysis.studies.jobs.simulation.stream import jobs
 from control.power import algorithms
 from control.scaling import Law, time_s
-from tests.analysis.power import made_control
-from tests.analysis.simulating.made_jobs import ANY, source
+from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
+from tests.analysis.studies.power import made_control
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,10 @@ from statistics import fmean
 import pytest
 from scipy import stats
 
-from analysis.calibrating.rates import band
 from analysis.formats.fields import LONGEST_S, Fields
 from analysis.formats.saved_turns import ADJUSTED, others, read
 from analysis.load import from_json
+from analysis.studies.calibration.rates import band
 from analysis.terms import Design, Steps, Unreadable
 from control.turns import round_adjusted_s
 from tests.synthetic import Made, in_turns, saved_run

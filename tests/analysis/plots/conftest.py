@@ -15,7 +15,7 @@ from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from analysis.effects.terms import Effects
+    from analysis.studies.keys.terms import Effects
 
 TCP = Arm("tcp-cubic", gain=0.10, requested={"net.ipv4.tcp_congestion_control": "cubic"})
 BUNDLE = Arm("bundle", gain=-0.08, requested={"vm.swappiness": "1", "vm.dirty_ratio": "8"}, broken={2: ("failed", "out of memory")})

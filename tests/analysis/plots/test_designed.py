@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.effects.terms import Effects
+    from analysis.studies.keys.terms import Effects
 
 TWELVE = dict.fromkeys(
     (

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from matplotlib.colors import to_hex
 
-from analysis.history.acknowledged import Acknowledgement, acknowledge
-from analysis.history.gather import gather
-from analysis.history.judge import judge
 from analysis.load import from_json
 from analysis.plots import history as picture
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import QUIET
+from analysis.studies.history.acknowledged import Acknowledgement, acknowledge
+from analysis.studies.history.gather import gather
+from analysis.studies.history.judge import judge
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.made_history import night, noisy, stepped
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.history.records import History
+    from analysis.studies.history.records import History
 
 
 def looked_back(series: Mapping[str, Sequence[float]]) -> History:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.io.dlio_folder import runs_of
-from analysis.io.responses import judge
 from analysis.plots.io_shared import notes_of, parts_of
 from analysis.plots.scene import Scene
+from analysis.studies.io.dlio_folder import runs_of
+from analysis.studies.io.responses import judge
 from tests.dlio_like import Made, folder
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.io.pictures import write
-from analysis.io.responses import judge
 from analysis.load import from_json
 from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
 from analysis.plots.io_shared import parts_of
 from analysis.plots.scene import Scene, scene_of
 from analysis.plots.style import svg
+from analysis.studies.io.pictures import write
+from analysis.studies.io.responses import judge
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said, sentences
 from tests.made_io import MadeIo, io_runs, saved_io
 from tests.synthetic import saved_run

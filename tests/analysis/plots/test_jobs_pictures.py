@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.depending.intervals import daly_s, young_s
-from analysis.job_streams.held import attempts, lanes, last_moment, waiting
-from analysis.job_streams.words import names
 from analysis.load import from_json, load
 from analysis.plots import (
     fitting,
@@ -26,12 +23,15 @@ from analysis.plots import (
     pictures,
 )
 from analysis.plots.scene import Scene, scene_of
-from analysis.queueing.open_queues import mmc
-from analysis.queueing.terms import Inputs
-from tests.analysis.depending.test_network import MadeLine, root, saved
-from tests.analysis.job_streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
+from analysis.studies.jobs.dependability.intervals import daly_s, young_s
+from analysis.studies.jobs.queues.open_queues import mmc
+from analysis.studies.jobs.queues.terms import Inputs
+from analysis.studies.jobs.streams.held import attempts, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.words import names
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said, sentences
-from tests.analysis.queueing.made_streams import MadeStream, rows, stream_row
+from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
+from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row
+from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from syrupy.assertion import SnapshotAssertion
 
-    from tests.analysis.job_streams.made_runs import Report
+    from tests.analysis.studies.jobs.streams.made_runs import Report
 
 NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
 

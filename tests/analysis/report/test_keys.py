@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.compare import compare
-from analysis.effects.effects import effects_of
 from analysis.load import from_json
 from analysis.report.keys import MOST_INTERACTIONS, keys
 from analysis.report.view import view_of
+from analysis.studies.keys.effects import effects_of
 from tests import made_designs as designs
 from tests.analysis.report.pages import page, section
 from tests.made_effects import factorial

@@ -1,4 +1,4 @@
-"""Calibration judges on arrays; every word it counts is the one that `analysis.compare` and `analysis.gating.rule` would have said."""
+"""Calibration judges on arrays; every word it counts is the one that `analysis.compare` and `analysis.studies.gate.rule` say."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.compare import compare
-from analysis.gating.limits import Limits
-from analysis.gating.rule import gate
 from analysis.load import from_json
 from analysis.robust import opinion
 from analysis.stats import adjust, many
 from analysis.stats.sessions import Sessions
+from analysis.studies.gate.limits import Limits
+from analysis.studies.gate.rule import gate
 from tests.synthetic import STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:

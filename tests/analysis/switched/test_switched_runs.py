@@ -12,11 +12,11 @@ import scipy.stats
 from analysis.arms import Arm
 from analysis.compare import Options, compare, compare_arms
 from analysis.ending import ending
-from analysis.gating.judge import judge
-from analysis.gating.limits import Limits
 from analysis.load import from_json
 from analysis.report.rules_numbers import ratios_are_not_averaged
 from analysis.report.subject import Subject
+from analysis.studies.gate.judge import judge
+from analysis.studies.gate.limits import Limits
 from analysis.switched.expand import expanded
 from analysis.table import render_table
 from analysis.terms import Run, Unreadable

@@ -1,0 +1,93 @@
+"""Over blocks: a mean, and a ratio of pairs, each with its interval. A block is the unit; what is in one counts once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analysis.stats.adjust import holm
+from analysis.stats.effect import ROUNDING, moments
+from analysis.studies.jobs.queues.terms import Figure
+from control.t_test import ALPHA, t_quantile, t_tail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from .terms import Unit
+
+FEWEST = 3  # blocks that carry an interval
+FEW = "fewer than 3 blocks: no interval"
+SAME = "the same in every block: no interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One number over another, paired by block: geometric mean with 95 and 90 % intervals, None of which where `why` says so.
+
+    `p` is two-sided, against 1, and not adjusted.
+    """
+
+    value: float
+    blocks: int
+    low: float | None = None
+    high: float | None = None
+    low90: float | None = None
+    high90: float | None = None
+    p: float | None = None
+    why: str = ""
+
+
+def grouped(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[float]]:
+    """Put together what is of one block; None is left out."""
+    found: dict[Unit, list[float]] = {}
+    for unit, value in values:
+        if value is not None:
+            found.setdefault(unit, []).append(value)
+    return found
+
+
+def average(values: Sequence[float]) -> float:
+    """The mean of some values, of which there is one at least."""
+    return math.fsum(values) / len(values)
+
+
+def mean(values: Mapping[Unit, Sequence[float]]) -> Figure | None:
+    """Mean over blocks of the means inside each; a block is the unit. None where there is no value."""
+    units = [average(some) for some in values.values() if some]
+    if not units:
+        return None
+    value, spread = moments(units)
+    n = len(units)
+    if n < FEWEST:
+        return Figure(value, why=FEW)
+    if spread <= ROUNDING * abs(value):
+        return Figure(value, why=SAME)
+    se = spread / math.sqrt(n)
+    half = t_quantile(1 - ALPHA / 2, n - 1) * se
+    return Figure(value, value - half, value + half, se)
+
+
+def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
+    """Second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
+    units = [math.fsum(math.log(after / before) for before, after in some) / len(some) for some in pairs.values() if some]
+    if not units:
+        return None
+    log, spread = moments(units)
+    n = len(units)
+    if n < FEWEST:
+        return Ratio(math.exp(log), n, why=FEW)
+    if spread < ROUNDING:
+        return Ratio(math.exp(log), n, why=SAME)
+    se = spread / math.sqrt(n)
+    low, high, low90, high90 = (
+        math.exp(log + sign * t_quantile(1 - tail, n - 1) * se) for tail in (ALPHA / 2, ALPHA) for sign in (-1.0, 1.0)
+    )
+    return Ratio(math.exp(log), n, low, high, low90, high90, 2 * t_tail(abs(log) / se, n - 1))
+
+
+def adjusted(ratios: Sequence[Ratio | None]) -> list[float | None]:
+    """Each ratio's p after Holm over all that have one; None for those without."""
+    known = {at: one.p for at, one in enumerate(ratios) if one is not None and one.p is not None}
+    found = dict(zip(known, holm(list(known.values())), strict=True))
+    return [found.get(at) for at in range(len(ratios))]

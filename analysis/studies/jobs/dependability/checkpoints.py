@@ -1,0 +1,211 @@
+"""Checkpoint intervals that were tried on real jobs: which took least time, and where the least lies, against Young's and Daly's.
+
+Time per work is the time that attempts held slots, over that of the same jobs without faults. Over interval τ it is a + b·τ + c/τ to
+first order (lost work grows with τ, checkpoints cost 1/τ), which is least at √(c/b). Each block has a b and a c; their ratio has Fieller's
+interval over blocks, open at an end where the blocks cannot tell it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.stats.adjust import holm
+from analysis.studies.jobs.queues.terms import Figure
+from control.t_test import ALPHA, t_quantile
+
+from .blocks import FEW, FEWEST, average, mean, ratio
+from .figures import held, shared, totals
+from .intervals import time_per_work
+from .study import twin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .blocks import Ratio
+    from .terms import Stream, Unit
+
+LEVELS = 3  # intervals above 0 that a curve with three numbers needs
+TOO_FEW_LEVELS = "fewer than 3 intervals above 0 in every block: no curve"
+NO_LEAST = "no least: longer intervals cost nothing more, or shorter ones nothing"
+OUTSIDE = "outside the intervals that were tried"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One interval; 0 is no checkpoint at all. `time` is time per work, `foretold` the same by Daly's formula, with the time to restart.
+
+    `more` is how much more time than the best it takes, `p` that of the difference after Holm; both None for the best itself. `lost` jobs
+    were not done and are in no time, which is the shorter for it: the longest are lost most.
+    """
+
+    checkpoint_s: float
+    streams: int
+    time: Figure | None
+    foretold: float | None
+    more: float | None = None
+    p: float | None = None
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """All intervals under one fault. `cost_s`, `mtbf_s` and `restart_s` are measured; None where nothing of the kind was.
+
+    `killed` attempts in `ran_s` of attempts make the MTBF of one running job; its interval is exact for a Poisson count. `least_s` is where
+    the curve is least, infinite or 0 as an end of its interval where the blocks cannot tell it; `why` there is none, or none to rely on.
+    """
+
+    condition: str
+    fault: str
+    blocks: int
+    cost_s: float | None
+    checkpoints: int
+    mtbf_s: Figure | None
+    killed: int
+    ran_s: float
+    restart_s: float | None
+    tried: tuple[Tried, ...]
+    least_s: Figure | None
+    why: str
+
+
+def trials(streams: Sequence[Stream]) -> list[Trial]:
+    """Each fault under which more than one interval was tried."""
+    found: dict[tuple[str, str], list[Stream]] = {}
+    for one in streams:
+        if one.fault:
+            words = " ".join([one.fault, *(f"{name.removeprefix('fault_')}={value}" for name, value in one.asked.items())])
+            found.setdefault((one.condition, words), []).append(one)
+    several = {key: own for key, own in found.items() if len({one.checkpoint_s for one in own}) > 1}
+    return [_trial(condition, words, own, streams) for (condition, words), own in several.items()]
+
+
+def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequence[Stream]) -> Trial:
+    times: dict[float, dict[Unit, list[float]]] = {}
+    for one in streams:
+        spent = _time_per_work(one, twin_of(one, every))
+        if spent is not None:
+            times.setdefault(one.checkpoint_s, {}).setdefault(one.unit, []).append(spent)
+    checkpoints, cost_s = _cost(streams)
+    killed, ran_s = _failures(streams)
+    mtbf, restart_s = _mtbf(killed, ran_s), _restart_s(streams)
+    least, why = _least({level: own for level, own in times.items() if level > 0})
+    tried = []
+    for level, own in sorted(times.items()):
+        told = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
+        lost = sum(job.outcome != "done" for one in streams if one.checkpoint_s == level for job in one.jobs)
+        tried.append(Tried(level, sum(map(len, own.values())), mean(own), told, lost=lost))
+    blocks = len({one.unit for one in streams})
+    return Trial(condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why)
+
+
+def _time_per_work(stream: Stream, twin: Stream | None) -> float | None:
+    """Over the jobs that were done in both; where there is no twin, over what was useful of the stream's own time."""
+    if twin is None:
+        useful = totals(stream).useful
+        return 1 / useful if useful else None
+    mine, others = held(stream), held(twin)
+    if mine is None or others is None:
+        return None
+    both = [one.number for one, other in shared(stream, twin) if one.outcome == other.outcome == "done"]
+    work_s = math.fsum(others.get(number, 0.0) for number in both)
+    return math.fsum(mine.get(number, 0.0) for number in both) / work_s if work_s > 0 else None
+
+
+def _cost(streams: Sequence[Stream]) -> tuple[int, float | None]:
+    told = [one for stream in streams for one in stream.attempts if one.checkpoints and one.cost_s is not None]
+    count = sum(one.checkpoints or 0 for one in told)
+    return count, math.fsum(one.cost_s or 0.0 for one in told) / count if count else None
+
+
+def _failures(streams: Sequence[Stream]) -> tuple[int, float]:
+    """Attempts that a fault ended, and the time of all attempts: what a running job meets, however many run at once."""
+    known = [one for stream in streams for one in stream.attempts if one.begin_s is not None and one.end_s is not None]
+    ran_s = math.fsum(max(0.0, one.end_s - one.begin_s) for one in known if one.end_s is not None and one.begin_s is not None)
+    return sum(one.outcome in {"killed", "failed"} for one in known), ran_s
+
+
+def _mtbf(killed: int, ran_s: float) -> Figure | None:
+    """Time over count, with the exact interval of a Poisson count (Garwood, 1936)."""
+    if not killed or ran_s <= 0:
+        return None
+    from scipy.special import gammaincinv  # noqa: PLC0415  # a fifth of a second
+
+    most = float(gammaincinv(killed + 1, 1 - ALPHA / 2))
+    fewest = float(gammaincinv(killed, ALPHA / 2))
+    return Figure(ran_s / killed, ran_s / most, ran_s / fewest)
+
+
+def _restart_s(streams: Sequence[Stream]) -> float | None:
+    waits = []
+    for stream in streams:
+        begins = {(one.job, one.number): one.begin_s for one in stream.attempts}
+        for one in stream.attempts:
+            begin_s = begins.get((one.job, one.number + 1))
+            if one.end_s is not None and begin_s is not None and begin_s >= one.end_s:
+                waits.append(begin_s - one.end_s)
+    return math.fsum(waits) / len(waits) if waits else None
+
+
+def _against_best(tried: Sequence[Tried], times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Tried, ...]:
+    known = [(one.time.value, one.checkpoint_s) for one in tried if one.time is not None]
+    if not known:
+        return tuple(tried)
+    best = min(known)[1]
+    ratios: dict[float, Ratio | None] = {best: None}
+    for level in times.keys() - {best}:
+        common = sorted(times[level].keys() & times[best].keys())
+        ratios[level] = ratio({unit: [(average(times[best][unit]), average(times[level][unit]))] for unit in common})
+    known_p = {level: one.p for level, one in ratios.items() if one is not None and one.p is not None}
+    p = dict(zip(known_p, holm(list(known_p.values())), strict=True))
+    return tuple(
+        replace(one, more=found.value - 1 if found else None, p=p.get(one.checkpoint_s))
+        for one in tried
+        for found in [ratios[one.checkpoint_s]]
+    )
+
+
+def _least(times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Figure | None, str]:
+    """Where a + b·τ + c/τ is least; `times` by interval and block."""
+    units = sorted(set.intersection(*(set(own) for own in times.values()))) if times else []
+    if len(times) < LEVELS or not units:
+        return None, TOO_FEW_LEVELS
+    levels = np.array(sorted(times))
+    shape = np.column_stack([np.ones(len(levels)), levels, 1 / levels])
+    values = np.array([[average(times[level][unit]) for level in levels] for unit in units])
+    slopes = np.linalg.lstsq(shape, values.T, rcond=None)[0][1:].T  # a block each: b, c
+    grows, cost = slopes.mean(axis=0)
+    if grows <= 0 or cost <= 0:
+        return None, NO_LEAST
+    least = math.sqrt(cost / grows)
+    why = "" if levels[0] <= least <= levels[-1] else OUTSIDE
+    if len(units) < FEWEST:
+        return Figure(least, why=FEW), why
+    low, high = fieller(slopes[:, 1], slopes[:, 0])
+    return Figure(least, math.sqrt(low), math.sqrt(high)), why
+
+
+def fieller(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
+    """95 % interval, cut off at 0, of the ratio of two means that are both above 0; pairs of shape (n,). Infinite where `below` may be 0.
+
+    Source: Fieller, JRSS B 16(2), 1954.
+    """
+    n = len(above)
+    covariance = np.cov(above, below) / n
+    squared = t_quantile(1 - ALPHA / 2, n - 1) ** 2
+    top, bottom = float(above.mean()), float(below.mean())
+    # {r: (top - r·bottom)² ≤ t²·(v_aa - 2r·v_ab + r²·v_bb)}: a·r² - 2·b·r + c ≤ 0.
+    a = bottom**2 - squared * float(covariance[1, 1])
+    b = top * bottom - squared * float(covariance[0, 1])
+    c = top**2 - squared * float(covariance[0, 0])
+    inside = b * b - a * c
+    if a > 0:
+        half = math.sqrt(max(0.0, inside))
+        return max(0.0, (b - half) / a), (b + half) / a
+    if a == 0 or c <= 0:
+        return 0.0, math.inf  # neither is shown to be above 0
+    return (b - math.sqrt(inside)) / a, math.inf

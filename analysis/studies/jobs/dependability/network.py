@@ -1,0 +1,232 @@
+"""Step time against loss of packets, and whether it is the square-root law of TCP (Mathis) that says how it grows.
+
+Each loss is held against no loss on the same line, block by block. The exponent β of communication time ∝ lossᵝ is fitted in each block
+over the losses that at least double it: below that the line itself, or the arithmetic, takes the time. Mathis has β = ½; where
+each lost packet costs a timeout, it is 1. A shape is told if the interval of β comes near to it, and not near to the other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from analysis.stats.adjust import holm
+from control.t_test import ALPHA
+
+from . import mathis
+from .blocks import average, grouped, mean, ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from analysis.studies.jobs.queues.terms import Figure
+
+    from .blocks import Ratio
+    from .lines import Trained
+    from .terms import Unit
+
+ROOT, LINEAR, ABOUT = 0.5, 1.0, 0.1  # exponents, and how far off one still is of that shape
+DOUBLED = 2.0
+NEAR = 2.0  # a factor: a law of one long transfer, by constants, is no nearer than that
+Bound = Literal["compute", "line", "timeouts", "Mathis", "other", "not told"]
+Shape = Literal["√p", "linear", "neither", "open", "not fitted"]
+RULE = (
+    "bound by: compute – not shown to be slower; line – slower, and communication not yet doubled; timeouts – at least half of that would "
+    f"pass in those counted, {mathis.RTO_S * 1000:g} ms each; Mathis – within a factor {NEAR:g} of its time; other – none of these."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AtLoss:
+    """One loss on a line. Times are means over blocks, in seconds a step; `slowdown` is against no loss, `p` after Holm over all.
+
+    `mathis_s` and `padhye_s` are what the gradients take one way at those rates; `ratio` is communication over Mathis's.
+    """
+
+    loss: float
+    blocks: int
+    step_s: Figure | None
+    communication_s: Figure | None
+    slowdown: Ratio | None
+    p: float | None
+    mathis_s: float | None
+    padhye_s: float | None
+    ratio: float | None
+    again: float | None
+    timeouts: float | None
+    lost: float | None
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, its losses ascending. `exponent` is β over `fitted` losses; `unlike` what is left of a step without the arithmetic.
+
+    `rtt_s` and `mss_bytes` are those measured on the idle line. `of_excess`: no cell told its arithmetic, so communication is taken to be
+    what a step takes longer than without loss.
+    """
+
+    name: str
+    congestion: str
+    stand_in: str
+    rtt_s: float | None
+    mss_bytes: float | None
+    losses: tuple[AtLoss, ...]
+    exponent: Figure | None
+    fitted: tuple[float, ...]
+    shape: Shape
+    why: str
+    of_excess: bool
+    notes: tuple[str, ...] = ()
+
+
+def lines(cells: Sequence[Trained]) -> list[Line]:
+    """Judge every line."""
+    found: dict[str, list[Trained]] = {}
+    for one in cells:
+        found.setdefault(one.line, []).append(one)
+    slower = {(name, loss): _slowdown(own, loss) for name, own in found.items() for loss in sorted({one.loss for one in own}) if loss > 0}
+    known = {key: one.p for key, one in slower.items() if one is not None and one.p is not None}
+    adjusted = dict(zip(known, holm(list(known.values())), strict=True))
+    return [
+        _line(name, own, {loss: (one, adjusted.get((line, loss))) for (line, loss), one in slower.items() if line == name})
+        for name, own in found.items()
+    ]
+
+
+def _slowdown(cells: Sequence[Trained], loss: float) -> Ratio | None:
+    clean, lossy = (grouped((one.unit, one.step_s) for one in cells if one.loss == level) for level in (0.0, loss))
+    return ratio({unit: [(average(clean[unit]), average(values))] for unit, values in lossy.items() if unit in clean})
+
+
+def _line(name: str, cells: Sequence[Trained], slower: Mapping[float, tuple[Ratio | None, float | None]]) -> Line:
+    of_excess = all(one.compute_s is None for one in cells)
+    spent = {loss: _communication(cells, loss, of_excess=of_excess) for loss in sorted({one.loss for one in cells})}
+    rows = [_at(loss, [one for one in cells if one.loss == loss], spent, *slower.get(loss, (None, None))) for loss in spent]
+    fitted = [row.loss for row in rows if row.loss > 0 and row.bound not in {"compute", "line"} and _all_positive(spent[row.loss])]
+    exponent, shape, why = _exponent({loss: spent[loss] for loss in fitted})
+    return Line(
+        name=name,
+        congestion=cells[0].congestion,
+        stand_in=cells[0].stand_in,
+        rtt_s=_mean_of(one.rtt_s for one in cells),
+        mss_bytes=_mean_of(one.mss_bytes for one in cells),
+        losses=tuple(rows),
+        exponent=exponent,
+        fitted=tuple(fitted),
+        shape=shape,
+        why=why,
+        of_excess=of_excess,
+        notes=tuple(_notes(rows, cells)),
+    )
+
+
+def _communication(cells: Sequence[Trained], loss: float, *, of_excess: bool) -> dict[Unit, list[float]]:
+    own = [one for one in cells if one.loss == loss]
+    if not of_excess:
+        return grouped((one.unit, one.communication_s) for one in own)
+    clean = grouped((one.unit, one.step_s) for one in cells if one.loss == 0)
+    return grouped((one.unit, one.step_s - average(clean[one.unit])) for one in own if one.unit in clean)
+
+
+def _at(
+    loss: float, cells: Sequence[Trained], spent: Mapping[float, Mapping[Unit, Sequence[float]]], slower: Ratio | None, p: float | None
+) -> AtLoss:
+    communication = mean(spent[loss])
+    clean = mean(spent[0.0]) if 0.0 in spent else None
+    root_s, padhye_s = _predicted(loss, cells)
+    timeouts = _mean_of(one.timeouts for one in cells)
+    bound: Bound = "not told"
+    if loss > 0 and communication is not None:
+        bound = _bound(communication.value, clean.value if clean else None, (slower, p), (root_s, timeouts))
+    return AtLoss(
+        loss=loss,
+        blocks=len({one.unit for one in cells}),
+        step_s=mean(grouped((one.unit, one.step_s) for one in cells)),
+        communication_s=communication,
+        slowdown=slower,
+        p=p,
+        mathis_s=root_s,
+        padhye_s=padhye_s,
+        ratio=communication.value / root_s if communication and root_s else None,
+        again=_mean_of(one.again for one in cells),
+        timeouts=timeouts,
+        lost=_mean_of(one.lost for one in cells),
+        bound=bound,
+    )
+
+
+def _predicted(loss: float, cells: Sequence[Trained]) -> tuple[float | None, float | None]:
+    """Seconds that the gradients of a step take one way, by Mathis and by Padhye."""
+    rtt_s, mss, sent = (_mean_of(getattr(one, name) for one in cells) for name in ("rtt_s", "mss_bytes", "gradient_bytes"))
+    if loss == 0 or rtt_s is None or mss is None or sent is None:
+        return None, None
+    return 8 * sent / mathis.rate_bit_s(mss, rtt_s, loss), 8 * sent / mathis.rate_with_timeouts_bit_s(mss, rtt_s, loss)
+
+
+def _bound(
+    spent_s: float, clean_s: float | None, slower: tuple[Ratio | None, float | None], told: tuple[float | None, float | None]
+) -> Bound:
+    found, p = slower
+    root_s, timeouts = told
+    if found is not None and p is not None and (p >= ALPHA or found.value <= 1):
+        return "compute"
+    if clean_s is not None and spent_s < DOUBLED * clean_s:
+        return "line"
+    if timeouts is not None and timeouts * mathis.RTO_S >= spent_s / 2:
+        return "timeouts"
+    if root_s is None:
+        return "not told"
+    return "Mathis" if root_s / NEAR <= spent_s <= root_s * NEAR else "other"
+
+
+def _exponent(spent: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Figure | None, Shape, str]:
+    """The slope of log communication time over log loss, a block at a time, and what it looks like."""
+    units = sorted(set.intersection(*(set(own) for own in spent.values()))) if spent else []
+    if len(spent) < 2 or not units:
+        return None, "not fitted", "fewer than two losses at which communication takes twice as long as without: no exponent."
+    x = np.log(sorted(spent))
+    slopes = {unit: [float(np.polyfit(x, [math.log(average(spent[loss][unit])) for loss in sorted(spent)], 1)[0])] for unit in units}
+    found = mean(slopes)
+    if found is None or found.low is None or found.high is None:
+        return found, "open", found.why if found else ""
+    root, linear = (found.low <= one + ABOUT and found.high >= one - ABOUT for one in (ROOT, LINEAR))
+    shape: Shape = "open" if root and linear else "√p" if root else "linear" if linear else "neither"
+    return found, shape, ""
+
+
+def _notes(rows: Sequence[AtLoss], cells: Sequence[Trained]) -> list[str]:
+    notes = []
+    if not any(row.loss == 0 for row in rows):
+        notes.append("no cell without loss on this line: nothing to be held against.")
+    small = [row.loss for row in rows if row.loss > 0 and mathis.window(row.loss) < mathis.SMALL_WINDOW]
+    if small:
+        notes.append(
+            f"from a loss of {100 * small[0]:.3g} % fewer than {mathis.SMALL_WINDOW} segments are in flight: timeouts, not Mathis."
+        )
+    waits = [row.loss for row in rows if row.loss > 0 and _waits(row.loss, cells)]
+    if waits:
+        notes.append(
+            f"at this round trip timeouts take more than half of a transfer's time from a loss of {100 * waits[0]:.3g} % on (Padhye), "
+            "which Mathis's law leaves out."
+        )
+    if cells[0].congestion not in {"", "reno"}:
+        notes.append(f"congestion control {cells[0].congestion}: the law is of Reno's rules.")
+    return notes
+
+
+def _waits(loss: float, cells: Sequence[Trained]) -> bool:
+    rtt_s = _mean_of(one.rtt_s for one in cells)
+    return rtt_s is not None and mathis.timeouts_share(rtt_s, loss) > 0.5
+
+
+def _all_positive(values: Mapping[Unit, Sequence[float]]) -> bool:
+    return bool(values) and all(average(own) > 0 for own in values.values())
+
+
+def _mean_of(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None

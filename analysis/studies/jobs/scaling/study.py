@@ -1,0 +1,208 @@
+"""Scaling evaluated: replicas chosen for each job so that all take the target, against one number for all, on identical jobs. *Simulated.*
+
+How it would be used: a few jobs are measured first, with noise; the law fitted to them, not the true one, chooses. Then every seed is one
+stream of jobs of random sizes on so many nodes, first come, first served, a job's replicas started together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.stats.effect import moments, paired_effect
+from analysis.studies.jobs.simulation.laws import Law as Times
+from analysis.studies.jobs.simulation.laws import errors
+from analysis.studies.jobs.simulation.loop import play
+from analysis.studies.jobs.simulation.stream import Coming
+from analysis.terms import Metric, NotComparable, Refused
+from control.scaling import TOLERANCE, Point, choose, fits, time_s
+from control.scheduling.terms import Job
+from control.t_test import t_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from analysis.terms import Effect
+    from control.scaling import Law
+
+    Floats = NDArray[np.float64]
+
+NODE = "node"
+ELASTIC, STATIC, LARGEST = "chosen for each", "one number for all", "the most for all"
+NODE_SECONDS = Metric("node_s_per_job", "lower")
+PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
+PROFILED = ((1, 2, 4, 8, 16), (0.25, 1.0, 4.0), 3)  # replicas, sizes over the mean, and how often each
+WARM_UP = 0.1
+PAIRS = 3  # seeds or streams that carry an interval
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The true law, the time every job is to take, and the jobs: sizes of mean 1 with that CV², times off by exp(±noise).
+
+    `most` is what one job may have of the `nodes`, which are busy to `load` under the scaling that asks most of them.
+    """
+
+    law: Law
+    target_s: float
+    nodes: int = 1000
+    most: int = 64
+    load: float = 0.7
+    sizes_cv2: float = 1.0
+    noise: float = 0.03
+    jobs: int = 5000
+    seeds: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """One stream under one way of scaling, its first tenth left out.
+
+    `within` is the part of the jobs that ran for the target ±10 %, `within_waited` that of those that were done so soon after submission;
+    `node_s_per_job` what a job took of the nodes; times in seconds, `p95_response_s` with the wait.
+    """
+
+    within: float
+    within_waited: float
+    node_s_per_job: float
+    mean_wait_s: float
+    p95_response_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way of scaling: by seed, the mean replicas, and against the choice for each: `more_within` is how much larger a part that has.
+
+    `node_seconds` is the choice's gain in node-seconds over this one. None for the choice itself, and where seeds do not differ.
+    """
+
+    name: str
+    replicas: float
+    seeds: tuple[Scaled, ...]
+    more_within: tuple[float, float, float] | None = None
+    node_seconds: Effect | None = None
+
+    def mean(self, name: str) -> float:
+        """The mean over seeds of one figure."""
+        return float(np.mean([getattr(one, name) for one in self.seeds]))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What came of it: the mean law of the seeds' fits, and the part of the jobs for which there is a number of replicas at all."""
+
+    arms: tuple[Arm, ...]
+    gap_s: float
+    reachable: float
+    chosen_by: Mapping[str, float] = field(default_factory=dict)
+
+
+def evaluate(asked: Asked) -> Evaluated:
+    """Play it all. Raises: Refused, for what cannot be asked."""
+    _must_be_possible(asked)
+    gap_s = _gap_s(asked)
+    found: dict[str, list[Scaled]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
+    replicas: dict[str, list[float]] = {name: [] for name in found}
+    laws, reachable = [], []
+    for seed in range(1, asked.seeds + 1):
+        numbers = _numbers(seed, asked.jobs)
+        submit_s = np.cumsum(Times(gap_s).times_s(numbers["gaps"]))
+        work = Times(1.0, asked.sizes_cv2).times_s(numbers["sizes"])
+        off = errors(numbers["noise"], asked.noise)
+        fitted = _profiled(asked, numbers["profile"])
+        laws.append(fitted)
+        reachable.append(float(np.mean([choose(asked.law, one, asked.target_s, asked.most).within for one in work.tolist()])))
+        for name, chosen in _ways(asked, fitted, work).items():
+            takes_s = time_s(asked.law, work, chosen) * off
+            found[name].append(_scaled(asked, submit_s, chosen, takes_s))
+            replicas[name].append(float(chosen.mean()))
+    arms = [Arm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in found.items()]
+    mean_law = {name: float(np.mean([getattr(one, name) for one in laws])) for name in ("cost_s", "serial", "crosstalk", "startup_s")}
+    return Evaluated((arms[0], *(against(arms[0], one) for one in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
+
+
+def _must_be_possible(asked: Asked) -> None:
+    if asked.most > asked.nodes:
+        raise Refused(f"{asked.most} replicas at once do not fit on {asked.nodes} nodes.")
+    if not 0 < asked.load < 1:
+        raise Refused(f"load {asked.load:g}: unstable from 1 on, the queue grows for as long as jobs come; say one above 0 and below 1.")
+    if asked.target_s <= asked.law.startup_s:
+        raise Refused(f"A target of {asked.target_s:g} s: starting alone takes {asked.law.startup_s:g} s.")
+
+
+def _ways(asked: Asked, law: Law, work: Floats) -> dict[str, Floats]:
+    """Replicas of each job: chosen for it; what a job of mean size needs; and what the largest of the first hundred needs."""
+
+    def number(size: float) -> float:
+        return float(choose(law, size, asked.target_s, asked.most).replicas)
+
+    largest = float(np.max(work[:100]))
+    return {
+        ELASTIC: np.array([number(one) for one in work.tolist()]),
+        STATIC: np.full(work.shape, number(1.0)),
+        LARGEST: np.full(work.shape, number(largest)),
+    }
+
+
+def _gap_s(asked: Asked) -> float:
+    """Between submissions, so that the way that asks most of the nodes asks for `load` of them."""
+    work = Times(1.0, asked.sizes_cv2).times_s((np.arange(1000) + 0.5) / 1000)
+    needed = [float((chosen * time_s(asked.law, work, chosen)).mean()) for chosen in _ways(asked, asked.law, work[::-1]).values()]
+    return max(needed) / (asked.nodes * asked.load)
+
+
+def _numbers(seed: int, many: int) -> dict[str, Floats]:
+    spawned = np.random.SeedSequence(seed).spawn(len(PURPOSES))
+    return {purpose: np.random.default_rng(one).random(many) for purpose, one in zip(PURPOSES, spawned, strict=True)}
+
+
+def _profiled(asked: Asked, uniform: Floats) -> Law:
+    """The law as a profile of a few jobs tells it."""
+    numbers, sizes, often = PROFILED
+    grid = [(n, size) for n in numbers if n <= asked.most for size in sizes for _ in range(often)]
+    off = errors(uniform[: len(grid)], asked.noise).tolist()
+    points = [Point(n, size, float(time_s(asked.law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
+    return fits(points)[0].law
+
+
+def _scaled(asked: Asked, submit_s: Floats, replicas: Floats, takes_s: Floats) -> Scaled:
+    rows = zip(submit_s.tolist(), replicas.tolist(), takes_s.tolist(), strict=True)
+    stream = [Coming(Job(at, came_s, replicas=int(n)), {NODE: seconds}) for at, (came_s, n, seconds) in enumerate(rows)]
+    played = play(stream, {NODE: asked.nodes}, "fifo")
+    counted = slice(int(len(stream) * WARM_UP), None)
+    ran_s, response_s = (played.end_s - played.start_s)[counted], (played.end_s - played.submit_s)[counted]
+    return Scaled(
+        within=within(ran_s, asked.target_s),
+        within_waited=within(response_s, asked.target_s),
+        node_s_per_job=float((ran_s * played.replicas[counted]).mean()),
+        mean_wait_s=float(played.wait_s[counted].mean()),
+        p95_response_s=float(np.quantile(response_s, 0.95)),
+    )
+
+
+def within(times_s: Floats, target_s: float) -> float:
+    """The part of jobs that took the target, give or take the tolerance."""
+    return float((np.abs(times_s / target_s - 1) <= TOLERANCE).mean())
+
+
+def against(chosen: Arm, other: Arm) -> Arm:
+    """The choice against another way, seed by seed; nothing of fewer than three."""
+    if len(chosen.seeds) < PAIRS:
+        return other
+    more = [mine.within - theirs.within for mine, theirs in zip(chosen.seeds, other.seeds, strict=True)]
+    before, after = ([one.node_s_per_job for one in arm.seeds] for arm in (other, chosen))
+    try:
+        effect = paired_effect(NODE_SECONDS, before, after, 0.0)
+    except NotComparable:  # sizes and times that never vary
+        effect = None
+    return Arm(other.name, other.replicas, other.seeds, _interval(more), effect)
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float, float]:
+    mean, spread = moments(values)
+    half = t_quantile(0.975, len(values) - 1) * spread / len(values) ** 0.5
+    return mean, mean - half, mean + half

@@ -1,0 +1,96 @@
+"""What a partition gives by a model: SM and memory utilisation, images/s and watts, at one clock or many.
+
+The settings are typed, or are the rows of a file of traces (one prediction a row, whether it was measured or not). Utilisation is NVML's,
+percent of time. What lies outside what the model was fitted on is said below the table.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from analysis.studies.power.predict_asked import Asked
+    from analysis.studies.power.predicting import Predicted
+    from analysis.studies.power.quality import Finding
+
+HELP = "what partitions, batches and clocks give by a model"
+EXAMPLE = """\
+examples:
+  python -m analysis power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 --shares 50,25 --batches 16,16 --sm 1950
+  python -m analysis power predict parameters/ --gpu A100 --network resnet50 --shares 40,20 --batches 64,32 --sm 810,1110,1410
+  python -m analysis power predict parameters/ --gpu 3080Ti --csv traces.csv --json
+
+Exit code 0: predicted. 2: bad usage, or no such model.
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("parameters", metavar="PATH", type=Path, help="a folder of parameters, or one file")
+    parser.add_argument("--network", metavar="NAME", help="the network that all processes run (default: the only one there, or the row's)")
+    parser.add_argument("--gpu", metavar="NAME", help="the GPU (default: the only one there)")
+    parser.add_argument("--mem", metavar="MHZ", type=float, help="the memory clock (default: the only one there, or the row's)")
+    parser.add_argument("--shares", metavar="P,P,…", type=numbers, help="percent of the SMs, one per process")
+    parser.add_argument("--batches", metavar="B,B,…", type=wholes, help="images, one per process")
+    parser.add_argument("--sm", metavar="MHZ,…", type=numbers, help="SM clocks; one prediction each")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help="in their place a file of traces: p_list, b_list, sm_freq, mem_freq")
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Read numbers with commas between them. Raises: ValueError, which argparse says."""
+    return tuple(float(part) for part in text.split(","))
+
+
+def wholes(text: str) -> tuple[int, ...]:
+    """Read whole numbers with commas between them. Raises: ValueError, which argparse says."""
+    return tuple(int(part) for part in text.split(","))
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Print the predictions. Raises: Refused."""
+    from analysis.studies.power.predict_asked import copies, document, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
+
+    settings = _settings(asked)
+    found = predicted(asked.parameters, settings)
+    if asked.json:
+        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
+
+        print(printable_json(document(asked.parameters, settings, found)), end="")
+    else:
+        print(_text(settings, found, copies(asked.parameters, settings, found)), end="")
+    return 0
+
+
+def _settings(asked: argparse.Namespace) -> list[Asked]:
+    from analysis.studies.power import predict_asked as asking  # noqa: PLC0415
+    from control.power.terms import Partition  # noqa: PLC0415
+
+    typed = {"--shares": asked.shares, "--batches": asked.batches, "--sm": asked.sm}
+    if asked.csv is not None:
+        extra = [name for name, value in typed.items() if value is not None]
+        if extra:
+            raise Refused(f"{extra[0]} is what the rows of --csv say; give either.")
+        from analysis.studies.power import traces  # noqa: PLC0415
+
+        return asking.of_rows(asked.parameters, traces.read(asked.csv), asked.network, asked.gpu, asked.mem)
+    missing = [name for name, value in typed.items() if value is None]
+    if missing:
+        raise Refused(
+            f"{', '.join(missing)}: missing; a setting is typed with --shares, --batches and --sm, or its rows are a file's with --csv."
+        )
+    network, gpu = asking.only(asked.parameters, asked.network, asked.gpu)
+    return [asking.Asked(network, gpu, Partition(asked.shares, asked.batches), clock, asked.mem) for clock in asked.sm]
+
+
+def _text(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding]) -> str:
+    from analysis.studies.power.predict_page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.table import wants_color  # noqa: PLC0415
+
+    return render(asked, found, copied, color=wants_color(sys.stdout))

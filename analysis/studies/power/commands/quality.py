@@ -1,0 +1,41 @@
+"""Whether traces or parameters can be trusted.
+
+Found are rows stored as zeros, copies of another network, values on the bounds of their fit, curves that fall with the clock,
+and impossible values. A finding marked ! refuses: `fit` builds nothing on it. The others are notes to read an answer with.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "what is wrong with traces or parameters"
+EXAMPLE = """\
+examples:
+  python -m analysis power quality traces.csv sweep.csv      files of traces, looked at together
+  python -m analysis power quality parameters/               a folder of parameters
+
+Exit code 0: nothing that refuses. 1: something does. 2: bad usage, or nothing can be read.
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files of traces (.csv), folders or files of parameters")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Print the findings. Raises: Refused."""
+    from analysis.studies.power.quality_asked import document, looked_at, render  # noqa: PLC0415  # numpy, which --help need not wait for
+
+    found = looked_at(asked.paths)
+    if asked.json:
+        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
+
+        print(printable_json(document(found)), end="")
+    else:
+        print(render(found), end="")
+    return int(any(one.refuses for one in found.findings))

@@ -1,0 +1,111 @@
+"""Old files against new files: real equal cells in the order of time, cut into arms, and what `compare` says of them.
+
+Every series of at least 16 whole cells of `stock` and `stock-again` in data/runs is taken, in both summaries; a draw is a stretch of
+cells that follow each other, the first of them the baseline. The table stands in docs/verdicts.md; a test holds it to the letter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.arms import Arm
+from analysis.compare import compare_arms
+from analysis.load import load_each
+from analysis.stats import many
+from analysis.stats.effect import two_sample_effect
+from analysis.studies.calibration.rates import band
+from analysis.terms import Metric
+from control.t_test import ALPHA
+
+if TYPE_CHECKING:
+    from analysis.terms import Cell, Run
+
+ROOT = Path(__file__).parents[4]
+METRICS = (Metric("throughput_samples_per_s", "higher"), Metric("step_time_p10_s", "lower"))
+SHAPES = ((8, 8), (4, 4), (8, 1), (15, 1))
+SLOWER = (0, 0.1, 0.2, 0.5)
+LEAST = 16
+
+
+@cache
+def stretches() -> list[tuple[Run, list[Cell]]]:
+    """The equal cells of each workload of each saved run, as they ran."""
+    found = []
+    for run in load_each(sorted(map(str, (ROOT / "data" / "runs").glob("*_amd-epyc-2cpu.json"))), []):
+        for workload in run.workloads:
+            cells = [cell for cell in run.cells if cell.workload == workload and cell.tweakset in {"stock", "stock-again"}]
+            whole = (cell for cell in cells if cell.outcome == "measured" and not cell.segments and not cell.slices_s)
+            cells = sorted(whole, key=lambda cell: cell.order)
+            if len(cells) >= LEAST:
+                found.append((run, cells))
+    return found
+
+
+def draws(runs: int) -> list[np.ndarray]:
+    """Log gains of equal cells that followed each other; stretches of one series overlap."""
+    found = []
+    for _, cells in stretches():
+        for metric in METRICS:
+            if all(metric.name in cell.metrics for cell in cells):
+                series = np.log([cell.metrics[metric.name] for cell in cells]) * (1 if metric.better == "higher" else -1)
+                found += [series[at : at + runs] for at in range(len(series) - runs + 1)]
+    return found
+
+
+def welch(series: np.ndarray, n: int) -> float:
+    """The p of a test that takes runs to be independent."""
+    return two_sample_effect(METRICS[0], np.exp(series[:n]).tolist(), np.exp(series[n:]).tolist(), 0.03).p
+
+
+def table() -> list[str]:
+    """The rows of the page: how often a difference is called, by how much slower the candidate is."""
+    lines = []
+    for n, m in SHAPES:
+        series = np.array(draws(n + m))
+        shares = [np.mean([welch(one, n) < ALPHA for one in series])]
+        shares += [np.mean(many.in_time_effects(series[:, :n], series[:, n:] + np.log1p(-slower), 0.03).p < ALPHA) for slower in SLOWER]
+        lines.append(f"| {n} + {m} | {len(series)} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
+    return lines
+
+
+def test_equal_runs_in_order_of_time_are_called_different_one_time_in_twenty_at_most() -> None:
+    for n, m in SHAPES:
+        series = np.array(draws(n + m))
+        called = np.mean(many.in_time_effects(series[:, :n], series[:, n:], 0.03).p < ALPHA)
+        assert called <= band(len(series))[1]
+    assert np.mean([welch(one, 8) < ALPHA for one in draws(16)]) > 0.2
+
+
+def test_the_page_shows_what_comes_out() -> None:
+    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    assert not [line for line in table() if line not in page]
+
+
+@pytest.mark.parametrize("slower", [1.0, 2.0])
+def test_files_of_real_runs_in_order_of_time_get_such_verdicts(slower: float) -> None:
+    """Each cell a saved run of its own, eight old ones against eight new: with the times at which they really ran."""
+    verdicts = []
+    for run, cells in stretches():
+        for at in range(0, len(cells) - LEAST + 1, 4):
+            files = [one_cell(run, cell, slower if place >= LEAST // 2 else 1.0) for place, cell in enumerate(cells[at : at + LEAST])]
+            (one,) = compare_arms(Arm("old", tuple(files[: LEAST // 2])), [Arm("new", tuple(files[LEAST // 2 :]))])
+            assert one.primary, one.reason
+            verdicts.append(one.verdict)
+    called = sum(verdict in {"improved", "regressed"} for verdict in verdicts) / len(verdicts)
+    assert called <= band(len(verdicts))[1] if slower == 1 else called > 0.9
+
+
+def one_cell(run: Run, cell: Cell, slower: float) -> Run:
+    """A run of one cell of stock, `slower` times as long."""
+    changed = {metric.name: cell.metrics[metric.name] * (slower if metric.better == "lower" else 1 / slower) for metric in METRICS}
+    primary = run.workloads[cell.workload].primary or run.studies[cell.study].primary
+    if primary.name not in changed:
+        changed[primary.name] = cell.metrics[primary.name] * slower
+    alone = replace(cell, tweakset="stock", block=1, metrics={**cell.metrics, **changed}, applied=cell.applied)
+    return replace(run, run_id=cell.id, started_utc=cell.started_utc or "", cells=(alone,))

@@ -1,0 +1,247 @@
+"""Relations, bounds, equal work and courses, on values that are known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.studies.gpu import csv_tables
+from analysis.studies.gpu.bounds import bounds_of, limits
+from analysis.studies.gpu.equal_work import odd_ones
+from analysis.studies.gpu.relations import fitted, lines
+from analysis.studies.gpu.sampled import idle, log_of, statistics, table
+from analysis.studies.gpu.shape import courses, misled
+from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, METRICS, SMACT, SMOCC, UTILIZATION, Cell, Chip, Table, Work
+from analysis.terms import Unreadable
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+A100 = Chip("A100", 108, 64, 32)
+shares = st.floats(0, 1, allow_nan=False)
+
+
+def cell(blocks: int = 128, threads: int = 32, duty: float | None = None, **columns: list[float]) -> Cell:
+    arrays = {name: np.array(values, float) for name, values in columns.items()}
+    return Cell(f"{blocks}.{threads}", blocks, threads, (log_of("made", "GPU 0", arrays),), work=Work(duty=duty))
+
+
+@given(st.floats(-50, 50), st.floats(-50, 50), st.lists(st.integers(-1000, 1000), min_size=3, unique=True))
+def test_a_line_is_found_where_there_is_one(slope: float, intercept: float, right: list[int]) -> None:
+    found = fitted(right, [slope * x + intercept for x in right])
+    assert not isinstance(found, str)
+    assert found[0] == pytest.approx(slope, abs=1e-6)
+    assert found[1] == pytest.approx(intercept, abs=1e-6)
+    if abs(slope) > 1e-3:
+        assert found[2] == pytest.approx(1, abs=1e-6)
+
+
+@given(st.lists(st.tuples(shares, shares), min_size=3, max_size=40))
+def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(points: list[tuple[float, float]]) -> None:
+    """R² is the squared correlation, from 0 to 1; the line goes through the middle of the points."""
+    x, y = np.array(points).T
+    found = fitted(list(x), list(y))
+    if isinstance(found, str):
+        assert float(np.ptp(x)) < 1e-5
+    elif np.ptp(x) > 1e-3 and np.ptp(y) > 1e-3:
+        assert found[2] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2, abs=1e-6)
+        assert found[0] * x.mean() + found[1] == pytest.approx(y.mean(), abs=1e-9)
+
+
+def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
+    few = Table(MAX, "made", {(1, 1): {SMACT: 0.1, SMOCC: 0.1}, (2, 1): {SMACT: 0.2, SMOCC: 0.1}})
+    same = Table(MAX, "made", {(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)})
+    for line in (lines(few)[2], lines(same)[0]):
+        assert line.slope is None
+        assert line.missing
+
+
+@given(st.lists(st.one_of(shares, st.just(math.nan)), min_size=1, max_size=50))
+def test_statistics_leave_missing_samples_out(values: list[float]) -> None:
+    known = [value for value in values if not math.isnan(value)]
+    found = statistics(cell(gract=values), GRACT)
+    assert (found == {}) == (not known)
+    if known:
+        assert found[MEAN] == pytest.approx(np.mean(known))
+        assert found[MAX] == max(known)
+        assert (ACTIVE in found) == any(value > 0 for value in known)
+    assert sum(idle(cell(gract=values))) == len(values)
+
+
+def test_the_active_part_is_the_longest_stretch_in_which_something_ran() -> None:
+    """6 % is what ran before; then two idle samples, four of work, one idle."""
+    one = cell(gract=[0.06, 0, 0, 0.5, 1, 1, 1, 0])
+    assert idle(one) == (3, 4, 1)
+    assert statistics(one, GRACT)[ACTIVE] == pytest.approx(3.5 / 4)
+
+
+def test_runs_of_one_size_are_one_cell() -> None:
+    both = table([cell(smact=[0.2, 0.2], gract=[1, 1]), cell(smact=[0.4, 0.4], gract=[1, 1])], MAX)
+    assert both.rows[128, 32][SMACT] == pytest.approx(0.3)
+
+
+REACHED = {
+    (1, 1024): (1 / 108, 32 / 64 / 108),  # one SM of 108 has half its warps
+    (54, 32): (0.5, 54 / 64 / 108),
+    (108, 1024): (1, 0.5),
+    (216, 1024): (1, 1),
+    (131072, 1): (1, 0.5),  # no more than 32 blocks of one warp fit on an SM
+    (131072, 33): (1, 1),  # 33 threads are two warps
+}
+
+
+def test_a_kernel_reaches_no_more_sms_and_warps_than_its_size_has() -> None:
+    for size, reached in REACHED.items():
+        most = limits(size, A100)
+        assert most is not None
+        assert (most.smact, most.smocc) == pytest.approx(reached)
+
+
+BROKEN: list[tuple[dict[str, list[float]], str, int]] = [
+    ({"gract": [1, 1, 1.01]}, "every share ≤ 1", 1),
+    ({"gract": [1, -0.01, -0.01]}, "0 ≤ every share", 2),
+    ({"gract": [0.5] * 3, "smact": [0.4, 0.5, 0.51]}, "SMACT ≤ GRACT", 1),
+    ({"smact": [0.1] * 3, "smocc": [0.2, 0.1, 0.0]}, "SMOCC ≤ SMACT", 1),
+    ({"gract": [1] * 3, "smact": [0.51, 0.5, 0.5]}, "SMACT ≤ min(b, SMs) / SMs", 1),
+    ({"gract": [1] * 3, "smact": [0.5] * 3, "smocc": [0.007, 0.1, 0.0]}, "SMOCC ≤ b × warps / all warps", 1),
+]
+
+
+def test_a_broken_bound_is_named_with_its_samples() -> None:
+    """54 blocks of a warp reach half of 108 SMs, and 54 of 6912 warps, which is .0078."""
+    for columns, bound, count in BROKEN:
+        found = bounds_of([cell(54, 32, None, **columns)], A100)
+        assert {one.bound: (one.count, one.of) for one in found.violations}[bound] == (count, 3)
+
+
+@given(st.integers(1, 200_000), st.integers(1, 1024), st.lists(st.tuples(shares, shares, shares), min_size=1, max_size=20), shares)
+def test_what_keeps_the_bounds_breaks_none(blocks: int, threads: int, parts: list[tuple[float, float, float]], duty: float) -> None:
+    most = limits((blocks, threads), A100)
+    assert most is not None
+    gract = [duty for _ in parts]
+    smact = [most.smact * duty * one for one, _, _ in parts]
+    smocc = [min(value * most.smocc_per_smact, most.smocc * duty) * two for value, (_, two, _) in zip(smact, parts, strict=True)]
+    found = bounds_of([cell(blocks, threads, duty, gract=gract, smact=smact, smocc=smocc)], A100)
+    assert found.violations == ()
+
+
+def test_rounding_is_no_violation_and_missing_samples_are_none() -> None:
+    found = bounds_of([cell(54, 32, gract=[0.3, math.nan], smact=[0.302, 0.4], smocc=[math.nan, math.nan])], A100)
+    assert found.violations == ()
+    assert found.tested["SMACT ≤ GRACT"] == (1, 1)
+    assert "bounds of SMOCC" in found.untested
+
+
+def test_without_the_number_of_sms_their_bound_is_not_tested_and_that_is_said() -> None:
+    found = bounds_of([cell(gract=[1.0], smact=[0.9])], Chip(missing="nobody knows"))
+    assert Chip(missing="nobody knows").missing in found.untested.values()
+    assert not any("min(b" in bound for bound in found.tested)
+
+
+def test_a_mean_above_the_duty_is_a_violation_though_no_sample_is_above_the_bound() -> None:
+    """Half the SMs for a quarter of the time is .125; .2 was seen."""
+    found = bounds_of([cell(54, 32, 0.25, gract=[0.3] * 4, smact=[0.2] * 4)], A100)
+    assert [one.bound.split()[0] for one in found.violations] == ["mean"]
+
+
+@given(st.integers(1, 9), st.floats(0.001, 0.1), st.integers(2, 8))
+def test_equal_launches_are_never_blamed(floor: int, a_block: float, count: int) -> None:
+    """A run lasts as long as its launches at least, then grows with its blocks."""
+    samples = {(4**at, 256): float(max(floor, round(a_block * 4**at))) for at in range(count)}
+    assert odd_ones(samples) == []
+
+
+@pytest.mark.parametrize(("at", "factor"), [(4, 0.3), (5, 0.25), (3, 5.0)])
+def test_one_that_ran_less_or_more_is_named(at: int, factor: float) -> None:
+    samples = {(4096 * 2**step, 1024): 100.0 * 2**step for step in range(7)}
+    wrong = 4096 * 2**at, 1024
+    samples[wrong] *= factor
+    (odd,) = odd_ones(samples)
+    assert odd.size == wrong
+
+
+def test_of_two_that_disagree_alone_the_one_beside_the_line_of_the_others_is_named() -> None:
+    """Six in proportion, the last cut short at 100 of 320: only the fifth (160) disagrees with it."""
+    samples = {(512 * 2**at, 1024): 10.0 * 2**at for at in range(6)}
+    samples[16384, 1024] = 100.0
+    (odd,) = odd_ones(samples)
+    assert (odd.size, odd.rival) == ((16384, 1024), None)
+    assert (odd.least, odd.most) == (158, 324)
+
+
+@pytest.mark.parametrize("counts", [{8: 160.0, 16: 100.0}, {1: 30.0, 8: 160.0, 16: 100.0}])
+def test_where_no_line_tells_which_of_two_is_wrong_both_are_named_as_a_pair(counts: dict[int, float]) -> None:
+    found = odd_ones({(blocks, 256): count for blocks, count in counts.items()})
+    assert [(one.size, one.rival) for one in found] == [((8, 256), (16, 256)), ((16, 256), (8, 256))]
+    assert (found[1].least, found[1].most) == (158, 324)
+
+
+def test_a_small_count_is_reckoned_up_with_its_error() -> None:
+    """10 samples may be 12, and of 8 times the blocks then half as much again as 96; 140 lies within that, 160 does not."""
+    assert odd_ones({(1, 32): 10.0, (8, 32): 140.0}) == []
+    assert odd_ones({(1, 32): 10.0, (8, 32): 160.0})
+
+
+def test_utilisation_and_smact_are_counted_by_cell() -> None:
+    rows = {
+        (1, 1): {UTILIZATION: 91.0, GRACT: 0.91, SMACT: 0.002, SMOCC: 0.0},
+        (2, 1): {UTILIZATION: 99.0, GRACT: 0.99, SMACT: 0.29, SMOCC: 0.2},
+        (3, 1): {UTILIZATION: 99.0, GRACT: 0.99, SMACT: 0.9, SMOCC: 0.05},
+        (4, 1): {UTILIZATION: 50.0, GRACT: 0.5, SMACT: 0.1, SMOCC: 0.05},
+    }
+    one = misled(Table(MAX, "made", rows))
+    assert one is not None
+    assert (one.cells, one.busy, one.busy_low_smact, one.busy_low_smocc, one.example) == (4, 3, 2, 2, (1, 1))
+    assert misled(Table(MAX, "made", {(1, 1): {SMACT: 0.5}})) is None
+
+
+def test_a_course_that_falls_is_said_to_from_where_to_where() -> None:
+    values = {1: 0.1, 2: 0.3, 4: 0.295, 8: 0.2, 16: 0.9}
+    (course,) = courses(Table(MAX, "made", {(blocks, 32): {SMACT: value} for blocks, value in values.items()}))
+    assert course.dip == (2, 0.3, 8, 0.2)
+    assert [fall[:2] for fall in course.falls] == [(4, 8)]  # .005 is rounding and noise
+
+
+rows = st.dictionaries(
+    st.tuples(st.integers(1, 10**6), st.integers(1, 1024)),
+    st.dictionaries(st.sampled_from(list(csv_tables.COLUMNS.values())), st.floats(-1e6, 1e6), min_size=1),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(rows)
+def test_a_table_that_was_written_is_read_to_the_last_digit(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[int, int], dict[str, float]]
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "mean.csv"
+    path.write_text(csv_tables.written(Table(MEAN, "made", rows)))
+    assert csv_tables.is_table(path)
+    assert csv_tables.read(path).rows == rows
+
+
+def test_damaged_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    monkeypatch.chdir(tmp_path)
+    messages = {}
+    head = "#Thread Blocks,#Threads,GRACT\n"
+    for text in ("1,1", *(head + rows for rows in ("1,1,high\n", "1,1,inf\n", "1.5,1,1\n", "1,1,1\n1,1,1\n", ""))):
+        Path("mean.csv").write_text(text)
+        with pytest.raises(Unreadable) as refused:
+            csv_tables.read(Path("mean.csv"))
+        messages[text] = str(refused.value)
+    Path("mode.csv").write_text(head + "1,1,1\n")
+    with pytest.raises(Unreadable, match=r"mode\.csv"):
+        csv_tables.read(Path("mode.csv"))
+    assert messages == snapshot
+
+
+def test_every_metric_has_a_name_to_be_called_by() -> None:
+    from analysis.studies.gpu.terms import SAID  # noqa: PLC0415  # only here
+
+    assert SAID.keys() == set(METRICS)

@@ -1,0 +1,118 @@
+"""A saved run of the benchmark: its prediction and bounds, what it lacks, and what is wrong in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.studies.gpu.asked import gathered
+from analysis.studies.gpu.terms import ACTIVE, SMACT, UTILIZATION
+from tests.analysis.studies.gpu.made import SMS, fitting, saved_grid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.gpu.asked import Found
+
+RUNS = Path(__file__).parents[4] / "data/runs"
+SIZES = {(blocks, 32): fitting(blocks) for blocks in (1, 33, 66, 131, 132, 264)}
+
+
+def read(folder: Path, saved: dict[str, Any]) -> Found:
+    (folder / "run.json").write_text(json.dumps(saved))
+    return gathered([str(folder / "run.json")])
+
+
+def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
+    """min(b, 132) / 132 × .99, which is what was made."""
+    (found,) = read(tmp_path, saved_grid(SIZES)).grids
+    assert found.grid.chip.sms == SMS
+    assert len(found.grid.cells) == 2 * len(SIZES)
+    assert found.predictions.near == len(SIZES)
+    ranges = {one.size[0]: (one.least, one.most) for one in found.predictions.cells}
+    assert ranges[66] == pytest.approx((0.5 * 0.99, 0.5 * 0.99))
+    assert ranges[264] == pytest.approx((0.99, 0.99))
+    assert found.bounds.violations == ()
+    assert any(bound.startswith("mean") for bound in found.bounds.tested)
+
+
+def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> None:
+    """An H200 of 132 SMs: 133 blocks of 1024 threads make SMACT .505, between 133 / (132 × 2) and 1. All eight sizes fit."""
+    (found,) = gathered([str(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")]).grids
+    assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
+    seen = {one.size: one for one in found.predictions.cells}
+    assert seen[133, 1024].observed == pytest.approx(0.505, abs=0.001)
+    assert (seen[133, 1024].least, seen[133, 1024].most) == pytest.approx((133 / 264, 1), abs=0.002)
+    assert seen[8192, 1024].observed == pytest.approx(8192 / (132 * 63), abs=0.003)
+    assert found.bounds.violations == ()
+    assert min(row[UTILIZATION] for row in found.tables[ACTIVE].rows.values()) > 99
+
+
+def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, saved_grid({(66, 32): fitting(66) | {"smact": 0.4}, (133, 32): fitting(133) | {"smact": 0.7}})).grids
+    off = {one.size[0]: one.off for one in found.predictions.cells}
+    assert off[66] == pytest.approx(0.4 - 0.5 * 0.99)
+    assert off[133] == 0
+    assert found.predictions.near == 1
+
+
+def test_a_cell_that_is_busier_than_its_blocks_allow_breaks_the_bound(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, saved_grid(SIZES | {(66, 32): fitting(66) | {"smact": 0.6}})).grids
+    assert {one.size for one in found.bounds.violations} == {(66, 32)}
+    assert {one.bound.split()[0] for one in found.bounds.violations} == {"SMACT", "mean"}
+
+
+def test_a_metric_that_was_not_recorded_is_missing_with_its_reason(tmp_path: Path) -> None:
+    """No GPM: utilisation alone, and nothing is made of what is not there."""
+    only = {"utilization_percent": 100.0, "gract": [None] * 6, "smact": [None] * 6, "missing": {"smact": "no GPM on this GPU"}}
+    (found,) = read(tmp_path, saved_grid({(1, 32): only, (2, 32): only})).grids
+    assert all(SMACT not in row for row in found.tables[ACTIVE].rows.values())
+    assert any("no GPM" in note for note in found.grid.notes)
+    assert found.misled is None
+    assert "bounds of SMACT" in found.bounds.untested
+
+
+def test_samples_told_one_by_one_are_read_as_well(tmp_path: Path) -> None:
+    saved = saved_grid({(66, 32): fitting(66)})
+    for one in saved["benchmarks"]:
+        one["extra_info"]["report"]["samples"] = [{"t_monotonic_s": 1.0, "gract": 0.99, "smact": 0.5}, {"gract": 0.99, "smact": None}]
+    (found,) = read(tmp_path, saved).grids
+    assert found.tables[ACTIVE].rows[66, 32][SMACT] == 0.5
+
+
+def test_only_the_untouched_machine_counts(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, saved_grid({(66, 32): fitting(66)}, arms=("stock", "stock-again", "nvidia_smi"))).grids
+    assert len(found.grid.cells) == 4
+
+
+DAMAGED: dict[str, Callable[[Any], object]] = {
+    "columns of two lengths": lambda report: report["samples"][0].update(smact=[0.5]),
+    "a text": lambda report: report["samples"][0].update(smact=["high"] * 6),
+    "a truth": lambda report: report["samples"][0].update(smact=[True] * 6),
+    "a duty above 1": lambda report: report["gpu_metrics"][0].update(duty=1.5),
+    "SMs below 0": lambda report: report["gpu_metrics"][0].update(sms=-1),
+    "two entries": lambda report: report["gpu_metrics"].append({}),
+    "no sample": lambda report: report.update(samples=[]),
+}
+
+
+def test_a_damaged_cell_is_named_and_the_others_stand(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    messages = {}
+    for name, damage in DAMAGED.items():
+        saved = saved_grid(SIZES)
+        damage(saved["benchmarks"][0]["extra_info"]["report"])
+        found = read(tmp_path, saved)
+        assert len(found.grids[0].grid.cells) == 2 * len(SIZES) - 1
+        (refused,) = found.refused
+        messages[name] = refused.replace(f"{tmp_path}/", "")
+    assert messages == snapshot
+
+
+def test_launches_that_differ_from_most_are_named(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, saved_grid(SIZES | {(66, 32): fitting(66) | {"launches": 8}})).grids
+    assert found.launches == {(66, 32): 8}

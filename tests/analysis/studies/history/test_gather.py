@@ -1,0 +1,188 @@
+"""From runs to series: one value a run, in time order, never across machines, and nothing dropped without a word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.load import from_json
+from analysis.studies.history.gather import gather
+from analysis.terms import Refused
+from tests.made_history import CPU, night
+from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.history.gather import Gathered
+    from analysis.terms import Run
+    from tests.synthetic import JSON
+
+FASTER = Arm("faster", gain=0.25, requested={"vm.swappiness": "1"})
+THREE_ARMS = Made(arms=(STOCK, AGAIN, FASTER), blocks=3, steps=4)
+THROUGHPUT = "throughput_samples_per_s"
+
+
+def nightly(at: int, cpu: Mapping[str, object] = CPU, **times_s: float) -> Run:
+    return from_json(night(at, times_s, cpu), f"{at}.json")
+
+
+def ours(day: int, made: Made = THREE_ARMS) -> Run:
+    return replace(from_json(saved_run(made), f"{day}.json"), run_id=f"run-{day}", started_utc=f"2026-01-{day:02}T00:00:00+00:00")
+
+
+def values(gathered: Gathered, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
+    """The values of the one series with this tweak set and metric."""
+    ((*points,),) = [one.points for one in gathered.series if (one.tweakset, one.metric.name) == (tweakset, metric)]
+    return [point.value for point in points]
+
+
+def cells(run: Run, tweakset: str) -> list[float]:
+    return [cell.metrics[THROUGHPUT] for cell in sorted(run.cells, key=lambda one: one.block) if cell.tweakset == tweakset and cell.metrics]
+
+
+def geometric_mean(numbers: Iterable[float]) -> float:
+    logs = [math.log(number) for number in numbers]
+    return math.exp(sum(logs) / len(logs))
+
+
+def test_a_run_is_one_value_the_geometric_mean_over_its_blocks() -> None:
+    run = ours(1)
+    assert values(gather([run]), "stock") == [pytest.approx(geometric_mean(cells(run, "stock")))]
+
+
+def test_both_summaries_are_followed_under_every_tweak_set() -> None:
+    found = [(one.tweakset, one.metric.name, one.metric.better) for one in gather([ours(1)]).series]
+    metrics = (("step_time_p10_s", "lower"), (THROUGHPUT, "higher"))
+    assert found == [(tweakset, *metric) for tweakset in ("faster", "stock", "stock-again") for metric in metrics]
+
+
+def test_the_median_stands_in_where_rounds_were_not_kept() -> None:
+    assert [one.metric.name for one in gather([nightly(1, sort=0.1)]).series] == ["step_time_median_s", THROUGHPUT]
+
+
+def test_points_are_in_order_of_time_whatever_the_order_of_files() -> None:
+    gathered = gather([nightly(at, sort=1 / at) for at in (3, 1, 2)])
+    assert values(gathered, "as-run") == [pytest.approx(at) for at in (1, 2, 3)]
+    assert (gathered.runs, gathered.first_utc, gathered.last_utc) == (3, "2026-01-02T02:00:00+00:00", "2026-01-04T02:00:00+00:00")
+
+
+def test_times_of_other_zones_are_put_in_order_too() -> None:
+    """01:00 in UTC+2 is 23:00 UTC of the day before, and earlier than midnight UTC."""
+    runs = [ours(2), replace(ours(3), started_utc="2026-01-02T01:00:00+02:00")]
+    marks = [point.mark for point in gather(runs).series[0].points]
+    assert [(mark.run_id, mark.started_utc) for mark in marks] == [
+        ("run-3", "2026-01-01T23:00:00+00:00"),
+        ("run-2", "2026-01-02T00:00:00+00:00"),
+    ]
+
+
+def test_relative_to_stock_what_the_machine_did_to_a_block_cancels() -> None:
+    """Each cell is divided by stock's of its own block; a machine half as fast on the second day changes nothing."""
+    run, slow = ours(1), ours(2, replace(THREE_ARMS, base_s=2 * THREE_ARMS.base_s))
+    gathered = gather([run, slow], relative_to="stock")
+    ratios = [a / b for a, b in zip(cells(run, "faster"), cells(run, "stock"), strict=True)]
+    assert values(gathered, "faster") == [pytest.approx(geometric_mean(ratios))] * 2
+    assert {one.tweakset for one in gathered.series} == {"faster", "stock-again"}
+    assert {one.relative_to for one in gathered.series} == {"stock"}
+
+
+def test_a_cell_without_its_stock_is_left_out_and_said_to_be() -> None:
+    broken = replace(THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER))
+    gathered = gather([ours(1, broken)], relative_to="stock")
+    run = ours(1, broken)
+    pairs = list(zip(cells(run, "faster")[::2], cells(run, "stock"), strict=True))
+    assert values(gathered, "faster") == [pytest.approx(geometric_mean(a / b for a, b in pairs))]
+
+
+def test_other_hardware_is_another_series() -> None:
+    other = {"brand_raw": "Other CPU", "count": 8}
+    gathered = gather([nightly(1, sort=0.1), nightly(2, other, sort=0.2), nightly(3, sort=0.1)], THROUGHPUT)
+    assert [(one.machine, len(one.points)) for one in gathered.series] == [("Made-up CPU, 8 CPUs", 2), ("Other CPU, 8 CPUs", 1)]
+
+
+def test_other_parameters_are_another_series() -> None:
+    small, large = ours(1), ours(2)
+    workload = replace(large.workloads["cnn_train"], params={"batch": 16})
+    gathered = gather([small, replace(large, workloads={"cnn_train": workload})], THROUGHPUT)
+    stock = [(one.variant, one.name, len(one.points)) for one in gathered.series if one.tweakset == "stock"]
+    assert stock == [("batch=16", "cnn_train (batch=16), stock", 1), ("batch=8", "cnn_train (batch=8), stock", 1)]
+
+
+def stock_alone(change: Callable[[JSON, JSON], None]) -> Run:
+    """Two blocks of stock, whose records were changed."""
+    saved = saved_run(Made(arms=(STOCK,), blocks=2, steps=4))
+    change(*(one["extra_info"] for one in saved["benchmarks"]))
+    return from_json(saved, "x.json")
+
+
+def contradict(first: JSON, _second: JSON) -> None:
+    first["metrics"][THROUGHPUT] *= 2
+
+
+def lose_jobs(first: JSON, second: JSON) -> None:
+    for one, outcome in ((first, "failed"), (second, "done")):
+        one["report"] = {"job": [{"job": at, "outcome": outcome} for at in range(len(one["steps"]["wall_s"]))]}
+
+
+IDLE = Arm("idle", requested={"vm.swappiness": "1"}, observed={"vm.swappiness": "60"})
+BROKEN = replace(THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER))
+# What is left out or kept apart, and how many points of the series of stock (or faster) are left.
+NOTED: dict[str, tuple[int, Callable[[], Gathered]]] = {
+    "not in force": (1, lambda: gather([ours(1, Made(arms=(STOCK, IDLE), blocks=2, steps=4))])),
+    "contradicting": (1, lambda: gather([stock_alone(contradict)])),
+    "lost jobs": (1, lambda: gather([stock_alone(lose_jobs)])),
+    "copies": (1, lambda: gather([ours(1), replace(ours(1), origin="copy.json")])),
+    "no time": (0, lambda: gather([replace(ours(1), started_utc="")])),
+    "no control": (1, lambda: gather([ours(1, BROKEN)], relative_to="stock")),
+    "machines": (1, lambda: gather([nightly(1, sort=0.1), nightly(2, {"brand_raw": "Other CPU", "count": 8}, sort=0.2)])),
+}
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_what_is_left_out_or_kept_apart_is_said(name: str, snapshot: SnapshotAssertion) -> None:
+    points, gathered = NOTED[name][0], NOTED[name][1]()
+    assert {len(one.points) for one in gathered.series} == ({points} if points else set())
+    assert "idle" not in {one.tweakset for one in gathered.series}
+    assert gathered.notes == snapshot
+
+
+def test_a_name_that_nobody_has_is_refused() -> None:
+    for name, asked in (("speed", {"metric": "speed"}), ("base", {"relative_to": "base"})):
+        with pytest.raises(Refused, match=f"'{name}'"):
+            gather([ours(1)], **asked)
+
+
+def test_cells_that_contradict_their_steps_or_lost_jobs_are_left_out() -> None:
+    for change in (contradict, lose_jobs):
+        assert values(gather([stock_alone(change)]), "stock") == [pytest.approx(cells(stock_alone(change), "stock")[1])]
+
+
+def test_one_metric_can_be_asked_for() -> None:
+    assert {one.metric.name for one in gather([ours(1)], metric="cpu_s_per_step").series} == {"cpu_s_per_step"}
+
+
+def test_cells_that_took_turns_are_a_series_of_their_own_and_followed_in_their_own_metric() -> None:
+    """Two nights of whole cells, then two in turns: a design that changed is no change of the machine."""
+    runs = [
+        replace(from_json(change(saved_run(replace(THREE_ARMS, seed=day))), f"{day}.json"), run_id=f"run-{day}")
+        for day, change in ((1, dict), (2, dict), (3, in_turns), (4, in_turns))
+    ]
+    found = gather(runs)
+    stock = {(one.variant, one.metric.name): [point.mark.run_id for point in one.points] for one in found.series if one.tweakset == "stock"}
+    assert stock == {
+        ("cells=in turns", THROUGHPUT): ["run-3", "run-4"],
+        ("cells=in turns", "step_time_round_adjusted_s"): ["run-3", "run-4"],
+        ("cells=whole", THROUGHPUT): ["run-1", "run-2"],
+        ("cells=whole", "step_time_p10_s"): ["run-1", "run-2"],
+    }
+    assert {one.variant for one in gather(runs[2:]).series} == {""}
+    relative = gather(runs[2:], relative_to="stock")
+    cells = {(cell.tweakset, cell.block): cell.metrics["step_time_round_adjusted_s"] for cell in runs[2].cells}
+    ratios = [cells["faster", block] / cells["stock", block] for block in (1, 2, 3)]
+    assert values(relative, "faster", "step_time_round_adjusted_s")[0] == pytest.approx(geometric_mean(ratios))

@@ -1,0 +1,89 @@
+"""A history on one screen: what changed is there, what does not fit is counted, and no line is wider than 100 columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.load import from_json
+from analysis.studies.history.gather import gather
+from analysis.studies.history.judge import judge
+from analysis.studies.history.spark import PLAIN_RAMP, RAMP, sparkline
+from analysis.studies.history.table import SHOWN, Look, render
+from tests.made_history import night, noisy, stepped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.history.records import History
+
+
+def looked_back(series: Mapping[str, Sequence[float]], refused: Sequence[str] = ()) -> History:
+    count = len(next(iter(series.values())))
+    runs = (from_json(night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json") for at in range(count))
+    return judge(gather(runs), refused)
+
+
+@pytest.fixture(scope="module")
+def history() -> History:
+    slower, faster = noisy(stepped((30, 0.1), (40, 0.125)), 1), noisy(stepped((50, 1), (20, 0.5)), 2)
+    return looked_back({"sort": slower, "parse": faster, "quiet": noisy([1.0] * 70, 3)}, ["bad.json: not JSON"])
+
+
+def test_a_change_is_one_row_with_both_summaries_side_by_side(history: History, snapshot: SnapshotAssertion) -> None:
+    """The newest first: a row has the first run's date, the commits on both sides, gains with intervals and a word."""
+    assert render(history, Look()) == snapshot
+
+
+def test_the_line_of_blocks_shows_the_step(history: History) -> None:
+    """70 runs in 40 letters, the step after 30: letter 17 is still high, and up is better, so a slower workload falls."""
+    (line,) = [line for line in render(history, Look()).splitlines() if line.startswith("bench.py::sort")]
+    blocks = line.split()[-1]
+    assert len(blocks) == 40
+    assert set(blocks[:17]) <= set("▆▇█")
+    assert set(blocks[-22:]) <= set("▁▂")
+
+
+def test_ascii_terminals_get_ascii(history: History) -> None:
+    assert render(history, Look(plain=True)).isascii()
+
+
+def test_colour_changes_no_text(history: History) -> None:
+    colored = render(history, Look(color=True))
+    assert "\x1b[1;31mregressed" in colored
+    assert "\x1b[" not in render(history, Look())
+
+
+def test_what_does_not_fit_a_screen_is_counted() -> None:
+    history = looked_back({f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at) for at in range(SHOWN + 5)})
+    said, every = render(history, Look()), render(history, Look(every=True))
+    rows = [sum(text.count(word) for word in ("regressed", "improved")) for text in (said, every)]
+    assert rows[0] == SHOWN
+    assert rows[1] >= SHOWN + 5
+    assert f"and {rows[1] - SHOWN} more, older: --all\n" in said
+    assert len(said.splitlines()) <= 40
+    assert "--all" not in every
+
+
+def test_no_line_is_too_wide() -> None:
+    name = "a-rather-long-name-of-a-benchmark-that-somebody-chose-all-the-same" * 3
+    history = looked_back({name: noisy(stepped((20, 1), (20, 2e6)), 1), "b": noisy(stepped((20, 1), (20, 1e-7)), 2)}, ["x"] * 1000)
+    assert max(map(len, render(history, Look()).splitlines())) <= 100
+
+
+def test_a_letter_of_several_runs_is_their_median() -> None:
+    """Four runs a letter: one of 9 among noughts changes nothing."""
+    assert sparkline([0, 0, 9, 0, 1, 1, 1, 1], 2) == RAMP[0] + RAMP[-1]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=100), st.integers(1, 60), st.booleans())
+def test_a_sparkline_is_never_wider_than_asked_and_reaches_both_ends(values: list[float], width: int, plain: bool) -> None:  # noqa: FBT001  # hypothesis
+    line, ramp = sparkline(values, width, plain=plain), PLAIN_RAMP if plain else RAMP
+    assert len(line) == min(width, len(values))
+    assert set(line) <= set(ramp)
+    assert len(set(line)) == 1 or {ramp[0], ramp[-1]} <= set(line)

@@ -1,0 +1,163 @@
+"""The answer stands first: what feeds most, whether DLIO agrees, which tweak sets differ, and on what all of it stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.load import from_json
+from analysis.studies.io.answer import answer, head
+from analysis.studies.io.configurations import configurations, mean_of
+from analysis.studies.io.page import render
+from analysis.studies.io.responses import judge
+from analysis.studies.io.saved import io_runs as read
+from analysis.studies.io.study import study
+from analysis.studies.io.terms import Response
+from tests.made_io import MadeIo, io_runs, saved_io
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.io.study import Study
+    from analysis.studies.io.terms import IoRun
+
+RATE = "samples_per_s_whole"
+SMALL, LARGE = "block-readahead-128", "block-readahead-8192"
+SPEED = {"raw": 0.0, "npy": 0.0, "png": -1.2}
+
+
+def gain(levels: Mapping[str, object], tweakset: str) -> float:
+    """Decoding costs png its speed; reading ahead less costs raw files a fifth where they come from the disk."""
+    slower = tweakset == SMALL and levels["format"] == "raw" and levels["cache"] == "cold"
+    return SPEED[str(levels["format"])] + (math.log(0.8) if slower else 0.0)
+
+
+MADE = MadeIo(
+    factors={"format": tuple(SPEED), "cache": ("cold", "warm")}, tweaksets=("stock", "stock-again", SMALL, LARGE), gain=gain, cell_sd=0.02
+)
+
+
+@cache
+def study_of(**changed: Any) -> Study:  # noqa: ANN401  # fields of MadeIo
+    """Read ahead stands at 8192 KiB on this machine."""
+    disk = {"device": "vda", "read_ahead_kb": "8192", "scheduler": "none"}
+    runs = io_runs(replace(MADE, **changed))
+    return study("made.json", [replace(run, changed_nothing=run.tweakset == LARGE, disk=disk) for run in runs])
+
+
+def nothing(_levels: Mapping[str, object], _tweakset: str) -> float:
+    return 0.0
+
+
+def test_the_page_opens_with_the_answer(snapshot: SnapshotAssertion) -> None:
+    page = render(study_of())
+    assert max(map(len, page.splitlines())) <= 100
+    assert page == snapshot
+
+
+def test_answers(snapshot: SnapshotAssertion) -> None:
+    """What feeds most in each state of the cache, what is clearly lower, which tweak sets differ, and on what it stands."""
+    runs = io_runs(replace(MADE, blocks=1))
+    fine = [replace(run, computation_time_s=0.00065, params={**run.params, "record_scale": 0.002}) for run in runs]
+    assert {
+        "effects": answer(study_of()),
+        "one block": answer(study_of(blocks=1)),
+        "no tweak set differs": answer(study_of(gain=nothing, tweaksets=("stock", SMALL, "b"))),
+        "DLIO slower": answer(study("x", engines(1, 0.9))),
+        "DLIO alike": answer(study("x", engines(3, 1.0))),
+        "steps of 0.65 ms": head(study("x", fine)),
+    } == snapshot
+
+
+@pytest.mark.parametrize(("seconds", "scale", "doubted"), [(0.00065, 0.002, True), (0.02, 0.002, False), (0.0035, 1, False)])
+def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(seconds: float, scale: float, *, doubted: bool) -> None:
+    runs = io_runs(replace(MADE, blocks=1))
+    runs = [replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale}) for run in runs]
+    assert bool(head(study("x", runs))) is doubted
+
+
+def test_what_is_alike_is_not_told_apart() -> None:
+    """Eight configurations and nothing between them: the best of them is chosen by these very figures, so all pairs are adjusted."""
+    made = MadeIo(factors={"format": tuple("abcdefgh"), "cache": ("warm",)}, tweaksets=("stock",), blocks=5, cell_sd=0.05, steps=16)
+    false = sum("clearly lower" in line for seed in range(30) for line in answer(study("x", io_runs(replace(made, seed=seed)))))
+    assert false <= scipy.stats.binom.ppf(0.999, 30, 0.05)
+
+
+def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
+    found = study_of()
+    assert {one.tweakset for one in found.contrasts.tweaks} == {SMALL}
+    assert {one.tweakset for one in found.idle} == {LARGE}
+    assert all(LARGE not in factor.levels for one in found.analyses for factor in one.observed.factors)
+
+
+@pytest.mark.parametrize(
+    ("tweak", "nothing"),
+    [
+        ({"already_in_force": ["vm.x"]}, True),
+        ({"already_in_force": []}, False),
+        ({"already_in_force": ["vm.x"], "side_effects": {"/sys/block/vda/queue/read_ahead_kb": ["128", "8192"]}}, False),
+    ],
+)
+def test_whether_it_changed_anything_is_read_from_the_saved_cells(tweak: Mapping[str, object], *, nothing: bool) -> None:
+    saved = saved_io(replace(MADE, blocks=2))
+    for one in saved["benchmarks"]:
+        info = one["extra_info"]
+        info["workload_facts"] |= {"device": "vda", "device_read_ahead_kb": "8192", "device_scheduler": "[mq-deadline] none"}
+        if info["tweakset"] == LARGE:
+            info["tweak"] |= {"requested": {"vm.x": "1"}, "before": {"vm.x": "1"}, "observed": {"vm.x": "1"}, **tweak}
+    runs = read(from_json(saved, "io.json"), [])
+    assert {run.changed_nothing for run in runs if run.tweakset == LARGE} == {nothing}
+    assert not any(run.changed_nothing for run in runs if run.tweakset != LARGE)
+    assert "mq-deadline of vda" in head(study("io.json", runs))[0]
+
+
+def engines(seed: int, factor: float) -> list[IoRun]:
+    """The same configurations by both engines; DLIO's samples/s are so many times ours, each with its own scatter."""
+    runs = []
+    for engine, base, its in (("torch", 400.0, seed), ("dlio", 400.0 * factor, seed + 1)):
+        made = replace(MADE, tweaksets=("stock",), base_per_s=base, seed=its, block_sd=0.0)
+        runs += [replace(run, engine=engine, overrides={"engine": engine, **run.overrides}, id=run.id + engine) for run in io_runs(made)]
+    return runs
+
+
+def test_dlio_is_set_against_torch_paired_by_block() -> None:
+    runs = engines(1, 0.9)
+    (said,) = [line for line in answer(study("x", runs)) if line.startswith("DLIO")]
+    values: dict[tuple[str, int], list[float]] = {}
+    for one in map(judge, runs):
+        values.setdefault((one.run.engine, one.run.block or 0), []).append(math.log(one.value(RATE) or math.nan))
+    change = [np.mean(values["dlio", block]) - np.mean(values["torch", block]) for block in range(1, 6)]
+    low, high = (100 * math.expm1(end) for end in scipy.stats.t.interval(0.95, 4, np.mean(change), scipy.stats.sem(change)))
+    assert f"samples/s {100 * math.expm1(float(np.mean(change))):+.1f} % [{low:+.1f}, {high:+.1f}]" in said
+
+
+@given(st.lists(st.floats(0.5, 100.0), min_size=2, max_size=8))
+def test_no_interval_leaves_what_it_measures(values: list[float]) -> None:
+    """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100."""
+    rate = mean_of([Response(RATE, "samples/s", "", one) for one in values])
+    assert rate.value == pytest.approx(scipy.stats.gmean(values))
+    assert rate.low is not None
+    assert 0 < rate.low <= (rate.value or 0) * (1 + 1e-9)
+    au = mean_of([Response("au_whole_percent", "%", "", one) for one in values])
+    assert au.value == pytest.approx(np.mean(values))
+    assert au.low is not None
+    assert au.high is not None
+    assert au.low >= 0
+    assert au.high <= 100 + 1e-9
+
+
+def test_stock_and_its_copy_in_one_block_are_one_value_in_the_table_as_in_the_sentences() -> None:
+    found = configurations([judge(run) for run in io_runs(replace(MADE, tweaksets=("stock", "stock-again")))])
+    assert {one.tweakset for one in found} == {"stock"}
+    assert {one.responses[RATE].runs for one in found} == {5}
+    assert {len(one.runs) for one in found} == {10}

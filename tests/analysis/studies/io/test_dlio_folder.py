@@ -1,0 +1,255 @@
+"""DLIO's result folders are read as they are: a recording of the real thing, and made ones for what it does not have."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis.studies.io.dlio_folder import folders_under, runs_of
+from analysis.studies.io.responses import judge
+from tests.dlio_like import Made, folder
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.io.terms import IoRun
+
+RECORDED = Path(__file__).parents[3] / "recordings" / "dlio-2.0.0"
+
+
+def read(path: Path) -> list[IoRun]:
+    refused: list[str] = []
+    runs = runs_of(path, refused)
+    assert not refused
+    return runs
+
+
+def recorded(name: str) -> IoRun:
+    (run,) = [run for run in read(RECORDED) if run.id == name]
+    return run
+
+
+def test_a_recording_of_dlio_2_0_0_is_read() -> None:
+    """Three folders: data made, then trained on with one rank and with two; 24 files of 64 KiB, batch 2, so 12 steps and 6."""
+    assert [(run.id, run.kind) for run in read(RECORDED)] == [("generation", "generation"), ("1", "training"), ("2", "training")]
+    one = recorded("1")
+    assert (one.model, one.processes, one.batch_size, one.read_threads, one.computation_time_s) == ("unet3d_h100", 1, 2, 1, 0.02)
+    assert one.record_length_bytes == 65536  # spelled record_length there
+    assert {epoch.steps for epoch in one.epochs} == {12}
+    assert {(epoch.number, epoch.rank, epoch.steps) for epoch in recorded("2").epochs} == {(n, r, 6) for n in (1, 2) for r in (0, 1)}
+
+
+def test_its_figures_come_out_of_its_step_lists() -> None:
+    """AU 86.76 % and 62.88 samples/s were reported; DLIO 2.0.0 counts all samples over the whole epoch."""
+    judged = judge(recorded("1"))
+    assert judged.value("au_steady_percent") == pytest.approx(86.758, abs=0.1)
+    assert judged.value("samples_per_s_dlio") == pytest.approx(62.884, rel=0.001)
+    assert judged.value("samples_per_s_dlio") == judged.value("samples_per_s_whole")
+
+
+def test_a_checkpoint_moves_the_end_that_dlio_reckons_with() -> None:
+    """Two ranks, epochs of 0.14 s and a checkpoint after each: 73.17 % was reported where the lists give 77.24 %, so no figure stands."""
+    judged = judge(recorded("2"))
+    assert [doubt.kind for doubt in judged.doubts if "73.17 %" in doubt.reason] == ["degenerate"]
+    assert judged.value("au_whole_percent") is None
+    assert [one.epoch for one in judged.run.checkpoints] == [1, 2]
+    assert "rank 0's stamps" in judged.run.notes[0]
+
+
+def test_a_generation_is_no_failed_run() -> None:
+    """2.0.0 leaves neither a summary nor step lists of it, later ones a summary with bare NaN; both are known by their configuration."""
+    (made,) = [run for run in read(RECORDED) if run.kind == "generation"]
+    assert made.epochs == ()
+    assert made.started_utc is not None
+    assert made.dataset == {"folder": "/srv/study/data/unet3d", "format": "npz", "files": 24, "samples_per_file": 1}
+
+
+def test_generation_with_a_summary_full_of_nan(tmp_path: Path) -> None:
+    folder(tmp_path, Made(generates=True))
+    assert "NaN" in next(tmp_path.rglob("summary.json")).read_text()
+    (run,) = read(tmp_path)
+    assert (run.kind, run.epochs) == ("generation", ())
+
+
+def test_a_made_folder_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
+    """Rank by rank and epoch by epoch, with the machine and the data set beside it."""
+    folder(tmp_path, Made(loads=(0.5, *[0.05] * 19), cached_kb=2048))
+    (run,) = read(tmp_path)
+    assert [(one.number, one.rank) for one in run.epochs] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert run.epochs[0].load_s == (0.5, *[0.05] * 19)
+    assert run.epochs[0].duration_s == pytest.approx(0.5 + 0.95 + 2.0 + 0.1)
+    assert (run.host.cached_bytes, run.host.memory_bytes, run.host.cpus) == (2 * 2**20, 16 * 2**30, 8)
+    assert run.dataset == {"folder": "/srv/study/data/unet3d", "format": "npz", "files": 320, "samples_per_file": 1}
+    assert not judge(run).doubts
+
+
+def test_one_folder_can_be_named_or_all_that_lie_under_one(tmp_path: Path) -> None:
+    first = folder(tmp_path / "a" / "b", Made())
+    folder(tmp_path / "c", Made(after_s=60))
+    assert len(read(first)) == 1
+    assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00"]
+
+
+def test_runs_are_called_as_the_study_called_their_folders(tmp_path: Path) -> None:
+    """`4_read_threads_8/<stamp>` is that; under DLIO's own `hydra_log/unet3d/<stamp>` a run is called by what was asked of it."""
+    folder(tmp_path / "unet3d" / "2_read_threads_8", Made())
+    folder(
+        tmp_path / "hydra_log" / "unet3d", Made(after_s=1, overrides=("++workload.reader.read_threads=8", "++workload.workflow.train=True"))
+    )
+    assert [run.id for run in read(tmp_path)] == ["2_read_threads_8", "2 read_threads=8"]
+
+
+def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
+    """ceil(7 / 2) = 4 batches a reader where a size is set; the DataLoader's own 2 where none is."""
+    folder(tmp_path / "set", Made(reader={"prefetch_size": 7}))
+    folder(tmp_path / "unset", Made())
+    assert [run.prefetch_factor for run in sorted(read(tmp_path), key=lambda run: "unset" in run.origin)] == [4, 2]
+
+
+def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
+    """DLIO 2.0.0 reads `record_length`; `record_length_bytes` beside it changes nothing and nobody is told."""
+    copy = tmp_path / "1"
+    shutil.copytree(RECORDED / "1", copy)
+    config = copy / ".hydra" / "config.yaml"
+    config.write_text(config.read_text().replace("record_length: 65536", "record_length: 65536\n    record_length_bytes: 1048576"))
+    (run,) = read(copy)
+    assert run.record_length_bytes == 65536
+    assert [note.split()[0] for note in run.notes] == ["record_length_bytes"]
+
+
+def test_ranks_in_folders_of_their_own_are_put_together(tmp_path: Path) -> None:
+    """2.0.0 names the folder by each rank's own clock: rank 1's file can lie in the folder of the second before."""
+    home, astray = tmp_path / "2026-11-22-00-15-26", tmp_path / "2026-11-22-00-15-25"
+    shutil.copytree(RECORDED / "2", home)
+    astray.mkdir()
+    (home / "1_output.json").rename(astray / "1_output.json")
+    (run,) = read(tmp_path)
+    assert {one.rank for one in run.epochs} == {0, 1}
+    assert any("folders" in note for note in run.notes)
+
+
+def test_the_first_wait_of_a_block_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
+    """DLIO notes it before it clears the list for the block: 3 loads of 4 steps; it is what that step took beyond its computation."""
+    path = folder(tmp_path, Made(processes=1, epochs=1))
+    output, stamps = path / "0_output.json", path / "0_per_epoch_stats.json"
+    steps, when = json.loads(output.read_text()), json.loads(stamps.read_text())
+    steps["1"]["load"]["block2"], steps["1"]["compute"]["block2"] = [0.02] * 3, [0.1] * 4
+    steps["1"]["proc"]["block2"] = [0.4, 0.12, 0.12, 0.12]
+    when["1"]["block2"] = {"start": "2026-01-01T00:01:00", "end": "2026-01-01T00:01:01"}
+    output.write_text(json.dumps(steps))
+    stamps.write_text(json.dumps(when))
+    (run,) = read(tmp_path)
+    (second,) = [one for one in run.epochs if one.block == 2]
+    assert second.load_s == pytest.approx((0.3, 0.02, 0.02, 0.02))
+
+
+FILES = ("summary.json", "0_output.json", "0_per_epoch_stats.json", ".hydra/config.yaml", ".hydra/overrides.yaml")
+
+
+def test_a_folder_without_results_has_none(tmp_path: Path) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "notes.json").write_text("{}")
+    assert folders_under(tmp_path) == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_is_done_to_a_file_it_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    """One edit anywhere in any file: a run comes out, or a line; never a traceback."""
+    where = tmp_path / "any"
+    shutil.rmtree(where, ignore_errors=True)
+    path = folder(where, Made(processes=1, epochs=1, loads=(0.5, 0.1, 0.1)))
+    name = data.draw(st.sampled_from(FILES))
+    content = (path / name).read_text()
+    at = data.draw(st.integers(0, len(content) - 1))
+    new = data.draw(st.text(st.sampled_from('{}[]",:-0159.eNa\n \x00ü'), max_size=4))
+    (path / name).write_text(content[:at] + new + content[at + data.draw(st.integers(0, 3)) :], encoding="utf-8")
+    refused: list[str] = []
+    for run in runs_of(where, refused):
+        if run.epochs:
+            judge(run)
+    assert all("\n" not in line for line in refused)
+
+
+def test_environments_and_other_hidden_folders_are_not_searched(tmp_path: Path) -> None:
+    folder(tmp_path / ".cache" / "old", Made())
+    folder(tmp_path / "new", Made(after_s=60))
+    assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:01:00+00:00"]
+
+
+LOG = "Max steps per epoch: 40 = 1 * 320 / 4 / 2 (samples per file * num files / batch size / comm size)\n(set value: {'mean': 0.1})"
+
+
+@pytest.mark.parametrize("log", ["", LOG])
+def test_a_copy_without_its_hidden_folder_has_what_needs_no_configuration(tmp_path: Path, log: str) -> None:
+    """AU and the shares of time need none. With DLIO's log its batch is known, with its own two rates the record length."""
+    place = folder(tmp_path / "unet3d_h100" / "2_read_threads_8", Made())
+    whole = judge(read(tmp_path)[0])
+    shutil.rmtree(place / ".hydra")
+    (place / "dlio.log").write_text(log)
+    (run,) = read(tmp_path)
+    copied = judge(run)
+    assert (run.model, run.configured, run.batch_size) == ("unet3d_h100", False, 4 if log else None)
+    assert run.record_length_bytes == pytest.approx(2**20)
+    for name in ("au_steady_percent", "au_whole_percent", "first_step_share", "barrier_share"):
+        assert copied.value(name) == whole.value(name) is not None
+    for name in ("samples_per_s_whole", "mb_per_s_nominal_dlio"):
+        assert copied.value(name) == (pytest.approx(whole.value(name)) if log else None)
+    assert "batch size" in (copied.responses["samples_per_s_whole"].why_missing or "") or log
+
+
+MISSING = ("summary.json", "0_output.json", "1_output.json", "1_per_epoch_stats.json")
+CUT = ("summary.json", "0_output.json", "1_per_epoch_stats.json", ".hydra/config.yaml")
+EDITED = (
+    ("0_output.json", '"load": {"block1": [1.0, 0.02', '"load": {"block1": [1.0, "x"'),
+    ("0_output.json", '"load": {"block1": [1.0, 0.02', '"load": {"block1": [1.0, -0.02'),
+    ("0_output.json", '"load": {"block1": [1.0, 0.02, 0.02, ', '"load": {"block1": ['),
+    ("0_per_epoch_stats.json", '"end": "2026', '"end": "2025'),
+    ("0_per_epoch_stats.json", '"end": "2026-01', '"end": "soon'),
+    ("summary.json", '"num_accelerators": 2', '"num_accelerators": -2'),
+    ("summary.json", '"num_accelerators": 2', '"num_accelerators": ' + 5000 * "9"),
+    ("summary.json", '"start": "2026', '"start": "later '),
+    (".hydra/config.yaml", "batch_size: 4", "batch_size: 0"),
+    (".hydra/config.yaml", "record_length_bytes: 1048576", "record_length_bytes: -1"),
+    (".hydra/config.yaml", "workload:", "wokload:"),
+)
+
+
+def test_a_damaged_folder_is_refused_in_a_line_and_leaves_the_others_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder(Path("results/sound"), Made(epochs=1))
+    path = folder(Path("results/damaged"), Made(epochs=1, after_s=60))
+    found = {}
+
+    def damage(case: str, name: str, text: str | None) -> None:
+        """Read the folders with one file as this, which None takes away; then put it back."""
+        whole = (path / name).read_text()
+        if text is None:
+            (path / name).unlink()
+        else:
+            assert text != whole
+            (path / name).write_text(text)
+        refused: list[str] = []
+        assert len(runs_of(Path("results"), refused)) == 1
+        (line,) = refused
+        assert "\n" not in line
+        found[case] = re.sub(r"column \d+", "column N", line)  # how long a number is differs between machines
+        (path / name).write_text(whole)
+
+    for name in MISSING:
+        damage(f"missing {name}", name, None)
+    for name in CUT:
+        whole = (path / name).read_text()
+        damage(f"cut short {name}", name, whole[: len(whole) // 2] + ("\n\t{" if name.endswith("yaml") else ""))
+    for name, old, new in EDITED:
+        damage(f"{name} {new[:40]}", name, (path / name).read_text().replace(old, new, 1))
+    assert found == snapshot

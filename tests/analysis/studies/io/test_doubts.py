@@ -1,0 +1,240 @@
+"""What cannot be is no figure: sleeps that end late, a page cache in another state than its name says, reports against themselves."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.load import from_json
+from analysis.studies.io import cache_state
+from analysis.studies.io.dlio_sentences import reversals
+from analysis.studies.io.dlio_study import dlio_study
+from analysis.studies.io.identity import identity, in_words, slept_in_words
+from analysis.studies.io.responses import NOMINAL, judge, judged_alike
+from analysis.studies.io.study import study
+from analysis.studies.io.validity import EVERY, OVERSLEPT, cannot_be
+from fixtures.studies.io import pagecache
+from tests.dlio_like import Made, epoch, folder, io_run
+from tests.made_io import MadeIo, saved_io
+from tests.made_io import io_runs as made_runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.io.terms import Epoch, IoRun
+
+MADE = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)}, blocks=3, epochs=2)
+AU = ("au_steady_percent", "au_whole_percent")
+
+
+def made(cache: str, **epochs: object) -> IoRun:
+    """A run of one cache state; `epochs` is what all its epochs are to say instead."""
+    run = next(one for one in made_runs(MADE) if one.params["cache"] == cache)
+    return replace(run, epochs=tuple(replace(one, **epochs) for one in run.epochs))  # type: ignore[arg-type]
+
+
+def late(one: Epoch, times: float) -> Epoch:
+    """The same epoch with sleeps so many times as long, in which its readers caught up: it took no longer."""
+    compute_s = tuple(times * value for value in one.compute_s)
+    caught_up_s = math.fsum(compute_s) - math.fsum(one.compute_s)
+    waits_s = math.fsum(one.load_s[1:])
+    return replace(one, compute_s=compute_s, load_s=(one.load_s[0], *(value * (1 - caught_up_s / waits_s) for value in one.load_s[1:])))
+
+
+def overslept(run: IoRun, times: float = 1.3) -> IoRun:
+    return replace(run, epochs=tuple(late(one, times) for one in run.epochs))
+
+
+def test_a_sleep_that_ended_late_is_no_work_of_the_accelerator() -> None:
+    """Two runs of one throughput; sleeps of the second took 1.3 times as long, so AU as clocked would be 1.3 times the other's."""
+    quiet = made("cold")
+    loaded = overslept(quiet)
+    refused = judge(loaded)
+    assert all(refused.value(name) is None for name in AU)
+    assert (refused.responses["au_whole_percent"].why_missing or "").startswith("oversleep")
+    assert refused.value("samples_per_s_whole") == judge(quiet).value("samples_per_s_whole")
+    assert judge(loaded).formula("au_whole_percent") == pytest.approx(1.3 * (judge(quiet).formula("au_whole_percent") or 0))
+    one, other = judged_alike([quiet, replace(loaded, id="other")])
+    for name in AU:
+        assert NOMINAL in one.responses[name].label
+        assert NOMINAL in other.responses[name].label
+    assert other.value("au_whole_percent") == pytest.approx(one.value("au_whole_percent"))
+    asked_s, steps = MADE.computation_time_s, MADE.steps
+    by_hand = sum(100 * asked_s * steps / each.duration_s for each in loaded.epochs) / len(loaded.epochs)
+    assert other.value("au_whole_percent") == pytest.approx(by_hand)
+
+
+def test_where_no_sleep_ended_late_utilisation_is_as_dlio_has_it() -> None:
+    """Up to 5 %: as clocked. Beyond it in one run: with the time asked for in all of that saved run, and in none of another."""
+    near, beyond = overslept(made("cold"), OVERSLEPT - 0.002), overslept(made("cold"), OVERSLEPT + 0.002)
+    assert judge(near).value("au_whole_percent") is not None
+    assert judge(beyond).value("au_whole_percent") is None
+    elsewhere = replace(near, origin="another.json")
+    labels = [one.responses["au_whole_percent"].label for one in judged_alike([near, beyond, elsewhere])]
+    assert [NOMINAL in label for label in labels] == [True, True, False]
+
+
+def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(snapshot: SnapshotAssertion) -> None:
+    """Same samples/s, and sleeps 1.5 times as long under the one: not a point of AU comes of it."""
+    runs = [overslept(run, 1.5) if run.params["cache"] == "cold" else run for run in made_runs(replace(MADE, epochs=1))]
+    found = study("made.json", runs)
+    values = {one.run.id: one.value("au_whole_percent") for one in found.cells}
+    plain = {one.run.id: one.value("samples_per_s_whole") for one in found.cells}
+    ratios = [(values[name] or 0) / (plain[name] or 1) for name in values]
+    assert max(ratios) == pytest.approx(min(ratios))
+    assert slept_in_words(found.cells) == snapshot
+
+
+def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -> None:
+    """0.13 s for 0.1 s: nominal 1 / 1.3 = 0.769, and 1 as clocked, which it always is; both are there, and 1.3."""
+    judged = judge(io_run(epoch([1.0, *[0.05] * 19], [0.13] * 20)))
+    found = identity(judged)
+    assert found.nominal == pytest.approx(1 / 1.3)
+    assert found.measured == pytest.approx(1)
+    assert found.overslept == pytest.approx(1.3)
+    assert in_words([judged]) == snapshot
+
+
+def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
+    run = io_run(epoch([0.1] * 20, [0.13] * 20), params={"computation_time": {"type": "normal", "mean": 0.1, "stdev": 0.05}})
+    assert judge(run).value("au_whole_percent") is not None
+
+
+def test_a_page_cache_in_another_state_refuses_every_figure(snapshot: SnapshotAssertion) -> None:
+    runs = {
+        "warm, 20 % resident": made("warm", resident_before=0.2),
+        "warm, fetched": made("warm", read_bytes=150 * 2**20),
+        "cold, 50 % resident": made("cold", resident_before=0.5),
+        "cold, nothing fetched": made("cold", read_bytes=0),
+        "cold, fetched twice": made("cold", read_bytes=800 * 2**20),
+    }
+    reasons = {}
+    for case, run in runs.items():
+        judged = judge(run)
+        assert [one.kind for one in judged.doubts] == ["cache"]
+        assert all(judged.value(name) is None for name in EVERY)
+        reasons[case] = judged.responses["samples_per_s_whole"].why_missing
+    assert reasons == snapshot
+
+
+STANDS = [
+    made("warm"),
+    made("cold"),
+    made("warm", resident_before=None, read_bytes=None),
+    made("warm", read_bytes=400_000),  # pages of Python: no more than a megabyte of both ranks
+    made("warm", read_bytes=15_000_000, locked=True),  # of libraries: nothing of the data set can have been among it
+    made("cold", read_bytes=0, device_read_bytes=None),  # a file system on no device, of which nobody counts
+    replace(made("warm", resident_before=0.2), params={"cache": "as_found"}),
+]
+
+
+def test_what_is_as_it_was_called_or_was_not_recorded_stands() -> None:
+    assert [judge(run).doubts for run in STANDS] == [()] * len(STANDS)
+
+
+def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
+    """Half the steps of each epoch, half the bytes: not a cold epoch that read half of it from memory."""
+    run = made("cold")
+    half = [replace(one, load_s=one.load_s[:24], compute_s=one.compute_s[:24], barrier_s=None) for one in run.epochs]
+    size = int(str(run.dataset["bytes"]))
+    cut = [replace(one, rchar_bytes=size // 4, read_bytes=size // 4) for one in half]
+    assert "cache" not in {one.kind for one in judge(replace(run, epochs=tuple(cut))).doubts}
+    warm = [replace(one, rchar_bytes=size // 4, read_bytes=size // 8) for one in half]
+    assert "cache" in {one.kind for one in judge(replace(run, epochs=tuple(warm))).doubts}
+
+
+def test_the_reader_holds_a_run_to_what_its_workload_was_held_to() -> None:
+    for fraction in (0.0, 0.01, 0.0101, 0.5, 0.9899, 0.99, 1.0):
+        assert pagecache.holds("cold", fraction) == (fraction <= cache_state.COLD_AT_MOST)
+        assert pagecache.holds("warm", fraction) == (fraction >= cache_state.WARM_AT_LEAST)
+
+
+def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:
+    """The report of the first cell whose name has this in it, to be changed."""
+    report: dict[str, Any] = next(one["extra_info"]["report"] for one in saved["benchmarks"] if name in one["extra_info"]["workload"])
+    return report
+
+
+def test_no_metric_of_a_cell_whose_cache_was_gone() -> None:
+    saved = saved_io(MADE)
+    for one in (told := changed(saved, "cache=warm"))["epochs"]:
+        one["read_bytes"] = told["io"][0]["dataset"]["bytes"]
+    cells = [cell for cell in from_json(saved, "run.json").cells if "samples_per_s_whole" not in cell.metrics]
+    assert len(cells) == 1
+    assert "throughput_samples_per_s" in cells[0].metrics
+
+
+def test_a_refused_figure_is_nowhere_in_what_programs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither as a value nor epoch by epoch."""
+    saved = saved_io(replace(MADE, steps=10))
+    changed(saved, "cache=warm")["epochs"][0]["resident_before"] = 0.1
+    (tmp_path / "io.json").write_text(json.dumps(saved), encoding="utf-8")
+    assert main(["io", str(tmp_path / "io.json"), "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["saved"][0]["runs"]
+    refused = [one for run in runs for one in run["responses"].values() if one["value"] is None]
+    assert len(refused) > 24
+    assert all(one["why_missing"] and one["per_epoch"] == [] and one["sd_epochs"] is None for one in refused)
+    (gone,) = [run for run in runs if next(doubt["kind"] for doubt in run["doubts"]) == "cache"]
+    assert gone["identity"]["measured"] is None
+
+
+IMPOSSIBLE: list[tuple[str, list[float], str]] = [
+    ("samples_per_s_whole", [1.0, math.nan], "number"),
+    ("samples_per_s_whole", [-1.0], "below 0"),
+    ("au_whole_percent", [100.6], "100.5 %"),
+    ("first_step_share", [1.392], "above 1"),
+    ("barrier_share", [-1.606], "below 0"),
+    ("mb_per_s_read", [], "recorded"),
+]
+
+
+def test_what_no_figure_can_be_is_refused_as_such() -> None:
+    assert [word in (cannot_be(name, values) or "") for name, values, word in IMPOSSIBLE] == [True] * len(IMPOSSIBLE)
+    assert [cannot_be(name, [0.5]) for name, *_ in IMPOSSIBLE] == [None] * len(IMPOSSIBLE)
+
+
+def test_step_lists_of_another_run_give_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """40 steps of 0.12 s and more in an epoch of half that: no share of 139 %, none below 0. A bare NaN of DLIO's is printed nowhere."""
+    short = folder(tmp_path / "short", Made(loads=(0.1, *[0.001] * 11)))
+    long = folder(tmp_path / "long", Made(after_s=100, loads=(3.0, *[0.02] * 39)))
+    (short / "0_output.json").write_text((long / "0_output.json").read_text())
+    summary = json.loads((long / "summary.json").read_text())
+    metric = summary["metric"]
+    for name, value in metric.items():
+        if name.startswith("train_"):
+            metric[name] = [math.nan] * len(value) if isinstance(value, list) else math.nan
+    (long / "summary.json").write_text(json.dumps(summary))
+    assert main(["io", str(tmp_path), "--mlperf"]) == 0
+    assert "nan" not in capsys.readouterr().out.lower().split()
+    assert main(["io", str(tmp_path), "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["dlio"]["runs"]
+    (wrong,) = [run for run in runs if any(doubt["kind"] == "times" for doubt in run["doubts"])]
+    assert all(wrong["responses"][name]["value"] is None for name in EVERY)
+
+
+def test_a_run_whose_report_contradicts_its_steps_is_in_no_reversal(tmp_path: Path) -> None:
+    """Eight readers: 1 s more in the first step, and 0.02 s less in each other one. Not told, once DLIO reports another AU than it has."""
+    folder(tmp_path / "2", Made(loads=(0.5, *[0.03] * 39)))
+    eight = Made(after_s=100, loads=(3.0, *[0.01] * 39), reader={"read_threads": 8}, overrides=("++workload.reader.read_threads=8",))
+    summary = folder(tmp_path / "2_read_threads_8", eight) / "summary.json"
+    (line,) = reversals(dlio_study([tmp_path]).groups)
+    assert line.startswith("read_threads 2 to 8")
+    told = json.loads(summary.read_text())
+    told["metric"]["train_au_percentage"] = [value - 3 for value in told["metric"]["train_au_percentage"]]
+    summary.write_text(json.dumps(told))
+    assert reversals(dlio_study([tmp_path]).groups) == []
+
+
+@pytest.mark.parametrize("over_s", [0.004, -0.004])
+def test_clocks_that_differ_by_rounding_contradict_nothing(over_s: float) -> None:
+    """0.1 % of an epoch of 4 s either way; a share below 0 by that is 0."""
+    judged = judge(io_run(epoch([0.1] * 20, over_s=over_s)))
+    assert judged.doubts == ()
+    assert (judged.value("barrier_share") or 0.0) == pytest.approx(max(0.0, over_s / (4 + over_s)))

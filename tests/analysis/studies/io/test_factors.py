@@ -1,0 +1,220 @@
+"""Which factor, how much, how sure: runs made with known effects, and runs made with none."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.stats.adjust import holm
+from analysis.studies.io.anova import analysed
+from analysis.studies.io.configurations import configurations, mean_of
+from analysis.studies.io.factors import configuration, varied
+from analysis.studies.io.responses import judge
+from analysis.studies.io.sentences import answers, reversals
+from analysis.studies.io.terms import Response
+from tests.made_io import MadeIo, io_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.io.anova import Analysis, Finding
+
+RATE = "samples_per_s_whole"
+FORMATS = {"raw": 0.0, "npy": 0.02, "png": -1.2}
+COLD = {"raw": -0.6, "npy": -0.6, "png": 0.0}
+
+
+def gain(levels: Mapping[str, object], _tweakset: str) -> float:
+    """Decoding costs png its speed; a cold cache costs the others theirs."""
+    name = str(levels["format"])
+    return FORMATS[name] + (COLD[name] if levels["cache"] == "cold" else 0.0)
+
+
+MADE = MadeIo(factors={"format": tuple(FORMATS), "read_threads": (1, 4), "cache": ("cold", "warm")}, gain=gain)
+
+
+def analysis_of(made: MadeIo, response: str = RATE, *, sets: bool = False) -> Analysis:
+    return analysed([judge(run) for run in io_runs(made)], response, sets=sets)
+
+
+def test_sentences(snapshot: SnapshotAssertion) -> None:
+    """Which factor matters, how much, how sure; what balances no longer; what is refused."""
+    lost = [({"format": "raw", "read_threads": 1, "cache": "cold"}, name, block) for name in ("stock", "stock-again") for block in (2, 3)]
+    situations = {
+        "complete": analysis_of(MADE),
+        "lost cells": analysis_of(replace(MADE, lost=lost)),
+        "no steady figure with four readers": analysis_of(replace(MADE, steps=14), "au_steady_percent"),
+        "one block": analysis_of(replace(MADE, blocks=1, tweaksets=("stock",))),
+        "two blocks": analysis_of(replace(MADE, blocks=2)),
+    }
+    assert {case: (answers(found), found.notes, found.refusal) for case, found in situations.items()} == snapshot
+
+
+def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], Finding]:
+    return {one.factors: one for one in analysis_of(made, response).findings}
+
+
+def test_an_effect_that_is_there_is_found_at_its_size() -> None:
+    """Cell scatter 1 %, five blocks, stock and its copy: raw to png is e^-1.2 warm; on average over cold and warm e^(-1.2 + 0.3)."""
+    found = effects_of(MADE)
+    assert {factors for factors, one in found.items() if one.shown} == {("format",), ("cache",), ("format", "cache")}
+    png = found["format",].told
+    assert (png.name, png.blocks) == ("raw → png", 5)
+    assert png.low < math.expm1(-1.2 + 0.3) < png.high
+    assert png.high - png.low < 0.02
+    told = found["format", "cache"].together
+    assert told is not None
+    steps = {step.name: step for step in told.steps}
+    assert (told.factor, told.first, told.last) == ("cache", "cold", "warm")
+    assert steps["raw"].low < math.expm1(0.6) < steps["raw"].high
+    assert steps["png"].low < 0 < steps["png"].high
+
+
+def test_utilisation_is_in_points_and_stands_beside_samples_per_s() -> None:
+    """What is computed is the same whatever the input does: AU is 100 · samples/s · computation time / batch."""
+    rate, au = (effects_of(MADE, name)["cache",].levels for name in (RATE, "au_whole_percent"))
+    for one, other in zip(rate, au, strict=True):
+        assert one.level == other.level
+    blocks = replace(MADE, block_sd=0.0, cell_sd=0.001)
+    levels = {level.level: level.mean for level in effects_of(blocks, "au_whole_percent")["cache",].levels}
+    by_hand = statistics.fmean(100 * MADE.base_per_s * math.exp(value) * MADE.computation_time_s / MADE.batch for value in FORMATS.values())
+    assert levels["warm"] == pytest.approx(by_hand, rel=0.005)
+
+
+def test_a_step_is_a_paired_t_over_blocks() -> None:
+    """Of cell means taken inside each block; of two steps the smaller p is doubled, then Holm's over effects; intervals hold for both."""
+    made = MadeIo(factors={"format": ("raw", "npz", "png"), "cache": ("cold", "warm")}, tweaksets=("stock",), blocks=5, cell_sd=0.05)
+    cells = [judge(run) for run in io_runs(made)]
+    y = np.log([[one.value(RATE) or math.nan for one in cells if one.run.block == block] for block in range(1, 6)]).reshape(5, 3, 2)
+    found = {one.factors: one for one in analysed(cells, RATE, sets=False).findings}
+    hand = {
+        ("format",): [y[:, at].mean(1) - y[:, 0].mean(1) for at in (1, 2)],
+        ("cache",): [y[:, :, 1].mean(1) - y[:, :, 0].mean(1)],
+        ("format", "cache"): [y[:, at, 1] - y[:, at, 0] - y[:, 0, 1] + y[:, 0, 0] for at in (1, 2)],
+    }
+    for factors, each in hand.items():
+        for step, changes in zip(found[factors].steps, each, strict=True):
+            ends = (np.mean(changes), *scipy.stats.t.interval(1 - 0.05 / len(each), 4, np.mean(changes), scipy.stats.sem(changes)))
+            assert (step.effect, step.low, step.high) == pytest.approx(tuple(map(math.expm1, ends)))
+            assert step.p == pytest.approx(scipy.stats.ttest_1samp(changes, 0).pvalue)
+    smallest = [len(one.steps) * min(step.p for step in one.steps) for one in found.values()]
+    assert [one.p_adjusted for one in found.values()] == pytest.approx(holm([min(1.0, p) for p in smallest]))
+
+
+def test_two_blocks_are_refused_and_a_block_that_lacks_a_cell_does_not_count() -> None:
+    for blocks in (1, 2):
+        few = analysis_of(replace(MADE, blocks=blocks, tweaksets=("stock",)))
+        assert (f"{blocks} block" in few.refusal, few.findings) == (True, ())
+    small = MadeIo(tweaksets=("stock",), lost=[({"format": "raw", "cache": "cold"}, "stock", 2)])
+    (cache,) = [one for one in analysis_of(small).findings if one.factors == ("cache",)]
+    assert cache.told.blocks == 4
+    twice = replace(small, lost=[({"format": name, "cache": "cold"}, "stock", block) for name in ("raw", "npz") for block in (2, 3, 4)])
+    refused = analysis_of(twice)
+    assert any(note.startswith("cache") and "3 blocks" in note for note in refused.notes)
+    assert ("cache",) not in {one.factors for one in refused.findings}
+
+
+def test_lost_cells_leave_the_effects_where_they_are_and_are_named() -> None:
+    lost = [({"format": "raw", "read_threads": 1, "cache": "cold"}, name, block) for name in ("stock", "stock-again") for block in (2, 3)]
+    found = analysis_of(replace(MADE, lost=lost))
+    (png,) = [step for one in found.findings if one.factors == ("format",) for step in one.steps if step.levels == ("png",)]
+    assert png.effect == pytest.approx(math.expm1(-0.9), abs=0.02)
+    assert png.blocks == 3
+    assert any("do not balance" in note for note in found.notes)
+
+
+def test_a_figure_that_is_refused_is_lost_with_its_reason() -> None:
+    """With four readers and 12 steps all is fetched in the first step, which is left out: those cells have no steady figure."""
+    found = analysis_of(replace(MADE, steps=14), "au_steady_percent")
+    assert any("read_threads 4" in note and "insufficient_steps" in note for note in found.notes)
+    assert ("read_threads",) not in {one.factors for one in found.findings}
+
+
+def test_one_factor_at_a_time_has_main_effects_and_says_that_it_cannot_tell_interactions() -> None:
+    runs = [run for run in io_runs(MADE) if sum(run.overrides[name] != base for name, base in BASE.items()) <= 1]
+    found = analysed([judge(run) for run in runs], RATE, sets=False)
+    assert {one.factors for one in found.findings} == {("format",), ("read_threads",), ("cache",)}
+    assert sum("cannot be told" in note for note in found.notes) == 3
+
+
+BASE = {"format": "raw", "read_threads": 1, "cache": "warm"}
+
+
+def test_two_parameters_that_always_go_together_are_one_factor() -> None:
+    runs = [
+        replace(run, overrides={**run.overrides, "transfer_size": 4096 if run.overrides["cache"] == "cold" else 0}) for run in io_runs(MADE)
+    ]
+    found = varied(runs)
+    assert [factor.name for factor in found.factors] == ["format", "read_threads", "cache"]
+    assert found.same == (("transfer_size", "cache"),)
+
+
+def test_what_a_model_implies_is_no_factor_of_its_own() -> None:
+    """Batch and record length are the model's: only what was asked for by name was varied."""
+    runs = [replace(run, model=name, batch_size=size) for name, size in (("unet3d", 7), ("resnet50", 400)) for run in io_runs(MadeIo())]
+    assert [factor.name for factor in varied(runs).factors] == ["model", "format", "cache"]
+
+
+def test_epochs_of_a_run_are_no_replicates() -> None:
+    """Ten epochs a run that hardly differ: the interval of a configuration is as wide as its blocks are apart."""
+    made = MadeIo(factors={"cache": ("warm",)}, tweaksets=("stock",), blocks=5, epochs=10)
+    cells = [judge(run) for run in io_runs(made)]
+    (one,) = configurations(cells)
+    mean = one.responses[RATE]
+    values = [math.log(cell.value(RATE) or math.nan) for cell in cells]
+    t = np.exp(scipy.stats.t.interval(0.95, 4, np.mean(values), scipy.stats.sem(values)))
+    assert (mean.low, mean.high) == pytest.approx(tuple(t))
+    assert mean.runs == 5
+
+
+def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
+    """More readers push more of the waiting into the step that DLIO leaves out; over the epoch nothing changes."""
+    made = replace(MADE, steps=60, first=lambda levels: 0.9 if levels["read_threads"] == 4 else 0.1)
+    (line,) = reversals([analysis_of(made, name) for name in ("au_steady_percent", "au_whole_percent")])
+    assert line == snapshot
+
+
+def test_a_configuration_is_named_by_what_sets_it_apart() -> None:
+    run = io_runs(MADE)[0]
+    assert configuration(run).split(" · ") == ["unet3d_h100", "1 process", "raw", "read_threads 1", "cold"]
+    assert configuration(run, ["model", "processes", "cache"]) == "raw · read_threads 1"
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0.1, 100)), min_size=1, max_size=8))
+def test_a_mean_is_of_what_there_is_and_says_what_is_missing(values: list[float | None]) -> None:
+    known = [one for one in values if one is not None]
+    mean = mean_of([Response("x", "%", "", one, None if one is not None else "too few steps") for one in values])
+    assert mean.runs == len(known)
+    assert (mean.missing is None) == (len(known) == len(values))
+    assert mean.value == (pytest.approx(statistics.fmean(known)) if known else None)
+    assert (mean.low is None) == (len(known) < 2)
+
+
+def test_levels_are_in_the_order_of_their_size_or_of_their_plainness() -> None:
+    runs = [
+        replace(run, overrides={"read_threads": threads, "format": name})
+        for run in io_runs(MadeIo(factors={"cache": ("warm",)}, blocks=1))
+        for threads, name in itertools.product((16, 2, 1), ("png", "hdf5", "raw"))
+    ]
+    assert [factor.levels for factor in varied(runs).factors] == [("1", "2", "16"), ("raw", "hdf5", "png")]
+
+
+def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named() -> None:
+    """One that writes checkpoints, at half the speed: the cache's effect on raw is that of the readers alone."""
+    lone = MadeIo(factors={"format": ("raw",), "read_threads": (1,), "cache": ("warm",), "checkpoint": ("on",)}, gain=lambda *_: -0.7)
+    design = [replace(run, params={**run.params, "checkpoint": "off"}) for run in io_runs(MADE)]
+    found = analysed([judge(run) for run in (*design, *io_runs(lone))], RATE, sets=False)
+    assert [factor.name for factor in found.observed.factors] == ["format", "read_threads", "cache"]
+    assert any("checkpoint on" in note for note in found.notes)
+    assert [one.steps for one in found.findings] == [one.steps for one in analysis_of(MADE).findings]

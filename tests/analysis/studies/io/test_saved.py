@@ -1,0 +1,167 @@
+"""Saved runs of ours as I/O runs: what a cell reported is read field by field, and what is wrong with it is named with its cell."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.compare import Options, compare
+from analysis.load import from_json
+from analysis.studies.io.configurations import caches
+from analysis.studies.io.factors import common, configuration, varied
+from analysis.studies.io.responses import judge
+from analysis.studies.io.saved import io_runs
+from tests.made_io import MadeIo, saved_io
+from tests.made_io import io_runs as made_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+MADE = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)}, blocks=3, epochs=2)
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "an epoch missing": lambda told: told["epochs"].pop(),
+    "an epoch twice": lambda told: told["epochs"].append(dict(told["epochs"][0])),
+    "epoch 9**18": lambda told: told["epochs"][0].update(epoch=9**18),
+    "9**18 ranks": lambda told: told["io"][0].update(processes=9**18),
+    "one load": lambda told: told["epochs"][1].update(load_s=[0.1]),
+    "no step": lambda told: told["epochs"][1].update(load_s=[], compute_s=[], barrier_s=[]),
+    "ends at 1 s": lambda told: told["epochs"][1].update(end_monotonic_s=1.0),
+    "-1 bytes": lambda told: told["epochs"][0].update(rchar_bytes=-1),
+    "-0.5 resident": lambda told: told["epochs"][0].update(resident_before=-0.5),
+    "1.5 resident": lambda told: told["epochs"][0].update(resident_after=1.5),
+    "nan s": lambda told: told["epochs"][0]["compute_s"].__setitem__(0, math.nan),
+    "io twice": lambda told: told["io"].append(told["io"][0]),
+    "no batch size": lambda told: told["io"][0].pop("batch_size"),
+    "records of 0 bytes": lambda told: told["io"][0].update(record_length_bytes=0),
+    "records of 1e300 bytes": lambda told: told["io"][0].update(record_length_bytes=1e300),
+}
+
+
+def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(snapshot: SnapshotAssertion) -> None:
+    made = MadeIo(factors={"cache": ("cold",), "processes": (2,)}, blocks=1, epochs=2)
+    found = {}
+    for case, change in CHANGES.items():
+        saved = saved_io(made)
+        change(saved["benchmarks"][0]["extra_info"]["report"])
+        refused: list[str] = []
+        assert len(io_runs(from_json(saved, "run.json"), refused)) == 1
+        (found[case],) = refused
+    assert found == snapshot
+
+
+def test_a_saved_run_reads_as_the_runs_it_was_made_of() -> None:
+    """Times, bytes, residency and parameters: whatever the processes told comes back."""
+    refused: list[str] = []
+    found = {(one.tweakset, one.block, *one.overrides.values()): one for one in io_runs(from_json(saved_io(MADE), "run.json"), refused)}
+    assert refused == []
+    assert len(found) == 2 * 2 * 2 * 3
+    for made in made_runs(MADE):
+        read = found[made.tweakset, made.block, *made.overrides.values()]
+        assert read.epochs == made.epochs
+        assert (read.processes, read.batch_size, read.params["format"]) == (2, 4, made.params["format"])
+        assert read.dataset == made.dataset
+
+
+def test_the_default_level_is_a_level_too_though_no_name_carries_it() -> None:
+    """Names leave out what is the default (here npz and cold): a factor has both levels still, and each configuration says its own."""
+    text = json.dumps(saved_io(MADE)).replace(":format=npz", "").replace(":cache=cold", "")
+    runs = io_runs(from_json(json.loads(text), "run.json"), [])
+    assert {factor.name: factor.levels for factor in varied(runs).factors} == {"format": ("raw", "npz"), "cache": ("cold", "warm")}
+    assert {configuration(run, common(runs)) for run in runs} == {"raw · cold", "raw · warm", "npz · cold", "npz · warm"}
+
+
+def test_what_one_workload_of_many_alone_was_asked_for_is_in_its_name_only() -> None:
+    """A job with checkpoints beside four that only read: how large they are is no factor of the others."""
+    made = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, blocks=1, tweaksets=("stock",))
+    saved = saved_io(made)
+    text = json.dumps(saved).replace("io_train:format=raw:cache=warm", "io_train:format=raw:cache=warm:model_size_bytes=9")
+    runs = io_runs(from_json(json.loads(text), "run.json"), [])
+    assert [list(run.overrides) for run in runs].count(["format", "cache"]) == 3
+    assert "raw · warm · model_size_bytes 9" in {configuration(run, common(runs)) for run in runs}
+
+
+def test_a_checkpoint_within_an_epoch_is_no_time_of_its_steps() -> None:
+    """As in DLIO's figures, where it ends a block of steps: 0.25 s of one leave the epoch 0.25 s shorter."""
+    made = MadeIo(factors={"format": ("raw",)}, blocks=1, tweaksets=("stock",))
+    saved = saved_io(made)
+    (before,) = io_runs(from_json(saved, "run.json"), [])
+    for cell in saved["benchmarks"]:
+        for epoch in cell["extra_info"]["report"]["epochs"]:
+            epoch["checkpoint_s"] = 0.25
+    (after,) = io_runs(from_json(saved, "run.json"), [])
+    assert [e.end_s for e in after.epochs] == pytest.approx([e.end_s - 0.25 for e in before.epochs])
+
+
+def test_a_cell_that_failed_is_left_out_with_its_reason() -> None:
+    levels = {"format": "raw", "cache": "cold", "processes": 2}
+    refused: list[str] = []
+    found = io_runs(from_json(saved_io(MadeIo(factors=MADE.factors, lost=[(levels, "stock", 2)])), "run.json"), refused)
+    assert len(found) == 2 * 2 * 2 * 5 - 1
+    (line,) = refused
+    assert line.startswith("run.json: io_train:format=raw")
+    assert "b2 failed" in line
+
+
+def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
+    saved = saved_io(MadeIo(tweaksets=("stock", "block-readahead-128"), blocks=2))
+    wrong = next(one for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "block-readahead-128")
+    wrong["extra_info"]["tweak"]["observed"] = {"vm.x": "7"}
+    refused: list[str] = []
+    assert len(io_runs(from_json(saved, "run.json"), refused)) == 15
+    assert "vm.x" in refused[0]
+
+
+def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_reads_nothing() -> None:
+    """As fractions of the data set, an epoch and all ranks together."""
+    proofs = caches([judge(run) for run in made_runs(MADE)])
+    cold, warm = proofs["raw · cold"], proofs["raw · warm"]
+    assert (cold.before_low, cold.before_high, warm.before_low) == (0.0, 0.0, 1.0)
+    assert (cold.fetched, warm.fetched, warm.device) == (1.0, 0.0, 0.0)
+    assert cold.device == pytest.approx(1.0, abs=1e-4)
+    assert cold.asked == pytest.approx(1.0, abs=1e-4)
+    assert cold.epochs == 2 * 2 * 3
+
+
+def test_figures_of_the_input_are_metrics_of_a_cell_and_can_be_compared() -> None:
+    """A tweak set that brings a tenth more samples/s over the epoch brings a tenth more utilisation, for the same is computed."""
+    made = MadeIo(
+        factors={"cache": ("cold",)},
+        tweaksets=("stock", "block-better"),
+        gain=lambda _levels, tweakset: math.log(1.1) if tweakset == "block-better" else 0.0,
+        blocks=6,
+    )
+    run = from_json(saved_io(made), "run.json")
+    (one,) = compare(run, options=Options(metrics=("au_whole_percent", "samples_per_s_whole", "first_step_share")))
+    gains = {effect.metric.name: effect for effect in one.others}
+    assert gains["samples_per_s_whole"].low < 0.1 < gains["samples_per_s_whole"].high
+    assert gains["au_whole_percent"].gain == pytest.approx(gains["samples_per_s_whole"].gain, abs=0.002)
+    assert gains["au_whole_percent"].metric.better == "higher"
+    assert gains["first_step_share"].metric.better == "lower"
+
+
+def test_the_command_on_a_page_and_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "io.json").write_text(json.dumps(saved_io(MADE)), encoding="utf-8")
+    assert main(["io", "io.json"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    assert out == snapshot
+    assert main(["io", "io.json", "--json", "--plot", "pictures"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (said,) = told["saved"]
+    assert len(said["runs"]) == 24
+    assert {one["response"] for one in said["analyses"]} == {"au_whole_percent", "au_steady_percent", "samples_per_s_whole"}
+    assert said["caches"]["raw · cold"]["before_high"] == 0.0
+    assert told["pictures"]["io_format_cache"] == "pictures/io_format_cache.png"
+    assert (tmp_path / "pictures/io_format_cache.png").stat().st_size > 10_000

@@ -1,0 +1,137 @@
+"""Checkpoint intervals that were tried."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.load import from_json
+from analysis.studies.jobs.dependability.checkpoints import NO_LEAST, OUTSIDE, TOO_FEW_LEVELS, fieller, trials
+from analysis.studies.jobs.dependability.intervals import daly_s
+from analysis.studies.jobs.dependability.records import of_run
+from analysis.studies.jobs.dependability.terms import Attempt, Stream
+from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run
+from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
+
+KILLS = ":fault=kill:fault_rate_per_s=1:retries=1000"
+LONG = Faulty(work_s=1.5, rate_per_s=0.5, jobs=60)
+
+
+def tried(interval_s: float, mtbf_s: float = 1.0) -> Faulty:
+    return replace(LONG, words=f"{KILLS}:checkpoint_s={interval_s:g}", fault="kill", mtbf_s=mtbf_s, checkpoint_s=interval_s)
+
+
+def read(made: list[Faulty], blocks: int = 5) -> list[Stream]:
+    refused: list[str] = []
+    found = of_run(from_json(faulty_run(made, blocks), "made-up"), refused)
+    assert not refused
+    return found
+
+
+def test_the_measured_least_has_dalys_inside_its_interval() -> None:
+    """A crash a second, 20 ms a checkpoint: Daly's is 0.188 s; 0.2 s is best of those tried, and its neighbours are worse for certain."""
+    (found,) = trials(read([LONG, *(tried(one) for one in (0.05, 0.2, 0.8))]))
+    assert found.cost_s == pytest.approx(0.02)
+    assert found.mtbf_s is not None
+    assert found.mtbf_s.low is not None
+    assert found.mtbf_s.high is not None
+    assert found.mtbf_s.low < 1 < found.mtbf_s.high
+    assert found.restart_s == pytest.approx(0.01)
+    short, best, long = found.tried
+    assert (best.checkpoint_s, best.more, best.p) == (0.2, None, None)
+    for other in (short, long):
+        assert other.more is not None
+        assert other.more > 0.1
+        assert other.p is not None
+        assert other.p < 0.01
+    for one in found.tried:
+        assert one.time is not None
+        assert one.time.value == pytest.approx(one.foretold, rel=0.1)
+    assert found.least_s is not None
+    assert found.least_s.low is not None
+    assert found.least_s.high is not None
+    assert found.least_s.low < daly_s(0.02, 1) < found.least_s.high
+
+
+def test_time_per_work_is_held_time_over_that_of_the_same_jobs_without_faults() -> None:
+    """Job 0 takes 2 s without the fault, and 1 + 2.5 s with it; job 1 is not done with it and has no part."""
+    twin = stream([job(0, 0, 2), job(1, 1, 3)])
+    ones = [attempt(0, 1, 0, 1, "killed"), attempt(0, 2, 1.5, 4), attempt(1, 1, 1, 9, "killed")]
+    made = stream([job(0, 0, 4), job(1, 1, 9, "killed")], ones, fault="kill")
+    (found,) = trials([twin, made, replace(made, checkpoint_s=1.0)])
+    assert [one.time.value for one in found.tried if one.time] == [1.75, 1.75]
+    assert (found.killed, found.ran_s, found.restart_s) == (4, 23, 0.5)
+    assert [one.lost for one in found.tried] == [1, 1]
+    assert found.least_s is None
+    assert found.why == TOO_FEW_LEVELS
+
+
+def test_without_a_twin_it_is_held_over_useful_time() -> None:
+    ones = [attempt(0, 1, 0, 1, "killed"), attempt(0, 2, 1.5, 4.5)]
+    made = stream([job(0, 0, 4.5, lost_s=1)], ones, fault="kill")
+    (found,) = trials([made, replace(made, checkpoint_s=1.0)])
+    assert [one.time.value for one in found.tried if one.time] == pytest.approx([4 / 3, 4 / 3])
+
+
+def test_time_that_falls_faster_than_checkpoints_cost_less_has_no_least() -> None:
+    """In each block 2, 1.8 and 1 times the work, at 0.1, 1 and 2 s: b is below 0."""
+    streams = []
+    for block in (1, 2, 3):
+        streams.append(stream([job(0, 0, 2)], block=block))
+        for interval, time in ((0.1, 2.0), (1.0, 1.8), (2.0, 1.0)):
+            made = stream([job(0, 0, 2 * time)], fault="kill", block=block)
+            streams.append(replace(made, checkpoint_s=interval))
+    (found,) = trials(streams)
+    assert (found.least_s, found.why) == (None, NO_LEAST)
+
+
+def test_where_nothing_ever_fails_the_least_is_said_to_lie_beyond_what_was_tried() -> None:
+    never = [replace(tried(one), mtbf_s=None, jitter=0.0) for one in (0.05, 0.2, 0.8)]
+    (found,) = trials(read([LONG, *never], blocks=3))
+    assert (found.mtbf_s, found.killed, found.restart_s) == (None, 0, None)
+    assert found.least_s is not None
+    assert (found.least_s.value > 0.8, found.least_s.high, found.why) == (True, math.inf, OUTSIDE)
+    assert all(one.foretold is None for one in found.tried)
+
+
+def test_one_interval_is_no_trial() -> None:
+    assert trials(read([LONG, tried(0.2)], blocks=1)) == []
+
+
+def test_the_mtbf_of_no_checkpoint_has_the_exact_interval_of_a_count() -> None:
+    """Ten kills in 100 s of running: 10 s, from 100/18.390 to 100/4.7954 (Poisson, 10 seen)."""
+    ones = [attempt(0, at + 1, 10 * at, 10 * at + 10, "killed") for at in range(10)]
+    made = stream([job(0, 0, 100, "killed")], ones, fault="kill")
+    (found,) = trials([made, replace(made, checkpoint_s=1.0, attempts=(Attempt(0, 1, "a", None, None, "never started"),))])
+    assert found.mtbf_s is not None
+    assert (found.mtbf_s.value, found.cost_s) == (10, None)
+    assert found.mtbf_s.low == pytest.approx(100 / 18.390, rel=1e-4)
+    assert found.mtbf_s.high == pytest.approx(100 / 4.7954, rel=1e-4)
+
+
+def test_fiellers_interval_where_the_ratio_is_certain_and_where_it_is_not() -> None:
+    """Six pairs, uncorrelated by design: means 6 and 2. With t = 2.5706 the ends solve (6 - 2r)² = t²(v/6 + r²w/6)."""
+    above = np.array([5.0, 7.0, 5.0, 7.0, 6.0, 6.0])
+    below = np.array([1.9, 2.1, 2.1, 1.9, 2.0, 2.0])
+    low, high = fieller(above, below)
+    for end in (low, high):
+        assert (6 - 2 * end) ** 2 == pytest.approx(2.570582**2 * (0.8 + end**2 * 0.008) / 6, rel=1e-4)
+    assert low < 3 < high
+    # Where the denominator may be nought there is no upper end, and where both may be, nothing is known.
+    low, high = fieller(above, below + np.array([-5.0, 5.0, -5.0, 5.0, 0.0, 0.0]))
+    assert 0 < low < 3
+    assert high == math.inf
+    assert fieller(above + np.array([-20.0, 20.0, 20.0, -20.0, 0.0, 0.0]), below * 20 - 38 + np.array([9, -9, 9, -9, 0, 0])) == (
+        0,
+        math.inf,
+    )
+
+
+def test_fiellers_interval_holds_the_ratio_in_nineteen_of_twenty_samples() -> None:
+    rng = np.random.default_rng(1)
+    pairs = rng.normal([3.0, 1.0], [0.5, 0.4], (2000, 6, 2))
+    held = [low <= 3 <= high for low, high in (fieller(one[:, 0], one[:, 1]) for one in pairs if one.mean(axis=0).min() > 0)]
+    assert 0.93 < np.mean(held) < 0.97

@@ -1,0 +1,161 @@
+"""`python -m analysis depend`: what is printed where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis.answers import refusals
+from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
+from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from syrupy.assertion import SnapshotAssertion
+
+COLUMNS = 100
+KILLS = ":retries=1000:fault=kill:fault_rate_per_s=1"
+LONG = Faulty(work_s=1.5, rate_per_s=0.5, jobs=40, restart_s=0.012)
+ARMS = (
+    Faulty(),
+    Faulty(":fault=cpu_hog", "cpu_hog", slower=1.5),
+    Faulty(":fault=io_hog", "io_hog", slower=1.001),
+    Faulty(":fault=flood", "flood", flood=40),
+    Faulty(KILLS, "kill", mtbf_s=3.0, restart_s=0.012),
+)
+
+
+def poisoned(name: str, many: int, block: int) -> dict[str, list[dict[str, Any]]]:
+    rows = report(Faulty(jobs=10), block)
+    rows["stream"][0]["classes"] = [{"name": "small", "kind": "federated", "params": {"aggregation": name, "poisoned": many}}]
+    for row in rows["job"]:
+        row["result"] = {"accuracy": 0.9 - 0.05 * many + 0.01 * block}
+    return rows
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The folder the tests run in: saved runs, under names without a path."""
+    here = tmp_path_factory.mktemp("depend")
+    tried = [replace(LONG, words=f"{KILLS}:checkpoint_s={one:g}", fault="kill", mtbf_s=1.0, checkpoint_s=one) for one in (0.05, 0.2, 0.8)]
+    classes = {"federated": ("fedavg", 0), "federated_poisoned": ("fedavg", 4), "federated_median": ("median", 3)}
+    clients = {(f"job_stream:classes={at}", block): poisoned(*how, block) for at, how in classes.items() for block in (1, 2, 3)}
+    runs = {
+        "arms.json": faulty_run(ARMS),
+        "near.json": faulty_run((Faulty(), Faulty(":fault=io_hog", "io_hog", slower=1.03))),
+        "plain.json": faulty_run((Faulty(jobs=20),), blocks=1),
+        "one_block.json": faulty_run(ARMS[:2], blocks=1),
+        "no_twin.json": faulty_run(ARMS[1:2], blocks=1),
+        "tried.json": faulty_run([LONG, *tried]),
+        "poisoned.json": told_run(clients),
+        "other.json": told_run({("cnn_train", 1): {}}),
+    }
+    lines = {
+        "lines.json": MadeLine(root, losses=(0.0, 1.0, 3.0)),
+        "short_trips.json": MadeLine(root, losses=(1.0, 15.0), congestion="cubic", rtt_s=1e-4),
+        "lossless.json": MadeLine(root, losses=(0.0,)),
+    }
+    for name, made in lines.items():
+        saved(here, made)
+        (here / "run.json").rename(here / name)
+    for name, run in runs.items():
+        (here / name).write_text(json.dumps(run))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        yield
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "report arms.json",
+        "report near.json --margin 30%",
+        "report plain.json",
+        "report one_block.json",
+        "report no_twin.json",
+        "report poisoned.json",
+        "checkpoint --cost-s 300 --mtbf-s 86400",
+        "checkpoint --cost-s 60 --mtbf-s 100",
+        "checkpoint tried.json",
+        "network lines.json",
+        "network short_trips.json",
+        "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 20",
+        "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 20 --shape 0.7",
+    ],
+)
+def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert main(["depend", *words.split()]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert max(map(len, out.splitlines())) <= COLUMNS
+    assert out == snapshot
+
+
+def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    asked = (
+        "report other.json",
+        "report near.json --margin 0.1",
+        "checkpoint",
+        "checkpoint --cost-s 5",
+        "checkpoint --mtbf-s 5",
+        "checkpoint other.json",
+        "checkpoint one_block.json",
+        "network other.json",
+        "network lossless.json",
+        "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --intervals-s hour",
+    )
+    found = refusals(capsys, {words: ("depend", *words.split()) for words in asked})
+    assert found == snapshot
+
+
+def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:  # noqa: ANN401  # JSON
+    assert main(["depend", *words.split(), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, "report arms.json")
+    arms = {arm["label"]: arm for arm in found["arms"]}
+    assert list(arms) == ["no fault", "cpu_hog", "flood", "io_hog", "kill rate_per_s=1"]
+    assert [arm["isolation"] for arm in arms.values()] == [None, "not isolated", "not isolated", "isolated", None]
+    assert arms["cpu_hog"]["slowdown"]["low"] > 1.5  # the time in service alone, and waits grow more
+    assert arms["kill rate_per_s=1"]["useful"]["value"] < 1
+    assert arms["kill rate_per_s=1"]["restart_s"]["value"] == pytest.approx(0.012)
+    # Of the flood's own jobs none is in the slowdown, but all are done.
+    assert arms["flood"]["outcomes"] == {"done": 800}
+    assert (found["margin"], found["refused"]) == (0.1, [])
+
+
+@pytest.mark.parametrize(("margin", "word"), [("30%", "isolated"), ("1%", "not isolated")])
+def test_the_margin_is_what_is_asked_for(margin: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, hog = told(capsys, f"report near.json --margin {margin}")["arms"]
+    assert hog["isolation"] == word
+
+
+def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    drops = {(one["setting"], one["poisoned"]): one["drop"] for one in told(capsys, "report poisoned.json")["poisonings"]}
+    assert drops["aggregation=fedavg", 0] is None
+    assert drops["aggregation=fedavg", 4]["value"] == pytest.approx(0.2)
+    assert drops["aggregation=median", 3]["value"] == pytest.approx(0.15)
+
+
+def test_intervals_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """5 min and a day, in minutes: 120 and 116.690. What is given takes the place of what was measured."""
+    advice = told(capsys, "checkpoint --cost-s 5 --mtbf-s 1440")["advice"]
+    assert (advice["young_s"], round(advice["daly_s"], 3)) == (120, 116.69)
+    (trial,) = told(capsys, "checkpoint tried.json")["trials"]
+    assert [one["checkpoint_s"] for one in trial["tried"]] == [0.05, 0.2, 0.8]
+    (given,) = told(capsys, "checkpoint tried.json --cost-s 0.08")["trials"]
+    assert given["advice"]["young_s"] == pytest.approx(2 * trial["advice"]["young_s"])
+    found = told(capsys, "simulate --cost-s 5 --mtbf-s 1440 --work-s 14400 --seeds 5 --intervals-s 60,240")
+    assert [round(one["interval_s"], 2) for one in found["intervals"]] == [60, 116.69, 240]
+
+
+def test_lines_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = told(capsys, "network lines.json")["lines"]
+    assert (line["shape"], line["fitted"]) == ("√p", [0.01, 0.03])

@@ -1,0 +1,97 @@
+"""Streams with faults out of saved runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analysis.load import from_json
+from analysis.studies.jobs.dependability import records
+from analysis.studies.jobs.dependability.terms import Outage
+from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.jobs.dependability.terms import Stream
+
+KILLS = Faulty(":retries=3:fault=kill:fault_rate_per_s=1", "kill", mtbf_s=1.0, retries=3, jobs=20)
+
+
+def read(made: Any) -> tuple[list[Stream], list[str]]:  # noqa: ANN401  # JSON
+    refused: list[str] = []
+    return records.of_run(from_json(made, "run.json"), refused), refused
+
+
+def changed(change: Callable[[dict[str, list[dict[str, Any]]]], object]) -> tuple[list[Stream], list[str]]:
+    """What is read of a run whose only cell tells something else."""
+    told = report(KILLS)
+    change(told)
+    return read(told_run({(KILLS.workload, 1): told}))
+
+
+def test_a_stream_is_read_whole() -> None:
+    (plain, faulty), refused = read(faulty_run([Faulty(jobs=20), KILLS], blocks=1))
+    assert refused == []
+    assert plain.condition == faulty.condition == "job_stream:arrivals=poisson:rate_per_s=4:slots=2"
+    assert (plain.fault, faulty.fault, dict(faulty.asked)) == (None, "kill", {"fault_rate_per_s": "1"})
+    assert (faulty.unit[1], faulty.retries, faulty.slots, faulty.nodes) == (1, 3, 2, 1)
+    assert (faulty.label, plain.label) == ("kill rate_per_s=1", "no fault")
+    assert len(faulty.jobs) == 20
+    assert len(faulty.faults) == sum(one.outcome == "killed" for one in faulty.attempts) > 0
+    assert [(one.number, one.work, one.planned_s) for one in plain.jobs] == [(one.number, one.work, one.planned_s) for one in faulty.jobs]
+
+
+def test_nodes_that_are_lost_are_paired_with_their_return() -> None:
+    """Told in any order; a return of what was there, and the loss of what is lost, are nothing new."""
+    told = [("b", 5, "lost"), ("a", 1, "back"), ("a", 2, "lost"), ("a", 3, "lost"), ("a", 4, "back"), ("a", 6, "lost")]
+    rows = [{"node": node, "at_s": at, "what": what} for node, at, what in told]
+    (found,), _ = changed(lambda report: report.update(node=rows))
+    assert sorted(found.outages, key=lambda one: one.at_s) == [Outage("a", 2, 4), Outage("b", 5), Outage("a", 6)]
+
+
+def test_times_that_were_not_told_are_missing() -> None:
+    def forget(told: dict[str, list[dict[str, Any]]]) -> None:
+        told["job"][0] |= {"end_s": None, "outcome": "never ended", "lost_s": None}
+        told["attempt"][0] |= {"admit_s": None, "start_s": None, "end_s": None, "node": None}
+
+    (found,), _ = changed(forget)
+    assert (found.jobs[0].end_s, found.jobs[0].lost_s, found.jobs[0].response_s) == (None, None, None)
+    assert (found.attempts[0].begin_s, found.attempts[0].node) == (None, None)
+
+
+CHANGES: dict[str, Callable[[dict[str, list[dict[str, Any]]]], object]] = {
+    "no stream": lambda told: told["stream"].clear(),
+    "no job": lambda told: told["job"].clear(),
+    "no slot": lambda told: told["stream"][0].update(slots=0),
+    "no node": lambda told: told["stream"][0].update(nodes=0),
+    "a fault without a name": lambda told: told["stream"][0].update(fault={"name": "kill"}),
+    "outcome lost": lambda told: told["job"][2].update(outcome="lost"),
+    "end 1e12": lambda told: told["job"][2].update(end_s=1e12),
+    "-1 s lost": lambda told: told["job"][2].update(lost_s=-1),
+    "accuracy nan": lambda told: told["job"][2].update(result={"accuracy": float("nan")}),
+    "end late": lambda told: told["attempt"][1].update(end_s="late"),
+    "a fault at no time": lambda told: told["fault"][0].pop("at_s"),
+    "a node gone": lambda told: told.update(node=[{"node": "a", "at_s": 1, "what": "gone"}]),
+    "a node lost at no time": lambda told: told.update(node=[{"node": "a", "what": "lost"}]),
+}
+
+
+def test_what_is_not_as_it_must_be_refuses_its_cell_by_name(snapshot: SnapshotAssertion) -> None:
+    lines = {}
+    for case, change in CHANGES.items():
+        found, (lines[case],) = changed(change)
+        assert found == []
+    assert lines == snapshot
+
+
+def test_a_cell_that_failed_is_said_and_others_are_read() -> None:
+    made = faulty_run([Faulty(jobs=20), KILLS], blocks=1)
+    gone = made["benchmarks"].pop()["extra_info"]["id"]
+    for cell in made["deeptweak"]["cells"]:
+        if cell["id"] == gone:
+            cell |= {"outcome": "failed", "reason": "the engine died."}
+    found, (line,) = read(made)
+    assert len(found) == 1
+    assert f"{gone} failed" in line

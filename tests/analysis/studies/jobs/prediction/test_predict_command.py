@@ -1,0 +1,157 @@
+"""`python -m analysis predict`: what is printed, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from analysis.__main__ import main
+from fixtures.jobs.classes import read as read_classes
+from tests.analysis.answers import refusals
+from tests.analysis.studies.jobs.prediction.made import as_csv, law, rows, streams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from syrupy.assertion import SnapshotAssertion
+
+COLUMNS = 100
+CLASSES = """\
+description: two classes
+classes:
+  - {name: short, kind: sleep, probability: 0.6, size: {law: exponential, mean: 0.2}, predicted_s_per_work: 9, prediction_scv: 0.5}
+  - {name: long, kind: spin, probability: 0.4, size: {law: exponential, mean: 0.2}, replicas: 2}
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The folder the tests run in, so that names of files have no path."""
+    here = tmp_path_factory.mktemp("predict")
+    measured = as_csv(rows(runs=12))
+    twin = as_csv(rows()).splitlines()
+    files = {
+        "classes.yaml": CLASSES,
+        "measured.csv": measured,
+        "few.csv": as_csv(rows(runs=2)),
+        "cold.csv": as_csv([one for one in rows(runs=2) if one.factors["cache"] == "cold"]),
+        "alike.csv": "n,time_s\n" + "1,1\n" * 3,
+        "twin.csv": "".join(f"{line},{'twin' if at == 0 else line.split(',')[0] + 'x'}\n" for at, line in enumerate(twin)),
+        "points.csv": "batch\n8\n16\n",
+        "bare.csv": "job,submit_s,start_s,end_s,class\n" + "".join(f"{at},0,0,{at + 1},a\n" for at in range(9)),
+        "broken.yaml": "a: [",
+        "three.yaml": "classes: 3",
+        "other.yaml": "classes: [{name: other}]",
+    }
+    for name, text in files.items():
+        (here / name).write_text(text, encoding="utf-8")
+    streams(here)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        yield
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cv measured.csv --models ridge --level 80%",
+        "cv few.csv --models ridge",
+        "fit measured.csv",
+        "show measured.csv --at batch=4 cache=cold --at batch=64 cache=hot",
+        "show cold.csv --at batch=4",
+        "show streams.json --model work --at class=short work=1 --at class=huge work=1",
+        "service streams.json --model work",
+    ],
+)
+def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert main(["predict", *words.split()]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert max(map(len, out.splitlines())) <= COLUMNS
+    assert out == snapshot
+
+
+def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:  # noqa: ANN401  # JSON
+    assert main(["predict", *words.split(), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    asked = (
+        "cv few.csv --by run",
+        "cv alike.csv",
+        "cv measured.csv --models forest",
+        "cv measured.csv --response tim_s",
+        "cv measured.csv --without bach",
+        "show measured.csv",
+        "show measured.csv --at batch",
+        "show measured.csv --at size=3",
+        "show measured.csv --at batch=many",
+        "show measured.csv --at batch=4 --model forest",
+        "show measured.csv --at batch=4 --level 90",
+        "show twin.csv --at twin=4x",
+        "service streams.json --classes broken.yaml",
+        "service streams.json --classes three.yaml",
+        "service streams.json --classes other.yaml --model work",
+        "service streams.json --classes classes.yaml -o classes.yaml",
+        "service streams.json -o new.yaml",
+        "service bare.csv",
+    )
+    found = refusals(capsys, {words: ("predict", *words.split()) for words in asked})
+    assert found == snapshot
+    assert Path("classes.yaml").read_text(encoding="utf-8") == CLASSES
+
+
+def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    (one,) = told(capsys, "cv measured.csv --by run --models ridge")["validations"]
+    assert [model["model"] for model in one["models"]] == ["mean", "ridge"]
+    assert one["models"][0]["difference"] is None
+    ridge = one["held_out"]["ridge"]
+    assert len(ridge["predicted"]) == len(one["measured"]) == len(one["units"]) == 144
+    assert all(low < value < high for low, value, high in zip(ridge["low"], ridge["predicted"], ridge["high"], strict=True))
+
+
+def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with an interval, if there are groups enough; of a factor that is not given the commonest value stands."""
+    inside, beyond = told(capsys, "show measured.csv --at batch=4 cache=cold --at batch=64 cache=hot")["predictions"]
+    assert inside["value"] == pytest.approx(law(4, "cold"), rel=0.03)
+    assert inside["low"] < inside["value"] < inside["high"]
+    assert (inside["beyond"], len(beyond["beyond"])) == ([], 2)
+    found = told(capsys, "show measured.csv --points points.csv")["predictions"]
+    assert [one["factors"] for one in found] == [{"batch": 8, "cache": "cold"}, {"batch": 16, "cache": "cold"}]
+    (few,) = told(capsys, "show cold.csv --at batch=4")["predictions"]
+    assert (few["low"], few["high"]) == (None, None)
+    inside, unknown = told(capsys, "show streams.json --model work --at class=short work=1 --at class=huge work=1")["predictions"]
+    assert inside["value"] == pytest.approx(1.05, rel=0.05)
+    assert (unknown["value"], unknown["low"]) == (None, None)
+
+
+def test_what_a_model_leans_on_most(capsys: pytest.CaptureFixture[str]) -> None:
+    leans = told(capsys, "fit measured.csv")["leans_on"]
+    assert leans["batch"] > leans["cache"] > 0.5
+
+
+def test_predicted_times_for_programs_say_how_far_off_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, "service streams.json --model work")
+    short, long = sorted(found["classes"], key=lambda one: -one["jobs"])
+    assert (short["name"], long["name"]) == ("short", "long")
+    assert short["off"] < 0.05
+    assert short["ordered"] > 0.95
+    assert long["predicted_s_per_work"] == pytest.approx(long["measured_s_per_work"], rel=0.05)
+
+
+def test_predicted_times_go_back_to_the_scheduler() -> None:
+    """`long` takes 2 s a unit of work on one replica and ran on two; `short` 1 s and 0.05 s a job."""
+    out = Path("predicted.yaml")
+    assert main(["predict", "service", "streams.json", "--classes", "classes.yaml", "-o", str(out)]) == 0
+    written = yaml.safe_load(out.read_text(encoding="utf-8"))
+    short, long = written["classes"]
+    assert long["predicted_s_per_work"] == pytest.approx(2, rel=0.1)
+    assert short["predicted_s_per_work"] == pytest.approx(1 + 0.05 / 0.21, rel=0.15)
+    assert "prediction_scv" not in short
+    assert [one.predicted_s_per_work for one in read_classes(out)] == [short["predicted_s_per_work"], long["predicted_s_per_work"]]
+    assert (written["description"], long["replicas"]) == ("two classes", 2)

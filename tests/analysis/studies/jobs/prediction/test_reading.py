@@ -1,0 +1,174 @@
+"""What becomes a row: cells by their variants, tweak sets and designs; jobs by their streams and classes; lines of CSV."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from analysis.studies.jobs.prediction.reading import read, rows_of
+from analysis.terms import Refused, Unreadable
+from tests.analysis.studies.jobs.prediction.made import as_csv, rows, streams
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from syrupy.assertion import SnapshotAssertion
+
+    JSON = dict[str, Any]
+
+RUNS = Path(__file__).parents[5] / "data" / "runs"
+
+
+def saved(folder: Path, made: Made, change: Callable[[JSON], None] = lambda _: None) -> str:
+    told = saved_run(made)
+    change(told)
+    path = folder / "run.json"
+    path.write_text(json.dumps(told), encoding="utf-8")
+    return str(path)
+
+
+def test_a_cell_is_a_row_and_a_copy_of_the_untouched_machine_is_the_untouched_machine(tmp_path: Path) -> None:
+    made = read([saved(tmp_path, Made(arms=(STOCK, AGAIN, Arm("tuned", gain=0.1)), blocks=3))], None)
+    assert made.response == "throughput_samples_per_s"
+    assert {str(one) for one in made.points.names["tweakset"]} == {"stock", "tuned"}
+    assert (len(made.values), len(set(made.configurations)), len(set(made.runs))) == (9, 2, 3)
+
+
+def test_parameters_of_variants_are_factors_and_lists_are_none(tmp_path: Path) -> None:
+    names = ("io:threads=2", "io:threads=8")
+
+    def vary(told: JSON) -> None:
+        for at, name in enumerate(names):
+            told["deeptweak"]["workloads"][name]["params"] = {"threads": str(2 + 6 * at), "warm": bool(at), "widths": [at]}
+
+    made = read([saved(tmp_path, Made(arms=(STOCK,), workloads=names), vary)], "step_time_mean_s")
+    assert sorted(set(made.points.numbers["threads"].tolist())) == [2, 8]
+    assert made.copies == {"threads": ("warm",)}
+
+
+def test_a_cell_that_failed_is_left_out_and_said(tmp_path: Path) -> None:
+    broken = Arm("tuned", broken={2: ("failed", "out of memory")})
+    made = read([saved(tmp_path, Made(arms=(STOCK, broken), blocks=3))], None)
+    assert len(made.values) == 5
+    assert "1 of 6" in made.notes[0]
+
+
+def test_a_design_gives_the_levels_of_its_settings() -> None:
+    (path,) = RUNS.glob("ablation_*.json")
+    made = read([str(path)], None)
+    assert set(made.points.names["vm.swappiness"].tolist()) == {"as found", "10"}
+    assert "tweakset" not in made.points.names
+
+
+def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look() -> None:
+    (path,) = RUNS.glob("monitoring_2026*.json")
+    made = read([str(path)], "cpu_s")
+    assert {"none", "sampler", "psutil_thread"} <= set(made.points.names["monitor"].tolist())
+    assert np.nanmin(made.points.numbers["monitor.interval_s"]) == 0.01
+
+
+def test_what_no_cell_could_measure_is_refused_with_the_reason_that_was_recorded() -> None:
+    (path,) = RUNS.glob("monitoring_2026*.json")
+    with pytest.raises(Refused, match="RAPL"):
+        read([str(path)], "energy_j")
+
+
+def test_a_job_is_a_row_under_its_stream_its_class_and_itself(tmp_path: Path) -> None:
+    made = read([streams(tmp_path)], None)
+    assert made.response == "service_s"
+    assert (len(made.values), len(set(made.runs))) == (180, 6)
+    assert not any(" work=" in one for one in made.configurations)
+    assert len(set(made.configurations)) == 2  # the classes
+    assert made.copies["class"] == ("replicas", "kind", "lr")
+
+
+def test_a_jobs_own_size_stands_and_not_what_was_asked_of_the_stream(tmp_path: Path) -> None:
+    """Parameters of the workload have the names of what a job has: work, replicas, cores."""
+    path = Path(streams(tmp_path, runs=1))
+    told = json.loads(path.read_text())
+    (workload,) = told["deeptweak"]["workloads"].values()
+    workload["params"] |= {"work": 99, "replicas": 99}
+    path.write_text(json.dumps(told), encoding="utf-8")
+    found, _ = rows_of([str(path)], "service_s")
+    assert {row.factors["replicas"] for row in found} == {1, 2}
+    assert max(float(row.factors["work"]) for row in found) < 99
+
+
+def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_job(tmp_path: Path) -> None:
+    path = Path(streams(tmp_path))
+    told = json.loads(path.read_text())
+    for at, benchmark in enumerate(told["benchmarks"]):
+        for row in benchmark["extra_info"]["report"]["job"]:
+            row |= {"priority": at, "tenant": f"tenant {at}"}
+    path.write_text(json.dumps(told), encoding="utf-8")
+    assert len({row.configuration for row in rows_of([str(path)], "service_s")[0]}) == 2
+
+
+def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
+    assert len(set(read([streams(tmp_path)], "response_s").configurations)) == 1
+
+
+def test_jobs_that_never_ended_and_clocks_that_went_backwards_are_left_out_and_counted(tmp_path: Path) -> None:
+    path = Path(streams(tmp_path, runs=1))
+    told = json.loads(path.read_text())
+    jobs = told["benchmarks"][0]["extra_info"]["report"]["job"]
+    jobs[0] |= {"outcome": "never ended", "end_s": None}
+    jobs[1]["end_s"] = jobs[1]["start_s"] - 1
+    jobs[2]["cpu_s"] = None
+    jobs[3]["start_s"] = jobs[3]["submit_s"] - 0.5
+    path.write_text(json.dumps(told), encoding="utf-8")
+    found, notes = rows_of([str(path)], "service_s")
+    assert len(found) == 28
+    assert "2 of 30" in notes[0]
+    assert len(rows_of([str(path)], "cpu_s")[0]) == 28
+    waits = [row.value for row in rows_of([str(path)], "wait_s")[0]]
+    assert (len(waits), min(waits) >= 0) == (28, True)
+
+
+def test_results_of_jobs_can_be_predicted(tmp_path: Path) -> None:
+    path = Path(streams(tmp_path, runs=1))
+    told = json.loads(path.read_text())
+    for row in told["benchmarks"][0]["extra_info"]["report"]["job"]:
+        row["result"] = {"accuracy": 0.9}
+    path.write_text(json.dumps(told), encoding="utf-8")
+    found, _ = rows_of([str(path)], "result.accuracy")
+    assert {row.value for row in found} == {0.9}
+
+
+def test_csv_says_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "made.csv"
+    path.write_text(as_csv(rows()), encoding="utf-8")
+    made = read([str(path)], None)
+    assert made.values.tolist() == [one.value for one in rows()]
+    assert (len(set(made.configurations)), len(set(made.runs))) == (12, 6)
+
+
+def test_a_list_of_jobs_tells_times_between_and_its_column_names_configurations(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,configuration,class,submit_s,start_s,end_s\n0,x,a,0,1,4\n1,y,b,1,2,\n2,y,b,1,2,3\n", encoding="utf-8")
+    made = read([str(path)], "response_s")
+    assert (made.values.tolist(), made.configurations.tolist()) == ([4, 2], ["x", "y"])
+    assert "1 of 3" in made.notes[0]
+
+
+def test_what_models_must_not_see_is_taken_away_and_configurations_stay(tmp_path: Path) -> None:
+    path = tmp_path / "made.csv"
+    path.write_text(as_csv(rows()), encoding="utf-8")
+    made = read([str(path)], None, ["cache"])
+    assert (list(made.points.numbers), list(made.points.names), len(set(made.configurations))) == (["batch"], [], 12)
+
+
+def test_csv_that_is_none_is_refused_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    for text in ("", "a,a\n1,2\n", "a,time_s\n1,2\n1\n", 'a,time_s\n1,"2\n'):
+        Path("made.csv").write_text(text, encoding="utf-8")
+        with pytest.raises(Unreadable) as refused:
+            read(["made.csv"], "time_s")
+        found[text] = str(refused.value)
+    assert found == snapshot

@@ -1,0 +1,121 @@
+"""Held-out errors beside the mean of the training set: by hand, and on laws that are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from analysis.studies.jobs.prediction.scoring import Truth, adjusted, scored, wilson
+from analysis.studies.jobs.prediction.tables import table
+from analysis.studies.jobs.prediction.terms import HeldOut, Row, TooFew
+from analysis.studies.jobs.prediction.validating import SAME, learners, validate
+from control.t_test import t_quantile
+from tests.analysis.studies.jobs.prediction.made import made_table, rows
+
+NAN = math.nan
+
+
+def held(*predicted: float) -> HeldOut:
+    nothing = np.full(len(predicted), NAN)
+    return HeldOut("model", np.array(predicted), nothing, nothing)
+
+
+def test_errors_count_each_group_once() -> None:
+    """Group a has two rows 10 % off each, b one that is 30 % off: MAPE 20 %, not 16.7 %. RMSE √((1 + 9)/2)."""
+    truth = Truth(np.array([10.0, 10.0, 10.0]), np.array([*"aab"]), 3, log=True)
+    found = scored(held(11, 9, 13), np.array([20.0, 20.0, 20.0]), truth)
+    assert found.mape == pytest.approx(0.2)
+    assert found.rmse == pytest.approx(math.sqrt(5))
+    assert found.typical == pytest.approx(math.exp(((math.log(1.1) - math.log(0.9)) / 2 + math.log(1.3)) / 2) - 1)
+    assert found.baseline_mape == pytest.approx(1.0)
+
+
+def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_overlap() -> None:
+    """Errors smaller by 1, 2, 3 in three groups dealt into three folds: 2 ± t · √(1/3 · (1 + 3/2))."""
+    truth = Truth(np.array([0.0, 10.0, 10.0]), np.array([*"abc"]), 3, log=False)
+    found = scored(held(1, 11, 11), np.array([2.0, 13.0, 14.0]), truth).difference
+    assert found is not None
+    half = t_quantile(0.975, 2) * math.sqrt(1 / 3 * (1 + 3 / 2))
+    assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
+
+
+def test_a_model_as_far_off_as_the_mean_is_neither_better_nor_worse() -> None:
+    truth = Truth(np.array([1.0, 2.0, 3.0]), np.array([*"abc"]), 3, log=True)
+    (found,) = adjusted([scored(held(2, 2, 2), np.array([2.0, 2.0, 2.0]), truth)])
+    assert found.difference is not None
+    assert (found.difference.value, found.difference.p, found.difference.verdict) == (1, 1, "not shown")
+
+
+def test_a_measured_0_has_no_error_in_percent() -> None:
+    truth = Truth(np.array([0.0, 1.0, 1.0]), np.array([*"abc"]), 3, log=False)
+    assert scored(held(1, 1, 1), np.ones(3), truth).mape is None
+
+
+def test_what_a_model_cannot_predict_is_not_held_against_it_nor_against_the_mean() -> None:
+    truth = Truth(np.array([1.0, 1.0, 1.0, 1.0]), np.array([*"abcd"]), 4, log=True)
+    found = scored(held(1, NAN, 1, 1), np.array([2.0, 100.0, 2.0, 2.0]), truth)
+    assert (found.groups, found.rows, found.baseline_mape) == (3, 3, 1.0)
+    assert scored(held(NAN, NAN, NAN, NAN), np.ones(4), truth).why
+
+
+def test_p_values_are_adjusted_for_the_number_of_models() -> None:
+    made = made_table()
+    alone = validate(made, "run", ["ridge"]).scored[1].difference
+    among = validate(made, "run", ["ridge", SAME]).scored[1].difference
+    assert alone is not None
+    assert among is not None
+    assert among.p == pytest.approx(2 * alone.p)
+
+
+def test_wilsons_interval_by_hand() -> None:
+    """9 of 10 (Wilson 1927): 0.5958 to 0.9821; 10 of 10 does not reach down to 1."""
+    assert wilson(0.9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)
+    assert wilson(1.0, 10)[0] == pytest.approx(0.7225, abs=1e-4)
+
+
+def test_a_law_in_the_factors_is_shown_and_beats_the_mean_where_nobody_measured() -> None:
+    found = validate(made_table(), "configuration", ["ridge"])
+    _, ridge = found.scored
+    assert (found.groups, found.folds) == (12, 10)
+    assert ridge.mape is not None
+    assert ridge.mape < 0.05
+    assert ridge.difference is not None
+    assert (ridge.difference.verdict, ridge.difference.low > 1) == ("better", True)
+    assert found.extrapolated == 0  # what a batch left out lacks, the other cache had
+
+
+def test_rows_that_lay_outside_when_they_were_left_out_are_counted() -> None:
+    """Without 32 warm, 32 cold is the only one of its batch: its six rows, left out, are beyond all others."""
+    found = validate(table([one for one in rows() if one.configuration != "32 warm"], "time_s"), "configuration", ["ridge"])
+    assert found.extrapolated == 6
+
+
+def test_of_noise_nothing_is_shown() -> None:
+    """Factors that do nothing, 12 seeds: at 5 % at most a few are called better."""
+    better = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        told = [
+            Row(str(at), str(at), {"x": float(rng.normal()), "y": float(rng.normal())}, float(np.exp(rng.normal()))) for at in range(15)
+        ]
+        difference = validate(table(told, "time_s"), "configuration", ["ridge"], 0.5).scored[1].difference
+        assert difference is not None
+        better += difference.verdict == "better"
+    assert better <= 3
+
+
+def test_by_run_the_configurations_own_mean_stands_beside() -> None:
+    names = [one.model for one in validate(made_table(), "run").scored]
+    assert names == ["mean", "ridge", "trees", "gp", SAME]
+    assert SAME not in learners(made_table(), "configuration")
+    sized = table([Row(str(at), str(at), {"work": float(at)}, 1.0 + at) for at in range(3)], "service_s")
+    assert SAME not in learners(sized, "run")
+
+
+def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> None:
+    with pytest.raises(TooFew, match="time_s by run: 4"):
+        validate(made_table(runs=4), "run")
+    ridge = validate(made_table(runs=6), "run", ["ridge"]).scored[1]
+    assert (ridge.coverage, "90 %" in ridge.why) == (None, True)

@@ -1,0 +1,197 @@
+"""`python -m analysis jobs profile`: where the time of jobs goes, by class and system. The runs here are made."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.__main__ import main
+from analysis.studies.jobs.profiles.names import short
+from analysis.studies.jobs.profiles.profile import PARTS, _parts
+from analysis.studies.jobs.profiles.rows import Ran
+from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+HALF, ONE = "job_stream:cores=0.5", "job_stream:cores=1"
+
+
+@pytest.fixture
+def profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:  # noqa: ANN401
+    def ask(told: Mapping[tuple[str, str, int], Mapping[str, Any]], **more: Any) -> dict[str, Any]:  # noqa: ANN401
+        assert main(["jobs", "profile", str(saved(tmp_path, told, **more)), "--json"]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return ask
+
+
+def one(found: dict[str, Any]) -> dict[str, Any]:
+    (row,) = found["profile"]
+    return dict(row)
+
+
+def parts(row: Mapping[str, Any]) -> dict[str, float]:
+    return {name: figure["value"] for name, figure in row["parts"].items()}
+
+
+def test_response_time_is_divided_into_waiting_start_up_computing_limit_and_the_rest(profiled: Any) -> None:  # noqa: ANN401
+    """Of 10 s: 2 waited, 1 started; of 7 at work 3.5 computed and 2.1 were held back, as one CPU can."""
+    told = report([job(waits=2, starts=1, runs=7, cpu_s=3.5, throttled_s=2.1)])
+    row = one(profiled({(HALF, "stock", 1): told}))
+    assert parts(row) == pytest.approx({"waiting": 0.2, "start-up": 0.1, "computing": 0.35, "CPU limit": 0.21, "other": 0.14})
+    assert row["bottleneck"] == "computing"
+    assert row["time_s"]["value"] == pytest.approx(8)
+    assert row["response_s"]["value"] == pytest.approx(10)
+
+
+def test_what_a_job_says_of_its_own_start_up_counts_there(profiled: Any) -> None:  # noqa: ANN401
+    row = one(profiled({(HALF, "stock", 1): report([job(starts=1, runs=9, result={"startup_s": 2.0})])}))
+    assert parts(row)["start-up"] == pytest.approx(0.3)
+    assert sum(parts(row).values()) == pytest.approx(1)
+
+
+def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:  # noqa: ANN401
+    told = report([job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, memory_peak_mib=256.0)])
+    row = one(profiled({(HALF, "stock", 1): told}))
+    assert row["cpu"]["value"] == pytest.approx(0.8)
+    assert row["memory"]["value"] == pytest.approx(0.5)
+    assert row["core_s"]["value"] == pytest.approx(10)
+    assert parts(row)["computing"] == pytest.approx(0.4)
+
+
+def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> None:  # noqa: ANN401
+    """Four CPUs, two slots: 2 s of CPU time in 1 s are half of the machine, and a slot is two CPUs."""
+    row = one(profiled({(HALF, "stock", 1): report([job(runs=1, cpu_s=2.0)], slots=2)}, cpus=4))
+    assert row["cpu"]["value"] == pytest.approx(0.5)
+    assert row["core_s"]["value"] == pytest.approx(2)
+    assert row["memory"] is None
+
+
+def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> None:  # noqa: ANN401
+    """A framework's 500 MiB that a job was forked with: resident, and no peak of its cgroup was told."""
+    assert one(profiled({(HALF, "stock", 1): report([job(memory_mib=256, max_rss_mib=700.0)])}))["memory"] is None
+
+
+def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:  # noqa: ANN401
+    """Two customers, two slots, jobs of two replicas: one waits while the other runs, whatever the system. Of 4 s at work 3 computed."""
+    told = report([job(waits=6, runs=4, cpu_s=6.0, replicas=2)], slots=2)
+    row = one(profiled({(HALF, "stock", 1): told}))
+    assert (row["bottleneck"], row["closed"]) == ("computing", True)
+    assert row["share"]["value"] == pytest.approx(0.75)
+    assert parts(row)["waiting"] == pytest.approx(0.6)
+    told["stream"][0]["arrivals"]["kind"] = "poisson"
+    row = one(profiled({(HALF, "stock", 1): told}))
+    assert (row["bottleneck"], row["share"]["value"], row["closed"]) == ("waiting", pytest.approx(0.6), False)
+
+
+def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:  # noqa: ANN401
+    row = one(profiled({(HALF, "stock", 1): report([job(cpu_s=None, max_rss_mib=None, work=None)])}, cpus=None))
+    assert row["cpu"] is row["memory"] is row["core_s"] is row["work_per_s"] is None
+    assert set(parts(row)) == {"waiting", "start-up"}
+    assert (row["bottleneck"], row["share"]["value"]) == ("at work", 1)
+
+
+def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:  # noqa: ANN401
+    """Means of three runs 1, 2, 3: mean 2, ± 4.3027 · 1/√3; how many jobs there are does not matter."""
+    told = {(HALF, "stock", at): report([job(number, runs=at) for number in range(50)]) for at in (1, 2, 3)}
+    found = one(profiled(told))["time_s"]
+    assert found["value"] == pytest.approx(2)
+    assert found["high"] - found["value"] == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
+
+
+def test_two_runs_have_no_interval(profiled: Any) -> None:  # noqa: ANN401
+    told = {(HALF, "stock", at): report([job(runs=at)]) for at in (1, 2)}
+    found = one(profiled(told))["time_s"]
+    assert (found["low"], found["high"]) == (None, None)
+    assert "3 runs" in found["why"]
+
+
+def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:  # noqa: ANN401
+    """Each run is 1 s or so slower than the last, and the better system is twice as fast in each: pairs see only that."""
+    told = {(ONE, "stock", at): report([job(runs=at * (1 + 0.01 * at))]) for at in (1, 2, 3, 4)}
+    told |= {(HALF, "stock", at): report([job(runs=2 * at)]) for at in (1, 2, 3, 4)}
+    (best,) = profiled(told)["best"]
+    assert (best["system"], best["next"]) == (ONE, HALF)
+    assert best["effect"]["low"] > 0.9
+    assert best["effect"]["n_candidate"] == 4
+
+
+def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> None:  # noqa: ANN401
+    told = {(ONE, name, at): report([job(runs=at * by)]) for at in (1, 2, 3) for name, by in (("stock", 1.0), ("fast", 0.5 + 0.01 * at))}
+    found = profiled(told)
+    assert [row["system"] for row in found["profile"]] == [f"{ONE} under fast", ONE]
+    assert [row["runs"] for row in found["profile"]] == [3, 3]
+    assert found["best"][0]["system"] == f"{ONE} under fast"
+
+
+def test_jobs_that_were_not_done_at_once_are_counted_and_named(profiled: Any, snapshot: SnapshotAssertion) -> None:  # noqa: ANN401
+    killed = {**job(1), "outcome": "killed", "end_s": None}
+    found = profiled({(ONE, "stock", 1): report([job(0), killed, job(2, attempts=2), {**job(3), "start_s": None}])})
+    row = one(found)
+    assert (row["jobs"], row["lost"]) == (1, 3)
+    assert row["why_lost"] == snapshot
+
+
+def test_pages_and_refusals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    waiting = {(ONE, "stock", at): report([job(runs=1 + 0.01 * at, waits=9)]) for at in (1, 2, 3)}
+    waiting |= {(HALF, "stock", at): report([job(runs=1.01 + 0.1 * (at - 2), waits=9)]) for at in (1, 2, 3)}
+    classes = {(ONE, "stock", 1): report([job(0, runs=1), {**job(1, runs=5), "class": "infer"}])}
+    backwards = {(ONE, "stock", 1): report([{**job(0), "start_s": 5.0, "end_s": 1.0}]), (HALF, "stock", 1): report([job(0)])}
+    situations: dict[str, dict[tuple[str, str, int], dict[str, Any]]] = {
+        "waits in a closed stream": waiting,
+        "two classes": classes,
+        "a clock that went back": backwards,
+        "nothing done": {(ONE, "stock", 1): report([{**job(0), "outcome": "failed"}])},
+        "no jobs": {(ONE, "stock", 1): {}},
+    }
+    for case, told in situations.items():
+        saved(tmp_path, told)
+        code = main(["jobs", "profile", "run.json"])
+        out, err = capsys.readouterr()
+        assert (code, bool(out)) in {(0, True), (2, False)}
+        assert all(len(line) <= 100 for line in out.splitlines())
+        assert {"out": out, "err": err} == snapshot(name=case)
+
+
+SHARES = st.floats(0, 50, allow_subnormal=False)
+
+
+@given(waits=SHARES, starts=SHARES, runs=SHARES, cpu=SHARES, throttled=SHARES, replicas=st.integers(1, 8))
+def test_shares_are_shares_whatever_was_told(  # noqa: PLR0913, PLR0917  # what a job tells
+    waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int
+) -> None:
+    row = job(0, waits=waits, starts=starts, runs=runs, cpu_s=cpu, throttled_s=throttled)
+    took = {name: value for name, value in row.items() if isinstance(value, float)}
+    found = _parts(Ran(0, "train", "done", replicas, 1, took, {"startup_s": throttled}))
+    assert set(found) <= set(PARTS)
+    assert all(-1e-9 <= share <= 1 + 1e-9 for share in found.values())
+    assert "computing" not in found or sum(found.values()) == pytest.approx(1)
+
+
+def test_systems_are_called_by_what_differs() -> None:
+    names = ["job_stream:classes=profile:cores=0.5", "job_stream:classes=profile:cores=1", "job_stream:classes=profile:cores=1 under fast"]
+    assert list(short(names).values()) == ["cores=0.5", "cores=1", "cores=1 under fast"]
+    assert list(short(["job_stream:classes=profile", "job_stream:classes=profile:cores=1"]).values())[1] == "cores=1"
+    assert list(short(["job_stream:classes=profile"]).values()) == ["job_stream"]
+
+
+def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {(ONE, "stock", block): report([job(runs=1 + block)]) for block in (1, 2)}
+    names = [str(saved(tmp_path, told, name=name)) for name in ("one.json", "copy.json")]
+    assert main(["jobs", "profile", *names, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert one(found)["runs"] == 2
+    assert one(found)["time_s"]["low"] is None
+    assert any("a copy" in line for line in found["refused"])

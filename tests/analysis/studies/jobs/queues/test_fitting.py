@@ -1,0 +1,227 @@
+"""What streams say of themselves is what they were made with; intervals hold the truth as often as they say; nothing odd is swallowed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.studies.jobs.queues import shape
+from analysis.studies.jobs.queues.fitting import Fit, fit, scv
+from analysis.studies.jobs.queues.job_csv import parse
+from analysis.studies.jobs.queues.predicting import chosen, predicted
+from analysis.studies.jobs.queues.sound import columns
+from analysis.studies.jobs.queues.terms import Job, Stream, Unstable
+from analysis.studies.jobs.queues.units import estimate, units
+from analysis.terms import Refused
+from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, constant, heavy, rows
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.jobs.queues.terms import Figure
+
+
+@cache
+def stream(made: MadeStream, seed: int) -> Stream:
+    jobs = [Job(row["job"], row["submit_s"], None, row["start_s"], row["end_s"], priority=row["priority"]) for row in rows(made, seed)]
+    return Stream("made", "made", tuple(jobs), made.slots, made.engine, made.policy)
+
+
+@cache
+def of(made: MadeStream, runs: int = 4, seed: int = 1) -> Fit:
+    return fit([stream(made, 100 * seed + at) for at in range(runs)])
+
+
+def holds(one: Figure | None, truth: float) -> bool:
+    return one is not None and one.low is not None and one.high is not None and one.low <= truth <= one.high
+
+
+def test_a_queue_as_it_was_made() -> None:
+    """Six a second of 0.2 s in two slots: load .6, C = .45, W_q = .45 · .2/(2 · .4) = .1125 s."""
+    found = of(MadeStream(), 6)
+    assert holds(found.rate_per_s, 6)
+    assert holds(found.service_s, 0.2)
+    assert holds(found.scv_arrivals, 1)
+    assert holds(found.scv_service, 1)
+    assert holds(found.load, 0.6)
+    assert holds(found.p_wait, 0.45)
+    assert holds(found.wait_s, 0.1125)
+    assert holds(found.response_s, 0.3125)
+    assert found.utilisation == pytest.approx(0.6, abs=0.03)
+    assert (found.units.kind, found.units.count) == ("runs", 6)
+    assert found.findings == ()
+    assert all(law is not None and max(part.off for part in law.laws) < 1e-9 for law in found.laws)
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    """Five runs each: of 40 intervals of a mean wait 38 are to hold it; 33 would be one in two hundred."""
+    found = [of(MadeStream(jobs=200), 5, seed) for seed in range(40)]
+    assert sum(holds(one.wait_s, 0.1125) for one in found) >= 33
+    assert sum(holds(one.rate_per_s, 6) for one in found) >= 33
+
+
+def test_one_run_goes_by_busy_cycles_and_a_full_one_by_batches_of_jobs() -> None:
+    assert of(MadeStream(), 1).units.kind == "busy cycles"
+    full = of(MadeStream(rate_per_s=12), 1)
+    assert (full.units.kind, full.units.count) == ("batches of jobs", 20)
+    few = of(MadeStream(jobs=20), 1)
+    assert few.units.kind == "none"
+    assert few.rate_per_s is not None
+    assert (few.rate_per_s.low, few.rate_per_s.why) == (None, "too few units")
+
+
+def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
+    """Four runs of one job after 1, 2, 3, 4 s each: the jackknife of their mean is t·s/√n around 2.5, as it is without the logarithm."""
+    made = [Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1) for at in (1.0, 2.0, 3.0, 4.0)]
+    found = estimate(lambda sums: sums["wait_s"] / sums["wait_n"], units([columns(one) for one in made]), logs=False)
+    assert found is not None
+    assert found.low is not None
+    assert found.se is not None
+    assert (found.value, found.se) == pytest.approx((2.5, np.std([1, 2, 3, 4], ddof=1) / 2))
+    assert found.value - found.low == pytest.approx(3.182446305 * found.se)
+
+
+def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
+    """Sums are of what is known: an unfinished job counts among arrivals alone."""
+    made = Stream("made", "made", (Job(0, 0.0, None, 0.0, 1.0), Job(1, 1.0), Job(2, 2.0, None, 2.5, 4.5)), 1)
+    found = {name: float(values.sum()) for name, values in units([columns(made)]).sums.items()}
+    assert (found["gap_n"], found["gap_s"], found["wait_n"], found["wait_s"]) == (2, 2.0, 2, 0.5)
+    assert (found["service_n"], found["service_s"], found["service_s2"], found["waited_n"]) == (2, 3.0, 5.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("made", "arrivals", "services"),
+    [
+        (MadeStream(), False, False),
+        (MadeStream(gaps=constant), True, False),
+        (MadeStream(services=constant), False, True),
+        (MadeStream(services=heavy), False, True),
+    ],
+)
+def test_what_is_not_poisson_or_not_exponential_is_refused(made: MadeStream, *, arrivals: bool, services: bool) -> None:
+    found = of(made, 3)
+    assert found.arrivals is not None
+    assert found.services is not None
+    assert (bool(found.arrivals.refused), bool(found.services.refused)) == (arrivals, services)
+
+
+def test_distances_from_an_exponential_have_the_published_limits() -> None:
+    """Stephens 1974: 5 % lie above 1.094, 1 % above 1.308; Lilliefors 1969: of 20 values 5 % lie above a distance of .234."""
+    assert np.quantile(shape._null(), [0.95, 0.99]) == pytest.approx([1.094, 1.308], abs=0.025)
+    assert float(shape._of_stephens(0.234, 20)) == pytest.approx(1.094, abs=0.015)
+
+
+def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:
+    rng = np.random.default_rng(1)
+    doubled = np.cumsum(np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2]))
+    waves = np.cumsum(rng.standard_exponential(600) * np.repeat(rng.choice([0.3, 1.7], 30), 20))
+    for times, word in ((doubled, "stays"), (waves, "hang")):
+        found = shape.arrivals([times])
+        assert found is not None
+        assert any(word in test.asks for test in found.refused)
+
+
+def test_too_few_values_are_not_tested() -> None:
+    assert shape.arrivals([np.arange(5.0)]) is None
+    assert shape.services([np.arange(5.0)]) is None
+    at_once = shape.arrivals([np.zeros(20)])
+    assert at_once is not None
+    assert at_once.refused
+
+
+@pytest.mark.parametrize("count", [10, 600])
+def test_p_of_exponential_times_is_anything_from_0_to_1_alike(count: int) -> None:
+    """Of 200 samples 10 are expected below 5 %, give or take 3.1; the mean is 1/2, give or take .29/14 = .02."""
+    rng = np.random.default_rng(3)
+    ps = [found.tests[0].p for _ in range(200) if (found := shape.services([rng.standard_exponential(count)]))]
+    assert 1 <= sum(p < 0.05 for p in ps) <= 20
+    assert np.mean(ps) == pytest.approx(0.5, abs=0.08)
+
+
+def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:
+    (found,) = parse(as_csv(rows(MadeStream()), ("job", "submit_s")), "trace")
+    made = fit([found])
+    assert holds(made.rate_per_s, 6)
+    assert (made.service_s, made.load, made.wait_s, made.utilisation, made.services) == (None, None, None, None, None)
+    assert made.findings == ()
+    assert predicted(made, 2) == []
+
+
+@pytest.mark.parametrize(
+    ("sums", "expected"),
+    [((3, 6.0, 14.0), 1 / 4), ((3, 0.3, 0.030000000000000002), 0.0), ((1, 0.3, 0.09), None)],  # 1, 2, 3: variance 1 with n - 1, mean 2
+)
+def test_squared_coefficient_of_variation_by_hand(sums: tuple[float, ...], expected: float | None) -> None:
+    assert scv(dict(zip(("gap_n", "gap_s", "gap_s2"), sums, strict=True)), "gap") == pytest.approx(expected)
+
+
+def test_what_a_fit_finds_wrong(snapshot: SnapshotAssertion) -> None:
+    """Findings of streams one of whose facts was changed, and why some are no group."""
+    made, late = (stream(MadeStream(jobs=200, rate_per_s=rate), 1) for rate in (6, 4))
+    first, *others = made.jobs
+    clockwork = stream(MadeStream(jobs=200, gaps=constant), 1)
+    changed = {
+        "as made": [made],
+        "planned 6/s, came 4/s": [replace(late, arrivals={"rate_per_s": 6})],
+        "came as planned": [replace(late, arrivals={"rate_per_s": 4.0})],
+        "clockwork, planned rate rounded": [replace(clockwork, arrivals={"rate_per_s": 6.0001})],
+        "one slot, two held": [replace(made, slots=1)],
+        "the last job never ended": [replace(made, jobs=(*made.jobs[:-1], replace(made.jobs[-1], end_s=None, outcome="never ended")))],
+        "tried again": [replace(made, jobs=(replace(first, attempts=2), *others))],
+        "slots differ": [made, replace(made, slots=3)],
+        "engines differ": [made, replace(made, engine="simulated")],
+        "one job": [replace(made, jobs=(first,))],
+    }
+    found: dict[str, object] = {}
+    for case, streams in changed.items():
+        try:
+            found[case] = fit(streams).findings
+        except Refused as error:
+            found[case] = f"refused: {error}"
+    assert found == snapshot
+
+
+def test_predictions_hold_the_truth_and_answer_what_if() -> None:
+    """On two slots .1125 s; on three W_q = C(3, 1.2)·.2/(3·.6), C = .141176."""
+    found = of(MadeStream(), 6)
+    two, three = predicted(found, 2), predicted(found, 3)
+    assert [one.queue.model for one in two] == ["M/M/2", "G/G/2 Allen-Cunneen", "G/G/2 Sakasegawa"]
+    assert holds(two[0].wait_s, 0.1125)
+    assert holds(three[0].wait_s, 0.141176 * 0.2 / 1.8)
+    with pytest.raises(Unstable):
+        predicted(found, 1)
+
+
+@pytest.mark.parametrize(
+    ("made", "servers", "pick"),
+    [
+        (MadeStream(), 2, 0),
+        (MadeStream(services=constant), 1, 1),
+        (MadeStream(services=constant), 2, 1),
+        (MadeStream(gaps=constant), 1, 2),
+    ],
+)
+def test_the_simplest_model_whose_assumptions_stand_is_chosen(made: MadeStream, servers: int, pick: int) -> None:
+    found, why = chosen(of(made, 3), servers)
+    assert found == pick
+    assert ("neither" in why) == (pick == 0)
+
+
+def test_the_time_between_two_attempts_is_no_service() -> None:
+    """Job 5 was killed after a while, and its second attempt ended 100 s later: nobody's service takes so long, and no slot was held."""
+    told = stream(MadeStream(), 1)
+    again = replace(
+        told, jobs=tuple(replace(job, end_s=(job.end_s or 0) + 100, attempts=2) if job.number == 5 else job for job in told.jobs)
+    )
+    found, clean = fit([again]), fit([told])
+    assert found.service_s is not None
+    assert clean.service_s is not None
+    assert found.service_s.value == pytest.approx(clean.service_s.value, rel=0.02)
+    assert found.response_s is not None
+    assert clean.response_s is not None
+    assert found.response_s.value == pytest.approx(clean.response_s.value + 100 / 600)
+    assert found.laws == (None,)

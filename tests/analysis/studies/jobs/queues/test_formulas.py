@@ -1,0 +1,271 @@
+"""Queues by formula: the figures of the books, limits that must meet, and loads that have no answer."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from analysis.studies.jobs.queues import closed, finite, laws
+from analysis.studies.jobs.queues.erlang import erlang_b, erlang_c
+from analysis.studies.jobs.queues.open_queues import allen_cunneen, kingman, mg1, mm1_at_least, mm1_room_for, mmc, mmc_empty, sakasegawa
+from analysis.studies.jobs.queues.priorities import Kind, non_preemptive, preemptive
+from analysis.studies.jobs.queues.quantiles import response_quantile, wait_quantile, wait_within
+from analysis.studies.jobs.queues.terms import Inputs, Unstable
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from syrupy.assertion import SnapshotAssertion
+
+RATES = st.floats(0.01, 100)
+SERVERS = st.integers(1, 60)
+LOADS = st.floats(0.01, 0.99)
+
+
+def test_the_gateway_of_jain_an_m_m_1() -> None:
+    """Example 31.1: 125 packets/s of 2 ms each. Load .25, E[n] = .25/.75, E[R] = 2/.75 ms, 90 % within -E[R]·ln .1."""
+    found = mmc(Inputs(125, 0.002))
+    assert found.load == 0.25
+    assert found.inside == pytest.approx(1 / 3, rel=1e-12)
+    assert found.response_s == pytest.approx(0.002 / 0.75, rel=1e-12)
+    assert found.wait_s == pytest.approx(0.25 * 0.002 / 0.75, rel=1e-12)
+    assert response_quantile(found, 0.9) == pytest.approx(6.1402e-3, rel=1e-5)
+    assert mm1_at_least(0.25, 13) == pytest.approx(1.49012e-8, rel=1e-5)
+    assert math.log(1e-6) / math.log(0.25) == pytest.approx(9.966, abs=5e-4)
+    assert mm1_room_for(0.25, 1e-6) == 10
+
+
+def test_the_five_terminals_of_jain_an_m_m_5() -> None:
+    """10 an hour, 20 minutes each: a = 10/3. In minutes."""
+    asked = Inputs(10 / 60, 20, 5)
+    found = mmc(asked)
+    assert mmc_empty(asked) == pytest.approx(0.0317523, rel=2e-6)
+    assert found.p_wait == pytest.approx(0.3266693, rel=1e-6)
+    assert found.waiting == pytest.approx(0.6533386, rel=1e-6)
+    assert found.inside == pytest.approx(3.9866719, rel=1e-6)
+    assert (found.wait_s, found.response_s) == pytest.approx((3.920031, 23.920031), rel=1e-6)
+    assert wait_quantile(found, 0.9) == pytest.approx(14.2053, rel=1e-5)
+    assert wait_quantile(found, 0.6) == 0.0  # two thirds do not wait
+
+
+@pytest.mark.parametrize(
+    ("servers", "offered", "blocked", "waits", "wait"),
+    [
+        (1, 0.8, 0.444444, 0.8, 4),
+        (2, 1, 0.2, 0.333333, 0.333333),
+        (2, 1.6, 0.329897, 0.711111, 1.777778),
+        (3, 2, 0.210526, 0.444444, 0.444444),
+        (10, 8, 0.121661, 0.409180, 0.204590),
+    ],
+)
+def test_erlang_b_and_c_and_the_wait_in_service_times(servers: int, offered: float, blocked: float, waits: float, wait: float) -> None:
+    assert erlang_b(servers, offered) == pytest.approx(blocked, abs=1e-6)
+    assert erlang_c(servers, offered) == pytest.approx(waits, abs=1e-6)
+    assert mmc(Inputs(offered, 1, servers)).wait_s == pytest.approx(wait, abs=1e-6)
+
+
+def test_a_thousand_servers_overflow_nothing() -> None:
+    """990 Erlang, against sums in logarithms: the c-th term/(1 - .99) over all terms before and itself."""
+    terms = [k * math.log(990) - math.lgamma(k + 1) for k in range(1001)]
+    top = max(terms)
+    last = math.exp(terms[-1] - top) / (1 - 0.99)
+    assert erlang_c(1000, 990) == pytest.approx(last / (math.fsum(math.exp(term - top) for term in terms[:-1]) + last), rel=1e-9)
+    assert 0 < mmc_empty(Inputs(700, 1, 1000)) < 1e-300
+
+
+@given(servers=SERVERS, load=LOADS)
+def test_erlang_c_is_a_share_above_b_and_falls_with_servers(servers: int, load: float) -> None:
+    blocked, waits = erlang_b(servers, load * servers), erlang_c(servers, load * servers)
+    assert 0 <= blocked <= waits <= 1
+    assert erlang_c(servers + 1, load * servers) <= waits
+
+
+@pytest.mark.parametrize(("scv", "wait"), [(0, 2), (0.5, 3), (1, 4), (4, 10)])
+def test_an_m_g_1_of_pollaczek_and_khinchine(scv: float, wait: float) -> None:
+    asked = Inputs(0.8, 1, scv_service=scv)
+    assert mg1(asked).wait_s == pytest.approx(wait, rel=1e-12)
+    assert kingman(asked).wait_s == pytest.approx(wait, rel=1e-12)
+
+
+def test_kingman_with_arrivals_that_vary_otherwise() -> None:
+    """.8/.2 · (.25 + .75)/2 · 1 = 2."""
+    assert kingman(Inputs(0.8, 1, scv_arrivals=0.25, scv_service=0.75)).wait_s == pytest.approx(2, rel=1e-12)
+
+
+def test_g_g_c_of_allen_and_cunneen() -> None:
+    assert allen_cunneen(Inputs(1.6, 1, 2, 1, 0)).wait_s == pytest.approx(0.888889, abs=1e-6)
+    assert erlang_c(3, 2.7) == pytest.approx(0.8170610, rel=1e-6)
+    assert allen_cunneen(Inputs(2.7, 1, 3, 1, 4)).wait_s == pytest.approx(6.808842, rel=1e-6)
+
+
+@pytest.mark.parametrize(("servers", "offered", "factor"), [(2, 1.6, 1.809131), (3, 2, 0.476464), (10, 8, 0.219448)])
+def test_sakasegawas_factor(servers: int, offered: float, factor: float) -> None:
+    assert sakasegawa(Inputs(offered, 1, servers)).wait_s == pytest.approx(factor, rel=1e-6)
+
+
+@given(rate=RATES, load=LOADS)
+def test_all_models_meet_where_their_assumptions_do(rate: float, load: float) -> None:
+    """One server, Poisson, exponential: an M/M/1 by every formula."""
+    asked = Inputs(rate, load / rate)
+    wait = load**2 / (1 - load) / rate
+    assert [model(asked).wait_s for model in (mmc, mg1, kingman, allen_cunneen, sakasegawa)] == pytest.approx([wait] * 5, rel=1e-9)
+
+
+@given(rate=RATES, load=LOADS, servers=SERVERS)
+def test_every_open_queue_obeys_little(rate: float, load: float, servers: int) -> None:
+    found = mmc(Inputs(rate, load * servers / rate, servers))
+    assert found.inside - found.waiting == pytest.approx(load * servers, rel=1e-6)
+    assert found.inside == pytest.approx(rate * found.response_s)
+
+
+def test_as_much_work_as_can_be_done_has_no_stationary_figure() -> None:
+    for model in (mmc, mg1, kingman, allen_cunneen, sakasegawa, mmc_empty):
+        for rate in (1.0, 1.2):
+            with pytest.raises(Unstable, match="stationary"):
+                model(Inputs(rate, 1.0))
+
+
+def test_a_thousand_servers_for_one_job_wait_for_nobody() -> None:
+    found = mmc(Inputs(1, 1, 1000))
+    assert (found.p_wait, found.wait_s) == (0, 0)
+    assert response_quantile(found, 0.9) == pytest.approx(math.log(10))
+    assert wait_quantile(found, 0.9999) == 0
+    assert mmc_empty(Inputs(1, 1, 1000)) == pytest.approx(math.exp(-1))
+
+
+def test_what_would_be_enough_is_said() -> None:
+    """10 · 0.2 = 2 Erlang: two servers never catch up."""
+    for rate, service_s in ((2.5, 1), (10, 0.2)):
+        with pytest.raises(Unstable, match="3 servers"):
+            mmc(Inputs(rate, service_s, 2))
+
+
+@given(rate=RATES, load=LOADS, servers=st.integers(1, 20), share=st.floats(0.01, 0.999))
+def test_percentiles_of_waits_and_responses_give_their_share_back(rate: float, load: float, servers: int, share: float) -> None:
+    """The response by numeric integration over the wait; the wait's tail by its formula."""
+    service = load * servers / rate
+    found = mmc(Inputs(rate, service, servers))
+    assume(found.p_wait > 1e-12)  # else nobody waits, and its tail has no digits
+    leaves = (servers - load * servers) / service
+    wait = wait_quantile(found, share)
+    assert wait == 0.0 or 1 - found.p_wait * math.exp(-leaves * wait) == pytest.approx(share, rel=1e-9)
+    assert wait_within(found, wait) == pytest.approx(max(share, 1 - found.p_wait), rel=1e-9)
+    response = response_quantile(found, share)
+    assert response >= wait
+    steps = 4000
+    middle = [(at + 0.5) * response / steps for at in range(steps)]
+    waited = math.fsum(leaves * math.exp(-leaves * one) * -math.expm1(-(response - one) / service) for one in middle) * response / steps
+    assert (1 - found.p_wait) * -math.expm1(-response / service) + found.p_wait * waited == pytest.approx(share, abs=2e-3)
+
+
+def test_an_m_m_1_with_room_for_two() -> None:
+    """Weights 1, ½, ¼: loss 1/7; let in λ·6/7; waiting 1/7 of the time one: W_q = (1/7)/(3/7) = 1/3."""
+    found = finite.mmck(Inputs(0.5, 1), 2)
+    assert found.loss == pytest.approx(1 / 7)
+    assert found.wait_s == pytest.approx(1 / 3)
+    assert found.p_wait == pytest.approx(1 / 3)
+    assert found.inside == pytest.approx((1 * 2 + 2 * 1) / 7)
+
+
+@given(load=LOADS, servers=st.integers(1, 12))
+def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(load: float, servers: int) -> None:
+    assume(load < 0.95)
+    asked = Inputs(load * servers, 1, servers)
+    assert finite.mmck(asked, servers).loss == pytest.approx(erlang_b(servers, load * servers))
+    many, open_one = finite.mmck(asked, 2000), mmc(asked)
+    assert (many.wait_s, many.p_wait) == pytest.approx((open_one.wait_s, open_one.p_wait), rel=1e-6)
+    assert finite.wait_quantile(asked, 2000, 0.9) == pytest.approx(wait_quantile(open_one, 0.9), rel=1e-5, abs=1e-9)
+
+
+def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
+    """Ten times too much for one server: nine tenths are turned away."""
+    found = finite.mmck(Inputs(10, 1), 1000)
+    assert found.loss == pytest.approx(0.9)
+    assert found.rate_per_s == pytest.approx(1)
+    assert math.isfinite(finite.wait_quantile(Inputs(10, 1), 1000, 0.99))
+
+
+def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -> None:
+    """M/M/1 of load ½ and 1 s: 1 - ½·e^(-½t). With room for two, one job waits for one to leave: 1 - ⅓·e^(-t)."""
+    one = mmc(Inputs(0.5, 1))
+    assert [wait_within(one, time_s) for time_s in (0, 2)] == pytest.approx([0.5, 1 - 0.5 * math.exp(-1)])
+    assert [finite.wait_within(Inputs(0.5, 1), 2, time_s) for time_s in (0, 1)] == pytest.approx([2 / 3, 1 - math.exp(-1) / 3])
+    assert finite.wait_within(Inputs(0.5, 1), 1, 0) == 1
+    for wrong in (-1.0, math.inf, math.nan):
+        with pytest.raises(Refused):
+            wait_within(one, wrong)
+
+
+def test_operational_laws_of_lazowska() -> None:
+    """40/s of 22.5 ms: 90 % busy. 4 inside: 0.1 s, of them 77.5 ms waiting. 10 users, 15 s, 5 s to think: ½ a second; 7.5 there: 15 s."""
+    assert laws.utilisation(40, 0.0225) == pytest.approx(0.9, rel=1e-12)
+    assert laws.time_inside(4, 40) == pytest.approx(0.1, rel=1e-12)
+    assert laws.time_inside(4, 40) - 0.0225 == pytest.approx(0.0775, rel=1e-12)
+    assert laws.interactive_rate(10, 15, 5) == pytest.approx(0.5, rel=1e-12)
+    assert laws.interactive_response(10, 0.5, 5) == pytest.approx(15, rel=1e-12)
+    assert laws.time_inside(7.5, 0.5) == pytest.approx(15, rel=1e-12)
+    assert laws.number(0.5, 15) == 7.5
+    assert laws.forced_flow(0.5, 20) == 10
+
+
+def test_mean_values_of_two_users_and_two_stations_by_hand() -> None:
+    """D = 1, 2, no thinking. n = 1: R = 1, 2, X = 1/3, Q = 1/3, 2/3. n = 2: R = 4/3, 10/3, X = 2/(14/3) = 3/7."""
+    found = closed.mva({"cpu": 1.0, "disk": 2.0}, 2)
+    assert found.rate_per_s == pytest.approx(3 / 7)
+    assert found.response_s == pytest.approx(14 / 3)
+    assert found.jobs == pytest.approx({"cpu": 4 / 7, "disk": 10 / 7})
+    assert found.utilisation == pytest.approx({"cpu": 3 / 7, "disk": 6 / 7})
+
+
+@given(demands=st.lists(st.floats(0.01, 10), min_size=1, max_size=4), users=st.integers(1, 60), think=st.floats(0, 50))
+def test_closed_systems_keep_their_bounds_and_laws(demands: list[float], users: int, think: float) -> None:
+    found = closed.mva({f"station {at}": demand for at, demand in enumerate(demands)}, users, think)
+    assert found.rate_per_s <= found.most_per_s * (1 + 1e-9)
+    assert found.response_s >= found.least_s * (1 - 1e-9)
+    assert sum(found.jobs.values()) + found.rate_per_s * think == pytest.approx(users)
+    assert found.rate_per_s == pytest.approx(laws.interactive_rate(users, found.response_s, think))
+    assert max(found.utilisation.values()) <= 1 + 1e-9
+
+
+def test_a_closed_system_of_one_station_is_the_machine_repairman() -> None:
+    """N = 3, D = 1, Z = 4 by its birth and death: weights of n broken 1, 3/4, 6/16, 6/64; X = busy share."""
+    weights = [1, 3 / 4, 6 / 16, 6 / 64]
+    assert closed.mva({"repair": 1.0}, 3, 4.0).rate_per_s == pytest.approx(1 - weights[0] / sum(weights))
+
+
+def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAssertion) -> None:
+    two = [Kind(1, 0.3, 1.0), Kind(2, 0.3, 2.0)]
+    questions: dict[str, Callable[[], object]] = {
+        "no jobs come": lambda: mmc(Inputs(0, 1)),
+        "rate below 0": lambda: mmc(Inputs(-1, 1)),
+        "rate nan": lambda: mmc(Inputs(math.nan, 1)),
+        "endless service": lambda: mmc(Inputs(1, math.inf)),
+        "no server": lambda: mmc(Inputs(0.5, 1, 0)),
+        "arrivals vary below 0": lambda: mmc(Inputs(0.5, 1, 1, -1)),
+        "services vary by nan": lambda: mmc(Inputs(0.5, 1, 1, 1, math.nan)),
+        "percentile of an M/G/1": lambda: response_quantile(mg1(Inputs(0.5, 1)), 0.9),
+        "percentile 100": lambda: wait_quantile(mmc(Inputs(0.5, 1)), 1.0),
+        "percentile of who is let in": lambda: wait_quantile(finite.mmck(Inputs(0.5, 1), 3), 0.9),
+        "less room than servers": lambda: finite.mmck(Inputs(1, 1, 3), 2),
+        "more than a server does": lambda: laws.utilisation(2, 1),
+        "more than users ask": lambda: laws.interactive_response(2, 1, 5),
+        "time inside at rate 0": lambda: laws.time_inside(1, 0),
+        "no station": lambda: closed.mva({}, 1),
+        "no demand": lambda: closed.mva({"a": 0.0}, 1),
+        "no user": lambda: closed.mva({"a": 1.0}, 0),
+        "thinks below 0": lambda: closed.mva({"a": 1.0}, 1, -1.0),
+        "preemptive of two service times": lambda: preemptive(two, 2),
+        "no kind of job": lambda: non_preemptive([]),
+        "a kind below 0": lambda: non_preemptive([Kind(1, -1, 1.0)]),
+    }
+    found = {}
+    for case, ask in questions.items():
+        with pytest.raises(Refused) as refused:
+            ask()
+        found[case] = str(refused.value)
+    assert found == snapshot

@@ -1,0 +1,127 @@
+"""Little's law on runs: exact where it can be asked, and never asked where nobody knows when all had left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.studies.jobs.queues.little import Law, Little, cycles, little, most_held
+from analysis.studies.jobs.queues.page import little as said
+from analysis.studies.jobs.queues.sound import Columns, columns
+from analysis.studies.jobs.queues.terms import Job, Stream
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+TIMES = st.floats(0, 100, allow_subnormal=False)
+JOBS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=40)
+
+
+def of(*jobs: tuple[float | None, float | None, float | None]) -> Columns:
+    """Columns of jobs, each its submission, start and end."""
+    return columns(Stream("made", "made", tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs))))
+
+
+def test_two_jobs_by_hand() -> None:
+    """0–2 at once, and 1–4 after a second: over 4 s, N = 5/4, of them waiting 1/4; λ = ½, R = 2½, W = ½."""
+    found = little(of((0, 0, 2), (1, 2, 4)))
+    assert found is not None
+    assert (found.begin_s, found.end_s, found.jobs, found.busy) == (0, 4, 2, 1)
+    numbers = {law.part: (law.number, law.rate_times_time) for law in found.laws}
+    assert numbers == {"in all": (1.25, 1.25), "waiting": (0.25, 0.25), "in service": (1.0, 1.0)}
+
+
+@given(jobs=JOBS)
+def test_it_holds_whatever_jobs_do(jobs: list[tuple[float, float, float]]) -> None:
+    made = of(*((submit, submit + wait, submit + wait + service) for submit, wait, service in jobs))
+    found = little(made)
+    if found is None:  # all at once, and gone at once
+        assert np.ptp(made.submit) == 0
+        assert (made.end == made.submit).all()
+        return
+    assert found.jobs == len(jobs)
+    assert max(law.off for law in found.laws) < 1e-9
+
+
+@given(jobs=JOBS, lost=st.integers(0, 39))
+def test_with_a_job_that_never_ends_it_is_of_the_time_before(jobs: list[tuple[float, float, float]], lost: int) -> None:
+    """Up to when nobody was there, at the latest when the lost one came."""
+    made = [(submit, submit + wait, submit + wait + service) for submit, wait, service in jobs]
+    here = lost % len(made)
+    cut = made[here][0]
+    found = little(of(*made[:here], (cut, cut, None), *made[here + 1 :]))
+    if found is not None:
+        assert found.end_s <= cut
+        assert max(law.off for law in found.laws) < 1e-9
+        assert not any(submit < found.end_s < end for submit, _, end in made[:here] + made[here + 1 :])
+
+
+def test_a_job_that_never_ends_first_of_all_leaves_no_time() -> None:
+    assert little(of((0, 0, None), (1, 1, 2))) is None
+    assert little(of((0, None, None), (1, 1, 2))) is None
+
+
+def test_cycles_begin_with_who_finds_nobody() -> None:
+    assert cycles(of((0, 0, 2), (1, 2, 4), (4, 4, 5), (6, 6, 7), (6.5, 7, 8))).tolist() == [0, 0, 1, 2, 2]
+
+
+def test_behind_a_job_that_never_ends_no_cycle_begins() -> None:
+    assert cycles(of((0, 0, 2), (3, 3, None), (9, 9, 10))).tolist() == [0, 1, 1]
+
+
+def test_how_many_slots_were_held_at_once() -> None:
+    assert most_held(of((0, 0, 2), (1, 2, 4))) == 1  # one ends as the other begins
+    assert most_held(of((0, 0, 2), (1, 1.9, 4))) == 2
+    assert most_held(of((0, None, None))) == 0
+
+
+def test_a_job_whose_clock_went_backwards_arrived_all_the_same() -> None:
+    found = of((0, 0, 2), (1, 0.5, 4), (2, 2, 3))
+    assert found.submit.tolist() == [0, 1, 2]
+    assert np.isnan(found.taken).tolist() == [False, True, False]
+    law = little(found)
+    assert law is not None
+    assert law.jobs == 2
+
+
+def test_a_slot_is_taken_when_a_job_is_admitted() -> None:
+    found = columns(Stream("made", "made", (Job(1, 0.0, 1.0, 3.0, 5.0),)))
+    assert (found.taken.tolist(), found.end.tolist()) == ([1.0], [5.0])
+
+
+def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
+    """Beside job 1, which came at 0 and ended at 2 s."""
+    odd = {
+        "started before it came": Job(7, 5.0, None, 4.0, 6.0),
+        "ended before it started": Job(7, 5.0, None, 6.0, 5.5),
+        "started before it was admitted": Job(7, 5.0, 6.0, 5.5, 7.0),
+        "ended before it was admitted": Job(7, 5.0, 6.0, None, 5.5),
+        "ended before it came": Job(7, 5.0, None, None, 4.0),
+        "never started": Job(7, 5.0),
+        "admitted alone": Job(7, 5.0, 5.0),
+        "started alone": Job(7, 5.0, None, 5.0),
+        "ended alone": Job(7, 5.0, None, None, 6.0),
+        "never came": Job(7, None, None, 5.0, 6.0),
+        "twice": Job(1, 5.0, None, 5.0, 6.0),
+        "numbered before": Job(0, 1.5, None, 5.0, 6.0),
+        "came at once": Job(2, 0.0, None, 2.0, 6.0),
+        "failed": Job(7, 5.0, None, 5.0, 6.0, "failed"),
+        "killed": Job(7, 5.0, None, 5.0, 6.0, "killed"),
+        "wide": Job(7, 5.0, None, 5.0, 6.0, replicas=2),
+    }
+    first = Job(1, 0.0, None, 0.0, 2.0)
+    found = {case: columns(Stream("made", "made", (first, job))).findings for case, job in odd.items()}
+    trace = Stream("made", "made", tuple(Job(at, float(at)) for at in range(9)))
+    found["nine that never started"] = columns(trace).findings
+    assert found == snapshot
+    assert columns(replace(trace, measured=False)).findings == ()
+
+
+def test_a_law_that_does_not_hold_is_called_broken() -> None:
+    """Nobody's times can break it; whoever changes the integration will read this."""
+    broken = Little(0, 1, 1, (Law("waiting", 1.0, 1.1, 0.1),), 1.0)
+    assert "BROKEN: waiting" in said([broken])

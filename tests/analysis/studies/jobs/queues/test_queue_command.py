@@ -1,0 +1,161 @@
+"""`python -m analysis queue`: what is printed where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis.answers import refusals
+from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run, without_rounding
+from tests.synthetic import Made, saved_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from syrupy.assertion import SnapshotAssertion
+
+COLUMNS = 100
+RUNS = {
+    "run.json": MadeStream(),
+    "simulated.json": MadeStream(jobs=100, engine="simulated"),
+    "full.json": MadeStream(jobs=200, rate_per_s=12),
+    "closed.json": MadeStream(jobs=100, rate_per_s=12),
+    "hostile.json": MadeStream(jobs=50, policy="\x1b[31mred"),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The folder the tests run in: saved runs and lists of jobs, under names without a path."""
+    here = tmp_path_factory.mktemp("queue")
+    for name, made in RUNS.items():
+        run = streamed_run(made, 3)
+        if name == "closed.json":
+            for one in run["benchmarks"]:
+                one["extra_info"]["report"]["stream"][0]["arrivals"] = {"kind": "closed", "seed": 1}
+        (here / name).write_text(json.dumps(run))
+    (here / "jobs.csv").write_text(as_csv(rows(MadeStream(jobs=200))))
+    (here / "one.csv").write_text("job,submit_s\n0,1\n")
+    (here / "wrong.csv").write_text("no list")
+    saved_file(here, Made(blocks=1), name="other.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        yield
+
+
+def page(capsys: pytest.CaptureFixture[str], words: str) -> str:
+    """The page, which fits its width; nothing beside it."""
+    assert main(["queue", *words.split()]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert max(map(len, out.splitlines())) <= COLUMNS
+    assert "\x1b" not in out
+    return out
+
+
+def told(capsys: pytest.CaptureFixture[str], words: str) -> Any:  # noqa: ANN401  # JSON
+    assert main(["queue", *words.split(), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "fit run.json",
+        "fit simulated.json",
+        "fit full.json",
+        "fit closed.json",
+        "fit hostile.json",
+        "validate run.json --margin 30% --rate 6 --service 0.2",
+        "validate simulated.json",
+        "validate full.json",
+        "validate closed.json",
+        "validate hostile.json",
+        "validate jobs.csv",
+        "validate jobs.csv --servers 2",
+        "predict run.json --servers 2,3 --percentiles 95",
+        "predict simulated.json",
+        "predict full.json --servers 2,3",
+        "predict closed.json",
+        "predict hostile.json",
+        "predict --rate 125 --service 0.002 --percentiles 90",  # Jain's gateway: 90 % within 6.14 ms
+        "predict --rate 6 --service 0.2 --servers 1,2",
+        "predict --rate 20 --service 0.2 --servers 2 --room 4",
+        "predict --class 1:0.3:1 --class 2:0.5:1 --class 3:0.5:1",
+        "predict --class 1:0.3:1 --class 2:0.5:1 --preemptive",
+        "closed --users 1,10 --think 5 --demand cpu=0.05 --demand disk=0.08",
+    ],
+)
+def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert without_rounding(page(capsys, words)) == snapshot
+
+
+def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    asked = (
+        "predict",
+        "predict --rate 1",
+        "predict --rate nan --service 1",
+        "predict --rate 1 --service 1 --servers 0",
+        "predict --rate 1 --service 1 --servers 2 --room 1",
+        "predict --rate 1 --service 0.1 --preemptive",
+        "predict --class 1:2",
+        "predict --class 1:x:2",
+        "predict --class 1:2:0.1 --rate 3",
+        "predict run.json --rate 3",
+        "predict gone.csv",
+        "predict jobs.csv",
+        "fit gone.json",
+        "fit other.json",
+        "fit one.csv",
+        "validate one.csv",
+        "validate run.json --rate 3",
+        "validate run.json --margin 3",
+        "closed --users 3 --demand disk",
+        "closed --users 3 --demand a=1 --demand a=2",
+        "closed --users 0 --demand a=1",
+    )
+    found = refusals(capsys, {words: ("queue", *words.split()) for words in asked})
+    assert found == snapshot
+
+
+def test_fits_and_validations_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    (fit,) = told(capsys, "fit run.json")["fits"]
+    assert (fit["units"]["kind"], len(fit["laws"])) == ("runs", 3)
+    assert fit["rate_per_s"]["low"] < 6 < fit["rate_per_s"]["high"]
+    (found,) = told(capsys, "validate run.json --rate 6 --service 0.2")["validations"]
+    assert found["held"][0]["predicted_s"] == pytest.approx(0.1125)
+    assert abs(found["held"][0]["z"]) < 3
+    assert told(capsys, "validate closed.json")["validations"][0]["held"] == []
+
+
+def test_predictions_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = told(capsys, "predict --rate 0.8 --service 1 --scv-service 4")["predictions"]
+    waits = {one["queue"]["model"]: one["queue"]["wait_s"] for one in found["models"]}
+    assert waits == pytest.approx({"M/M/1": 4, "M/G/1": 10, "G/G/1 Kingman": 10})
+    (found,) = told(capsys, "predict --rate 20 --service 0.2 --servers 2 --room 2")["predictions"]
+    assert found["models"][0]["wait_tails_s"] == {"0.9": 0, "0.99": 0}  # who is let in is served at once
+    two, three = (one["models"][0]["wait_s"] for one in told(capsys, "predict run.json --servers 2,3")["predictions"])
+    assert two["low"] < 0.1125 < two["high"]
+    assert three["value"] < two["low"]
+    first, second = told(capsys, "predict --class 1:0.3:1 --class 2:0.5:1:1 --preemptive")["answers"][0]["classes"]
+    assert (first["response_s"], second["response_s"]) == pytest.approx((1 / 0.7, 1 / 0.7 + 0.8 / 0.14))
+    found = told(capsys, "closed --users 2 --demand cpu=1 --demand disk=2")
+    assert found["answers"][0]["rate_per_s"] == pytest.approx(3 / 7)
+
+
+@pytest.mark.parametrize("step", ["fit", "validate", "predict"])
+def test_what_cannot_be_used_is_refused_and_the_rest_is_done(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["queue", step, "simulated.json", "wrong.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out
+    assert err.startswith("refused: wrong.csv")
+
+
+def test_help_of_every_step_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for step in ("fit", "predict", "validate", "closed"):
+        with pytest.raises(SystemExit, match="0"):
+            main(["queue", step, "--help"])
+        assert f"analysis queue {step}" in capsys.readouterr().out

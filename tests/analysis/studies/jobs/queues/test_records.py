@@ -1,0 +1,178 @@
+"""Streams of jobs out of saved runs and lists: what is there is read, what is odd is refused with its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.load import from_json
+from analysis.studies.jobs.queues import job_csv
+from analysis.studies.jobs.queues.reading import groups
+from analysis.studies.jobs.queues.records import streams
+from analysis.terms import Refused, Unreadable
+from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run
+from tests.synthetic import saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.jobs.queues.terms import Stream
+
+SMALL = MadeStream(jobs=5)
+
+
+def read(saved: dict[str, Any]) -> tuple[list[Stream], list[str]]:
+    refused: list[str] = []
+    return streams(from_json(saved, "made.json"), refused), refused
+
+
+def test_a_cell_is_a_stream_and_blocks_are_of_one_group() -> None:
+    found, refused = read(streamed_run(SMALL, 3))
+    assert refused == []
+    assert {one.group for one in found} == {"job_stream:arrivals=poisson:rate_per_s=6:slots=2"}
+    assert [(one.slots, one.engine, one.policy, len(one.jobs)) for one in found] == [(2, "pool", "fifo", 5)] * 3
+    told = rows(SMALL, 1000)[3]
+    job = found[0].jobs[3]
+    assert (job.submit_s, job.start_s, job.end_s) == (told["submit_s"], told["start_s"], told["end_s"])
+    assert (job.number, job.kind, job.priority, job.replicas, job.outcome) == (3, "small", 0, 1, "done")
+
+
+def test_the_machine_as_found_and_its_copy_are_one_condition_with_the_same_jobs() -> None:
+    found, _ = read(streamed_run(SMALL, 3, again=True))
+    assert len({one.group for one in found}) == 1
+    assert [one.again for one in found] == ["stock-again" in one.name for one in found]
+    assert sum(one.again for one in found) == 3
+    assert len({one.drawn[0] for one in found}) == 3
+
+
+def test_attempts_and_what_struck_are_read() -> None:
+    saved = streamed_run(SMALL, 1)
+    report = saved["benchmarks"][0]["extra_info"]["report"]
+    report["job"][1]["attempts"] = 3
+    report["stream"][0]["fault"] = {"fault": "kill", "fault_rate_per_s": 1.0}
+    (found,), _ = read(saved)
+    assert [job.attempts for job in found.jobs] == [1, 3, 1, 1, 1]
+    assert found.fault == "kill"
+
+
+def test_missing_is_missing() -> None:
+    saved = streamed_run(SMALL, 1)
+    saved["benchmarks"][0]["extra_info"]["report"]["job"][2] |= {
+        "admit_s": None, "start_s": None, "end_s": None, "outcome": "never started", "priority": None
+    }  # fmt: skip
+    (found,), _ = read(saved)
+    assert (found.jobs[2].admit_s, found.jobs[2].end_s, found.jobs[2].priority) == (None, None, None)
+
+
+def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
+    (from_run,), _ = read(streamed_run(SMALL, 1))
+    (from_csv,) = job_csv.parse(
+        as_csv(rows(SMALL, 1000), ("job", "submit_s", "admit_s", "start_s", "end_s", "priority", "class", "outcome")), "jobs.csv"
+    )
+    assert from_csv.jobs == from_run.jobs
+    assert (from_csv.slots, from_csv.measured) == (None, True)
+
+
+def test_a_trace_of_arrivals_was_not_measured() -> None:
+    (found,) = job_csv.parse("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
+    assert not found.measured
+    assert [job.submit_s for job in found.jobs] == [0.5, 0.75]
+
+
+def test_runs_of_one_list_are_streams_of_one_group() -> None:
+    found = job_csv.parse("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
+    assert [(one.name, one.group, one.slots, len(one.jobs)) for one in found] == [
+        ("jobs.csv b", "jobs.csv", 2, 2),
+        ("jobs.csv a", "jobs.csv", 3, 1),
+    ]
+
+
+@given(
+    text=st.text(st.characters(codec="utf-8"), max_size=200),
+    head=st.sampled_from(["", "job,submit_s\n", "job,submit_s,start_s,end_s,priority\n"]),
+)
+def test_whatever_a_list_holds_it_is_read_or_refused_in_a_line(text: str, head: str) -> None:
+    found: list[Stream] = []
+    said = ""
+    try:
+        found = job_csv.parse(head + text, "jobs.csv")
+    except Unreadable as error:
+        said = str(error)
+    assert len(said.splitlines()) == (0 if found else 1)
+    assert all(one.jobs for one in found)
+
+
+def test_what_was_named_is_grouped_and_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(as_csv(rows(SMALL)))
+    (tmp_path / "wrong.csv").write_text("no list")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe")
+    refused: list[str] = []
+    found = groups([str(tmp_path / name) for name in ("jobs.csv", "wrong.csv", "binary.csv", "gone.csv")], refused)
+    assert [len(group) for group in found] == [1]
+    assert ["no column" in refused[0], "no text in UTF-8" in refused[1], "No such file" in refused[2]] == [True] * 3
+    with pytest.raises(Refused, match="no column"):
+        groups([str(tmp_path / "wrong.csv")], [])
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("job", "submit_s", "soon"),
+        ("job", "end_s", 1e300),
+        ("job", "outcome", "fine"),
+        ("job", "job", -1),
+        ("job", "priority", 1.5),
+        ("job", "replicas", "two"),
+        ("stream", "slots", 0),
+        ("stream", "engine", None),
+    ],
+)
+def test_an_edited_field_leaves_its_cell_out_and_says_so(part: str, name: str, value: object, snapshot: SnapshotAssertion) -> None:
+    saved = streamed_run(SMALL, 3)
+    saved["benchmarks"][0]["extra_info"]["report"][part][part == "job"][name] = value
+    found, refused = read(saved)
+    assert len(found) == 2
+    assert refused == snapshot
+
+
+def test_cells_without_one_stream_of_jobs_are_left_out(snapshot: SnapshotAssertion) -> None:
+    saved = streamed_run(SMALL, 4)
+    gone = saved["benchmarks"].pop()["extra_info"]["id"]
+    next(cell for cell in saved["deeptweak"]["cells"] if cell["id"] == gone).update(outcome="failed", reason="no such node.")
+    del saved["benchmarks"][0]["extra_info"]["report"]["job"]
+    saved["benchmarks"][1]["extra_info"]["report"]["stream"] *= 2
+    found, refused = read(saved)
+    assert len(found) == 1
+    assert refused == snapshot
+    with pytest.raises(Refused, match="no cell"):
+        read(saved_run())
+
+
+def test_what_is_no_list_of_jobs_is_refused_with_its_line(snapshot: SnapshotAssertion) -> None:
+    found = {}
+    for text in (
+        "",
+        "job,start_s\n",
+        "job,submit_s\n",
+        "job,job,submit_s\n",
+        "job,submit_s\n0,1\n1\n",
+        "job,submit_s\n0,1\n\n1,soon\n",
+        "job,submit_s\n0,inf\n",
+        "job,submit_s\n0,1e300\n",
+        "job,submit_s\n,1\n",
+        "job,submit_s\n-1,1\n",
+        "job,submit_s\n0.5,1\n",
+        "job,submit_s,outcome\n0,1,fine\n",
+        "job,submit_s,slots\n0,1,2\n1,2,3\n",
+        "job,submit_s,slots\n0,1,0\n",
+        'job,submit_s\n0,"1\n',
+    ):
+        with pytest.raises(Unreadable) as refused:
+            job_csv.parse(text, "jobs.csv")
+        found[text] = str(refused.value)
+    assert found == snapshot

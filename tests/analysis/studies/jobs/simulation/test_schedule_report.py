@@ -1,0 +1,230 @@
+"""`python -m analysis schedule report`: real streams of jobs against each other and against the simulator. The runs here are made."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.studies.jobs.simulation.loop import play
+from analysis.studies.jobs.simulation.stream import jobs
+from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.jobs.simulation.loop import Played
+    from analysis.studies.jobs.simulation.stream import Coming
+
+    Reported = Callable[..., dict[str, Any]]
+
+SLOTS, JOBS, OVERHEAD_S = 2, 150, 0.05
+
+
+@cache
+def played(policy: str, seed: int) -> tuple[list[Coming], Played]:
+    coming = jobs(source(SLOTS, 0.8), JOBS, seed)
+    return coming, play(coming, {ANY: SLOTS}, policy)
+
+
+def stream(policy: str, seed: int) -> dict[str, list[dict[str, Any]]]:
+    """What a cell would tell whose engine takes 50 ms more to start a job than the simulator does."""
+    coming, simulated = played(policy, seed)
+    rows = [
+        {
+            "job": one.job.number,
+            "class": "job",
+            "priority": 0,
+            "replicas": 1,
+            "work": None,
+            "due_s": None,
+            "predicted_s": one.job.predicted_s[ANY],
+            "planned_submit_s": one.job.submit_s,
+            "submit_s": one.job.submit_s,
+            "admit_s": start_s + OVERHEAD_S,
+            "start_s": start_s + OVERHEAD_S,
+            "end_s": end_s + OVERHEAD_S,
+            "outcome": "done",
+            "attempts": 1,
+        }
+        for one, start_s, end_s in zip(coming, simulated.start_s.tolist(), simulated.end_s.tolist(), strict=True)
+    ]
+    about = {"arrivals": {"kind": "poisson", "rate_per_s": 1.6, "seed": seed}, "engine": "pool", "slots": SLOTS, "policy": policy}
+    return {"job": rows, "stream": [about]}
+
+
+def saved(folder: Path, *reports: dict[str, Any]) -> Path:
+    """A run whose first cells tell of these streams."""
+    run = saved_run(Made(arms=(STOCK, AGAIN), blocks=5))
+    for benchmark, report in zip(run["benchmarks"], reports, strict=False):
+        benchmark["extra_info"]["report"] = report
+    path = folder / "run.json"
+    path.write_text(json.dumps(run))
+    return path
+
+
+@pytest.fixture
+def reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Reported:
+    """What a report says of the one place of these streams."""
+
+    def report(*reports: dict[str, Any]) -> dict[str, Any]:
+        assert main(["schedule", "report", str(saved(tmp_path, *reports)), "--json"]) == 0
+        (place,) = json.loads(capsys.readouterr().out)["places"]
+        return dict(place)
+
+    return report
+
+
+def test_policies_are_paired_by_their_arrivals(reported: Reported) -> None:
+    place = reported(*(stream(policy, seed) for seed in (1, 2, 3, 4) for policy in ("sjf", "fifo")), stream("sjf", 5))
+    assert (place["engine"], place["slots"], place["streams"], place["alone"], place["lost"]) == ("pool", SLOTS, 4, 1, 0)
+    fifo, sjf = place["arms"]
+    assert fifo["policy"] == "fifo"
+    effect = sjf["against"]["mean_wait_s"]["effect"]
+    assert effect["n_candidate"] == 4
+    assert effect["values_baseline"] == [one["mean_wait_s"] for one in fifo["seeds"]]
+    assert effect["low"] > 0
+
+
+def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation(reported: Reported) -> None:
+    """Made with 50 ms a job, which the simulator knows nothing of."""
+    (replay,) = reported(*(stream("fifo", seed) for seed in (1, 2, 3)))["replays"]
+    assert replay["streams"] == 3
+    assert replay["longer_s"] == pytest.approx(OVERHEAD_S)
+    assert replay["interval_s"] == pytest.approx([OVERHEAD_S, OVERHEAD_S])
+
+
+@pytest.mark.parametrize("lost", ["slots", "a job", "an attempt"])
+def test_a_stream_that_lost_something_is_not_played_in_simulation(lost: str, reported: Reported) -> None:
+    """What it waited longer would be the fault's, and be taken for the engine's."""
+    streams = [stream("fifo", seed) for seed in (1, 2, 3, 4)]
+    if lost == "slots":
+        streams[3]["node"] = [{"node": "node-1", "at_s": 1.0, "what": "lost"}]
+    elif lost == "a job":
+        streams[3]["job"][7] |= {"outcome": "never ended", "end_s": None}
+    else:
+        streams[3]["job"][7] |= {"attempts": 2}
+    place = reported(*streams)
+    (replay,) = place["replays"]
+    assert (replay["streams"], place["unplayed"]) == (3, 1)
+
+
+def broken(what: dict[str, Any], row: int = 3) -> dict[str, Any]:
+    made = stream("fifo", 1)
+    made["job"][row] |= what
+    return made
+
+
+def test_a_second_stream_of_the_same_jobs_is_a_copy(reported: Reported) -> None:
+    place = reported(*(stream(policy, seed) for seed in (1, 2, 3) for policy in ("sjf", "fifo")), stream("fifo", 3))
+    assert (place["streams"], place["alone"], place["copies"]) == (3, 0, 1)
+
+
+def test_two_streams_show_no_difference(reported: Reported) -> None:
+    place = reported(*(stream(policy, seed) for seed in (1, 2) for policy in ("sjf", "fifo")))
+    against = place["arms"][1]["against"]["mean_wait_s"]
+    assert (against["effect"], against["p"]) == (None, None)
+    assert {one["interval_s"] for one in place["replays"]} == {None}
+
+
+def test_a_job_that_was_tried_again_has_no_part(reported: Reported) -> None:
+    again = stream("fifo", 1)
+    again["job"][7] |= {"attempts": 2, "end_s": again["job"][7]["end_s"] + 1000}
+    place = reported(again)
+    assert place["lost"] == 1
+    assert place["arms"][0]["seeds"][0]["mean_response_s"] < 10
+
+
+def given_up(policy: str, seed: int, jobs: int) -> dict[str, Any]:
+    """A stream whose jobs of the longest waits were given up."""
+    made = stream(policy, seed)
+    longest = sorted(made["job"], key=lambda row: row["submit_s"] - row["admit_s"])[:jobs]
+    for row in longest:
+        row |= {"outcome": "never started", "admit_s": None, "start_s": None, "end_s": None}
+    return made
+
+
+def test_a_policy_that_loses_the_slow_jobs_is_no_better_for_it(reported: Reported) -> None:
+    """All streams are fifo's, and of what is called sjf the thirty longest waits are lost; what is called priority lost none."""
+    told = [stream("fifo", seed) for seed in (1, 2, 3)]
+    lossy = [given_up("fifo", seed, 30) for seed in (1, 2, 3)]
+    for one in lossy:
+        one["stream"][0]["policy"] = "sjf"
+    whole = [stream("fifo", seed) for seed in (1, 2, 3)]
+    for one in whole:
+        one["stream"][0]["policy"] = "priority"
+    place = reported(*told, *lossy, *whole)
+    assert place["left_out"] == {"sjf": [90, 0]}
+    assert [arm["policy"] for arm in place["arms"]] == ["fifo", "priority"]
+    assert place["arms"][0]["seeds"] == place["arms"][1]["seeds"]
+
+
+def test_policies_that_lost_the_same_jobs_lost_no_different_ones(reported: Reported) -> None:
+    reports = [stream(policy, seed) for seed in (1, 2, 3) for policy in ("fifo", "sjf")]
+    for one in reports:
+        next(row for row in one["job"] if row["job"] == 7)["outcome"] = "failed"
+    place = reported(*reports)
+    assert (place["lost"], place["left_out"]) == (6, {})
+    assert [arm["policy"] for arm in place["arms"]] == ["fifo", "sjf"]
+
+
+def test_a_policy_that_tries_the_slow_jobs_again_is_no_better_for_it(reported: Reported) -> None:
+    """All streams are fifo's. Under what is called sjf the longest wait of each was of a job that was tried again, and has no part."""
+    reports = [stream("fifo", seed) for seed in (1, 1, 2, 2, 3, 3)]
+    for one in reports[::2]:
+        one["stream"][0]["policy"] = "sjf"
+        max(one["job"], key=lambda row: row["admit_s"] - row["submit_s"])["attempts"] = 2
+    place = reported(*reports)
+    assert place["left_out"] == {"sjf": [3, 0]}
+    assert [arm["policy"] for arm in place["arms"]] == ["fifo"]
+
+
+def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = saved_run(Made(arms=(STOCK, Arm("tuned")), blocks=3))
+    for one in run["benchmarks"]:
+        info = one["extra_info"]
+        info["report"] = stream("fifo" if info["tweakset"] == "stock" else "sjf", info["block"])
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run))
+    assert main(["schedule", "report", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [len(place["arms"]) for place in found["places"]] == [1]
+    assert len(found["refused"]) == 1
+
+
+def test_pages_and_refusals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fifo, sjf = stream("fifo", 1), stream("sjf", 1)
+    without_slots = stream("fifo", 2) | {"node": [{"node": "node-1", "at_s": 1.0, "what": "lost"}]}
+    situations: dict[str, list[dict[str, Any]]] = {
+        "a job lost, a stream alone": [broken({"outcome": "never ended", "end_s": None}), sjf, stream("sjf", 2)],
+        "lost under the baseline": [broken({"outcome": "failed"}), sjf],
+        "lost under the other": [fifo, given_up("sjf", 1, 30)],
+        "slots lost": [fifo, without_slots],
+        "no stream": [],
+        "no baseline": [sjf],
+        "other arrivals": [sjf, stream("fifo", 2)],
+        "ended before it came": [broken({"end_s": -5.0})],
+        "never admitted": [broken({"start_s": None, "admit_s": None})],
+        "never came": [broken({"submit_s": None})],
+        "a number twice": [broken({"job": 4})],
+        "end late": [broken({"end_s": "late"})],
+        "no row of the stream": [fifo | {"stream": []}],
+        "nine jobs": [fifo | {"job": fifo["job"][:9]}],
+    }
+    for case, reports in situations.items():
+        saved(tmp_path, *reports)
+        code = main(["schedule", "report", "run.json"])
+        out, err = capsys.readouterr()
+        assert (code, bool(out)) in {(0, True), (2, False)}
+        assert max(map(len, out.splitlines()), default=0) <= 100
+        assert (out or err) == snapshot(name=case)

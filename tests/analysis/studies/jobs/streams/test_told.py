@@ -1,0 +1,143 @@
+"""What a run of streams of jobs says at its end and on its page: its own sentences in place of those of tweak sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.load import from_json
+from analysis.report.page import page_of
+from analysis.studies.jobs.streams.gathered import gather
+from analysis.studies.jobs.streams.said import of_run
+from fixtures import studies
+from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
+from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.jobs.streams.gathered import Gathered
+    from analysis.terms import Run
+    from tests.analysis.studies.jobs.streams.made_runs import Report
+
+
+def found(run: Run) -> Gathered:
+    """All of a run that tells of jobs."""
+    one = gather(run)
+    assert one is not None
+    return one
+
+
+@pytest.fixture(scope="module")
+def scheduling() -> Run:
+    """Four policies on the same jobs."""
+    return scheduling_run(count=60)
+
+
+def test_a_copy_of_stock_is_no_second_replicate() -> None:
+    """A block's seed draws the stream: both had the same jobs."""
+    made = MadeStream(jobs=60)
+    once, twice = (found(from_json(streamed_run(made, runs=4, again=again), "made.json")) for again in (False, True))
+    assert len(once.waits[0].told) == len(twice.waits[0].told) == 4
+    assert {one.cell.tweakset for one in twice.told} == {"stock"}
+
+
+def test_where_stock_was_not_measured_its_copy_stands_for_it() -> None:
+    run = from_json(streamed_run(MadeStream(jobs=60), runs=3, again=True), "made.json")
+    lost = next(cell for cell in run.cells if cell.tweakset == "stock")
+    broken = replace(lost, outcome="failed", reason="no memory", steps=None, metrics={}, report={})
+    cells = tuple(broken if cell is lost else cell for cell in run.cells)
+    kept = found(replace(run, cells=cells))
+    assert sorted(one.cell.tweakset for one in kept.told) == ["stock", "stock", "stock-again"]
+    assert any("no memory" in line for line in kept.refused)
+
+
+def test_waits_of_streams_with_faults_and_of_closed_ones_are_held_against_no_model() -> None:
+    run = faulty_run((0.5,), blocks=3, count=40)
+    assert len(found(run).waits) == 1
+    shut = from_json(streamed_run(MadeStream(jobs=40), runs=3), "made.json")
+    for cell in shut.cells:
+        cell.report["stream"][0]["arrivals"]["kind"] = "closed"  # type: ignore[index]  # ours, just made
+    assert found(shut).waits == ()
+
+
+def small_memory(block: int, killed: int) -> Report:
+    """Of 20 jobs in each block the first are killed at once; the others find no queue."""
+    made = MadeStream(rate_per_s=9.0, slots=2, jobs=20)
+    jobs = rows(made, block)
+    for row in jobs if killed else ():
+        if row["job"] < killed:
+            row |= {"end_s": row["submit_s"], "admit_s": row["submit_s"], "start_s": row["submit_s"], "outcome": "killed"}
+        else:
+            row["end_s"] = row["submit_s"] + 0.9 * (row["end_s"] - row["submit_s"])
+    fault = {"fault": "little_memory"} if killed else None
+    struck = [{**fault, "at_s": 0.0, "until_s": None, "node": None, "job": None}] if fault else []
+    tried = [{**row, "attempt": 1, "checkpoints": 0, "checkpoint_cost_s": 0.0} for row in jobs]
+    about = {**stream_row(made, block), "nodes": 1, "fault": fault, "checkpoint_s": 0, "retries": 0}
+    return {"job": jobs, "attempt": tried, "fault": struck, "stream": [about]}
+
+
+def closed(block: int, service_s: float) -> Report:
+    """One job after the other: no wait is held against a model."""
+    made = MadeStream(rate_per_s=0.5, service_s=service_s, slots=1, jobs=20)
+    about = {**stream_row(made, block), "arrivals": {"kind": "closed", "seed": block}, "fault": None}
+    return {"job": rows(made, round(block + 100 * service_s)), "stream": [about]}
+
+
+def situations(scheduling: Run) -> dict[str, Run]:
+    def failing(row: Mapping[str, object]) -> dict[str, object]:
+        return {**row, "outcome": "failed"} if row["job"] in {5, 6, 7} else dict(row)
+
+    lossy = tuple(
+        replace(cell, report={**cell.report, "job": tuple(map(failing, cell.report["job"]))}) if "sjf" in cell.workload else cell
+        for cell in scheduling.cells
+    )
+    unread = from_json(streamed_run(MadeStream(jobs=40), runs=4), "made.json")
+    del unread.cells[0].report["stream"][0]["slots"]  # type: ignore[attr-defined]  # ours, just made
+    alone = {"job_stream": partial(small_memory, killed=0)}
+    return {
+        "waits": queueing_run(blocks=3, count=100, loads=(0.5,)),
+        "twice as much as can be done": from_json(streamed_run(MadeStream(rate_per_s=20, jobs=100), runs=3), "made.json"),
+        "policies, 10 ms a job beyond the simulation": scheduling,
+        "three jobs of each of sjf's streams failed": replace(scheduling, cells=lossy),
+        "faults": faulty_run(blocks=4, count=50),
+        "15 of 20 jobs killed": run_of({**alone, "job_stream:fault=little_memory": partial(small_memory, killed=15)}, blocks=2),
+        "all jobs killed": run_of({**alone, "job_stream:fault=little_memory": partial(small_memory, killed=20)}, blocks=2),
+        "two systems": run_of({f"job_stream:cores={cores}": partial(closed, service_s=0.4 / cores) for cores in (2, 1)}, blocks=6),
+        "a cell without slots": unread,
+    }
+
+
+def test_sentences(scheduling: Run, snapshot: SnapshotAssertion) -> None:
+    for case, run in situations(scheduling).items():
+        parts = {part: [without_rounding(line) for line in lines] for part, lines in of_run(run, found(run))}
+        assert parts == snapshot(name=case)
+
+
+@pytest.mark.slow
+def test_the_page_has_a_section_of_its_own_for_streams(scheduling: Run) -> None:
+    page = page_of([scheduling], "python -m analysis report made.json")
+    assert '<h2 id="streams">' in page.html
+    assert "No verdict</span>" not in page.html
+    drawn = {name for name, missing in page.pictures.items() if missing is None}
+    assert {"jobs_overview", "jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies"} <= drawn
+    assert not {"steps", "distribution", "averages"} & page.pictures.keys()
+
+
+@pytest.mark.parametrize(
+    ("streams", "commands"),
+    [
+        ([("poisson", "fifo")], ["queue validate"]),
+        ([("closed", "fifo")], ["jobs profile"]),
+        ([("poisson", "fifo"), ("poisson", "sjf")], ["queue validate", "schedule report"]),
+        ([], []),
+    ],
+)
+def test_a_session_names_the_commands_that_answer_its_questions(streams: list[tuple[str, str]], commands: list[str]) -> None:
+    told = [{"arrivals": {"kind": kind}, "policy": policy} for kind, policy in streams]
+    assert [command for _, command in studies.closing({"stream": told})] == [f"{command} {{}}" for command in commands]

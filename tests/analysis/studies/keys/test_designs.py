@@ -1,0 +1,404 @@
+"""Saved runs of designs over keys whose effects are known: what is said of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from analysis import load
+from analysis.compare import Options, compare
+from analysis.studies.keys.effects import effects_of, of_table
+from analysis.studies.keys.terms import Factor, Observed, Row
+from analysis.terms import Refused
+from tests.made_designs import Keys, ablation, designed, factorial, fraction, plackett_burman_12
+from tests.synthetic import Made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.keys.terms import Effects, Term
+    from analysis.terms import Comparison, Run
+    from tests.made_designs import On
+    from tests.synthetic import JSON
+
+QUIET = Made(blocks=4, steps=6, run_cv=0.004, step_cv=0.002, seed=3)
+FOUR = {"vm.swappiness": 0.0, "vm.dirty_ratio": -0.10, "kernel.numa_balancing": 0.0, "vm.vfs_cache_pressure": 0.05}
+# E = ABC, F = BCD: resolution IV in 16 runs.
+SIX = Keys({f"vm.key{at}": 0.0 for at in range(6)} | {"vm.key2": -0.10})
+SIXTEEN = fraction(4, (0, 1, 2), (1, 2, 3))
+
+
+def run_of(kind: str, keys: Keys, points: Mapping[str, On], made: Made = QUIET) -> Run:
+    return load.from_json(designed(kind, keys, points, made), "made-up.json")
+
+
+def only(run: Run, *asked: tuple[str, ...]) -> Effects:
+    (found,) = effects_of(run, asked=asked)
+    return found
+
+
+def term(found: Effects, label: str, means: str | None = None) -> Term:
+    return next(one for one in found.terms if one.label == label and means in {None, one.means})
+
+
+def cut(saved: JSON, ran: Callable[[JSON], bool]) -> None:
+    """Leave only the cells that ran."""
+    ours = saved["deeptweak"]
+    ours["cells"] = [cell for cell in ours["cells"] if ran(cell)]
+    names = {cell["id"] for cell in ours["cells"]}
+    saved["benchmarks"] = [one for one in saved["benchmarks"] if one["extra_info"]["id"] in names]
+    ours["design"]["order"] = [name for name in ours["design"]["order"] if name in names]
+
+
+def conclude(saved: JSON, text: str, stage: str) -> None:
+    """A design that went on by itself: its first block was searched, the others confirm."""
+    ours = saved["deeptweak"]
+    stages = [{"block": cell["block"], "stage": stage if cell["block"] == 1 else "confirmation"} for cell in ours["cells"]]
+    ours["design"]["conclusion"] = {"text": text, "done": True, "cells": stages}
+
+
+def ablated(change: Callable[[JSON], None]) -> Run:
+    """The ablation of four keys, with the records of its cells changed."""
+    saved = designed("ablation", Keys(FOUR), ablation(4), QUIET)
+    for one in saved["benchmarks"]:
+        change(one["extra_info"])
+    return load.from_json(saved, "made-up.json")
+
+
+def had_before(record: JSON) -> None:
+    record["tweak"]["already_in_force"] = [key for key in record["tweak"]["requested"] if key == "vm.swappiness"]
+
+
+def not_in_force(record: JSON) -> None:
+    if (record["tweakset"], record["block"]) == ("profile.only-1", 2):
+        record["tweak"]["observed"] = {"vm.dirty_ratio": "20"}
+
+
+def lost_a_job(record: JSON) -> None:
+    if (record["tweakset"], record["block"]) == ("profile.only-1", 2):
+        outcomes = ["failed", *["done"] * (len(record["steps"]["wall_s"]) - 1)]
+        record["report"] = {"job": [{"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes)]}
+
+
+def short() -> Run:
+    saved = designed("ablation", Keys(FOUR), ablation(4), QUIET)
+    cut(saved, lambda cell: cell["block"] <= 3)
+    return load.from_json(saved, "made-up.json")
+
+
+ONE_BLOCK = Made(blocks=1, steps=6)
+FALSE_NOTES = {"resolution": 5, "generators": {"E": "ABD", "F": "-BCD", "?": "A"}, "aliases": {"AB": 7}}
+TRUE_NOTES = {"resolution": 4, "letters": {}, "generators": {"E": "ABC", "F": "BCD"}, "aliases": {"AB": ["CE"], "A": ["BCE"]}}
+EIGHT = Keys({f"k.{at}": -0.1 if at == 5 else 0.0 for at in range(8)})
+LOST_POINT = Keys({"a.one": -0.1, "a.two": 0.0}, broken={("profile", block): ("failed", "gone") for block in range(1, 5)})
+NEED_EACH_OTHER = Keys({"a.one": 0.0, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20})
+TOGETHER = Keys({"k.0": 0.0, "k.1": 0.0, "k.2": 0.0}, together={("k.0", "k.1"): -0.20})
+# Situation: the keys that are called, each in any of its effects.
+SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
+    "ablation": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: run_of("ablation", Keys(FOUR), ablation(4))),
+    # Alone neither does anything; together they cost a fifth, so in the profile each seems to cost all of it.
+    "keys that need each other": ({"a.one", "a.two"}, lambda: run_of("ablation", NEED_EACH_OTHER, ablation(3))),
+    "one block of an ablation": (set(), lambda: run_of("ablation", Keys(FOUR), ablation(4), ONE_BLOCK)),
+    "two cells of a bisection": (
+        set(),
+        lambda: run_of("bisect", Keys(FOUR), {"profile": frozenset(range(4)), "profile.t01": frozenset({0, 1})}, ONE_BLOCK),
+    ),
+    "cut short": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, short),
+    "value there before": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(had_before)),
+    "not in force": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(not_in_force)),
+    "lost a job": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(lost_a_job)),
+    "a point is lost": ({"a.one"}, lambda: run_of("factorial", LOST_POINT, factorial(2))),
+    "fraction": ({"vm.key2"}, lambda: run_of("fractional", SIX, SIXTEEN)),
+    "one block of a fraction": ({"vm.key2"}, lambda: run_of("fractional", SIX, SIXTEEN, Made(blocks=1, steps=6, run_cv=0.01))),
+    "true notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN)),
+    # Resolution, generators and aliases are the points' own; a file that says otherwise was edited.
+    "false notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN)),
+    "screening": ({"k.5"}, lambda: run_of("screening", EIGHT, plackett_burman_12(8))),
+    "nothing to screen": (set(), lambda: run_of("screening", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8))),
+    "nothing matters": (
+        set(),
+        lambda: run_of("ablation", Keys(dict.fromkeys(FOUR, 0.0)), ablation(4), Made(blocks=6, steps=6, run_cv=0.02, drift=0.05, seed=4)),
+    ),
+    # C = AB: what A and B do together is C's main effect.
+    "resolution III": ({"k.0", "k.1", "k.2"}, lambda: run_of("fractional", TOGETHER, fraction(2, (0, 1)))),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_the_answer_and_what_to_know(situation: str, snapshot: SnapshotAssertion) -> None:
+    named, run = SITUATIONS[situation]
+    found = only(run())
+    words = {"regressed", "improved", "interacts"}
+    assert {name for one in found.terms if one.verdict in words and one.means != "profile" for name in one.factors} == named
+    assert {
+        "resolution": found.resolution,
+        "sentence": found.sentence,
+        "notes": found.notes,
+        "cannot be judged": found.unestimable,
+    } == snapshot
+
+
+def test_an_ablation_names_the_guilty_key_and_what_the_profile_gains_without_it() -> None:
+    """Each key in two contrasts, alone and in the profile, and the profile as a whole: 0.90 · 1.05 = 0.945 of stock's speed."""
+    found = only(run_of("ablation", Keys(FOUR), ablation(4)))
+    for label in ("vm.dirty_ratio alone", "vm.dirty_ratio in the profile"):
+        assert term(found, label).verdict == "regressed"
+        assert term(found, label).gain == pytest.approx(-0.10, abs=0.015)
+    assert term(found, "vm.vfs_cache_pressure alone").verdict == "improved"
+    assert term(found, "profile").gain == pytest.approx(0.90 * 1.05 - 1, abs=0.015)
+    assert term(found, "vm.swappiness alone").verdict == "equivalent"
+    assert {one.family for one in found.terms if one.adjustment == "holm"} == {9}  # 4 keys twice, and the profile
+    assert found.error_df == (4 - 1) * (10 - 1)
+
+
+def test_keys_that_need_each_other_disagree_with_themselves_alone() -> None:
+    found = only(SITUATIONS["keys that need each other"][1]())
+    for name in ("a.one", "a.two"):
+        assert term(found, name, "disagreement").gain == pytest.approx(-0.20, abs=0.02)
+        assert term(found, f"{name} alone").verdict != "regressed"
+    assert term(found, "a.three", "disagreement").verdict != "interacts"
+
+
+def test_of_two_keys_the_profile_less_one_is_the_other_alone() -> None:
+    """Three points and stock: a two-by-two factorial, whose one interaction is said once."""
+    points = {"profile": frozenset({0, 1}), "profile.no-0": frozenset({1}), "profile.no-1": frozenset({0})}
+    found = only(run_of("ablation", Keys({"a.one": -0.10, "a.two": 0.0}), points))
+    assert [one.label for one in found.terms if one.means == "disagreement"] == ["a.one"]
+    assert term(found, "a.one alone").gain == pytest.approx(-0.10, abs=0.015)
+
+
+def test_a_factorial_says_what_two_keys_do_together() -> None:
+    """Main effects average over the other: alone -5 %, together twenty per cent less than that."""
+    keys = Keys({"a.one": -0.05, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20})
+    found = only(run_of("factorial", keys, factorial(3)))
+    both = term(found, "a.one:a.two")
+    assert both.verdict == "interacts"
+    assert both.effect == pytest.approx(math.log(0.80), abs=0.02)
+    assert term(found, "a.one").effect == pytest.approx(math.log(0.95) + math.log(0.80) / 2, abs=0.01)
+    assert both.coefficient == pytest.approx(both.effect / 4)
+    assert found.orthogonal
+    assert sum(row.ss for row in found.anova[:-1]) == pytest.approx(found.anova[-1].ss)
+    assert {(pair.factors, pair.n) for pair in found.pairs} == {
+        (pair, 8) for pair in [("a.one", "a.two"), ("a.one", "a.three"), ("a.two", "a.three")]
+    }
+
+
+def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(snapshot: SnapshotAssertion) -> None:
+    run = run_of("fractional", SIX, SIXTEEN)
+    keys = Keys({f"k.{at}": 0.0 for at in range(8)})
+    complaints = []
+    for asked, *names in (
+        (run, "vm.key0", "vm.key1"),
+        (run_of("screening", keys, plackett_burman_12(8)), "k.0", "k.1"),
+        (run_of("ablation", Keys(FOUR), ablation(4)), "vm.swappiness", "vm.dirty_ratio"),
+    ):
+        with pytest.raises(Refused) as refusal:
+            only(asked, tuple(names))
+        complaints.append(str(refusal.value))
+    assert complaints == snapshot
+    assert term(only(run, ("vm.key0",)), "vm.key0").aliases  # a main effect is: what it is mixed with is of three keys
+
+
+def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
+    """Two keys cost a tenth only where both are set: the main effects of others hold a third of it, and are called suspects, no more."""
+    keys = Keys({f"k.{at}": 0.0 for at in range(11)}, together={("k.0", "k.1"): -0.10})
+    found = only(run_of("screening", keys, plackett_burman_12(11)))
+    assert {one.factors[0] for one in found.terms if one.verdict in {"regressed", "improved"}} - {"k.0", "k.1"}
+    assert re.match(r"\d+ suspects: ", found.sentence)
+
+
+@pytest.mark.parametrize("kind", ["factorial", "ablation"])
+def test_the_answer_never_covers_keys_that_cannot_be_judged(kind: str) -> None:
+    """All cells with the first key are lost: nothing is said of it, and nothing promised."""
+    points = factorial(3) if kind == "factorial" else ablation(3)
+    broken = {(name, block): ("failed", "gone") for name, on in points.items() if 0 in on for block in range(1, 7)}
+    keys = Keys({"a.one": -0.3, "a.two": 0.0, "a.three": 0.0}, broken=broken)
+    found = only(run_of(kind, keys, points, Made(blocks=6, steps=6, run_cv=0.02, seed=4)))
+    assert "a.one" in found.sentence.partition("said of: ")[2]
+    assert not any(one.factors == ("a.one",) for one in found.terms)
+
+
+def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
+    """Cells of one level ran in blocks of their own: a key, or the day."""
+    rng = np.random.default_rng(5)
+    factors = (Factor("one", "A", ("1", "2")), Factor("two", "B", ("1", "2")))
+    rows = tuple(
+        Row(f"{1 + block % 2}{two}", (str(1 + block % 2), two), str(block), float(rng.normal(10 + block, 0.1)))
+        for block in range(4)
+        for two in "1212"
+    )
+    points = {row.name: row.levels for row in rows}
+    (found,) = of_table(Observed("s", "w", "", "table", "y", None, "raw", None, factors, points, rows))
+    assert "blocks" in dict(found.unestimable)["one"]
+    assert found.sentence.endswith("said of: one.")
+
+
+@pytest.mark.parametrize("kind", ["ablation", "factorial"])
+def test_lost_cells_are_named_and_the_rest_is_analysed(kind: str, snapshot: SnapshotAssertion) -> None:
+    """One cell failed and one tweak set was refused everywhere: effects stay near what they are, less sharp, and it is said why."""
+    points = ablation(4) if kind == "ablation" else factorial(4)
+    lost = "profile.only-0" if kind == "ablation" else "profile.p04"
+    broken = {(lost, block): ("skipped", "the kernel refuses it") for block in range(1, 5)} | {("profile", 2): ("failed", "out of memory")}
+    found = only(run_of(kind, Keys(FOUR, broken=broken), points))
+    whole = only(run_of(kind, Keys(FOUR), points))
+    label = "vm.dirty_ratio in the profile" if kind == "ablation" else "vm.dirty_ratio"
+    assert term(found, label).gain == pytest.approx(-0.10, abs=0.015)
+    assert [*found.notes, *found.unestimable] == snapshot
+    if kind == "factorial":
+        assert (term(found, label).se or 0) > (term(whole, label).se or 0)
+    if kind == "ablation":
+        assert term(found, label).df == 2  # its own blocks: those in which the profile was measured
+        assert term(found, "vm.dirty_ratio alone").df == 3
+        assert [name for name, _ in found.unestimable] == ["vm.swappiness alone", "vm.swappiness"]
+
+
+def test_one_block_of_a_fraction_is_judged_by_its_own_contrasts() -> None:
+    """Lenth: fifteen contrasts of sixteen cells, all of them told or completing the design."""
+    found = only(run_of("fractional", SIX, SIXTEEN, Made(blocks=1, steps=6, run_cv=0.01)))
+    assert found.lenth is not None
+    assert found.lenth.contrasts == 15
+    assert {one.label for one in found.terms if one.verdict == "regressed"} == {"vm.key2"}
+    assert found.lenth.pse < found.lenth.me < found.lenth.sme
+    largest = max(found.lenth.estimates, key=lambda one: abs(one[1]))
+    assert largest[0] == "vm.key2"
+    assert largest[1] == pytest.approx(math.log(0.90), abs=0.02)
+
+
+@pytest.mark.parametrize("kind", ["ablation", "factorial"])
+def test_cells_about_which_as_found_was_another_are_lost(kind: str, snapshot: SnapshotAssertion) -> None:
+    """From block 4 on somebody else had set the key: what was "as found" there is not what it was in the beginning."""
+    saved = designed(kind, Keys(FOUR), ablation(4) if kind == "ablation" else factorial(4), Made(blocks=6, steps=6, run_cv=0.004, seed=3))
+    for one in saved["benchmarks"]:
+        before = one["extra_info"]["tweak"]["before"]
+        if one["extra_info"]["block"] > 3 and "vm.swappiness" in before:
+            before["vm.swappiness"] = "60"
+    (found,) = effects_of(load.from_json(saved, "made-up.json"))
+    assert {"5", "6"}.isdisjoint(row.block for row in found.observed.rows)
+    assert {"1", "2"} <= {row.block for row in found.observed.rows}
+    assert found.notes == snapshot
+
+
+def test_nodes_may_each_have_found_their_own() -> None:
+    saved = designed("ablation", Keys(FOUR), ablation(4), QUIET)
+    for one in saved["benchmarks"]:
+        record = one["extra_info"]
+        record["node"] = f"node-{record['block'] % 2}"
+        record["tweak"]["before"] = dict.fromkeys(record["tweak"]["before"], str(record["block"] % 2))
+    (found,) = effects_of(load.from_json(saved, "made-up.json"))
+    assert not found.observed.lost
+
+
+def test_the_family_is_the_study_all_its_workloads_together() -> None:
+    found = effects_of(run_of("ablation", Keys(FOUR), ablation(4), Made(workloads=("cnn_train", "lora_finetune"), blocks=4, steps=6)))
+    assert [one.observed.workload for one in found] == ["cnn_train", "lora_finetune"]
+    assert {one.family for design in found for one in design.terms if one.adjustment == "holm"} == {18}
+
+
+def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None:
+    """Gains are of speed either way: a mean step time's and its throughput's are one and the same."""
+    run = run_of("factorial", Keys(FOUR), factorial(4))
+    (by_rate,) = effects_of(run)
+    (by_time,) = effects_of(run, metric="step_time_mean_s")
+    for one, other in zip(by_rate.terms, by_time.terms, strict=True):
+        assert one.effect == pytest.approx(other.effect, rel=1e-9, abs=1e-12)
+
+
+def test_an_adaptive_design_is_believed_by_the_cells_that_confirm(snapshot: SnapshotAssertion) -> None:
+    """A bisection: what was searched chose the suspect and flatters it; the three blocks that ran afterwards are what is looked at."""
+    points = {"profile": frozenset(range(4)), "profile.t02": frozenset({0, 1}), "profile.t03": frozenset({2, 3})}
+    points |= {"profile.no-1": frozenset({0, 2, 3}), "profile.only-1": frozenset({1})}
+    search, confirm = {"stock", "profile", "profile.t02", "profile.t03"}, {"stock", "profile", "profile.no-1", "profile.only-1"}
+    saved = designed("bisect", Keys(FOUR), points, QUIET)
+    cut(saved, lambda cell: cell["tweakset"] in (search if cell["block"] == 1 else confirm))
+    conclude(saved, "vm.dirty_ratio is the one.", "search")
+    (found,) = effects_of(load.from_json(saved, "made-up.json"))
+    assert {row.block for row in found.observed.rows} == {"2", "3", "4"}
+    assert (found.sentence, found.notes) == snapshot
+    assert term(found, "vm.dirty_ratio in the profile").gain == pytest.approx(-0.10, abs=0.015)
+
+
+def test_a_search_is_believed_by_its_confirmation_and_never_beyond_the_interval() -> None:
+    """The best of the exploration by luck: what it is confirmed at is nothing, so no tweak set can be named."""
+    points = {f"profile.t{at:02}": frozenset({at % 4}) for at in range(1, 6)} | {
+        "profile.c1": frozenset({2, 3}),
+        "profile": frozenset(range(4)),
+    }
+    saved = designed("search", Keys(dict.fromkeys(FOUR, 0.0)), points, Made(blocks=6, steps=6, run_cv=0.02, seed=3))
+    cut(saved, lambda cell: cell["block"] == 1 or cell["tweakset"] in {"stock", "profile.c1", "profile"})
+    conclude(saved, "profile.c1 is 9 % faster.", "exploration")
+    (found,) = effects_of(load.from_json(saved, "made-up.json"))
+    assert {one.label for one in found.terms} == {"profile", "profile.c1 (kernel.numa_balancing = 1, vm.vfs_cache_pressure = 1)"}
+    assert "No candidate can" in found.sentence
+
+
+def test_levels_between_are_set_against_the_machine_as_found() -> None:
+    """A factorial of three levels and two: each level of a key against the first, over the others, and F tests for the whole key."""
+    rng = np.random.default_rng(5)
+    factors = (Factor("vm.swappiness", "A", ("as found", "1", "60")), Factor("vm.dirty_ratio", "B", ("as found", "5")))
+    rows = [
+        Row(f"{a}/{b}", (a, b), str(block), 100 * (1.08 if a == "60" else 1.0) * float(np.exp(rng.normal(0, 0.005))))
+        for block in range(1, 5)
+        for a in factors[0].levels
+        for b in factors[1].levels
+    ]
+    points = {row.name: row.levels for row in rows}
+    metric = "throughput_samples_per_s"
+    (found,) = of_table(Observed("s", "w", "profile", "factorial", metric, "higher", "log", 0.03, factors, points, tuple(rows)))
+    assert {one.label: one.verdict for one in found.terms} == {
+        "vm.swappiness as found → 1": "equivalent",
+        "vm.swappiness as found → 60": "improved",
+        "vm.dirty_ratio as found → 5": "equivalent",
+    }
+    assert found.error_df == (4 - 1) * (6 - 1)
+    assert found.sentence.startswith("vm.swappiness = 60: ")
+    assert [(level.factor, level.level, level.n) for level in found.levels][2] == ("vm.swappiness", "60", 8)
+
+
+def as_compare(one: Comparison) -> tuple[float, ...]:
+    assert one.primary is not None
+    return tuple(getattr(one.primary, name) for name in ("gain", "low", "high", "log_se", "df", "p"))
+
+
+@pytest.mark.parametrize(("kind", "means"), [("matrix", "set"), ("ablation", "alone"), ("ablation", "in profile"), ("ablation", "profile")])
+def test_two_tweak_sets_differ_as_compare_says(kind: str, means: str) -> None:
+    """The same interval and p to the last digit, lost cells included, however much noisier another set is; so is the A/A check."""
+    broken = {("profile.only-1", 2): ("failed", "gone"), ("stock-again", 1): ("failed", "gone"), ("profile", 5): ("failed", "gone")}
+    saved = designed(kind, Keys(FOUR, broken=broken), ablation(4), Made(blocks=6, steps=6, run_cv=0.02, seed=4))
+    if kind == "matrix":
+        saved["deeptweak"]["design"] |= {"factors": [], "points": {}}
+    run = load.from_json(saved, "made-up.json")
+    found = only(run)
+    mine = [one for one in found.terms if one.means == means]
+    assert mine
+    for one in mine:
+        key = list(FOUR).index(one.factors[0]) if one.factors[0] in FOUR else ""
+        base, other = {
+            "set": ("stock", str(one.level)),
+            "alone": ("stock", f"profile.only-{key}"),
+            "in profile": (f"profile.no-{key}", "profile"),
+            "profile": ("stock", "profile"),
+        }[means]
+        (there,) = compare(run, baseline=base, options=Options(tweaksets=(other,)))
+        assert (one.gain, one.gain_low, one.gain_high, one.se, one.df, one.p) == pytest.approx(as_compare(there))
+    (copy,) = compare(run, options=Options(tweaksets=("stock-again",)))
+    gain, low, high, *_, p = as_compare(copy)
+    assert f"against stock: {100 * gain:+.1f} % (95 % {100 * low:+.1f} to {100 * high:+.1f} %, p {p:.2f})" in found.again
+
+
+def test_the_check_of_a_factorial_stands_on_the_error_of_its_effects() -> None:
+    """In 4 blocks: the mean difference of stock-again and stock, against √(2 · MS / 4) with the table's own MS and df."""
+    run = run_of("factorial", Keys(FOUR), factorial(4))
+    found = only(run)
+    logs = {(cell.tweakset, cell.block): math.log(cell.metrics["throughput_samples_per_s"]) for cell in run.cells}
+    difference = sum(logs["stock-again", block] - logs["stock", block] for block in range(1, 5)) / 4
+    p = 2 * scipy.stats.t.sf(abs(difference) / math.sqrt(2 * (found.error_ms or 0) / 4), found.error_df)
+    assert f"against stock: {100 * math.expm1(difference):+.1f} % (95 % " in found.again
+    assert f"p {p:.2f})" in found.again
+    assert found.again_fails == (p < 0.05)

@@ -1,0 +1,30 @@
+"""What a session of monitors ends with, and what its gate lets pass: words of cost, and nothing from a machine that was not quiet."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.arms import Arm
+from analysis.ending import ending
+from analysis.load import from_json
+from analysis.studies.gate.judge import judge
+from analysis.studies.gate.limits import Limits
+from tests.made_monitoring import MadeMonitoring, monitored_run
+
+
+def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
+    text, code = ending(monitored_run(MadeMonitoring(blocks=6)), None)
+    assert code == 0
+    assert "cprofile costs: +" in text
+    assert "faster" not in text
+    assert "tweak set" not in text
+
+
+@pytest.mark.parametrize(("scatter", "ruling"), [(0.004, "pass"), (0.08, "undecided")])
+def test_nothing_passes_where_the_two_arms_without_a_monitor_agree_too_loosely(scatter: float, ruling: str) -> None:
+    """A limit of a half is far from what any monitor but cProfile costs; the A/A decides whether that may be said."""
+    run = from_json(monitored_run(MadeMonitoring(blocks=20, cell_sd=scatter)), "made.json")
+    arm = Arm("made.json", (run,))
+    found = judge(arm, arm, Limits(0.5, tweaksets=("sampler",)))
+    assert [one.ruling for one in found.rulings] == [ruling]
+    assert ("UNDERPOWERED" in found.rulings[-1].reason) == (ruling == "undecided")

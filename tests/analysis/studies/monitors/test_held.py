@@ -1,0 +1,66 @@
+"""What a cell says of its monitor is held against its arm: one that tells of another, or of none, is no measurement of that arm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.load import from_json
+from analysis.studies.monitors.page import render
+from analysis.studies.monitors.study import overheads
+from analysis.terms import Unreadable
+from tests.made_monitoring import PLACEBO, PROFILE, SAMPLER, MadeMonitoring, monitored_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analysis.studies.monitors.terms import Arm
+
+
+def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> Arm:
+    """Let the cells of an arm in the first `blocks` of 6 blocks tell something else of their monitor, or nothing at all."""
+    saved = monitored_run(MadeMonitoring(monitors=(PLACEBO, PROFILE, SAMPLER), blocks=6))
+    for one in saved["benchmarks"]:
+        record = one["extra_info"]
+        if record["tweakset"] == arm and record["block"] <= blocks:
+            record["monitor"] = None if said is None else {**record["monitor"], **said}
+    run = from_json(saved, "made.json")
+    found = overheads(run)
+    assert render(run, found)
+    return next(one for one in found[0].arms if one.tweakset == arm)
+
+
+@pytest.mark.parametrize(
+    ("arm", "said", "why", "blocks"),
+    [
+        ("placebo", {"name": "cprofile"}, "of cprofile,", 2),
+        ("placebo", {"name": 7}, "of 7,", 6),
+        ("placebo", None, "not tell", 2),
+        ("stock-again", {"name": "cprofile"}, "of cprofile,", 6),
+        ("stock", {"name": "cprofile"}, "of cprofile,", 2),
+    ],
+)
+def test_a_cell_that_does_not_fit_its_arm_is_left_out_and_named(arm: str, said: dict[str, object] | None, why: str, blocks: int) -> None:
+    found = told_else(arm, said, blocks)
+    ((reason, count),) = found.lost.items()
+    assert (why in reason, count) == (True, blocks)
+    assert found.n == 6 - blocks
+    assert found.blocks == 6
+    assert (found.cpu is None) == (blocks == 6 or arm == "stock")
+
+
+@pytest.mark.parametrize(("field", "other"), [("kind", "around"), ("base", "cprofile")])
+def test_an_arm_of_two_kinds_is_not_comparable(field: str, other: str) -> None:
+    found = told_else("sampler", {field: other}, blocks=3)
+    assert (found.verdict, found.cpu, found.n) == ("not comparable", None, 0)
+    (why,) = found.lost
+    assert field in why
+    assert other in why
+
+
+def test_a_monitor_in_a_file_older_than_monitors_is_refused() -> None:
+    saved: Any = monitored_run(MadeMonitoring(monitors=(PLACEBO,), blocks=3))
+    saved["benchmarks"][0]["extra_info"]["schema_version"] = 4
+    with pytest.raises(Unreadable, match="schema_version 5"):
+        from_json(saved, "made.json")

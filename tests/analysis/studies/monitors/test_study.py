@@ -1,0 +1,270 @@
+"""What is said of monitors whose cost is known: the figures are found, and nothing is said that the A/A does not bear."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.load import from_json
+from analysis.studies.monitors.as_json import as_json
+from analysis.studies.monitors.page import render
+from analysis.studies.monitors.said import answer, sentences
+from analysis.studies.monitors.study import overheads
+from analysis.terms import Unreadable
+from tests.made_monitoring import (
+    MONITORS,
+    PERF,
+    PLACEBO,
+    PROCESSES,
+    PROFILE,
+    SAMPLER,
+    THREADS,
+    MadeMonitoring,
+    Monitor,
+    monitored_run,
+)
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.monitors.terms import Arm, Overhead
+
+
+def found_in(made: MadeMonitoring) -> Overhead:
+    return overheads(from_json(monitored_run(made), "made.json"))[0]
+
+
+def arm(found: Overhead, label: str) -> Arm:
+    return next(one for one in found.arms if one.label == label)
+
+
+@pytest.fixture(scope="module")
+def found() -> Overhead:
+    """Twenty blocks of every monitor, cells that scatter by 0.4 %."""
+    return found_in(MadeMonitoring())
+
+
+def test_each_arms_cost_is_found(found: Overhead) -> None:
+    for monitor in MONITORS:
+        one = next(one for one in found.arms if one.tweakset == monitor.name)
+        assert one.cpu is not None
+        assert one.cpu.value == pytest.approx(monitor.cost, abs=0.006)
+        assert one.cpu.low < one.cpu.value < one.cpu.high
+        assert one.cpu.n == one.n == 20
+
+
+def test_what_a_monitor_takes_itself(found: Overhead) -> None:
+    """15 % of a core as made; its own 20 MiB, for the workload's peak did not grow; 0.1 s and 0.05 s, which the process waited."""
+    quick = arm(found, "psutil_process 0.01 s").own
+    assert quick.core is not None
+    assert quick.core.value == pytest.approx(0.15)
+    assert quick.memory_bytes == quick.own_peak_bytes == 20 * 2**20
+    assert (quick.start_s, quick.stop_s, quick.written_bytes) == (0.1, 0.05, 100_000)
+    assert quick.outside_s == pytest.approx(0.15)
+    inside = arm(found, "psutil_thread 1 s").own
+    assert inside.core is None
+    assert inside.own_peak_bytes is None
+    assert inside.memory_bytes == 20 * 2**20  # the workload's peak grew by it
+
+
+def test_a_dear_start_is_no_rate(found: Overhead) -> None:
+    """Two CPU seconds of start, which is more than the rest took: the share of a core is that of the time at work, all CPU has both."""
+    slow = replace(SAMPLER, start_cpu_s=2.0, start_s=3.0)
+    one = arm(found_in(MadeMonitoring(monitors=(slow,), blocks=6)), "sampler 10 Hz")
+    quick = arm(found, "sampler 10 Hz")
+    assert one.own.core is not None
+    assert quick.own.core is not None
+    assert one.own.core.value == pytest.approx(quick.own.core.value) == pytest.approx(0.003)
+    assert one.total is not None
+    assert one.total.value == pytest.approx(2 / 5.8, abs=0.02)
+
+
+def test_all_cpu_has_the_monitors_own_seconds_in_it(found: Overhead) -> None:
+    """Without: 5 s of steps and 0.8 s besides. With: 1 % more steps (0.05 s), and 15 % of a core over 5.2 s (0.78 s): 0.83 of 5.8 s."""
+    quick = arm(found, "psutil_process 0.01 s")
+    assert quick.total is not None
+    assert quick.total.value == pytest.approx(0.143, abs=0.01)
+    assert quick.cpu is not None
+    assert quick.cpu.value < 0.02
+
+
+def test_inside_monitors_stand_against_the_placebo_too_and_no_others(found: Overhead) -> None:
+    against = {one.label for one in found.arms if one.placebo is not None}
+    assert against == {"cprofile", "psutil_thread 1 s", "psutil_thread 0.1 s", "psutil_thread 0.01 s"}
+    dear = arm(found, "cprofile").placebo
+    assert dear is not None
+    assert dear.low < 0.60 < dear.high
+    assert dear.p_adjusted is not None
+
+
+def test_a_workload_that_is_too_noisy_has_nothing_called_absent() -> None:
+    """Cells scatter by 5 %; half the A/A interval of 20 blocks is then 5 % · √2 · 2.09 / √20 = 3.3 %, above 3. A dear profiler stays."""
+    found = found_in(MadeMonitoring(cell_sd=0.05, seed=3))
+    assert found.control.state == "underpowered"
+    assert not any(one.verdict == "equivalent" for one in found.arms[2:])
+    assert arm(found, "placebo").said == "underpowered"
+    assert arm(found, "cprofile").said == "costs"
+
+
+def test_a_wide_interval_inside_a_wide_margin_is_no_absence_either() -> None:
+    """With a margin of 30 % the noisy arms are equivalent by their own intervals, which the A/A does not bear."""
+    found = found_in(MadeMonitoring(cell_sd=0.05, seed=3, margin=0.30))
+    placebo = arm(found, "placebo")
+    assert (placebo.verdict, placebo.said) == ("inconclusive", "underpowered")
+    assert "UNDERPOWERED" in placebo.reason
+
+
+@pytest.mark.parametrize("again", [0.03, -0.03])
+def test_where_none_and_none_again_differ_nothing_is_claimed(again: float) -> None:
+    found = found_in(MadeMonitoring(again=again))
+    assert found.control.state == "differs"
+    assert answer(found) == [found.control.sentence]
+    assert {one.verdict for one in found.arms} == {"not comparable"}
+    assert {one.passed for one in found.checks[1:]} == {"NOT SHOWN"}
+    assert found.checks[0].passed == "FAIL"
+    assert found.doses == ()
+
+
+def test_without_an_a_a_no_overhead_is_called_absent() -> None:
+    found = found_in(MadeMonitoring(none=False))
+    assert found.control.state == "missing"
+    assert (arm(found, "placebo").verdict, arm(found, "placebo").said) == ("inconclusive", "no A/A")
+    assert arm(found, "cprofile").verdict == "regressed"
+
+
+def test_skipped_and_failed_cells_are_listed_with_their_reasons() -> None:
+    absent = Monitor("nsys", "around", broken=dict.fromkeys(range(1, 6), ("skipped", "no nsys in PATH")))
+    flooded = replace(PERF, broken={2: ("failed", "it flooded its log")})
+    found = found_in(MadeMonitoring(monitors=(absent, flooded), blocks=5))
+    nsys, perf = arm(found, "nsys"), arm(found, "perf_record 99 Hz")
+    assert (nsys.n, nsys.said, list(nsys.lost.values())) == (0, "skipped", [5])
+    assert (perf.n, list(perf.lost.values())) == (4, [1])
+
+
+def test_energy_is_compared_where_a_meter_was_read_and_missing_with_its_reason_where_not(found: Overhead) -> None:
+    read = arm(found_in(MadeMonitoring(monitors=(PROFILE,), blocks=8, energy_w=20.0)), "cprofile").energy
+    assert read is not None
+    assert read.value == pytest.approx(0.6, abs=0.05)
+    assert arm(found, "cprofile").energy is None
+    assert "RAPL" in arm(found, "cprofile").missing["usage.energy_j"]
+
+
+def test_a_missing_figure_is_missing_and_never_nought() -> None:
+    saved = monitored_run(MadeMonitoring(monitors=(SAMPLER,), blocks=4))
+    for one in saved["benchmarks"]:
+        told = one["extra_info"]["monitor"]
+        if told["name"]:
+            told["cpu_s"], told["missing"] = None, {"cpu_s": "it was gone"}
+    sampler = arm(overheads(from_json(saved, "made.json"))[0], "sampler 10 Hz")
+    assert sampler.own.core is None
+    assert sampler.total is None  # all CPU without the monitor's is not all CPU
+    assert sampler.cpu is not None
+    assert sampler.missing["monitor.cpu_s"] == "it was gone"
+
+
+def test_a_record_that_is_no_number_is_named() -> None:
+    saved = monitored_run(MadeMonitoring(monitors=(PLACEBO,), blocks=3))
+    saved["benchmarks"][0]["extra_info"]["usage"]["cpu_s"] = "much"
+    with pytest.raises(Unreadable, match=r"usage.*cpu_s"):
+        overheads(from_json(saved, "made.json"))
+
+
+BELOW = {
+    "monitor": ("cpu_s", "wall_s", "samples", "peak_rss_bytes", "written_bytes", "start_s", "stop_s"),
+    "usage": ("wall_s", "cpu_s", "steps_wall_s", "peak_rss_bytes", "load_average_1min", "energy_j"),
+    "told": ("start_cpu_s",),
+}
+WRONG: dict[str, dict[str, dict[str, float]]] = {
+    "below 0": {part: dict.fromkeys(names, -1) for part, names in BELOW.items()},
+    "out of all proportion": {"monitor": {"wall_s": 1e-320, "cpu_s": 1e308, "samples": 10**18}, "usage": {"cpu_s": 1e308}},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_a_figure_that_cannot_be_is_missing_with_its_reason(wrong: dict[str, dict[str, float]]) -> None:
+    """And nothing that is made of it is a figure: no share of a core below 0, none above all numbers."""
+    saved = monitored_run(MadeMonitoring(monitors=(SAMPLER,), blocks=4))
+    for one in saved["benchmarks"]:
+        record = one["extra_info"]
+        if record["tweakset"] == "sampler":
+            for part, values in wrong.items():
+                (record["monitor"]["told"] if part == "told" else record[part]).update(values)
+    run = from_json(saved, "made.json")
+    found = overheads(run)
+    sampler = arm(found[0], "sampler 10 Hz")
+    names = {f"{'monitor' if part == 'told' else part}.{name}" for part, values in wrong.items() for name in values}
+    assert {name for name in names if "was recorded" in sampler.missing[name]} == names
+    core = sampler.own.core
+    assert core is None or 0 <= core.value < 1
+    numbers = [sampler.own.samples, sampler.own.memory_bytes, sampler.own.start_s, sampler.own.written_bytes]
+    assert all(one is None or one >= 0 for one in numbers)
+    assert render(run, found)
+    assert json.loads(as_json([(run, found)], [], []))
+
+
+def test_an_interval_that_nobody_keeps_is_no_rate() -> None:
+    odd = [replace(SAMPLER, name=f"odd-{at}", says={"params": {"interval_s": one}}) for at, one in enumerate(INTERVALS)]
+    (found,) = overheads(from_json(monitored_run(MadeMonitoring(monitors=tuple(odd), blocks=3)), "made.json"))
+    assert [one.rate_per_s for one in found.arms if one.tweakset.startswith("odd")] == [None] * len(INTERVALS)
+
+
+INTERVALS = (10**400, 1e308, -1, 0, 1e-300, True, "often")
+
+
+def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
+    """Steps of 100 days where others take nanoseconds, and energy of which there was hardly any: no clock or meter can have said more."""
+    saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=4))
+    for one in saved["benchmarks"]:
+        record = one["extra_info"]
+        dear = record["tweakset"] == "cprofile"
+        scale = 1 + record["order"] / 1e4
+        steps = len(record["steps"]["cpu_s"])
+        record["steps"]["cpu_s"] = [(9e6 if dear else 2e-9) * scale * (1 + at / 1e3) for at in range(-steps, 0)]
+        record["usage"]["energy_j"] = (1e11 if dear else 1e-300) * scale
+    run = from_json(saved, "made.json")
+    found = overheads(run)
+    assert arm(found[0], "cprofile").energy is not None
+    assert render(run, found)
+    assert json.loads(as_json([(run, found)], [], []))
+
+
+@pytest.mark.parametrize("twice", [0.0, 0.05])
+def test_whether_the_place_in_a_block_matters_is_said(twice: float) -> None:
+    """The last cell of a block takes 5 % more than the first: found by the model, and said; without that it is not."""
+    found = found_in(MadeMonitoring(monitors=(PLACEBO, *THREADS, *PROCESSES), position=twice))
+    assert found.position is not None
+    figure = found.position.figure
+    assert figure.low <= twice <= figure.high
+    assert (figure.p < 0.001) == bool(twice)
+    assert ("not shown" in found.position.sentence) != bool(twice)
+
+
+def test_a_workload_with_a_primary_metric_of_its_own_pays_in_cpu_too() -> None:
+    saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=5))
+    saved["deeptweak"]["workloads"]["python_loop"]["primary"] = {"name": "step_time_p10_s", "better": "lower"}
+    (found,) = overheads(from_json(saved, "made.json"))
+    dear = arm(found, "cprofile").cpu
+    assert found.metric == "cpu_s_per_step"
+    assert dear is not None
+    assert dear.value == pytest.approx(0.6, abs=0.02)
+
+
+def test_every_workload_is_judged_by_its_own_a_a_and_all_are_one_family() -> None:
+    both = overheads(
+        from_json(monitored_run(MadeMonitoring(monitors=(PLACEBO, PROFILE), workloads=("python_loop", "cnn_train"))), "made.json")
+    )
+    assert [one.workload for one in both] == ["python_loop", "cnn_train"]
+    assert {one.family for one in both} == {6}  # two workloads, each with none again and two monitors
+
+
+def test_answers(snapshot: SnapshotAssertion) -> None:
+    cases = {
+        "no A/A": MadeMonitoring(none=False, monitors=(PLACEBO, PROFILE)),
+        "an A/A that differs": MadeMonitoring(again=0.03, monitors=(PLACEBO, PROFILE)),
+        "less than none": MadeMonitoring(monitors=(replace(PROFILE, cost=-0.1),)),
+        "place in a block": MadeMonitoring(monitors=(PLACEBO, *THREADS, *PROCESSES), position=0.05),
+    }
+    assert {name: sentences([found_in(made)]) for name, made in cases.items()} == snapshot

@@ -1,0 +1,126 @@
+"""A run whose monitors took turns with nothing inside processes: what is found again, what is asked of it, and what is not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.load import from_json
+from analysis.studies.monitors.as_json import as_json
+from analysis.studies.monitors.page import render, render_ending
+from analysis.studies.monitors.study import overheads
+from tests.made_turns import turned_run
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from analysis.studies.monitors.terms import Arm, Overhead
+    from analysis.terms import Run
+
+COSTS = {"sampler": 0.0, "top": 0.05}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return from_json(turned_run(COSTS), "turned.json")
+
+
+@pytest.fixture(scope="module")
+def found(run: Run) -> Overhead:
+    (one,) = overheads(run)
+    return one
+
+
+def arm(found: Overhead, name: str) -> Arm:
+    return next(one for one in found.arms if one.tweakset == name)
+
+
+def test_a_cost_is_found_again_and_its_absence_too(found: Overhead) -> None:
+    """Six processes of 32 pairs of four steps, 3 % of noise a step: 5 % is well seen, and none at all within 1 %."""
+    top, sampler = arm(found, "top"), arm(found, "sampler")
+    assert found.units == "processes"
+    assert found.control.state == "quiet"
+    assert top.cpu is not None
+    assert sampler.cpu is not None
+    assert top.cpu.n == sampler.cpu.n == 6
+    assert top.cpu.low < 0.05 < top.cpu.high
+    assert (top.verdict, sampler.verdict) == ("regressed", "equivalent")
+    assert sampler.cpu.p_equivalent is not None
+    assert sampler.cpu.p_equivalent < 0.05
+
+
+def test_its_own_share_of_a_core_is_of_the_time_that_it_was_at_work(found: Overhead) -> None:
+    """0.3 % while it was at work, which was half of the time; what its start took is none of it."""
+    core = arm(found, "sampler").own.core
+    assert core is not None
+    assert core.value == pytest.approx(0.003)
+    assert arm(found, "sampler").own.unproven == ""
+
+
+def test_a_share_of_a_core_that_holds_what_switching_takes_is_no_failure() -> None:
+    """0.7 %: of that nobody knows how much was for being stopped and let go on."""
+    (found,) = overheads(from_json(turned_run(COSTS, core=0.007), "turned.json"))
+    check = next(one for one in found.checks if "of a core" in one.name)
+    assert check.passed == "NOT SHOWN"
+
+
+def test_nothing_is_said_of_what_only_whole_processes_have(found: Overhead) -> None:
+    """All CPU of a process and energy are of both arms, there is no cell without a monitor, and those inside it were not asked for."""
+    sampler = arm(found, "sampler")
+    assert (sampler.total, sampler.energy, found.position) == (None, None, None)
+    assert arm(found, "stock").n == 0
+    assert [one.passed for one in found.checks] == ["PASS"] * 3
+
+
+def test_the_page_and_the_ending(run: Run, found: Overhead, snapshot: SnapshotAssertion) -> None:
+    text = render(run, [found])
+    assert text == snapshot(name="page")
+    assert render_ending(run, [found]) == snapshot(name="ending")
+    assert json.loads(as_json([(run, [found])], [], []))["runs"][0]["workloads"][0]["units"] == "processes"
+
+
+def test_few_processes_speak_by_their_pairs() -> None:
+    (found,) = overheads(from_json(turned_run(COSTS, processes=2), "turned.json"))
+    assert (found.units, arm(found, "sampler").n) == ("pairs of segments", 64)
+
+
+def test_rates_are_ordered_by_what_was_paid_inside_their_own_processes() -> None:
+    """The process that ran at 100 Hz was on a machine that was twice as fast: its segments without are no less so."""
+    costs = {"sampler:hz=1": 0.0, "sampler": 0.02, "sampler:hz=100": 0.08}
+    saved = turned_run(costs)
+    for one in saved["benchmarks"]:
+        steps = one["extra_info"]["steps"]
+        if one["extra_info"]["tweakset"] == "sampler:hz=100":
+            steps["cpu_s"] = [value / 2 for value in steps["cpu_s"]]
+    (found,) = overheads(from_json(saved, "turned.json"))
+    (dose,) = found.doses
+    assert dose.trend == "holds"
+
+
+def test_a_process_that_tells_of_another_monitor_is_left_out_with_its_segments() -> None:
+    saved = turned_run(COSTS)
+    first = next(one["extra_info"] for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "sampler")
+    first["monitor"]["name"] = "top"
+    (found,) = overheads(from_json(saved, "turned.json"))
+    assert arm(found, "sampler").n == 5
+    assert any("of top" in reason for reason in arm(found, "sampler").lost)
+
+
+def test_a_switch_that_acts_for_long_is_the_reason_why_nothing_is_shown() -> None:
+    (found,) = overheads(from_json(turned_run({"top": 0.3}, memory=4.0, steps=8), "turned.json"))
+    assert arm(found, "top").verdict == "inconclusive"
+    assert "carry-over" in arm(found, "top").reason
+
+
+@pytest.mark.parametrize("told", [1e6, -1.0, 0.0, None])
+def test_a_time_at_work_that_cannot_be_makes_no_share_of_a_core_small(told: float | None) -> None:
+    """Longer than the monitor lived, negative, none: 0.6 % of a core while at work are never taken for 0.3 % of its life."""
+    saved = turned_run(COSTS, core=0.006)
+    for one in saved["benchmarks"]:
+        if one["extra_info"]["monitor"]["name"]:
+            one["extra_info"]["monitor"]["told"]["at_work_s"] = told
+    (found,) = overheads(from_json(saved, "turned.json"))
+    check = next(one for one in found.checks if "of a core" in one.name)
+    assert check.passed == "NOT SHOWN"

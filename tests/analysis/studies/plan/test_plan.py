@@ -1,0 +1,284 @@
+"""Planning from a pilot: that the blocks it names are the blocks it takes, and that it says what it cannot know."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from analysis.__main__ import main
+from analysis.compare import compare
+from analysis.load import from_json
+from analysis.stats.power import blocks_needed
+from analysis.studies.plan.cell_length import cell_length
+from analysis.studies.plan.command import command_of
+from analysis.studies.plan.looks import looks_of
+from analysis.studies.plan.plan import Goal, plan
+from analysis.terms import Refused
+from tests.analysis.answers import printed, refusals, refused
+from tests.made_designs import Keys, ablation, designed
+from tests.made_switched import switched_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+
+SETTING = {"vm.swappiness": "1"}
+GOAL = Goal(0.03)
+# Ten arms in eight blocks, as a default run has; true spread of a log ratio: √2 · √(2 %² + 2 %²/12) = 2.944 %.
+PILOT = Made(arms=(STOCK, AGAIN, *(Arm(f"idle-{at}", 0.0, SETTING) for at in range(8))), blocks=8, run_cv=0.02, step_cv=0.02)
+NOISY = replace(PILOT, arms=PILOT.arms[:2], run_cv=0.5)
+TRUE_SD = math.sqrt(2) * math.hypot(0.02, 0.02 / math.sqrt(12))
+
+
+def planned(made: Made, goal: Goal = GOAL) -> Any:  # noqa: ANN401  # the first workload's need
+    return plan(from_json(saved_run(made), "pilot"), goal).needs[0]
+
+
+def test_pilots_name_the_blocks_that_are_needed() -> None:
+    """30 pilots: the middle one names the true number within 20 %, and 95 % intervals hold it in at least 25 of 30 (binomial 99 %)."""
+    true = blocks_needed(TRUE_SD, 0.03, 0.05 / 9)
+    assert true is not None
+    needs = [planned(replace(PILOT, seed=seed)) for seed in range(30)]
+    assert np.median([need.blocks for need in needs]) == pytest.approx(true, rel=0.2)
+    assert sum(need.blocks_low <= true <= need.blocks_high for need in needs) >= 25
+
+
+def test_a_run_of_the_blocks_named_finds_the_effect_four_times_in_five() -> None:
+    """The whole pipeline: the middle pilot's number as blocks of 60 runs with a true +3 %, called after Holm among 3 contrasts.
+
+    Within the binomial 99 % band of 80 %; Holm calls a little more often than its first step, for which the plan is made.
+    """
+    pilot = replace(PILOT, arms=PILOT.arms[:4])
+    named = sorted(planned(replace(pilot, seed=seed)).blocks for seed in range(9))[4]
+    run = replace(pilot, arms=(STOCK, AGAIN, Arm("faster", 0.03, SETTING), Arm("idle", 0.0, SETTING)), blocks=named)
+    found = sum(
+        one.verdict == "improved"
+        for seed in range(60)
+        for one in compare(from_json(saved_run(replace(run, seed=1000 + seed)), "trial"))
+        if one.tweakset == "faster"
+    )
+    low, high = scipy.stats.binom.interval(0.99, 60, 0.8)
+    assert low <= found <= high + 2
+
+
+def test_the_spread_is_that_of_a_block_and_the_a_a_pair_stands_apart() -> None:
+    need = planned(PILOT)
+    assert (need.arms, need.df, need.pilot_blocks, need.family) == (10, 63, 8, 9)
+    assert need.log_sd == pytest.approx(TRUE_SD, rel=0.25)
+    (again,) = (one for one in compare(from_json(saved_run(PILOT), "pilot")) if one.untouched)
+    assert again.primary is not None
+    assert need.aa_log_sd == again.primary.log_sd
+    assert planned(replace(PILOT, arms=(STOCK, Arm("idle", 0.0, SETTING)))).aa_log_sd is None
+
+
+def test_each_workload_is_planned_in_its_own_metric_and_all_of_them_take_the_most() -> None:
+    made = replace(
+        PILOT,
+        arms=PILOT.arms[:3],
+        workloads=("cnn_train", "checkpoint_train"),
+        primaries={"checkpoint_train": ("step_time_p10_s", "lower")},
+    )
+    found = plan(from_json(saved_run(made), "pilot"), GOAL)
+    assert [need.metric.name for need in found.needs] == ["throughput_samples_per_s", "step_time_p10_s"]
+    assert found.blocks == max(need.blocks or 0 for need in found.needs)
+    assert found.needs[0].family == 4  # two workloads of two contrasts are one family
+
+
+def test_time_is_that_of_the_pilots_cells() -> None:
+    """A made-up cell takes its 12 steps and a second: with three arms of 40 ms steps, a block takes 3 · (1 + 12 · .04) s = 4.44 s."""
+    assert planned(replace(PILOT, arms=PILOT.arms[:3])).block_s == pytest.approx(4.44, rel=0.02)
+
+
+def test_what_a_given_number_of_blocks_would_see() -> None:
+    """Four times the blocks see about half the effect."""
+    few, many = planned(PILOT, replace(GOAL, blocks=20)), planned(PILOT, replace(GOAL, blocks=80))
+    assert (few.mde_blocks, many.mde_blocks) == (20, 80)
+    assert math.log1p(few.mde) / math.log1p(many.mde) == pytest.approx(2, rel=0.1)
+    assert planned(PILOT).mde_blocks == 8
+
+
+def test_a_failed_cell_does_not_spoil_its_block() -> None:
+    arms = (STOCK, AGAIN, Arm("fragile", 0.0, SETTING, broken={2: ("failed", "out of memory")}), Arm("idle", 0.0, SETTING))
+    need = planned(replace(PILOT, arms=arms))
+    assert (need.pilot_blocks, need.df) == (8, 20)  # (4 - 1)(8 - 1) less one
+
+
+def test_a_cell_that_did_other_work_is_no_noise() -> None:
+    """Other samples and twenty times the time in one cell of 40: it is left out, as in a comparison, and its block is not."""
+    saved = saved_run(replace(PILOT, arms=PILOT.arms[:5]))
+    odd = next(one["extra_info"] for one in saved["benchmarks"] if one["extra_info"]["id"] == "cnn_train-idle-0-b2")
+    odd["workload_facts"]["data_crc32"] = "ffffffff"
+    odd["steps"]["wall_s"] = [20 * time_s for time_s in odd["steps"]["wall_s"]]
+    odd["metrics"] = {}
+    (need,) = plan(from_json(saved, "pilot"), GOAL).needs
+    assert need.df == (5 - 1) * (8 - 1) - 1
+    assert need.log_sd == pytest.approx(TRUE_SD, rel=0.35)
+
+
+def test_the_best_cell_length_trades_overhead_for_noise() -> None:
+    """Noise of steps 10 % and of runs √2 · 1 % between arms: √(1 s/.04 s · .02/.0002) = 50 steps.
+
+    12 are run: as (1/12 + .04)(.0002 · 12 + .02)/((1/50 + .04)(.0002 · 50 + .02)) = 1.535, a third of the time could be saved.
+    """
+    made = replace(PILOT, arms=PILOT.arms[:2], blocks=400, run_cv=0.01, step_cv=0.1)
+    run = from_json(saved_run(made), "pilot")
+    found = cell_length(run.cells, "stock")
+    assert found is not None
+    assert found.steps == 12
+    assert found.step_s == pytest.approx(0.04, rel=0.02)
+    assert found.overhead_s == pytest.approx(1.0)
+    assert found.best_steps == pytest.approx(50, rel=0.25)
+    assert found.saved == pytest.approx(1 - 1 / 1.535, abs=0.07)
+    assert found.between_share == pytest.approx(0.0002 / (0.0002 + 0.02 / 12), abs=0.06)
+
+
+def test_no_cell_is_too_long_where_blocks_add_no_noise() -> None:
+    """Runs that do not differ beyond their steps: half of such pilots show less than nothing between blocks, and are told so."""
+    found = [
+        cell_length(from_json(saved_run(replace(PILOT, arms=PILOT.arms[:2], run_cv=0, seed=seed)), "pilot").cells, "stock")
+        for seed in range(12)
+    ]
+    unlimited = [one for one in found if one is not None and one.best_steps is None]
+    assert 2 <= len(unlimited) <= 10
+    assert all(one.between_share == 0 for one in unlimited)
+    # What is saved is the overhead: 1 s of 1 s + 12 · 40 ms.
+    assert unlimited[0].saved == pytest.approx(1 / 1.48, rel=0.02)
+
+
+def test_cells_without_a_duration_have_no_best_length() -> None:
+    run = from_json(saved_run(PILOT), "pilot")
+    assert cell_length([replace(cell, duration_s=None) for cell in run.cells], "stock") is None
+
+
+def test_looks_keep_the_level_with_real_t_tests() -> None:
+    """20,000 runs without any effect, 20 blocks at most, looked at after 5, 10, 15 and 20 by each rule's p: at most 5.5 % are called.
+
+    Looking each time at .05 calls 12 %.
+    """
+    draws = np.random.default_rng(20).normal(size=(20_000, 20))
+    at = (5, 10, 15, 20)
+    seen = np.array([scipy.stats.ttest_1samp(draws[:, :n], 0, axis=1).pvalue for n in at])
+    for rule in looks_of(4, 20, 0.05, 0.8).rules:
+        assert (seen < np.array(rule.p)[:, None]).any(axis=0).mean() < 0.055
+    assert (seen < 0.05).any(axis=0).mean() > 0.12
+
+
+def test_looks_come_after_whole_blocks_and_a_little_later_than_one_look() -> None:
+    """20 blocks: O'Brien & Fleming needs 2.4 % more for the same power, 21; Pocock 20 %."""
+    obrien, _, pocock = looks_of(4, 20, 0.05, 0.8).rules
+    assert obrien.blocks == (6, 11, 16, 21)
+    assert pocock.blocks[-1] == 25
+    assert obrien.expected_blocks < obrien.blocks[-1]
+    assert obrien.p == pytest.approx([2 * scipy.stats.norm.sf(z) for z in obrien.z])
+
+
+@pytest.mark.parametrize("looks", [1, 7])
+def test_looks_that_make_no_sense(looks: int) -> None:
+    """2 at least, and at most 6 fit into 20 blocks."""
+    with pytest.raises(Refused):
+        looks_of(looks, 20, 0.05, 0.8)
+
+
+def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    """With all that the pilot had; where no number of blocks finds the effect; where one workload of two ran in two blocks only."""
+    monkeypatch.chdir(tmp_path)
+    saved_file(tmp_path, replace(PILOT, workloads=("cnn_train", "a_workload_with_a_rather_long_name")), "two.json")
+    saved_file(tmp_path, NOISY, "noisy.json")
+    saved = saved_run(replace(PILOT, workloads=("cnn_train", "ddp_train")))
+    lost = [cell for cell in saved["deeptweak"]["cells"] if cell["workload"] == "ddp_train" and cell["block"] > 2]
+    for cell in lost:
+        cell.update(outcome="failed", reason="out of memory")
+    gone = {cell["fullname"] for cell in lost}
+    saved["benchmarks"] = [one for one in saved["benchmarks"] if one["fullname"] not in gone]
+    Path("lost.json").write_text(json.dumps(saved))
+    designed_pilot = designed("ablation", Keys({"a.b": 0.05, "c.d": 0.0}), ablation(2))
+    designed_pilot["deeptweak"]["tweaksets"]["profile"]["path"] = "/srv/my sets/profile.yaml"
+    designed_pilot["deeptweak"]["design"]["steps"] = 40
+    Path("designed.json").write_text(json.dumps(designed_pilot))
+    pages = {
+        "designed": printed(capsys, "plan", "--effect", "3%", "designed.json").split("\n\n")[2],
+        "two workloads": printed(capsys, "plan", "--effect", "3%", "two.json", "--looks", "3"),
+        "noisy": printed(capsys, "plan", "--effect", "0.01%", "noisy.json"),
+        "one lost": printed(capsys, "plan", "--effect", "3%", "lost.json").split("\n\n")[-1],
+    }
+    assert max(len(line) for page in pages.values() for line in page.splitlines()) <= 100
+    assert pages == snapshot
+
+
+def test_tweak_sets_of_the_catalogue_are_called_by_name() -> None:
+    """And a pilot whose sets did not all meet each workload names no workloads: that would cross them."""
+    run = from_json(saved_run(replace(PILOT, workloads=("one", "two"))), "pilot")
+    names = [name for name in run.tweaksets if not name.startswith("stock")]
+    run = replace(run, tweaksets={name: replace(one, path=f"data/tweaks/{name}.yaml") for name, one in run.tweaksets.items()})
+    assert f"--tweaks={','.join(names)} --workloads=one,two " in command_of(run, 7).replace("\\\n    ", "")
+    fewer = replace(run, cells=tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("two", names[0])))
+    assert "--workloads" not in command_of(fewer, 7)
+
+
+def test_json_has_units_in_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--effect", "3 %", str(saved_file(tmp_path, PILOT)), "--looks", "2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    (need,) = said["workloads"]
+    assert said["total_s"] == pytest.approx(said["blocks"] * said["block_s"])
+    assert (said["gain"], said["power"], said["blocks"]) == (0.03, 0.8, need["blocks"])
+    assert need["metric"] == {"name": "throughput_samples_per_s", "better": "higher"}
+    assert [len(rule["p"]) for rule in said["looks"]["rules"]] == [2, 2, 2]
+
+
+def test_what_cannot_be_planned_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    """Bad usage, and pilots from which nothing can be planned: one block, a tweak set not in force, a design that goes on by itself."""
+    monkeypatch.chdir(tmp_path)
+    saved_file(tmp_path, NOISY)
+    saved_file(tmp_path, replace(PILOT, blocks=1), "one.json")
+    saved_file(tmp_path, replace(PILOT, arms=(STOCK, Arm("ignored", requested=SETTING, observed={"vm.swappiness": "60"}))), "ignored.json")
+    bisected = designed("bisect", Keys({"a.b": 0.05, "c.d": 0.0}), ablation(2))
+    bisected["deeptweak"]["design"]["conclusion"] = {"text": "a.b saves.", "done": True}
+    Path("bisected.json").write_text(json.dumps(bisected))
+    switched = switched_run()
+    Path("switched.json").write_text(json.dumps(switched))
+    cases: dict[str, tuple[str, ...]] = {
+        "no percentage": ("--effect", "3", "run.json"),
+        "power of 1": ("--effect", "3%", "--power", "1.0", "run.json"),
+        "power of nearly 1": ("--effect", "3%", "--power", "0.9999999", "run.json"),
+        "power of nan": ("--effect", "3%", "--power", "nan", "run.json"),
+        "tiny effect": ("--effect", "0.0001%", "run.json"),
+        "two blocks": ("--effect", "3%", "--blocks", "2", "run.json"),
+        "looks at nothing": ("--effect", "0.01%", "--looks", "2", "run.json"),
+        "one block": ("--effect", "3%", "one.json"),
+        "not in force": ("--effect", "3%", "ignored.json"),
+        "bisection": ("--effect", "3%", "bisected.json"),
+        "switched": ("--effect", "3%", "switched.json"),
+    }
+    assert refusals(capsys, {name: ("plan", *words) for name, words in cases.items()}) == snapshot
+
+
+@pytest.mark.needs("reference")
+def test_deeptweaks_runs_are_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.conftest import REFERENCE  # noqa: PLC0415
+
+    assert "1 run per" in refused(capsys, "plan", "--effect", "3%", REFERENCE / "deeptweak" / "one_node_one_gpu")
+
+
+def test_a_plan_beyond_a_day_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pilot that scatters by 30 %: 10 % takes minutes, and half a percent 400 times as long; a day of blocks sees something between."""
+    made = replace(PILOT, arms=PILOT.arms[:3], run_cv=0.3)
+    found = {gain: json.loads(printed(capsys, "plan", "--effect", gain, saved_file(tmp_path, made), "--json")) for gain in ("10%", "0.5%")}
+    assert [one["on_this_machine"] for one in found.values()] == [True, False]
+    assert found["10%"]["days"] < 1 < found["0.5%"]["days"] == pytest.approx(found["0.5%"]["total_s"] / 86_400)
+    in_a_day = found["0.5%"]["seen_in_a_day"]
+    assert 0.005 < in_a_day < 0.1
+    blocks = int(86_400 / found["0.5%"]["block_s"])
+    assert planned(made, replace(GOAL, blocks=blocks)).mde == in_a_day
+    text = printed(capsys, "plan", "--effect", "0.5%", saved_file(tmp_path, made))
+    assert "Not on this machine" in text
+    assert "--blocks=" not in text

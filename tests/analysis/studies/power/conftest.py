@@ -1,0 +1,32 @@
+"""What tests of capped GPUs share: the parameters of a made-up network, and the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis.studies.power import made_control
+from tests.analysis.studies.power.command import Power, Printed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of parameters; `analysis.studies.power` takes its relative name where messages are compared."""
+    return made_control.folder(tmp_path_factory.mktemp("made") / "parameters")
+
+
+@pytest.fixture
+def power(capsys: pytest.CaptureFixture[str]) -> Power:
+    """Run `python -m analysis power …` in this process."""
+
+    def run(*args: object) -> Printed:
+        capsys.readouterr()
+        code = main(["power", *map(str, args)])
+        return Printed(code, *capsys.readouterr())
+
+    return run

@@ -1,0 +1,76 @@
+"""`power fit`: traces in, parameters out, and what is to be known of them said."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.studies.power import parameters, traces
+from tests.analysis.studies.power import made_traces
+from tests.analysis.studies.power.command import refusals
+from tests.analysis.studies.power.test_fitting_own import gpu_rows
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from tests.analysis.studies.power.command import Power
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files as a profile leaves them: one with rows that failed, one with clocks and idle rows."""
+    rows = [row for row in gpu_rows() if len(row.shares) < 4 and row.shares[:1] != (40.0,)]
+    failed = replace(rows[0], outcome="oom", reason="CUDA out of memory", throughput_images_per_s=None, power_max_w=None)
+    anchors = [row for row in rows if row.network == "net" and row.target_mhz is None]
+    place = tmp_path / "traces"
+    place.mkdir()
+    traces.write(place / "anchors.csv", [*anchors, failed])
+    traces.write(place / "sweep.csv", [row for row in rows if row not in anchors])
+    return place
+
+
+def test_a_folder_of_traces_becomes_parameters_and_a_page(folder: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
+    page = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path / "out").out
+    assert re.sub(r"(?m)^(  (?:partition|share|batch|processes|clock)  +\w+).*", r"\1 …", page).replace(str(tmp_path), ".") == snapshot
+    assert parameters.load(tmp_path / "out", "net", "3080Ti", 5001.0).sm_range_mhz == (300.0, 1950.0)
+
+
+def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(folder: Path, tmp_path: Path, power: Power) -> None:
+    (said,) = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path, "--json").json
+    assert set(said["held_out"]) == {"partition", "share", "batch", "processes", "clock"}
+    given = said["held_out_given_mem_util"]
+    assert set(given) == {"partition", "share", "batch", "processes"}
+    assert set(given["batch"]) == {"throughput_images_per_s"}
+    written = json.loads((tmp_path / "net_3080Ti_mem5001.json").read_text())
+    assert "held_out_given_mem_util" not in written
+    assert [one["name"] for one in written["sources"]["files"]] == ["anchors.csv", "sweep.csv"]
+    assert written["sources"]["left_out"] == {"oom": 1}
+
+
+def test_the_originals_procedure_is_asked_for_by_name(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a page is 100 wide, but for paths that are longer
+    traces.write(Path("made.csv"), made_traces.rows())
+    assert "in-sample" in power("fit", "made.csv", "--gpu", "3080Ti", "-o", ".", "--as", "original").page
+    assert json.loads(Path("made_3080Ti_mem5001.json").read_text())["kind"] == "reference"
+
+
+def test_refusals(folder: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    """Before anything is written; a pipe is not waited for."""
+    monkeypatch.chdir(folder.parent)
+    copied = folder.parent / "copied"
+    copied.mkdir()
+    anchors = traces.read(folder / "anchors.csv")
+    for network in ("net", "other"):
+        traces.write(copied / f"{network}.csv", [replace(row, network=network) for row in anchors])
+    Path("bad.csv").write_bytes(b"\xff\xfe\x00")
+    os.mkfifo("pipe.csv")
+    named = [["traces", "--network", "nets"], *([name] for name in ("copied", "none.csv", "bad.csv", "pipe.csv"))]
+    calls = [[*args, "--gpu", "3080Ti"] for args in named] + [["traces", "--gpu", gpu] for gpu in ("", " ", "a\0b")]
+    assert refusals(power, "fit", [[*args, "-o", "out"] for args in calls]) == snapshot
+    assert not Path("out").exists()

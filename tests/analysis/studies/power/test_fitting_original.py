@@ -1,0 +1,121 @@
+"""The original's procedure finds again what traces were made with, and the slopes that it once found itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.studies.power import parameters, traces
+from analysis.studies.power.fitting import original
+from analysis.studies.power.fitting.material import gather
+from analysis.studies.power.fitting.original_rates import slopes_by_batch
+from analysis.terms import Refused
+from control.power import grid
+from control.power.models import curves
+from control.power.models.priors import SmSingle, mem_prior_percent, padded, sm_prior_percent
+from tests.analysis.studies.power import made_traces
+from tests.conftest import REFERENCE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from control.power.models.reference import Reference
+
+TRUTH = made_traces.Truth()
+FOLDER = REFERENCE / "pctodl"
+SETS = sorted(FOLDER.glob("reconstructed_anchor_*.csv"))
+
+
+@pytest.fixture(scope="module")
+def found() -> Reference:
+    return original.fit(gather(made_traces.rows(), "made", 5001.0, "3080Ti"))
+
+
+def test_sm_parameters_come_back_within_2_percent(found: Reference) -> None:
+    assert astuple(found.sm_single) == pytest.approx(astuple(TRUTH.sm_single), rel=0.02)
+
+
+def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths() -> None:
+    """As of a network that fills its share at any batch: λ = 0.002, and tanh hides the rest."""
+    truth = made_traces.Truth(sm_single=SmSingle(0.002, 0.4, 3.4))
+    again = original.fit(gather(made_traces.rows(truth), "made", 5001.0, "3080Ti")).sm_single
+    assert again.lam == pytest.approx(0.002, abs=0.005)
+    assert (again.gamma, again.beta) == pytest.approx((0.4, 3.4), rel=0.02)
+
+
+def test_the_memory_curve_comes_back_within_a_tenth_of_a_point(found: Reference) -> None:
+    """Its parameters need not: several give the same curve. Root of the mean square over all 263 partitions of the grid."""
+    among = padded([point.partition for point in grid.anchor()])
+    said = mem_prior_percent(found.mem_single, found.mem_system, among)
+    true = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
+    assert np.sqrt(np.mean((said - true) ** 2)) <= 0.1
+
+
+def test_images_per_percent_of_memory_come_back_within_half_a_percent(found: Reference) -> None:
+    assert (found.throughput.kappa_a, found.throughput.kappa_b) == pytest.approx((1.5, 20.0), rel=0.005)
+
+
+def test_exponents_over_the_clock_come_back_within_2_percent(found: Reference) -> None:
+    assert found.throughput.gamma == pytest.approx(0.55, rel=0.02)
+    assert found.power.gamma == pytest.approx(1.25, rel=0.02)
+
+
+def test_static_power_comes_back_within_a_fifth_of_a_watt(found: Reference) -> None:
+    clocks = np.arange(210.0, 1951.0, 15.0)
+    assert np.abs(curves.static_w(found.power, clocks) - curves.static_w(TRUTH.power, clocks)).max() <= 0.2
+    assert found.power.base_w == pytest.approx(30.0, abs=0.2)
+
+
+def test_the_line_of_the_sm_prior_and_its_curvature_come_back(found: Reference) -> None:
+    """The line is read off full partitions, which lie on it only where they are least filled; κ then makes up for it."""
+    among = padded([point.partition for point in grid.anchor() if point.processes == 100 // point.share_percent])
+    said, true = (sm_prior_percent(one.sm_single, one.sm_system, among) for one in (found, TRUTH))
+    assert np.sqrt(np.mean((said - true) ** 2)) <= 2.0
+
+
+def test_what_was_fitted_is_read_back_to_the_last_bit(found: Reference, tmp_path: Path) -> None:
+    parameters.write(found, tmp_path / parameters.file_name(found), "reference")
+    again = parameters.load(tmp_path)
+    partitions = [point.partition for point in grid.anchor()[::7]]
+    np.testing.assert_array_equal(again.anchor(partitions).throughput_images_per_s, found.anchor(partitions).throughput_images_per_s)
+
+
+def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> None:
+    """In-sample, so nearly exact: that the arrays were taken over rightly, not that the model is good."""
+    partitions = [point.partition for point in grid.anchor()]
+    among = padded(partitions)
+    mem = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
+    said = found.anchor(partitions)
+    assert np.median(np.abs(said.mem_util_percent - mem)) < 0.5
+    true = curves.kappa(TRUTH.throughput, np.array([point.batch for point in grid.anchor()], dtype=float)) * mem
+    assert np.median(np.abs(said.throughput_images_per_s / true - 1)) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [
+        (lambda row: row.network == traces.STATIC, "4 rows of `static`"),
+        (lambda row: row.target_mhz is not None and row.network != traces.STATIC, "a partition at three clocks"),
+        (lambda row: len(row.shares) == 1, "6 rows of one process"),
+    ],
+)
+def test_traces_that_do_not_suffice_are_refused_by_what_they_lack(lacks: object, said: str) -> None:
+    rows = [row for row in made_traces.rows() if not lacks(row)]  # type: ignore[operator]  # a lambda of the table above
+    with pytest.raises(Refused, match=said):
+        original.fit(gather(rows, "made", 5001.0, "3080Ti"))
+
+
+@pytest.mark.needs("reference")
+@pytest.mark.parametrize("path", SETS, ids=lambda path: path.stem.removeprefix("reconstructed_anchor_"))
+def test_slopes_of_reconstructed_anchors_are_those_once_shipped(path: Path) -> None:
+    """Within 5 %, bucket by bucket (A10)."""
+    network, name = path.stem.removeprefix("reconstructed_anchor_").split("__")
+    shipped = json.loads((FOLDER / "fitted_params.json").read_text())[f"{network}|{name}"]["throughput_params"]["kappa_per_batch"]
+    rows = traces.read(path)
+    batch = np.array([np.mean(row.batches) for row in rows])
+    mem, throughput = (np.array([getattr(row, one) for row in rows]) for one in ("mem_util_percent", "throughput_images_per_s"))
+    assert slopes_by_batch(batch, mem, throughput) == pytest.approx({int(bucket): slope for bucket, slope in shipped.items()}, rel=0.05)

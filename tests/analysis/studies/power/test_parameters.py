@@ -1,0 +1,252 @@
+"""Parameters: the reference's folder and our own files say the same, and what is neither is refused."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.studies.power import parameters
+from analysis.terms import Refused, Unreadable
+from control.power import grid
+from control.power.models import published as reference_folder
+from control.power.models import reference as predictor
+from control.power.models.parameters import model_of
+from control.power.terms import Partition
+from tests.analysis.studies.power.made_reference import reference
+from tests.conftest import REFERENCE
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from control.power.terms import Model
+
+PCTODL = REFERENCE / "pctodl"
+reads_reference = pytest.mark.needs("reference")
+
+
+def folder(place: Path, *models: Model) -> Path:
+    for model in models:
+        parameters.write(model, place / parameters.file_name(model), "reference")
+    return place
+
+
+def says_the_same(one: Model, other: Model) -> bool:
+    partitions = [point.partition for point in grid.anchor()]
+    here, there = one.anchor(partitions), other.anchor(partitions)
+    clock = np.array([810.0])
+    return all(
+        np.array_equal(*pair)
+        for pair in (
+            (here.sm_util_percent, there.sm_util_percent),
+            (here.mem_util_percent, there.mem_util_percent),
+            (one.throughput_images_per_s(here, clock), other.throughput_images_per_s(there, clock)),
+            (one.power_w(here, clock), other.power_w(there, clock)),
+        )
+    )
+
+
+def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
+    made = reference()
+    found = parameters.load(folder(tmp_path, made))
+    assert (found.network, found.gpu, found.mem_mhz, found.sm_range_mhz) == ("made_up", "3080Ti", 5001.0, (210.0, 1950.0))
+    assert says_the_same(made, found)
+
+
+@given(st.floats(0.1, 200), st.floats(0.01, 3))
+def test_so_is_every_number(phi: float, gamma: float) -> None:
+    made = reference()
+    made = replace(made, mem_single=replace(made.mem_single, phi=phi), sm_single=replace(made.sm_single, gamma=gamma))
+    found = predictor.from_json(made.network, made.gpu, made.mem_mhz, json.loads(json.dumps(predictor.as_json(made))))
+    assert (found.mem_single, found.sm_single, found.power) == (made.mem_single, made.sm_single, made.power)
+
+
+@reads_reference
+def test_the_references_folder_has_ten_models_of_four_networks() -> None:
+    there = parameters.available(PCTODL)
+    assert len(there) == 10
+    assert {key[0] for key in there} == {"densenet201", "efficientnet_v2_m", "mobilenet_v2", "resnet50"}
+    assert {key[1:] for key in there} == {("3080Ti", 5001.0), ("3080Ti", 9501.0), ("A100", 1215.0)}
+    assert all((model.network, model.gpu, model.mem_mhz) == key for key, read in there.items() for model in [read()])
+
+
+@reads_reference
+def test_the_references_models_say_the_same_out_of_our_own_files(tmp_path: Path) -> None:
+    """Reference folder → our JSON → the same predictions, to the last bit, for all ten."""
+    theirs = {key: read() for key, read in parameters.available(PCTODL).items()}
+    ours = parameters.available(folder(tmp_path, *theirs.values()))
+    assert ours.keys() == theirs.keys()
+    assert all(says_the_same(model, ours[key]()) for key, model in theirs.items())
+
+
+@reads_reference
+def test_a_gpu_without_parameters_of_its_own_gets_no_other_ones() -> None:
+    with pytest.raises(Refused, match="densenet201 on A100"):
+        parameters.models_for(PCTODL, "densenet201", "A100")
+
+
+@pytest.mark.parametrize(
+    ("there", "gpu", "mem_mhz", "found"),
+    [
+        (["imagenet_mem5001", "mem5001"], "3080Ti", 5001.0, "imagenet_mem5001"),
+        (["imagenet_a100_mem1215", "imagenet_mem1215", "a100_mem1215"], "A100", 1215.0, "imagenet_a100_mem1215"),
+        (["imagenet_a100", "a100_mem1215"], "A100", 1215.0, "imagenet_a100"),
+        (["a100", "a100_mem1215"], "A100", 1215.0, "a100"),
+        (["a100_mem1215", "imagenet_mem1215"], "A100", 1215.0, "a100_mem1215"),
+        (["imagenet_mem1215", "mem1215"], "A100", 1215.0, "imagenet_mem1215"),
+        (["mem1215", ""], "A100", 1215.0, "mem1215"),
+        (["", "imagenet_mem5001"], "A100", 1215.0, ""),
+        (["imagenet_mem5001"], "A100", 1215.0, None),
+        (["imagenet_mem9501"], "3080Ti", 5001.0, None),
+    ],
+)
+def test_sets_are_looked_up_in_the_originals_order(there: list[str], gpu: str, mem_mhz: float, found: str | None) -> None:
+    """All that is known; data set and GPU; GPU; GPU and memory clock; data set and memory clock; memory clock; nothing."""
+    assert reference_folder.set_for(there, gpu, mem_mhz) == found
+
+
+def test_models_of_a_gpu_are_by_memory_clock_best_first(tmp_path: Path) -> None:
+    there = folder(tmp_path, reference(mem_mhz=5001.0), reference(mem_mhz=9501.0), reference(mem_mhz=810.0))
+    found = parameters.models_for(there, "made_up", "3080Ti")
+    assert list(found) == [9501.0, 5001.0]  # at 810 MHz the board idles and nothing is searched
+    assert [model.mem_mhz for model in found.values()] == [9501.0, 5001.0]
+
+
+def test_a_gpu_nobody_knows_has_every_model_there_is(tmp_path: Path) -> None:
+    there = folder(tmp_path, reference(gpu="H200", mem_mhz=2619.0), reference(gpu="H200", mem_mhz=3201.0))
+    assert list(parameters.models_for(there, "made_up", "H200")) == [3201.0, 2619.0]
+
+
+def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    """What is not there is answered with what is; a folder has one of each."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("empty", "two", "twice"):
+        Path(name).mkdir()
+    folder(Path("two"), reference(), reference("other"))
+    folder(Path("twice"), reference())
+    parameters.write(reference(busy=10.0), Path("twice/again.json"), "reference")
+    assert parameters.load(Path("two"), "other").network == "other"
+    messages = []
+    for args in (("empty",), ("twice",), ("two", "resnet50"), ("two", None, "3080Ti")):
+        with pytest.raises(Refused) as refused:
+            parameters.load(Path(args[0]), *args[1:])
+        messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
+    assert messages == snapshot
+
+
+def test_other_files_of_a_folder_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"format": "something else"}')
+    assert parameters.load(folder(tmp_path, reference())).network == "made_up"
+
+
+def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
+    assert parameters.file_name(replace(reference(), network="../../etc/x")) == "..%2F..%2Fetc%2Fx_3080Ti_mem5001.json"
+    names = [parameters.file_name(replace(reference(), network=name)) for name in ("a/b", "a-b", "a%2Fb", "a_b")]
+    assert len(set(names)) == 4
+    (tmp_path / reference_folder.FILE).write_text('{"../x|imagenet_mem5001": {}}')
+    with pytest.raises(Unreadable, match="no name"):
+        parameters.load(tmp_path)
+
+
+def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full is found out beside it."""
+    place = tmp_path / "one.json"
+    parameters.write(reference(), place, "reference")
+    before = place.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Refused, match="No space"):
+        parameters.write(reference("other"), place, "reference")
+    assert place.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [place]
+
+
+DAMAGED: list[dict[str, object]] = [
+    {"version": 2},
+    {"kind": "pickle"},
+    {"network": ""},
+    {"mem_mhz": "fast"},
+    {"power": {}},
+    {"trees": {}},
+    {"sm_single": {"lam": None, "gamma": 1, "beta": 1}},
+    {"gflops": "many"},
+    {"throughput": {**asdict(reference().throughput), "low_mhz": 2000.0}},
+]
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    (file,) = folder(tmp_path, reference()).iterdir()
+    whole, messages = json.loads(file.read_text()), []
+    for change in DAMAGED:
+        file.write_text(json.dumps(whole | change))
+        with pytest.raises(Unreadable) as refused:
+            parameters.load(tmp_path)
+        messages.append(str(refused.value).replace(f"{tmp_path}/", ""))
+    assert messages == snapshot
+
+
+PATHS = [
+    *[("sm_single", name) for name in ("lam", "gamma", "beta")],
+    *[("mem_system", name) for name in ("k1", "tau")],
+    *[("power", name) for name in ("static_w", "base_w", "low_mhz")],
+    *[("trees", "sm", name) for name in ("features", "start", "rate", "sizes", "left", "right", "feature", "threshold", "value")],
+    *[(name,) for name in ("trees", "throughput", "gflops", "million_parameters")],
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 10**20) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(PATHS), JSON)
+def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...], value: object) -> None:
+    """In one sentence; a model that was read answers, with numbers or with none."""
+    said = predictor.as_json(reference())
+    at = said
+    for name in path[:-1]:
+        at = at[name]
+    at[path[-1]] = value
+    try:
+        model = model_of("reference", ("n", "g", 1.0), said, "there.json")
+    except Unreadable as refused:
+        assert str(refused).startswith("there.json: ")  # noqa: PT017  # either answer is right
+    else:
+        with np.errstate(all="ignore"):
+            assert len(model.anchor([Partition((25.0,), (16,))]).throughput_images_per_s) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "NaN", '{"format": "deeptweak-power-model", "mem_mhz": NaN}', "[1]", "[" * 100_000])
+def test_what_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "one.json").write_text(text)
+    with pytest.raises(Unreadable):
+        parameters.load(tmp_path / "one.json")
+
+
+@reads_reference
+def test_a_damaged_copy_of_the_references_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / reference_folder.FILE).write_bytes((PCTODL / reference_folder.FILE).read_bytes())
+    with pytest.raises(Unreadable, match="cannot be read"):
+        parameters.load(tmp_path, "resnet50", "3080Ti", 5001.0)
+    (tmp_path / "resnet50__imagenet_mem5001.npz").write_bytes(b"PK no archive")
+    with pytest.raises(Unreadable, match="is damaged"):
+        parameters.load(tmp_path, "resnet50", "3080Ti", 5001.0)
+
+
+def test_nothing_in_an_archive_is_executed(tmp_path: Path) -> None:
+    """An array of objects would be unpickled, which runs code; it is refused."""
+    (tmp_path / reference_folder.FILE).write_text('{"m|imagenet_mem5001": {}}')
+    np.savez(tmp_path / "m__imagenet_mem5001.npz", sm_n=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(Unreadable, match="Object arrays"):
+        parameters.load(tmp_path)

@@ -1,0 +1,70 @@
+"""The original's own answers, to the last digit, and ours, which must be better: on the reference's parameters."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analysis.studies.power import parameters
+from control.power.partitioning import best, greedy
+from control.power.platforms import platform
+
+if TYPE_CHECKING:
+    from control.power.terms import Model
+
+pytestmark = pytest.mark.needs("reference")
+
+REFERENCE = Path(__file__).parents[5] / "shared" / "reference" / "pctodl"
+GPUS = {"3080ti": "3080Ti", "a100": "A100"}
+
+
+def golden(mode: str) -> list[Any]:
+    """What the original answered, a parameter a task; empty where there is no reference."""
+    file = REFERENCE / f"golden_greedy_{mode}.json"
+    return [pytest.param(one, id=f"task{one['task']}") for one in json.loads(file.read_text())] if file.exists() else []
+
+
+@cache
+def models(network: str, gpu: str) -> dict[float, Model]:
+    return parameters.models_for(REFERENCE, network, gpu)
+
+
+@pytest.mark.parametrize("said", golden("vec"))
+def test_the_fast_greedy_search_answers_as_the_original_does(said: dict[str, Any]) -> None:
+    gpu = GPUS[said["platform"]]
+    found = greedy(models(said["model"], gpu), platform(gpu), said["cap"], network=said["model"])
+    setting = found.setting
+    assert list(setting.partition.shares) == said["p"]
+    assert list(setting.partition.batches) == said["b"]
+    assert (setting.sm_mhz, setting.mem_mhz, found.evaluations) == (said["f"], said["mem"], said["evaluations"])
+    predicted = [found.sm_util_percent, found.mem_util_percent, found.throughput_images_per_s, found.power_w]
+    assert predicted == pytest.approx(said["pred"], rel=1e-6)
+
+
+@pytest.mark.parametrize("said", golden("std"))
+def test_the_slow_greedy_search_answers_as_the_original_does(said: dict[str, Any]) -> None:
+    gpu = GPUS[said["platform"]]
+    found = greedy(models(said["model"], gpu), platform(gpu), said["cap"], network=said["model"], fast=False)
+    setting = found.setting
+    assert list(setting.partition.shares) == said["p"]
+    assert list(setting.partition.batches) == said["b"]
+    assert setting.sm_mhz == pytest.approx(said["f"], abs=0.01)
+    assert (setting.mem_mhz, found.evaluations) == (said["mem"], said["evaluations"])
+
+
+@pytest.mark.parametrize("said", golden("vec"))
+def test_our_search_keeps_the_cap_and_is_no_worse_than_the_best_profiled_nor_the_original(said: dict[str, Any]) -> None:
+    gpu = GPUS[said["platform"]]
+    place = platform(gpu)
+    found = best(models(said["model"], gpu), place, said["cap"], network=said["model"])
+    assert found.power_w <= said["cap"]
+    assert found.setting.sm_mhz in place.sm_mhz
+    assert found.setting.sm_mhz <= place.anchor_mhz
+    assert found.throughput_images_per_s >= said["best_profiled"]["tput"] - 0.1
+    profiled = best(models(said["model"], gpu), place, said["cap"], network=said["model"], mixes=False)
+    assert profiled.throughput_images_per_s >= said["best_profiled"]["tput"] - 0.1
+    assert profiled.power_w <= said["cap"]

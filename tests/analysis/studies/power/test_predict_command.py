@@ -1,0 +1,100 @@
+"""`power predict`: settings typed or out of a file, on a page or as JSON."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.studies.power import parameters
+from tests.analysis.studies.power import made_cpu
+from tests.analysis.studies.power.command import refusals
+from tests.analysis.studies.power.made_reference import reference
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from tests.analysis.studies.power.command import Power
+
+RUNS = Path(__file__).parents[4] / "data/runs"
+SETTING = ["--shares", "25,25", "--batches", "16,16", "--sm", "900,1950"]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    place = tmp_path / "parameters"
+    place.mkdir()
+    for model in (reference("one"), reference("one", mem_mhz=9501.0), reference("two", gpu="A100", mem_mhz=1215.0)):
+        parameters.write(model, place / parameters.file_name(model), "reference")
+    return place
+
+
+def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
+    """Two processes: 60 + 0.1·100 = 70 % of the SMs, 30 + 0.1·200 = 50 % of the memory; 600 + 0.1·3000 = 900 images/s at 1950 MHz.
+
+    And a model without watts and clocks, beyond what it was fitted to.
+    """
+    assert power("predict", made, "--network", "one", "--mem", "5001", *SETTING).page == snapshot(name="watts")
+    page = power("predict", made_cpu.folder(tmp_path), "--shares", "100", "--batches", "8", "--sm", "0.5,2").page
+    assert re.sub(r"\d+\.\d+", "#.#", page) == snapshot(name="CPU seconds")
+
+
+def test_programs_get_every_number(made: Path, power: Power) -> None:
+    said = power("predict", made, "--gpu", "A100", *SETTING, "--json").json
+    assert [one["setting"]["sm_mhz"] for one in said["predictions"]] == [900, 1950]
+    assert said["predictions"][0]["network"] == "two"
+    assert said["predictions"][1]["throughput_images_per_s"] == pytest.approx(900)
+    assert len(said["predictions"][1]["beyond"]) == 1
+
+
+def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, power: Power) -> None:
+    """Half the time of a whole core's share: 0.02·100·0.5 = 1 CPU second per second."""
+    asked = ["predict", made_cpu.folder(tmp_path), "--shares", "100", "--batches", "8", "--sm", "0.5,2", "--json"]
+    one = power(*asked).json["predictions"][0]
+    assert (one["cap_unit"], one["clock"]) == ("cpu_s_per_s", "throttle")
+    assert one["cpu_s_per_s"] == pytest.approx(1.0, rel=0.05)
+    assert one["setting"]["throttle"] == 0.5
+    assert "power_w" not in one
+    assert "sm_mhz" not in one["setting"]
+
+
+def test_rows_of_a_file_are_predicted_each_by_its_model(made: Path, tmp_path: Path, power: Power) -> None:
+    """Measured or not, and whether the clock was recorded or only asked for; idle rows are left out."""
+    (tmp_path / "t.csv").write_text(
+        "model_name,p_list,b_list,target_freq,mem_freq,sm_freq,throughput_total,outcome\n"
+        'one,"[25, 25]","[16, 16]",,9501,1950,880,\n'
+        "two,[25],[16],810,1215,,,oom\n"
+        "static,[],[],210,5001,210,0,\n"
+        "one,[25],[16],,5001,1950,500,\n"
+    )
+    found = power("predict", made, "--csv", tmp_path / "t.csv", "--json").json["predictions"]
+    assert [(one["network"], one["setting"]["mem_mhz"], one["setting"]["sm_mhz"]) for one in found] == [
+        ("one", 9501, 1950),
+        ("two", 1215, 810),
+        ("one", 5001, 1950),
+    ]
+    assert [one["throughput_images_per_s"] for one in found][::2] == pytest.approx([900, 600])
+
+
+def test_a_profile_of_a_gpu_that_was_only_read_is_predicted_by_the_model_made_of_it(tmp_path: Path, power: Power) -> None:
+    """Its rows have an SM clock as well as a throttle, which is what was set; and of one memory clock a mean of 3200.98 MHz."""
+    (run,) = RUNS.glob("gpu-profile_*.json")
+    traces, made = tmp_path / "traces", tmp_path / "parameters"
+    power("traces", run, "-o", traces)
+    power("fit", traces / "gpu-readonly", "--gpu", "H200", "-o", made)
+    found = power("predict", made, "--csv", traces / "gpu-readonly" / "mobilenet_v2.csv", "--json").json["predictions"]
+    assert {(one["clock"], one["setting"]["mem_mhz"], one["setting"]["throttle"]) for one in found} == {
+        ("throttle", 3201, throttle) for throttle in (0.2, 0.5, 0.8, 1)
+    }
+    assert all(78 < one["power_w"] < 700 for one in found)
+
+
+def test_refusals(made: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+    monkeypatch.chdir(made.parent)
+    (made.parent / "t.csv").write_text("model_name,p_list,b_list\ntwo,[25],[16]\n")
+    networks = [["--network", "three"], [], ["--network", "one"], ["--network", "one", "--mem", "810"]]
+    batches = [["--network", "two", "--shares", "25", *more, "--sm", "900"] for more in ([], ["--batches", "8,8"])]
+    calls = [*([*more, *SETTING] for more in networks), *batches, ["--sm", "900", "--csv", "t.csv"], ["--csv", "t.csv"]]
+    assert refusals(power, "predict", [["parameters", *more] for more in calls]) == snapshot

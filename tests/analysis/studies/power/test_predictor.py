@@ -1,0 +1,217 @@
+"""The reference's predictor: golden values (A2, A3), and what its formulas mean."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.studies.power import parameters
+from analysis.studies.power.predicting import beyond, over_clocks, predict
+from analysis.terms import Refused
+from control.power.models import curves, priors
+from control.power.models.reference import Reference
+from control.power.models.trees import Ensemble
+from control.power.terms import Anchor, Partition, Setting
+from tests.analysis.studies.power import made_cpu
+from tests.analysis.studies.power.made_reference import ensemble, reference
+from tests.conftest import REFERENCE
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+PCTODL = REFERENCE / "pctodl"
+reads_reference = pytest.mark.needs("reference")
+
+
+@cache
+def model(network: str, gpu: str, mem_mhz: float) -> Reference:
+    found = parameters.load(PCTODL, network, gpu, mem_mhz)
+    assert isinstance(found, Reference)
+    return found
+
+
+def equal(share: float, count: int, batch: int) -> Partition:
+    return Partition((float(share),) * count, (batch,) * count)
+
+
+def said(of: Reference, partition: Partition, sm_mhz: float) -> tuple[float, float, float, float]:
+    (one,) = predict({of.mem_mhz: of}, [Setting(partition, sm_mhz, of.mem_mhz)])
+    return one.sm_util_percent, one.mem_util_percent, one.throughput_images_per_s, one.power_w
+
+
+@reads_reference
+def test_every_golden_prediction_is_met() -> None:
+    """60 of them, printed to four places: half a unit of the last is all that may differ; all in one call a model."""
+    golden: list[dict[str, Any]] = json.loads((PCTODL / "golden_predict.json").read_text())
+    assert len(golden) == 60
+    for one in golden:
+        gpu, mem_mhz = "A100" if "_a100_" in one["set"] else "3080Ti", float(one["set"].rpartition("mem")[2])
+        found = said(model(one["model"], gpu, mem_mhz), Partition(tuple(one["p"]), tuple(one["b"])), one["f"])
+        for value, name in zip(found, ("u_sm", "u_mem", "tput", "power"), strict=True):
+            assert math.isclose(value, one[name], rel_tol=1e-6, abs_tol=5.001e-5), (one, name, value)
+
+
+@reads_reference
+def test_formulas_of_one_process_and_of_four() -> None:
+    """A3: resnet50 at 5001 MHz, 25 % and batch 16, alone and four times."""
+    found = model("resnet50", "3080Ti", 5001.0)
+    share, batch = np.array([25.0]), np.array([16.0])
+    assert priors.sm_util_percent(found.sm_single, share, batch) == pytest.approx(77.8505, abs=1e-3)
+    assert priors.mem_util_percent(found.mem_single, share, batch) == pytest.approx(34.6509, abs=1e-3)
+    sm, mem = found.system_priors_percent([equal(25, 4, 16)])
+    assert (sm[0], mem[0]) == pytest.approx((97.4962, 112.200), abs=1e-3)
+
+
+partitions = st.integers(1, 12).flatmap(
+    lambda count: st.builds(
+        Partition,
+        st.lists(st.integers(1, 20).map(lambda five: five * 5.0), min_size=count, max_size=count).map(tuple),
+        st.lists(st.sampled_from([1, 4, 8, 16, 32, 64, 128, 256]), min_size=count, max_size=count).map(tuple),
+    )
+)
+
+
+@given(st.lists(partitions, min_size=1, max_size=6), st.floats(210, 1950))
+def test_a_prediction_is_the_same_to_the_last_bit_whatever_is_asked_beside_it(some: list[Partition], sm_mhz: float) -> None:
+    """A search counts on ties being ties."""
+    made = reference()
+    together = predict({5001.0: made}, [Setting(one, sm_mhz, 5001.0) for one in some])
+    alone = [predict({5001.0: made}, [Setting(one, sm_mhz, 5001.0)])[0] for one in some]
+    assert together == alone
+
+
+@given(partitions)
+def test_priors_are_what_the_formulas_say_in_plain_arithmetic(one: Partition) -> None:
+    made = reference()
+    law, system = made.sm_single, made.sm_system
+    alone = [
+        100 * math.tanh((law.lam * math.log(b) + law.beta) / max(r, 1) ** law.gamma)
+        for r, b in zip(one.shares, one.batches, strict=True)
+    ]  # fmt: skip
+    average = sum(alone) / len(alone)
+    widest = 100 * math.tanh((law.lam * math.log(one.batches[0]) + law.beta) / 40**law.gamma)
+    position = min(max((average - widest) / (100 - widest), 0), 1)
+    line = system.slope * average + system.offset
+    limit = line + (100 - line) * math.tanh(system.kappa * position) / math.tanh(system.kappa)
+    idle = math.prod(1 - min(max(value / limit, 0), 1) for value in alone)
+    expected = limit * (1 - idle) if len(alone) > 1 else alone[0]
+    sm, _ = made.system_priors_percent([one])
+    assert sm[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_one_process_has_what_it_has_alone_whatever_the_limit_of_several() -> None:
+    made = reference()
+    low = replace(made, sm_system=replace(made.sm_system, slope=0.0, offset=10.0))
+    one = equal(40, 1, 16)
+    assert low.system_priors_percent([one])[0][0] == made.system_priors_percent([one])[0][0] > 10
+
+
+@given(st.floats(1, 300))
+def test_what_a_further_process_adds_has_no_jump_where_its_law_changes(batch: float) -> None:
+    system = reference().mem_system
+    at, above = priors.mem_gain(system, np.array([system.tau, system.tau + 1e-9]))
+    assert at == pytest.approx(above, abs=1e-6)
+    low = system.k1 * batch + system.k2
+    assert batch > system.tau or priors.mem_gain(system, np.array([batch]))[0] == pytest.approx(low)
+
+
+def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
+    """Below a fifth of the reference (300 < 0.2·3000), ref·x^(gamma/2) from 0; else from the start upwards. x is ¼ at 645 MHz."""
+    curve = reference().throughput
+    quarter = np.array([645.0])
+    assert curves.throughput_images_per_s(curve, np.array([3000.0]), quarter) == pytest.approx(3000 * 0.25**0.24)
+    assert curves.throughput_images_per_s(curve, np.array([1000.0]), quarter) == pytest.approx(300 + 700 * 0.25**0.48)
+
+
+def test_what_lies_outside_the_fit_or_was_never_measured_is_said(snapshot: SnapshotAssertion) -> None:
+    """By the original's grid, or what an own model was fitted to: batches of 1 and 8, shares from 25 %, two processes at most."""
+    one, other = reference(), made_cpu.model()
+    assert beyond(one, Setting(equal(25, 4, 16), 1950.0, 5001.0)) == ()
+    assert beyond(other, Setting(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == ()
+    outside = [
+        beyond(one, Setting(Partition((50.0, 25.0), (16, 16)), 2107.0, 5001.0)),
+        beyond(one, Setting(Partition((1e-300,), (10**30,)), 1950.0, 5001.0)),
+        beyond(other, Setting(Partition((1.0, 25.0, 25.0), (100000,) * 3), 1.0, 0.0)),
+    ]
+    assert outside == snapshot
+
+
+def test_clocks_beyond_the_fit_add_static_power_only() -> None:
+    curve = reference().power
+    at, above = curves.power_w(curve, np.array([200.0]), np.array([1950.0, 2100.0]))
+    still = curves.static_w(curve, np.array([1950.0, 2100.0]))
+    assert above - at == pytest.approx(still[1] - still[0])
+
+
+@given(st.floats(250, 1900), st.floats(60, 300))
+def test_the_slope_of_power_is_that_of_its_curve(sm_mhz: float, dynamic_w: float) -> None:
+    curve = reference().power
+    low, high = curves.power_w(curve, np.array(dynamic_w), np.array([sm_mhz - 0.5, sm_mhz + 0.5]))
+    assert curves.power_slope_w_per_mhz(curve, np.array(dynamic_w), np.array(sm_mhz)) == pytest.approx(high - low, rel=1e-3)
+
+
+def test_a_feature_is_cut_to_float32_before_it_is_compared() -> None:
+    """As when the trees were grown: what is a hair above the threshold in double precision is on it in single."""
+    tree = ensemble(1, [(0, 16.0, 1.0, 2.0)], rate=1.0)
+    assert tree.predict(np.array([[16.0], [16.0 + 1e-9], [16.001]])).tolist() == [1.0, 1.0, 2.0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(-5, 5), st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=9))
+def test_trees_add_up(splits: list[tuple[int, float, float, float]]) -> None:
+    row = np.array([-2.0, 0.5, 3.25])
+    expected = 10.0
+    for feature, threshold, low, high in splits:
+        expected += 0.1 * (low if row[feature] <= threshold else high)
+    assert ensemble(3, splits, start=10.0).predict(row[None]).tolist() == [expected]
+
+
+def test_a_tree_that_leads_outside_itself_is_refused() -> None:
+    good = ensemble(2, [(0, 0.0, 1.0, 2.0)])
+    for change in ({"left": [5, -1, -1]}, {"left": [0, -1, -1]}, {"left": [1, 2, -1]}, {"feature": [7, 0, 0]}, {"sizes": [2]}):
+        arrays = {name: getattr(good, name) for name in ("sizes", "left", "right", "feature", "threshold", "value")}
+        arrays |= {name: np.array(value) for name, value in change.items()}
+        with pytest.raises(ValueError, match=r"tree|sizes"):
+            Ensemble(2, 0.0, 0.1, **arrays)
+
+
+def test_rows_of_another_width_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 features"):
+        ensemble(2, [(0, 0.0, 1.0, 2.0)]).predict(np.zeros((3, 4)))
+
+
+def test_no_partition_gives_no_answer() -> None:
+    assert len(reference().anchor([]).throughput_images_per_s) == 0
+
+
+def test_an_anchor_over_clocks_has_a_row_a_partition() -> None:
+    made = reference()
+    anchor = over_clocks(made.anchor([equal(25, 4, 16), equal(25, 1, 16)]))
+    assert isinstance(anchor, Anchor)
+    assert made.power_w(anchor, np.array([300.0, 900.0, 1500.0])).shape == (2, 3)
+
+
+def test_what_is_no_setting_is_refused(snapshot: SnapshotAssertion) -> None:
+    partitions = [((), ()), ((25.0,), (4, 4)), ((0.0,), (4,)), ((math.nan,), (4,)), ((25.0,), (0,))]
+    settings = [Setting(Partition(shares, batches), 900.0, 5001.0) for shares, batches in partitions]
+    settings += [Setting(equal(25, 1, 4), -1.0, 5001.0), Setting(equal(25, 1, 4), 900.0, 810.0)]
+    messages = []
+    for setting in settings:
+        with pytest.raises(Refused) as refused:
+            predict({5001.0: reference()}, [setting])
+        messages.append(str(refused.value))
+    assert messages == snapshot
+
+
+def test_each_setting_is_asked_of_the_model_of_its_memory_clock() -> None:
+    """One process: 600 images/s by the one, 700 by the other, in the order asked."""
+    models = {9501.0: reference(mem_mhz=9501.0, busy=70.0), 5001.0: reference(busy=60.0)}
+    found = predict(models, [Setting(equal(25, 1, 16), 1950.0, mhz) for mhz in (5001.0, 9501.0, 5001.0)])
+    assert [one.throughput_images_per_s for one in found] == pytest.approx([600, 700, 600])

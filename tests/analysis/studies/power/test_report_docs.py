@@ -1,0 +1,66 @@
+"""What docs/power_cap.md says of steps, back-ends, algorithms, columns and options is what the code has."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from analysis.steps import Steps
+from analysis.studies.power.traces import COLUMNS, OURS
+from control.power import algorithms
+from fixtures.studies.power import backends
+
+STEPS = Steps("analysis.studies.power.commands")
+HOUSE = Path(__file__).parents[4]
+PAGE = (HOUSE / "docs" / "power_cap.md").read_text()
+BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
+LINES = [line.partition("  #")[0].strip() for block in BLOCKS for line in block.splitlines()]
+# What only two programs say to each other.
+BETWEEN = {"decide", "plant"}
+
+
+def rows(head: str) -> list[list[str]]:
+    """The cells of the table whose first column has this head."""
+    (table,) = re.findall(rf"(?m)^\| {re.escape(head)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE)
+    return [[cell.strip() for cell in row.strip().strip("|").split(" | ")] for row in table.splitlines()]
+
+
+def named(head: str) -> list[str]:
+    return [name for row in rows(head) for name in re.findall(r"`([\w-]+)`", row[0])]
+
+
+def test_every_back_end_and_algorithm_is_there() -> None:
+    assert sorted(named("back-end")) == sorted(backends.names())
+    assert sorted(named("algorithm")) == sorted(algorithms.names())
+
+
+def test_every_column_of_a_trace_is_explained() -> None:
+    assert sorted(named("column")) == sorted([*COLUMNS, *OURS])
+
+
+def test_every_step_that_a_person_takes_is_named() -> None:
+    steps = {name.replace("_", "-") for name in STEPS.names} - BETWEEN
+    assert {step for step in steps if f"power {step}" in PAGE} == steps
+
+
+def test_a_step_of_the_page_can_be_asked_for() -> None:
+    """Its options exist and their values are of the right kind; what they name need not be there."""
+    parser = argparse.ArgumentParser()
+    STEPS.arguments(parser)
+    lines = [line for line in LINES if line.startswith("python -m analysis power")]
+    assert lines
+    for line in lines:
+        assert parser.parse_args(shlex.split(line)[4:]).step in STEPS.names
+
+
+def test_every_option_of_the_table_and_of_the_commands_is_one_of_the_harness() -> None:
+    asked = {name for line in LINES if line.startswith("pytest") for name in re.findall(r"--[a-z-]+", line)}
+    asked |= {name for row in rows("option") for name in re.findall(r"--[a-z-]+", row[0])}
+    command = [sys.executable, "-m", "pytest", "benchmarks/bench_power_cap.py", "--help"]
+    said = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=True).stdout
+    known = set(re.findall(r"--[a-z-]+", said))
+    assert asked - known == set()

@@ -1,0 +1,101 @@
+"""The step `power report`: text of 100 columns, JSON with everything, and a section on the page of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.load import from_json
+from analysis.studies.power.reporting.page import render
+from analysis.studies.power.reporting.said import of_run
+from analysis.studies.power.reporting.study import sides
+from tests.analysis.studies.power.made_capped import ALGORITHMS, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
+from tests.synthetic import saved_file, saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from tests.analysis.studies.power.command import Power
+
+SMALL = MadeCapped(blocks=4, iterations=10)
+LONG = Algorithm("batchdvfs", 10.0, 1.3, 40.0, broken={2: ("failed", "Iteration 3: no process inferred a single image. " * 6)})
+
+
+def saved(folder: Path, made: MadeCapped = SMALL) -> str:
+    path = folder / "cap.json"
+    path.write_text(json.dumps(capped_run(made)), encoding="utf-8")
+    return str(path)
+
+
+def test_a_page(tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
+    shadow = replace(ALGORITHMS[3], shadow=True, refused=("sm_mhz: the driver refused 1410 MHz and left 1380 MHz in force",))
+    made = replace(SMALL, algorithms=(*ALGORITHMS, LONG, shadow), tasks={6: ((0, 130.0),), 29: ((0, 2000.0), (5, 1600.0))})
+    assert power("report", saved(tmp_path, made)).page == snapshot
+
+
+def test_json_has_all_of_it(tmp_path: Path, power: Power) -> None:
+    document = power("report", saved(tmp_path), "--baseline", "steady", "--json").json
+    (run,) = document["runs"]
+    (side,) = run["backends"]
+    assert side["baseline"] == "steady"
+    assert side["backend"] == "replay"
+    assert {"answer", "groups", "together", "power_source", "unit", "family"} <= side.keys()
+    (found,) = [one for one in side["groups"][0]["arms"] if one["name"] == "morak"]
+    assert found["holds"] == "no"
+    assert found["against"]["throughput_images_per_s"]["high"] < 0.02
+    assert found["verdict"] in {"improved", "regressed", "equivalent", "inconclusive", "not comparable"}
+    assert document["steady"]
+
+
+def test_missing_readings_are_no_column(tmp_path: Path, power: Power) -> None:
+    page = power("report", saved(tmp_path, replace(SMALL, backends=("cpu",), power_source="none", slo_ms=None))).page
+    assert "no sensor" in page
+    assert not any(words in page for words in ("J/image", ">SLO", "NaN"))
+
+
+def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
+    made = capped_run(replace(SMALL, algorithms=(POWERCAP, replace(STEADY, lost=("\x1b[31mred\nline",)))))
+    run = from_json(made, "made.json")
+    text = render(run, sides(run, []))
+    assert "\x1b" not in text
+    assert "\\x1b[31mred line" in text
+
+
+def test_what_does_not_hold_is_loud() -> None:
+    run = from_json(capped_run(SMALL), "made.json")
+    text = render(run, sides(run, []), color=True)
+    assert "\x1b[1;31mno" in text
+
+
+def test_another_run_is_refused_and_the_others_are_said_all_the_same(tmp_path: Path, power: Power) -> None:
+    other = saved_file(tmp_path, name="other.json")
+    alone, among = power("report", other), power("report", other, saved(tmp_path))
+    assert (alone.code, "bench_power_cap" in alone.err) == (2, True)
+    assert "refused:" in among.err
+    assert "steady" in among.page
+
+
+def test_the_page_of_a_run_has_it_as_a_section_and_below_three_blocks_nobody_is_named_first() -> None:
+    for blocks in (4, 2):
+        (said,) = of_run(from_json(capped_run(replace(SMALL, blocks=blocks)), "made.json"))
+        assert said[0] == "back-end replay"
+        assert any("cap has steady" in line for line in said[1]) == (blocks == 4)
+    assert of_run(from_json(saved_run(), "other.json")) == []
+
+
+@pytest.mark.slow
+def test_the_html_report_has_section_and_pictures() -> None:
+    from analysis.report.page import page_of  # noqa: PLC0415  # matplotlib, which the other tests need not
+
+    html = page_of([from_json(capped_run(replace(SMALL, tasks={6: ((0, 130.0),)})), "made.json")], "again").html.replace("\u00a0", " ")
+    _, _, section = html.partition('<h2 id="capped">')
+    assert "SIMULATED: back-end replay" in section.partition("<h2")[0]
+    assert '<a href="#capped">' in html
+    for name in ("power_forest", "power_trace", "power_pareto", "power_predicted"):
+        assert f'id="picture-{name}"' in html or f'alt="{name}' in html
+    assert "<script" not in html.lower()

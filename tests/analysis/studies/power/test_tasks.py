@@ -1,0 +1,118 @@
+"""The task matrix and the GPUs, and what a file of one's own may not say."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.studies.power import tasks
+from analysis.terms import Refused, Unreadable
+from control.power.platforms import platform, platforms
+from control.power.terms import Task
+from fixtures.studies.power import tasks as run_side
+from tests.conftest import REFERENCE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+
+ONE = "{id: 1, gpu: A100, model: resnet50, dataset: imagenet, cap_w: 150}"
+
+
+def test_the_matrix_has_tasks_1_to_30() -> None:
+    assert [task.id for task in tasks.read()] == list(range(1, 31))
+
+
+def test_a_fixed_cap_is_a_schedule_of_one() -> None:
+    sixth = tasks.read()[5]
+    assert sixth == Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0),))
+
+
+def test_the_caps_unit_is_in_its_name(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("tasks: [{id: 7, gpu: cpu, model: m, dataset: d, cap_cpu_s_per_s: 1.5}]\n")
+    assert [task.cap_unit for task in tasks.read(tmp_path / "own.yaml")] == ["cpu_s_per_s"]
+    assert {task.cap_unit for task in tasks.read()} == {"W"}
+
+
+def test_the_last_two_run_on_any_gpu_under_a_cap_that_changes() -> None:
+    *_, down, up = tasks.read()
+    assert (down.gpu, down.schedule) == (tasks.ANY, ((0, 200.0), (50, 160.0), (100, 120.0)))
+    assert (up.gpu, up.schedule) == (tasks.ANY, ((0, 130.0), (50, 180.0), (100, 230.0)))
+
+
+def test_every_task_is_of_a_gpu_that_is_known() -> None:
+    assert {task.gpu for task in tasks.read()} == {*platforms(), tasks.ANY}
+
+
+@pytest.mark.needs("reference")
+def test_it_is_the_originals_matrix() -> None:
+    """Names apart: its `maxvit` is torchvision's maxvit_t, as it is in its own parameters."""
+    rows = csv.DictReader((REFERENCE / "pctodl" / "tasks.csv").read_text().splitlines())
+    theirs = []
+    for row in rows:
+        steps = [step.split("@") for step in row["schedule"].split(";")] if row["schedule"] else [[row["power_cap_w"], "0"]]
+        model = "maxvit_t" if row["model"] == "maxvit" else row["model"]
+        theirs.append(Task(int(row["task_id"]), row["gpu"], model, row["dataset"], tuple((int(at), float(cap)) for cap, at in steps)))
+    assert tasks.read() == theirs
+
+
+WRONG = [
+    "[",
+    "tasks: 2026-13-45",
+    "a: &a [x, x]\nb: &b [*a, *a]\ntasks: [*b, *b]",
+    "tasks: " + "[" * 500 + "]" * 500,
+    "#" * (1 << 18) + "\ntasks: []",
+    f"tasks: [{{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1{'0' * 400}}}]",
+    f"tasks: [{{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1{'0' * 5000}}}]",
+    "tasks: 3",
+    "tasks: []\nmodels: {}",
+    "tasks: [3]",
+    f"tasks: [{ONE}, {ONE}]",
+    "tasks: [{id: one, gpu: A100, model: m, dataset: d, cap_w: 1}]",
+    "tasks: [{id: 1, model: m, dataset: d, cap_w: 1}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, caps_w: [[0, 1]]}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: -5}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: .nan}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [200, 160]}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 200]]}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d, caps_w: [[0, 200], [50, 100], [50, 90]]}]",
+    "tasks: [{id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, sli: 3}]",
+]
+
+
+def test_wrong_files(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    messages = []
+    for text in WRONG:
+        (tmp_path / "own.yaml").write_text(text)
+        with pytest.raises(Unreadable) as refused:
+            tasks.read(tmp_path / "own.yaml")
+        said = re.sub(r"is no YAML.*", "is no YAML …", str(refused.value).replace(f"{tmp_path}/", ""), flags=re.DOTALL)
+        messages.append(re.sub("0{99,}", "0…", said))
+    assert messages == snapshot
+
+
+def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
+    """Both sides of the wall read one file, ours or a user's: a key that one knows the other must not refuse."""
+    own = "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], iterations: 40, slo_ms: 30}"
+    (tmp_path / "own.yaml").write_text(f"tasks: [{ONE}, {own}]\n")
+    for path in (tasks.MATRIX, tmp_path / "own.yaml"):
+        theirs = [Task(one.id, one.gpu, one.model, one.dataset, one.caps, one.unit) for one in run_side.read(path).values()]
+        assert tasks.read(path) == theirs
+
+
+def test_clock_states_ascend_by_their_step() -> None:
+    """(2100 − 210) / 15 + 1 = 127 and (1410 − 210) / 15 + 1 = 81."""
+    assert [len(platform(name).sm_mhz) for name in ("3080Ti", "A100")] == [127, 81]
+    assert platform("3080Ti").sm_mhz[:2] == (210.0, 225.0)
+    assert platform("3080Ti").searched_mem_mhz == (9501.0, 5001.0)
+
+
+def test_an_unknown_gpu_is_answered_with_those_there_are() -> None:
+    with pytest.raises(Refused, match="3080Ti, A100"):
+        platform("H100")
