@@ -20,7 +20,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 def render(answer: Answer) -> str:
     """Write it as Markdown: sections are headings of the third level."""
-    return inert("\n".join(_lines(answer)).strip() + "\n")
+    return inert(re.sub(r"\n{3,}", "\n\n", "\n".join(_lines(answer)).strip()) + "\n")
 
 
 def _lines(answer: Answer) -> Iterator[str]:
