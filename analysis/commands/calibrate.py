@@ -1,16 +1,20 @@
 """Measure the decision rules themselves: how often each cries wolf, and how often it sees a real change.
 
 Ours and those of other tools are put to the same simulated sessions, whose truth is known, and to the A/A cells (stock and
-stock-again) of the saved runs that are named. docs/calibration.md holds what it prints and what follows from it.
+stock-again) of the saved runs that are named. docs/calibration.md holds what it prints with `--markdown`, and what follows from it.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
+from typing import TYPE_CHECKING
 
 from analysis.load import load
 
+if TYPE_CHECKING:
+    from analysis.answer import Answer
+
+ANSWERS = True
 HELP = "how often each rule, ours and others', is wrong"
 EXAMPLE = """\
 example:
@@ -28,7 +32,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN.json", help="saved runs with stock and stock-again in at least 5 blocks")
     parser.add_argument("--trials", type=_trials, default=TRIALS, metavar="N", help="sessions a scenario (default: %(default)s)")
     parser.add_argument("--seed", type=_whole, default=1, metavar="N", help="the same seed gives the same tables (default: %(default)s)")
-    parser.add_argument("--markdown", action="store_true", help="write Markdown, with the rules and their sources, for docs/calibration.md")
 
 
 def _trials(text: str) -> int:
@@ -44,20 +47,12 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print the tables."""
+def run(asked: argparse.Namespace) -> Answer:
+    """Measure all rates."""
     # numpy and scipy: a second that `--help` need not take.
-    from analysis.studies.calibration.baselines import baseline_rates  # noqa: PLC0415
-    from analysis.studies.calibration.rates import Calibration, family_rates, single_rates, word_rates  # noqa: PLC0415
+    from analysis.studies.calibration.answer import answer  # noqa: PLC0415
+    from analysis.studies.calibration.rates import calibrate  # noqa: PLC0415
     from analysis.studies.calibration.real_noise import real_noise  # noqa: PLC0415
-    from analysis.studies.calibration.stopping import stopping_rates  # noqa: PLC0415
-    from analysis.studies.calibration.text import as_json, as_markdown, as_text  # noqa: PLC0415
-    from analysis.table import wants_color  # noqa: PLC0415
 
     real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
-    rates = (single_rates, family_rates, word_rates, baseline_rates, stopping_rates)
-    single, families, words, baselines, stopping = (measure(asked.seed, asked.trials) for measure in rates)
-    calibration = Calibration(asked.seed, asked.trials, single, families, words, baselines, stopping, real)
-    said = as_json(calibration) if asked.json else as_markdown(calibration) if asked.markdown else ""
-    print(said or as_text(calibration, color=wants_color(sys.stdout)), end="", flush=True)
-    return 0
+    return answer(calibrate(asked.seed, asked.trials, real), rules=asked.markdown)

@@ -10,8 +10,7 @@ from scipy import stats
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.studies.calibration.rates import band
-from analysis.studies.calibration.stopping import stopping_rates
+from analysis.studies.calibration.rates import band, stopping_rates
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:

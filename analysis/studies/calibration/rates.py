@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.stats
+from scipy.special import stdtr, stdtrit
 
-from analysis.peers import rules
 from analysis.stats import many
-from analysis.stats.simulate import Machine, simulate
-from control.t_test import ALPHA
+from analysis.stats.simulate import Machine, log_levels, simulate
+from analysis.verdict import GUARD
+from analysis.wording import unsigned
+from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS, widening
+from control.t_test import ALPHA, detectable_errors
+
+from .peers import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.peers import Alarms
-    from analysis.stats.sessions import Sessions
+    from analysis.stats.sessions import Floats, Sessions
 
+    from .peers import Alarms
     from .real_noise import RealNoise
+
 
 MARGIN = 0.03  # within which two arms are equivalent, and the largest loss that the gate allows
 FAMILIES = (20, 50)
@@ -142,7 +149,7 @@ def ask(contrasts: Iterable[Sessions]) -> Answers:
             calls[RANKS] = None  # `compare --robust` gives none there
         for name, quantile in SUMMARIES.items():
             effects[name].append(many.effects(sessions, MARGIN, quantile))
-        for rule in rules():
+        for rule in RULES:
             column = calls.setdefault(rule.name, [] if sessions.blocks >= rule.runs else None)
             if column is not None:
                 column.append(rule.alarms(sessions))
@@ -162,3 +169,134 @@ def any_called(answers: Answers, size: int) -> dict[str, float | None]:
     called[GATE] = many.rulings(throughput, MARGIN) == many.RULINGS.index("regression")
     called |= {name: None if calls is None else calls[:, :size] for name, calls in answers.calls.items() if name != RANKS or size == 1}
     return {name: None if calls is None else float(calls.any(axis=-1).mean()) for name, calls in called.items()}
+
+
+TWEAKSETS, FEW_BLOCKS = 12, 8
+PROCESS_CV = 0.04
+SLOW = Machine(run_cv=0.04, drift=0.05, carry_over=0.8)  # neighbouring cells share it
+EFFECTS = (0.04, 0.08)
+OFF = 0.08  # how much longer one of two arms takes that should be equal: where the guard at .01 does worst
+# Which arms are the baseline, and the level of the guard between them.
+WAYS: dict[str, tuple[bool, float]] = {
+    "stock alone": (False, 0.0),
+    "both, no guard": (True, 0.0),
+    f"both, guard at {GUARD}": (True, GUARD),
+    f"both, guard at {ALPHA}": (True, ALPHA),
+}
+
+
+def baseline_rates(seed: int, trials: int) -> Rates:
+    """How often each way claims a difference of any of twelve equal tweak sets, and finds one that is there.
+
+    "off": of stock and stock-again one takes longer than everything else, each in half of the sessions.
+    """
+    rng = np.random.default_rng([seed, *b"baseline"])
+    shape = trials, FEW_BLOCKS, 2 + TWEAKSETS
+    equal = log_levels(SLOW, shape, rng) + PROCESS_CV * rng.standard_normal(shape)
+    arm, odd = np.arange(shape[-1]), np.arange(trials)[:, np.newaxis, np.newaxis] % 2
+    wrong = equal + math.log1p(OFF) * (arm == odd)
+    slower = [equal + math.log1p(effect) * (arm == shape[-1] - 1) for effect in EFFECTS]
+    rows = {}
+    for way, (together, level) in WAYS.items():
+        alarm, off_alarm = (claims(times, level, together=together).any(axis=-1) for times in (equal, wrong))
+        own = contrasts(slower[0], together=together).p[:, -1] < ALPHA
+        found = [claims(times, level, together=together)[:, -1] for times in slower]
+        shares = (alarm, own, *found, guard_p(equal) < level, off_alarm)
+        rows[way] = tuple(float(share.mean()) for share in shares)
+    heads = [f"+{unsigned(effect)}" for effect in EFFECTS]
+    some = f"any of {TWEAKSETS}"
+    columns = (f"A/A, {some}", f"{heads[0]}, own p", *heads, "A/A, withheld", f"off, {some}")
+    return Rates("Baseline", columns, rows)
+
+
+def contrasts(times: Floats, *, together: bool) -> many.Effects:
+    """Each tweak set against stock, or against both untouched arms.
+
+    `times` are log times of shape (sessions, blocks, arms), the untouched arms first. The family is that of
+    `compare`: with stock alone the copy of stock is in it, before the tweak sets.
+    """
+    base = times[..., :2].mean(axis=-1) if together else times[..., 0]
+    gains = base[..., np.newaxis] - times[..., 2 if together else 1 :]
+    return many.paired_effects(gains.swapaxes(1, 2), MARGIN)
+
+
+def guard_p(times: Floats) -> Floats:
+    """The p of one untouched arm against the other."""
+    return many.paired_effects(times[..., 0] - times[..., 1], MARGIN).p
+
+
+def claims(times: Floats, level: float, *, together: bool) -> Alarms:
+    """Which tweak sets are said to be faster or slower, shape (sessions, tweak sets)."""
+    called = many.holm(contrasts(times, together=together).p) < ALPHA
+    return np.asarray(called[:, -(times.shape[-1] - 2) :] & (guard_p(times) >= level)[:, np.newaxis])
+
+
+PRECISION = 0.04
+MOST_BLOCKS = 24
+PROCESS_CVS = (0.01,) * 4 + (0.04,) * 4 + (0.10,) * 4  # of twelve tweak sets: some are decided at once, some never
+
+
+def stopping_rates(seed: int, trials: int) -> Rates:
+    """How often equal tweak sets are called different, and how often real effects are found and lie inside their intervals."""
+    rng = np.random.default_rng([seed, *b"stopping"])
+    processes = np.array((PROCESS_CVS[4], PROCESS_CVS[4], *PROCESS_CVS))
+    shape = trials, MOST_BLOCKS, processes.size
+    times = log_levels(SLOW, shape, rng) + processes * rng.standard_normal(shape)
+    gains = (times[..., :2].mean(axis=-1)[..., np.newaxis] - times[..., 2:]).swapaxes(1, 2)
+    rows: dict[str, tuple[float | None, ...]] = {}
+    for way, (stops, widened) in STOPS.items():
+        each = [judged(gains, slower, stops=stops, widened=widened) for slower in (0.0, *EFFECTS)]
+        alarm, own, _, _, blocks = each[0]
+        rows[way] = (alarm, own, *(called for _, _, called, _, _ in each[1:]), *(inside for *_, inside, _ in each), blocks)
+    heads = [f"+{unsigned(effect)}" for effect in EFFECTS]
+    inside = [f"{head}, inside" for head in ("A/A", *heads)]
+    return Rates("Stopping", (f"A/A, any of {len(PROCESS_CVS)}", "A/A, own p", *heads, *inside, "of the, blocks"), rows)
+
+
+# Whether blocks are added only while they are needed, and whether that is allowed for.
+STOPS = {
+    f"{MOST_BLOCKS} blocks": (False, False),
+    "--precision, at 95 %": (True, False),
+    "--precision": (True, True),
+}
+
+
+def judged(equal: Floats, slower: float, *, stops: bool, widened: bool) -> tuple[float, ...]:
+    """Shares of sessions with any call; of contrasts with p below .05, called after Holm, whose interval holds the truth; of the blocks."""
+    truth = -math.log1p(slower)
+    gains = equal + truth
+    family, most = gains.shape[1], gains.shape[2]
+    blocks = np.full(gains.shape[:2], most)
+    open_still = np.ones(gains.shape[:2], dtype=bool)
+    for count in range(FEWEST_BLOCKS, most) if stops else ():
+        _, error, t = _t(gains[..., :count])
+        mde = np.expm1(detectable_errors(count - 1, ALPHA / family) * error * widening(count - 1))
+        now = open_still & ((mde <= PRECISION) | (2 * stdtr(count - 1, -np.abs(t)) < BEYOND_DOUBT_P))
+        blocks[now], open_still[now] = count, False
+    p, inside = np.empty(gains.shape[:2]), np.empty(gains.shape[:2], dtype=bool)
+    for count in np.unique(blocks):
+        at = blocks == count
+        mean, error, t = _t(gains[..., :count][at])
+        wider = widening(int(count) - 1) if widened else 1.0
+        p[at] = 2 * stdtr(count - 1, -np.abs(t) / wider)
+        inside[at] = np.abs(mean - truth) < stdtrit(count - 1, 1 - ALPHA / 2) * error * wider
+    called = many.holm(p) < ALPHA
+    return (
+        float(called.any(axis=1).mean()),
+        float((p < ALPHA).mean()),
+        float(called.mean()),
+        float(inside.mean()),
+        float(blocks.mean() / most),
+    )
+
+
+def _t(gains: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean, its standard error and their ratio, over the last axis."""
+    mean, error = gains.mean(axis=-1), gains.std(axis=-1, ddof=1) / math.sqrt(gains.shape[-1])
+    return mean, error, mean / error
+
+
+def calibrate(seed: int, trials: int, real: tuple[RealNoise, ...] = ()) -> Calibration:
+    """Measure everything on simulated sessions; `real` is what saved runs say."""
+    rates = (single_rates, family_rates, word_rates, baseline_rates, stopping_rates)
+    return Calibration(seed, trials, *(measure(seed, trials) for measure in rates), real)

@@ -36,8 +36,8 @@ def test_tables_name_every_rule(
     assert not {"…", "\x1b"} & set(text)
     assert text == snapshot
     markdown = printed(capsys, "calibrate", "--trials", "100", "--seed", "3", "--markdown")
-    tables = [block.splitlines() for block in markdown.split("\n\n") if block.startswith("|")]
-    assert all(len({line.count(" | ") for line in table}) == 1 for table in tables)
+    tables = [block.strip().splitlines() for block in markdown.split("\n\n") if block.startswith("|")]
+    assert all(len({line.count("|") for line in table}) == 1 for table in tables)
     assert tables[-1] == snapshot(name="sources")
     assert "A/A cells" not in markdown
 

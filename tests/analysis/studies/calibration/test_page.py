@@ -9,11 +9,10 @@ import pytest
 
 from analysis.commands.calibrate import TRIALS
 from analysis.load import load
-from analysis.studies.calibration.baselines import baseline_rates
-from analysis.studies.calibration.rates import Calibration, family_rates, single_rates, word_rates
+from analysis.render.markdown import render
+from analysis.studies.calibration.answer import answer
+from analysis.studies.calibration.rates import Calibration, baseline_rates, family_rates, single_rates, stopping_rates, word_rates
 from analysis.studies.calibration.real_noise import real_noise
-from analysis.studies.calibration.stopping import stopping_rates
-from analysis.studies.calibration.text import as_markdown
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs/calibration.md").read_text(encoding="utf-8")
@@ -44,7 +43,7 @@ def test_the_tables_are_what_the_command_prints() -> None:
         stopping=stopping_rates(SEED, TRIALS),
         real=tuple(real_noise(load(ROOT / name), SEED, TRIALS) for name in COMMAND.split()),
     )
-    shown, printed = sections(MEASURED), sections(f"\n{as_markdown(calibration)}")
+    shown, printed = sections(MEASURED), sections(f"\n{render(answer(calibration, rules=True))}")
     (title,) = (title for title in shown if title.startswith(FAMILIES.removeprefix("### ")))
     of_twenty = [line.rpartition(" | ")[0] + " |" for line in shown.pop(title).splitlines() if line.startswith("| ")]
     assert of_twenty == [line for line in printed.pop(title).splitlines() if line.startswith("| ")]

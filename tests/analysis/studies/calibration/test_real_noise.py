@@ -10,8 +10,7 @@ import pytest
 
 from analysis.load import from_json, load
 from analysis.studies.calibration.rates import band
-from analysis.studies.calibration.real_arms import arms_rates
-from analysis.studies.calibration.real_noise import noise_of, one_after_the_other, real_noise, swapped
+from analysis.studies.calibration.real_noise import arms_rates, noise_of, one_after_the_other, real_noise, swapped
 from analysis.terms import Refused, Run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.peers import Rule, rules
 from analysis.stats.sessions import Sessions
+from analysis.studies.calibration.peers import RULES as ALL_RULES
+from analysis.studies.calibration.peers import Rule
 
-RULES = {rule.name: rule for rule in rules()}
+RULES = {rule.name: rule for rule in ALL_RULES}
 BLOCKS, STEPS = 10, 20
 
 
@@ -67,7 +68,7 @@ def test_a_rule_says_what_it_is_and_answers_for_every_session(rule: Rule) -> Non
     alarms = rule.alarms(Sessions(steps_s))
     assert alarms.shape == (7,)
     assert alarms.dtype == np.bool_
-    assert len(RULES) == len(rules())
+    assert len(RULES) == len(ALL_RULES)
     assert rule.alarms(Sessions(steps_s[:, : rule.runs])).shape == (7,), "asked of as few runs as it says"
     assert rule.alarms(Sessions(steps_s * np.array([1, 3])[:, np.newaxis])).all(), "three times as slow"
 

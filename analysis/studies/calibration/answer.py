@@ -1,35 +1,47 @@
-"""Calibration as a reader sees it: the same tables for a terminal, for a page in Markdown, and for programs."""
+"""Calibration as an answer: how often each rule is wrong, and how often it sees a real change."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import re
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
-from analysis.peers import rules
-from analysis.printing import on_page
+from analysis.answer import Answer, Column, Line, Section, Table
 from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
 from analysis.table import MACHINE
 from analysis.wording import number, unsigned
 from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS
 
-from .baselines import BLOCKS as FEW_BLOCKS
-from .baselines import OFF, PROCESS_CV, SLOW, TWEAKSETS
-from .rates import CARRY_OVER, DRIFT, GATE, MARGIN, QUIET, RANKS, ROUGH, SCREEN, TAILS, band
-from .stopping import MOST_BLOCKS, PRECISION, PROCESS_CVS
+from .peers import RULES
+from .rates import (
+    CARRY_OVER,
+    DRIFT,
+    FEW_BLOCKS,
+    GATE,
+    MARGIN,
+    MOST_BLOCKS,
+    OFF,
+    PRECISION,
+    PROCESS_CV,
+    PROCESS_CVS,
+    QUIET,
+    RANKS,
+    ROUGH,
+    SCREEN,
+    SLOW,
+    TAILS,
+    TWEAKSETS,
+    band,
+)
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from collections.abc import Iterator
 
     from analysis.terms import Effect
 
     from .rates import Calibration, Rates
     from .real_noise import RealNoise, Steadiness
 
-NARROW = 5  # columns: a share's, so that eleven of them fit
+SPARED = ("+3 %, drift",)  # of the columns that do not fit on 100
 OURS = {
     "ours, throughput": (
         "paired t on the log ratio of throughput, block by block, p < 0.05 after Holm; A then B: one series in time",
@@ -37,56 +49,45 @@ OURS = {
     ),
     "ours, p10 step": ("the same on the 10th percentile of step time", "analysis/compare.py"),
     SCREEN: ("throughput, p < 0.05 after Benjamini & Hochberg: for a screen", "analysis/stats/adjust.py"),
-    GATE: (f"throughput, p < 0.05 after Holm and more than {unsigned(MARGIN)} lost", "analysis/studies/gate/rule.py"),
+    GATE: (f"throughput, p < 0.05 after Holm and more than {unsigned(MARGIN)} lost", "analysis/studies/gate/gate.py"),
     RANKS: ("throughput, p < 0.05 by signed ranks, not adjusted (`compare --robust`)", "analysis/robust.py"),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table in words: every cell is text, the first column names the row."""
-
-    title: str
-    note: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def as_text(calibration: Calibration, *, color: bool = False) -> str:
-    """Write all tables for a terminal, no line longer than 100 columns."""
-    parts: list[RenderableType] = []
-    for grid in _grids(calibration):
-        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="")
-        table.add_column(Text(grid.heads[0]), vertical="bottom", no_wrap=True)
-        for head in grid.heads[1:]:
-            width = max(NARROW, *map(len, head.split()), *(len(row[grid.heads.index(head)]) for row in grid.rows))
-            table.add_column(Text(head.replace(", ", "\n")), vertical="bottom", justify="right", width=width)
-        for row in grid.rows:
-            table.add_row(*map(Text, row))
-        parts += [Text(grid.title, "bold" if color else ""), table, Text(grid.note, "dim" if color else ""), ""]
-    return on_page(parts, color=color)
+def answer(calibration: Calibration, *, rules: bool = False) -> Answer:
+    """Make the tables; `rules` adds what each rule is and where it was read."""
+    sections = [*_simulated(calibration), *(section for real in calibration.real for section in _real(real, calibration))]
+    return Answer(
+        "How often the decision rules are wrong",
+        findings=_findings(calibration),
+        sections=[*sections, _rules()] if rules else sections,
+        data=_data(calibration),
+    )
 
 
-def as_markdown(calibration: Calibration) -> str:
-    """Write all tables for a page, with what each rule is and where it was read."""
-    said = [*OURS.items(), *((rule.name, (rule.says, f"`{rule.source}`" if "@" in rule.source else rule.source)) for rule in rules())]
-    listed = Grid("The rules", "", ("rule", "calls a difference where", "read in"), tuple((name, *line) for name, line in said))
-    parts = []
-    for grid in (*_grids(calibration), listed):
-        lines = [grid.heads, ("---", *("---:" if grid is not listed else "---" for _ in grid.heads[1:])), *grid.rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        parts += [f"### {grid.title}", table, *([grid.note] if grid.note else [])]
-    return "\n\n".join(parts) + "\n"
+def _findings(calibration: Calibration) -> Iterator[Line]:
+    ours, peers = calibration.single.rows["ours, throughput"], [calibration.single.rows[rule.name] for rule in RULES]
+    at = calibration.single.columns.index
+    alarm, found = _share(ours[at("A/A")] or 0.0), _share(ours[at("+3 %")] or 0.0)
+    most = max(share for row in peers if (share := row[at("A/A")]) is not None)
+    yield Line(f"Our verdict calls {alarm} % of equal pairs different, the worst of the other rules {_share(most)} %.", tone="strong")
+    size, families = calibration.families.columns[-1], calibration.families.rows["ours, throughput"][-1]
+    yield Line(
+        f"It calls any {size} equal pairs different in {_share(families or 0.0)} % of sessions, and finds a loss of 3 % in {found} %."
+    )
 
 
-def as_json(calibration: Calibration) -> str:
-    """Write all shares for programs: fractions of sessions, null where a rule needs more runs; gains are fractions, above 0 is faster."""
-    said = {
+def _data(calibration: Calibration) -> dict[str, object]:
+    """All shares: fractions of sessions, None where a rule needs more runs; gains are fractions, above 0 is faster."""
+    return {
         "seed": calibration.seed,
         "trials": calibration.trials,
         "band_99": band(calibration.trials),
         "margin": MARGIN,
-        "tables": [_shares(rates) for rates in _simulated(calibration)],
+        "tables": [
+            _shares(rates)
+            for rates in (calibration.single, calibration.families, calibration.words, calibration.baselines, calibration.stopping)
+        ],
         "runs": [
             {
                 "run_id": real.run.run_id,
@@ -98,11 +99,6 @@ def as_json(calibration: Calibration) -> str:
             for real in calibration.real
         ],
     }
-    return json.dumps(said, indent=2, allow_nan=False) + "\n"
-
-
-def _simulated(calibration: Calibration) -> tuple[Rates, ...]:
-    return calibration.single, calibration.families, calibration.words, calibration.baselines, calibration.stopping
 
 
 def _steadiness(one: Steadiness) -> dict[str, object]:
@@ -115,7 +111,7 @@ def _shares(rates: Rates) -> dict[str, object]:
     return {"title": rates.title, "shares": {row: dict(zip(rates.columns, shares, strict=True)) for row, shares in rates.rows.items()}}
 
 
-def _grids(calibration: Calibration) -> list[Grid]:
+def _simulated(calibration: Calibration) -> list[Section]:
     trials = f"{calibration.trials:,} simulated sessions a column, seed {calibration.seed}"
     low, high = (100 * end for end in band(calibration.trials))
     single = (
@@ -146,23 +142,22 @@ def _grids(calibration: Calibration) -> list[Grid]:
         "so much longer. Inside: the truth is inside the interval of 95 %."
     )
     return [
-        _grid("One contrast: how often a rule calls a difference, %", single, "rule", calibration.single),
-        _grid("Many A/A contrasts: how often a rule calls any of them, %", families, "rule", calibration.families),
-        _grid("What we say of one contrast, %: the verdict (4 columns), and the gate (3)", words, "truth", calibration.words),
-        _grid("Stock alone or both untouched arms, %", baselines, "baseline", calibration.baselines),
-        _grid("A fixed number of blocks, or as many as are needed, %", stopping, "blocks", calibration.stopping),
-        *(grid for real in calibration.real for grid in _real(real, calibration)),
+        _section("One contrast: how often a rule calls a difference, %", single, "rule", calibration.single),
+        _section("Many A/A contrasts: how often a rule calls any of them, %", families, "rule", calibration.families),
+        _section("What we say of one contrast, %: the verdict (4 columns), and the gate (3)", words, "truth", calibration.words),
+        _section("Stock alone or both untouched arms, %", baselines, "baseline", calibration.baselines),
+        _section("A fixed number of blocks, or as many as are needed, %", stopping, "blocks", calibration.stopping),
     ]
 
 
-def _real(real: RealNoise, calibration: Calibration) -> list[Grid]:
+def _real(real: RealNoise, calibration: Calibration) -> Iterator[Section]:
     run = real.run
     machine = ", ".join(form.format(run.machine[name]) for name, form in MACHINE.items() if run.machine.get(name)) or "machine unknown"
     rates = (
         f"{machine}. Every call is a false alarm. Swapped: {calibration.trials:,} draws a workload, seed {calibration.seed}, of up to "
         f"{BLOCKS} blocks, in each a coin for which cell is the candidate; then any of the workloads at once. A then B: each stretch of up "
-        f"to {2 * BLOCKS} cells that follow each other in time, its first half against its second. A dash: the rule needs more runs, or is "
-        "not for families."
+        f"to {2 * BLOCKS} cells that follow each other in time, its first half against its second. An empty cell: the rule needs more "
+        "runs, or is not for families."
     )
     arms = (
         f"The arms of this run that change nothing, in {calibration.trials:,} draws: two of them are the baseline, and so many blocks were "
@@ -172,29 +167,31 @@ def _real(real: RealNoise, calibration: Calibration) -> list[Grid]:
         "Equal work against equal work: gain in % [95 %]. A later half that differs is drift: inside cells it is part of "
         "every cell alike, between cells it falls on all arms alike as long as they are interleaved."
     )
-    rows = tuple(
-        (one.workload, str(one.blocks), f"{100 * one.run_cv:.1f}", *map(_effect, (one.again, one.later_steps, one.later_cells)))
-        for one in real.steadiness
+    yield _section(f"A/A cells of run {run.run_id}: how often a rule calls a difference, %", rates, "rule", real.rates)
+    if real.arms:
+        yield _section(f"Equal arms of run {run.run_id}: how often any of them is called different, %", arms, "rule", real.arms)
+    columns = (
+        Column("workload", left=True),
+        Column("blocks"),
+        Column("run CV", write=unsigned),
+        *(Column(head, write=_effect) for head in ("again v\nstock", "later v\nearlier steps", "later v\nearlier cells")),
     )
-    heads = ("workload", "blocks", "run CV", "again v stock", "later v earlier steps", "later v earlier cells")
-    return [
-        _grid(f"A/A cells of run {run.run_id}: how often a rule calls a difference, %", rates, "rule", real.rates),
-        *(
-            [_grid(f"Equal arms of run {run.run_id}: how often any of them is called different, %", arms, "rule", real.arms)]
-            if real.arms
-            else []
-        ),
-        Grid(f"How steady run {run.run_id} was", steady, heads, rows),
-    ]
+    rows = [(one.workload, one.blocks, one.run_cv, one.again, one.later_steps, one.later_cells) for one in real.steadiness]
+    yield Section(f"How steady run {run.run_id} was", [Table(columns, rows), Line(steady, tone="quiet")])
 
 
-def _grid(title: str, note: str, first: str, rates: Rates) -> Grid:
-    return Grid(title, note, (first, *rates.columns), tuple((name, *map(_share, shares)) for name, shares in rates.rows.items()))
+def _rules() -> Section:
+    said = [*((name, *line) for name, line in OURS.items()), *((rule.name, rule.says, rule.source) for rule in RULES)]
+    return Section("The rules", [Table([Column(head, left=True) for head in ("rule", "calls a difference where", "read in")], said)])
 
 
-def _share(share: float | None) -> str:
-    if share is None:
-        return "-"
+def _section(title: str, note: str, first: str, rates: Rates) -> Section:
+    shares = (Column(re.sub(",? (?!%)", "\n", name), name, _share, spare=int(name in SPARED)) for name in rates.columns)
+    rows = [(name, *shares) for name, shares in rates.rows.items()]
+    return Section(title, [Table([Column(first, left=True), *shares], rows), Line(note, tone="quiet")])
+
+
+def _share(share: float) -> str:
     if share in {0, 1}:
         return f"{100 * share:.0f}"
     # What happened at least once is not said to be 0, nor is what failed once said to be 100.
