@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from analysis.summary.rows import Row
+    from analysis.summary import Row
     from analysis.terms import Run
 
 HELP = "pictures of saved runs and summary tables, a file each"
@@ -79,7 +79,7 @@ def _write(runs: Sequence[Run], asked: argparse.Namespace) -> tuple[list[Written
     from analysis.plots import fitting, pictures  # noqa: PLC0415  # matplotlib, which --help need not wait for
     from analysis.plots.scene import NothingToDraw, scene_of  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above
-    from analysis.summary.rows import rows_of  # noqa: PLC0415  # only of use with the pictures
+    from analysis.summary import rows_of  # noqa: PLC0415  # only of use with the pictures
 
     known = pictures()
     unknown = [name for name in asked.picture if name not in {*known, SUMMARY}]
@@ -105,12 +105,13 @@ def _write(runs: Sequence[Run], asked: argparse.Namespace) -> tuple[list[Written
 
 
 def _tables(rows: Sequence[Row], folder: Path) -> list[Written]:
-    from analysis.summary.written import as_csv, as_markdown  # noqa: PLC0415  # as above
+    from analysis.render import csv, markdown  # noqa: PLC0415  # as above
+    from analysis.summary import answer  # noqa: PLC0415  # as above
 
     said = "One row a tweak set and workload: throughput, step time, telemetry, parameters, verdict."
     return [
-        _save(folder / "summary.csv", as_csv(rows).encode(), SUMMARY, said),
-        _save(folder / "summary.md", as_markdown(rows).encode(), SUMMARY, said),
+        _save(folder / "summary.csv", csv.render(answer(rows)).encode(), SUMMARY, said),
+        _save(folder / "summary.md", markdown.render(answer(rows)).encode(), SUMMARY, said),
     ]
 
 
@@ -122,9 +123,10 @@ def _save(path: Path, content: bytes, name: str, answers: str) -> Written:
 def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[Row]) -> str:
     from textwrap import fill  # noqa: PLC0415  # as above
 
-    from analysis.summary.written import as_text  # noqa: PLC0415  # as above
+    from analysis.render.text import for_stdout  # noqa: PLC0415  # as above
+    from analysis.summary import answer  # noqa: PLC0415  # as above
 
-    lines = [as_text(rows)] if rows else []
+    lines = [for_stdout(answer(rows))] if rows else []
     lines += [f"{one.path} ({one.size_bytes / 1000:.0f} kB)" for one in files]
     lines += [fill(f"not drawn: {name}: {reason}", 100, subsequent_indent="  ") for name, reason in missing.items()]
     return "\n".join(lines) + "\n"

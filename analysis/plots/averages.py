@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.summary.averages import step_time_mean_s, throughput_samples_per_s
+from analysis.summary import step_time_mean_s, throughput_samples_per_s
 
 from .bars import Bars, bars_page
 from .measures import measure_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.summary.averages import time_weighted
-from analysis.summary.energy import energy_j_per_sample, power_w, why_missing
+from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
 
 from .bars import Bars, bars_page
 from .scene import NothingToDraw, measured, panels_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.summary.averages import throughput_samples_per_s
-from analysis.summary.changes import changes, sections
+from analysis.summary import changes, sections, throughput_samples_per_s
 from analysis.wording import digits, number
 
 from .lettering import room_for

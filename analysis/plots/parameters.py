@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
-from analysis.summary.changes import SECTIONS, changes
+from analysis.summary import SECTIONS, changes
 from analysis.wording import number
 
 from .lettering import fitted, room_for, width_in

@@ -21,7 +21,7 @@ from analysis.studies.gate.judge import judge as judge_gate
 from analysis.studies.gate.limits import Limits
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan
-from analysis.summary.rows import rows_of
+from analysis.summary import rows_of
 from analysis.table import render_table
 from analysis.terms import Refused, Setting
 from analysis.verdict import judge

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table
+from analysis.labels import MACHINE
 from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
-from analysis.table import MACHINE
 from analysis.wording import number, unsigned
 from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.summary.energy import energy_j_per_sample, power_w
+from analysis.summary import energy_j_per_sample, power_w
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

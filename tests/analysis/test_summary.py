@@ -12,11 +12,23 @@ import pytest
 
 from analysis.compare import compare
 from analysis.load import from_json, load
-from analysis.summary.averages import measured_s, step_time_mean_s, throughput_samples_per_s, time_weighted
-from analysis.summary.changes import changes, sections
-from analysis.summary.energy import energy_j, energy_j_per_sample
-from analysis.summary.rows import machine_of, rows_of
-from analysis.summary.written import across, as_csv, as_markdown, as_text
+from analysis.render import csv as as_csv
+from analysis.render import markdown
+from analysis.render import text as as_text
+from analysis.summary import (
+    across,
+    answer,
+    changes,
+    energy_j,
+    energy_j_per_sample,
+    machine_of,
+    measured_s,
+    rows_of,
+    sections,
+    step_time_mean_s,
+    throughput_samples_per_s,
+    time_weighted,
+)
 from analysis.terms import Cell, Steps
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
 from tests.made_telemetry import sampled_file
@@ -28,7 +40,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.summary.rows import Row
+    from analysis.summary import Row
     from analysis.terms import Run
 
 FAST = Arm("tcp|cubic", gain=0.15, requested={"net.ipv4.tcp_congestion_control": "cubic"})
@@ -120,7 +132,7 @@ def test_memory_used_is_what_is_not_available() -> None:
 
 
 def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows: list[Row]) -> None:
-    records = list(csv.DictReader(StringIO(as_csv(rows))))
+    records = list(csv.DictReader(StringIO(as_csv.render(answer(rows)))))
     assert len(records) == len(rows)
     assert float(records[2]["gain_fraction"]) == rows[2].gain
     assert float(records[0]["throughput_samples_per_s"]) == rows[0].throughput_samples_per_s
@@ -132,14 +144,14 @@ def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows:
 def test_a_name_is_no_formula_to_a_spreadsheet() -> None:
     names = ("=cmd|x!A1", "+1", "-1", "@SUM(A1)")
     made = from_json(saved_run(replace(MADE, workloads=names)), "run")
-    lines = list(csv.DictReader(StringIO(as_csv(rows_of([made], compare(made))))))
+    lines = list(csv.DictReader(StringIO(as_csv.render(answer(rows_of([made], compare(made)))))))
     assert {line["workload"] for line in lines} == {f"'{name}" for name in names}
     assert all(float(line["throughput_samples_per_s"]) > 0 for line in lines)  # a number stays one, below 0 too
 
 
 def test_markdown_has_a_table_for_each_workload_and_one_across(rows: list[Row], snapshot: SnapshotAssertion) -> None:
     """A bar in a name begins no column; a column that is empty in every row is left out; a set is named only where its verdict says so."""
-    assert as_markdown(rows) == snapshot
+    assert markdown.render(answer(rows)) == snapshot
     assert [line[4:6] for line in across(rows)] == [
         [f"tcp|cubic (+{100 * row.gain:.1f} %)", "none"] for row in (rows[2], rows[5]) if row.gain
     ]
@@ -153,7 +165,7 @@ def test_text_fits_a_terminal_whatever_the_names_are() -> None:
         replace(row, gpu_util_percent=99.9, gpu_power_w=312.5, energy_j_per_sample=1234.5, memory_used_gib=21.5)
         for row in rows_of([run], compare(run))
     ]
-    text = as_text(wide)
+    text = as_text.render(answer(wide))
     assert max(map(len, text.splitlines())) <= 100
     assert "improved" in text
     assert "…" not in text  # folded, not cut
@@ -184,4 +196,4 @@ def test_a_stock_file_of_pytest_benchmark_is_summed_up_too() -> None:
     rows = rows_of([run], compare(run))
     assert len(rows) == 1
     assert rows[0].step_time_mean_s == pytest.approx(run.cells[0].metrics["step_time_mean_s"])
-    assert "as-run" in as_text(rows)
+    assert "as-run" in as_text.render(answer(rows))

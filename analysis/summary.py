@@ -1,0 +1,323 @@
+"""What each arm measured in absolute numbers, what it changes, and what may be said of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from .answer import TONES, Answer, Column, Line, Section, Table, Word
+from .quantities import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED
+from .wording import digits, gpus_of, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from .quantities import Quantity
+    from .terms import Cell, Comparison, Run
+
+
+def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
+    """Take all measured samples of some cells over all their time; None where there is none: the file has none, or the steps overlap.
+
+    Where a file keeps no steps the cells are taken to have done equal work: then the rate over all of it is their harmonic mean.
+    """
+    steps = [cell.steps for cell in cells if cell.steps is not None]
+    if any(one.overlap for one in steps):
+        return None
+    if steps and len(steps) == len(cells):
+        return sum(sum(one.samples[one.warmup :]) for one in steps) / math.fsum(s for one in steps for s in one.wall_s[one.warmup :])
+    rates = [cell.metrics["throughput_samples_per_s"] for cell in cells if "throughput_samples_per_s" in cell.metrics]
+    return len(rates) / math.fsum(1 / rate for rate in rates) if rates else None
+
+
+def step_time_mean_s(cells: Sequence[Cell]) -> float | None:
+    """Take the time of all measured steps over their number; where a file keeps no steps, the mean of the cells' means."""
+    steps = [cell.steps for cell in cells if cell.steps is not None]
+    if steps and len(steps) == len(cells):
+        times = [s for one in steps for s in one.wall_s[one.warmup :]]
+        return math.fsum(times) / len(times)
+    means = [cell.metrics["step_time_mean_s"] for cell in cells if "step_time_mean_s" in cell.metrics]
+    return math.fsum(means) / len(means) if means else None
+
+
+def time_weighted(cells: Sequence[Cell], value_of: Callable[[Cell], float | None]) -> float | None:
+    """Average what each cell has over its measured time; cells without it are left out, None where all are."""
+    known = [(value, seconds) for cell in cells if (value := value_of(cell)) is not None and (seconds := measured_s(cell)) is not None]
+    return math.fsum(value * seconds for value, seconds in known) / math.fsum(seconds for _, seconds in known) if known else None
+
+
+def measured_s(cell: Cell) -> float | None:
+    """Answer the time of a cell's measured steps, in seconds; None where it is not known. Steps that overlap last no longer than all."""
+    if cell.steps is None or cell.steps.overlap:
+        return cell.window_s[1] - cell.window_s[0] if cell.steps is not None and cell.window_s is not None else None
+    return math.fsum(cell.steps.wall_s[cell.steps.warmup :])
+
+
+SECTIONS = ("sysctl", "boot", "ulimit", "service", "environment", "process", "script")
+
+
+class Change(NamedTuple):
+    """One parameter: its section, its key (the path of a tunable, where a script changed it) and the value asked for or found."""
+
+    section: str
+    key: str
+    value: str
+
+
+def changes(run: Run, name: str) -> list[Change]:
+    """List what one tweak set changes, in the order of its manifest.
+
+    A script says nothing of itself: it counts by the tunables that differed after it in any cell, and as one unnamed change where none
+    did.
+    """
+    tweakset = run.tweaksets[name]
+    asked = [Change(one.kind, one.key, one.value) for one in tweakset.requested]
+    if not tweakset.scripts:
+        return asked
+    applied = [cell.applied for cell in run.cells if cell.tweakset == name and cell.applied is not None]
+    # A tunable that is gone afterwards (an I/O scheduler's own, when it is replaced) is a consequence, not a setting.
+    seen = {path: after for one in applied for path, change in one.side_effects.items() if (after := _after(change)) is not None}
+    return asked + ([Change("script", path, after) for path, after in seen.items()] or [Change("script", f"script of {name}", "not seen")])
+
+
+def sections(changed: Sequence[Change]) -> dict[str, int]:
+    """Count changes by section, those without any left out."""
+    counts = Counter(one.section for one in changed)
+    return {section: counts[section] for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS))) if counts[section]}
+
+
+def _after(change: object) -> str | None:
+    if not isinstance(change, list | tuple) or len(change) != 2 or change[1] is None:
+        return None
+    return str(change[1])
+
+
+POWER, ENERGY = re.compile(r"(gpu\d+)_power_w_mean"), re.compile(r"(gpu\d+)_energy_j_total")
+
+
+def power_w(cell: Cell) -> float | None:
+    """Answer the mean power of all GPUs together, in watts; None where it was not measured."""
+    found = [value for name, value in cell.telemetry.items() if POWER.fullmatch(name)]
+    return math.fsum(found) if found else None
+
+
+def energy_j(cell: Cell) -> float | None:
+    """Answer the energy that all GPUs took in the measured steps, in joules; None where it was not measured."""
+    counted = {match[1]: value for name, value in cell.telemetry.items() if (match := ENERGY.fullmatch(name))}
+    watts = {match[1]: value for name, value in cell.telemetry.items() if (match := POWER.fullmatch(name))}
+    seconds = measured_s(cell)
+    if not counted and (not watts or seconds is None):
+        return None
+    return math.fsum(counted[gpu] if gpu in counted else watts[gpu] * (seconds or 0.0) for gpu in counted | watts)
+
+
+def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
+    """Answer all energy of some cells over all their samples, in joules; None where any of them lacks it."""
+    if not cells:
+        return None
+    energy = [energy_j(cell) for cell in cells]
+    samples = [sum(cell.steps.samples[cell.steps.warmup :]) if cell.steps is not None else None for cell in cells]
+    if any(one is None for one in (*energy, *samples)):
+        return None
+    return math.fsum(one for one in energy if one is not None) / sum(one for one in samples if one is not None)
+
+
+def why_missing(cells: Sequence[Cell]) -> str:
+    """Say why there is no power: what the sampler wrote, or that nothing was written."""
+    reasons = dict.fromkeys(
+        reason for cell in cells for name, reason in cell.telemetry_missing.items() if re.fullmatch(r"nvml|sampler|gpu\d+(_power_w)?", name)
+    )
+    return "; ".join(reasons) or "the runs have no power in their telemetry"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tweak set under one workload in one run; None where something was not measured.
+
+    Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and its 95 % interval are fractions in
+    `metric`, above 0 where it was faster than the baseline, whose arms have that word in place of a verdict.
+    """
+
+    run_id: str
+    machine: str
+    study: str
+    workload: str
+    tweakset: str
+    cells: int
+    throughput_samples_per_s: float | None
+    step_time_mean_s: float | None
+    gpu_util_percent: float | None
+    gpu_power_w: float | None
+    energy_j_per_sample: float | None
+    cpu_busy_percent: float | None
+    memory_used_gib: float | None
+    changes: Mapping[str, int]
+    metric: str
+    gain: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[Row]:
+    """Make the rows of all runs; workloads and tweak sets stand in the order in which a run lists them, the baseline first."""
+    said = {(one.candidate_run, one.study, one.workload, one.tweakset): one for one in comparisons if one.baseline_run == one.candidate_run}
+    rows = []
+    for run in runs:
+        arms: dict[tuple[str, str], dict[str, list[Cell]]] = {(study, workload): {} for study in run.studies for workload in run.workloads}
+        for cell in run.cells:
+            arms[cell.study, cell.workload].setdefault(cell.tweakset, []).append(cell)
+        for (study, workload), cells in arms.items():
+            names = dict.fromkeys([run.baseline, *run.tweaksets])
+            rows += [_row(run, cells[name], said.get((run.origin, study, workload, name))) for name in names if name in cells]
+    return rows
+
+
+def machine_of(run: Run) -> str:
+    """Name the machine a run was made on: its GPUs, else its processor, else what the run calls itself."""
+    parts = gpus_of(run.machine)
+    if not parts and run.machine.get("cpu_model"):
+        count = run.machine.get("cpu_count")
+        parts = [f"{count} × {run.machine['cpu_model']}" if count else str(run.machine["cpu_model"])]
+    return ", ".join(parts) or "unknown"
+
+
+def _row(run: Run, cells: Sequence[Cell], said: Comparison | None) -> Row:
+    measured = [cell for cell in cells if cell.outcome == "measured"]
+    first = cells[0]
+    primary = run.workloads[first.workload].primary or run.studies[first.study].primary
+    effect = said.primary if said else None
+    in_baseline = said.guard and said.verdict != "not comparable" if said else first.tweakset == run.baseline
+    return Row(
+        run_id=run.run_id,
+        machine=machine_of(run),
+        study=first.study,
+        workload=first.workload,
+        tweakset=first.tweakset,
+        cells=len(measured),
+        throughput_samples_per_s=throughput_samples_per_s(measured),
+        step_time_mean_s=step_time_mean_s(measured),
+        gpu_util_percent=time_weighted(measured, lambda cell: mean_of(GPU_UTIL, cell)),
+        gpu_power_w=time_weighted(measured, power_w),
+        energy_j_per_sample=energy_j_per_sample(measured),
+        cpu_busy_percent=time_weighted(measured, lambda cell: mean_of(CPU_BUSY, cell)),
+        memory_used_gib=time_weighted(measured, lambda cell: _memory_used_gib(cell, run.machine)),
+        changes=sections(changes(run, first.tweakset)),
+        metric=primary.name,
+        gain=effect.gain if effect else said.observed if said else None,
+        low=effect.low if effect else None,
+        high=effect.high if effect else None,
+        verdict="baseline" if in_baseline else said.verdict if said else "",
+    )
+
+
+def mean_of(quantity: Quantity, cell: Cell) -> float | None:
+    """Answer the mean of a quantity over a cell's measured steps, from its saved summary; None where there is none."""
+    means = {name.removesuffix("_mean"): value for name, value in cell.telemetry.items() if name.endswith("_mean")}
+    return quantity.combined([means[name] for name in quantity.columns(means)])
+
+
+def _memory_used_gib(cell: Cell, machine: Mapping[str, object]) -> float | None:
+    used, available, total = mean_of(MEM_USED, cell), mean_of(MEM_AVAILABLE, cell), machine.get("mem_total_bytes")
+    if used is not None or available is None or not isinstance(total, int | float):
+        return used
+    return total / GIB - available
+
+
+def _tenths(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {section}" for section, count in counts.items()) or "none"
+
+
+ACROSS = {"improved": "faster", "regressed": "slower", "equivalent": "equivalent"}
+COLUMNS = {
+    "tweakset": Column("tweak set", left=True),
+    "cells": Column("cells"),
+    "throughput_samples_per_s": Column("samples\n1/s", write=digits),
+    "step_time_mean_s": Column("step\ns", write=digits),
+    "gpu_util_percent": Column("GPU\n%", write=_tenths),
+    "gpu_power_w": Column("GPU\nW", write=_tenths),
+    "energy_j_per_sample": Column("energy\nJ/sample", write=digits),
+    "cpu_busy_percent": Column("CPU\n%", write=_tenths),
+    "memory_used_gib": Column("memory\nGiB", write=digits, spare=1),
+    "changes": Column("parameters", write=_counted, left=True),
+    "gain": Column("gain\n%", write=number),
+    "verdict": Column("verdict", left=True),
+}
+LEGEND = (
+    ("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps."),
+    ("gain", "in the primary metric, + is faster."),
+    ("verdict", "only where it is improved or regressed was a difference shown, whatever the other numbers are."),
+)
+RENAMED = {"gain": "gain_fraction", "low": "gain_low_95_fraction", "high": "gain_high_95_fraction", "metric": "primary_metric"}
+
+
+def answer(rows: Sequence[Row]) -> Answer:
+    """A table for each workload of each run, one across them where there are several, and every field as CSV."""
+    places = by_place(rows)
+    found = {
+        said: [f"{row.workload} {one}" for group in places.values() for row, one in _named(group, word)] for word, said in ACROSS.items()
+    }
+    parts = [Section(place, [_table(group)]) for place, group in places.items()]
+    if len(places) > 1:
+        heads = ["workload", "run", "machine", "baseline, samples/s", *ACROSS.values(), "not decided"]
+        columns = [Column(head, write=digits if "," in head else str, left=at != 3 and at < 7) for at, head in enumerate(heads)]
+        parts.append(Section("Across workloads and runs", [Table(columns, across(rows))]))
+    return Answer(
+        "Summary",
+        findings=[Line(", ".join(names), f"{said}:") for said, names in found.items() if names],
+        sections=parts,
+        legend=LEGEND,
+        rows=_every_field(rows),
+    )
+
+
+def by_place(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Group rows by workload and run, named as a heading names them."""
+    several_studies = len({row.study for row in rows}) > 1
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        study = f" ({row.study})" if several_studies and row.study != row.workload else ""
+        found.setdefault(f"{row.workload}{study} · run {row.run_id} · {row.machine}", []).append(row)
+    return found
+
+
+def across(rows: Sequence[Row]) -> list[list[object]]:
+    """Answer one line a workload and run: which sets were shown to be faster or slower, and how many were not decided."""
+    lines: list[list[object]] = []
+    for group in by_place(rows).values():
+        first, base = group[0], next((row for row in group if row.verdict == "baseline"), None)
+        named = [", ".join(one for _, one in _named(group, word)) or "none" for word in ACROSS]
+        undecided = sum(row.verdict in {"inconclusive", "not comparable"} for row in group)
+        lines.append([first.workload, first.run_id, first.machine, base and base.throughput_samples_per_s, *named, undecided])
+    return lines
+
+
+def _named(group: Sequence[Row], word: str) -> list[tuple[Row, str]]:
+    return [(row, f"{row.tweakset} ({percent(row.gain)})") for row in group if row.verdict == word and row.gain is not None]
+
+
+def _table(group: Sequence[Row]) -> Table:
+    """The columns of which any row has something."""
+    shown = {name: column for name, column in COLUMNS.items() if any(getattr(row, name) not in (None, "") for row in group)}
+    return Table(
+        list(shown.values()),
+        [[Word(row.verdict, TONES.get(row.verdict, "")) if name == "verdict" else getattr(row, name) for name in shown] for row in group],
+    )
+
+
+def _every_field(rows: Sequence[Row]) -> Table:
+    """Units in the names, fractions as fractions; parameters are counted by section, other sections together."""
+    records = []
+    for row in rows:
+        record = {RENAMED.get(name, name): value for name, value in asdict(row).items() if name != "changes"}
+        counts = {f"{section}_parameters": row.changes.get(section, 0) for section in SECTIONS}
+        other = sum(count for section, count in row.changes.items() if section not in SECTIONS)
+        records.append(record | counts | {"other_parameters": other})
+    return Table([Column(name) for name in records[0]] if records else (), [list(record.values()) for record in records])

@@ -1,1 +1,0 @@
-"""What each arm measured in absolute numbers, what it changes, and the tables of both."""
