@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from analysis.studies import keys
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.jobs.dependability.lines import of_run as lines_of_run
 from analysis.studies.jobs.queues.records import tells_of_jobs
@@ -13,7 +14,6 @@ from analysis.studies.power.reporting.records import is_capped
 
 from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
-from .conclusion import render_conclusion, takes_keys_apart
 from .load import from_json
 from .table import render_table
 from .terms import Refused
@@ -87,8 +87,10 @@ def _text(run: Run, *, color: bool) -> str:
         from analysis.studies.power.reporting.study import sides  # noqa: PLC0415
 
         return render_capped(run, sides(run, []), color=color)
-    if takes_keys_apart(run):
-        return render_conclusion(run, color=color)
+    if keys.tells_of(run):
+        from .render import text  # noqa: PLC0415
+
+        return text.render(keys.answer(run, brief=True), color=color)
     if tells_of_jobs(run) or lines_of_run(run, []):
         from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
         from analysis.studies.jobs.streams.page import render as render_streams  # noqa: PLC0415

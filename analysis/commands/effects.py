@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +15,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
 
+    from analysis.answer import Answer
     from analysis.studies.keys.terms import Effects
     from analysis.terms import Run
 
+ANSWERS = True
 HELP = "which key did it: effects, intervals, ANOVA, and a sentence"
 EXAMPLE = """\
 RUN is a saved run of any design, or a table of another study: a .csv file with a column a factor and a row a cell.
@@ -55,8 +54,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--log", action="store_true", help="analyse ratios: where the spread grows with the mean")
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print the effects."""
+def run(asked: argparse.Namespace) -> Answer:
+    """Take the effects."""
     path = Path(asked.run)
     try:
         if path.suffix.lower() == ".csv" and not path.is_dir():
@@ -64,12 +63,12 @@ def run(asked: argparse.Namespace) -> int:
         else:
             saved = load(path)
             found = _of_run(saved, asked)
-        said = as_json(found, saved) if asked.json else _text(found, saved)
+        from analysis.studies.keys.answer import answer  # noqa: PLC0415  # statsmodels takes a second to import
+
+        return answer(found, saved)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
         raise Refused(f"{asked.run}: cannot be analysed ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
-    print(said, end="", flush=True)
-    return 0
 
 
 def _of_table(path: Path, asked: argparse.Namespace) -> list[Effects]:
@@ -143,23 +142,10 @@ def _only(found: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[E
 
     if not wanted:
         return list(found)
-    from analysis.studies.keys.answers import answered  # noqa: PLC0415
+    from analysis.studies.keys.sentence import answered  # noqa: PLC0415
 
     sets = [frozenset(one) for one in wanted]
     return [
         replace(one, terms=tuple(term for term in one.terms if frozenset(term.factors) in sets), sentence=answered(one, wanted))
         for one in found
     ]
-
-
-def _text(found: Sequence[Effects], saved: Run | None) -> str:
-    from analysis.studies.keys.page import render  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
-
-    return render(found, saved, color=wants_color(sys.stdout))
-
-
-def as_json(found: Sequence[Effects], saved: Run | None) -> str:
-    """Write effects for programs: the fields are those of `effects.terms.Effects`."""
-    about = None if saved is None else {"run_id": saved.run_id, "origin": saved.origin, "design": saved.design.kind, "commit": saved.commit}
-    return json.dumps({"run": about, "effects": [asdict(one) for one in found]}, indent=2, allow_nan=False) + "\n"

@@ -1,1 +1,29 @@
-"""Which setting did it: the effects of the factors of a design, one number a cell in, terms with intervals and one sentence out."""
+"""Which key did it: a study whose tweak sets were taken apart, so that a verdict on each of them is no answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.switched.expand import is_switched
+
+if TYPE_CHECKING:
+    from analysis.answer import Answer
+    from analysis.terms import Run
+
+ORDER = 30
+TITLE = "Which key"
+
+
+def tells_of(run: Run) -> bool:
+    """Whether a run was laid out to say which key did it."""
+    return bool(run.design.factors) and not is_switched(run)
+
+
+def answer(run: Run, *, brief: bool = False) -> Answer:
+    """Which key it was; `brief` is the sentence without its tables."""
+    from . import answer as answers  # noqa: PLC0415  # scipy and statsmodels
+    from .effects import effects_of  # noqa: PLC0415
+
+    if not brief:
+        return answers.answer(effects_of(run), run)
+    return answers.brief([] if run.design.conclusion else effects_of(run), run)

@@ -17,16 +17,14 @@ from analysis.stats.effect import ROUNDING, moments
 from analysis.terms import NotComparable, Refused
 from control.stopping import widening
 
-from .frame import FEWEST_RUNS, frame
-from .model import coded_levels, fit, independent
+from .frame import FEWEST_RUNS, coded_levels, fit, frame, independent
 from .observed import ADAPTIVE, AS_FOUND
 from .terms import Effects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .frame import Frame
-    from .model import Fit, Floats
+    from .frame import Fit, Floats, Frame
     from .terms import Level, Means, Observed, Term
 
 MOST_KEYS = 3  # listed by name
@@ -217,7 +215,7 @@ def _ablation(seen: Observed) -> Iterator[Contrast]:
 
 def _among(made: Frame, columns: Floats) -> float:
     """Sum of squares of the tweak sets, the blocks taken off first."""
-    from .model import rss  # noqa: PLC0415
+    from .frame import rss  # noqa: PLC0415
 
     return rss(made.base, made.y)[0] - rss(columns, made.y)[0]
 

@@ -1,30 +1,47 @@
-"""The effects of a saved run, or of another study's table: each design is analysed as what it is, all are adjusted together."""
+"""The effects of a saved run, or of another study's table: each design is analysed as what it is, all are adjusted together.
+
+The declared family is what the design was laid out to answer: the keys (main effects, levels, keys alone and in the profile, whole
+sets) of one study, all its workloads together. One false accusation would be one too many, so it is Holm's. Interactions are looked
+at because they are there: they are many, few matter, each is a hint for another run. So they are a screen after Benjamini and Hochberg,
+adjusted among themselves and costing the keys nothing. Where nothing was replicated the simulated margins are for all contrasts of a
+design already; several such designs in a study share the level evenly (Bonferroni). Where the A/A check fails nothing is called.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.terms import NotComparable
+import numpy as np
 
-from .again import again
-from .claims import contradictions
+from analysis.arms import Arm, declared_baseline
+from analysis.reading import Reader, metric_named
+from analysis.stats.adjust import benjamini_hochberg, holm
+from analysis.stats.effect import ROUNDING, moments
+from analysis.terms import NotComparable
+from analysis.verdict import GUARD
+from analysis.wording import number, percent, probability
+from control.stopping import widening
+from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_quantile, t_tail
+
 from .contrasts import contrasts
-from .frame import COMFORTABLE_DF
-from .observed import ADAPTIVE, WHOLE_SETS, observed
+from .frame import COMFORTABLE_DF, FEWEST_RUNS, column
+from .observed import ADAPTIVE, AGAIN, WHOLE_SETS, moved, observed
 from .sentence import sentence
-from .settle import settle
 from .several import several
-from .terms import Effects
+from .terms import SCREENED, Effects
 from .two_level import two_level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from analysis.terms import Run
 
-    from .terms import Observed
+    from .frame import Floats
+    from .terms import Observed, Source, Term, Word
+
 
 CHOSEN = (
     "which cells ran was decided by what came out before: intervals here are of cells as they stand, and the largest of many looks larger "
@@ -126,3 +143,180 @@ def _refused(seen: Observed, reason: str) -> Effects:
         notes=seen.notes,
         refusal=reason,
     )
+
+
+def settle(found: Sequence[Effects]) -> list[Effects]:
+    """Adjust the terms of all designs of each study together, and judge them."""
+    settled = list(found)
+    for study in dict.fromkeys(one.observed.study for one in found):
+        mine = [at for at, one in enumerate(found) if one.observed.study == study]
+        for at, one in zip(mine, _settled([found[at] for at in mine]), strict=True):
+            settled[at] = one
+    return settled
+
+
+def _settled(designs: Sequence[Effects]) -> list[Effects]:
+    designs = [replace(one, terms=tuple(_simulated(term, designs) for term in one.terms)) for one in designs]
+    keys = [term.p for one in designs for term in one.terms if term.adjustment != "lenth" and term.means not in SCREENED]
+    screened = [term.p for one in designs for term in one.terms if term.adjustment != "lenth" and term.means in SCREENED]
+    rows = [row.p for one in designs for row in one.anova if _own_test(one, row)]
+    holms = iter(holm([p for p in keys if p is not None]))
+    bhs = iter(benjamini_hochberg([p for p in (*screened, *rows) if p is not None]))
+    terms = [
+        [
+            _adjusted(term, bhs, len(screened) + len(rows)) if term.means in SCREENED else _adjusted(term, holms, len(keys))
+            for term in one.terms
+        ]
+        for one in designs
+    ]
+    anova = [[replace(row, p_adjusted=next(bhs)) if _own_test(one, row) else row for row in one.anova] for one in designs]
+    return [
+        replace(one, terms=tuple(_judged(term, one) for term in settled), anova=tuple(table))
+        for one, settled, table in zip(designs, terms, anova, strict=True)
+    ]
+
+
+def _own_test(one: Effects, row: Source) -> bool:
+    """Whether a row is an interaction that no term stands for."""
+    return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in one.terms)
+
+
+def _simulated(term: Term, designs: Sequence[Effects]) -> Term:
+    if term.adjustment != "lenth" or term.p_adjusted is None:
+        return term
+    return replace(term, p_adjusted=min(1.0, term.p_adjusted * sum(one.lenth is not None for one in designs)))
+
+
+def _adjusted(term: Term, ps: Iterator[float], family: int) -> Term:
+    if term.adjustment == "lenth" or term.p is None:
+        return term
+    return replace(term, p_adjusted=next(ps), family=family, adjustment="bh" if term.means in SCREENED else "holm")
+
+
+def _judged(term: Term, one: Effects) -> Term:
+    seen = one.observed
+    mde = term.mde
+    if term.adjustment != "lenth" and term.se and term.df:
+        mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se
+    if mde is not None and seen.scale == "log":
+        mde = math.expm1(min(mde, LARGEST_LOG))
+    return replace(term, mde=mde, verdict=_word(term, one))
+
+
+def _word(term: Term, one: Effects) -> Word:
+    if term.p_adjusted is None:
+        return "not comparable"
+    if term.p_adjusted < ALPHA and not one.again_fails:
+        if term.means in SCREENED:
+            return "interacts"
+        more = term.effect > 0
+        if one.observed.better is None:
+            return "raises" if more else "lowers"
+        # Effects of logarithms are gains already; those in the response's own unit are more or less of it.
+        good = more if one.observed.scale == "log" else more == (one.observed.better == "higher")
+        return "improved" if good else "regressed"
+    # Where a copy of stock differs from stock, an effect of that kind is what this run makes out of nothing.
+    return "equivalent" if _inside(term, one.observed.margin) and not one.again_fails else "inconclusive"
+
+
+def _inside(term: Term, margin: float | None) -> bool:
+    """Whether both one-sided tests against the margin succeed (TOST)."""
+    if margin is None or term.gain is None or not term.se or term.df is None:
+        return False
+    edge = math.log1p(margin)
+    return max(t_tail((edge - term.effect) / term.se, term.df), t_tail((edge + term.effect) / term.se, term.df)) < ALPHA
+
+
+def again(run: Run, one: Effects) -> tuple[str, bool]:
+    """Say what the check found, and whether it fails: stock-again changes nothing and differs all the same; "" where there is none.
+
+    An error that is too small for this machine, or a stock that had bad luck, would call keys guilty: it calls stock-again, too. Where
+    both are the baseline it is the guard of `compare`: by the scatter of the two alone, at its own level.
+    """
+    seen = one.observed
+    guard = bool(declared_baseline(Arm(run.origin, (run,)), seen.study))
+    level = GUARD if guard else ALPHA
+    usable = {row.block for row in seen.rows if row.name == next(iter(seen.points))}
+    stock, copies = (_values(run, seen, name) for name in (run.baseline, AGAIN))
+    both = sorted(usable & stock.keys() & copies.keys())
+    if not copies:
+        return "", False
+    sign = -1.0 if seen.better == "lower" else 1.0
+    gains = [sign * math.log(copies[block] / stock[block]) for block in both]
+    error, df = _error(gains, one, alone=guard or seen.design in WHOLE_SETS)
+    if not error:
+        why = f"{len(both)} blocks are too few" if both else f"{AGAIN} and {run.baseline} were measured in no block together"
+        return f"cannot be checked: {why}.", False
+    effect = math.fsum(gains) / len(gains)
+    p = 2 * t_tail(abs(effect) / error, df)
+    half = t_quantile(1 - ALPHA / 2, df) * error
+    ends = f"95 % {number(math.expm1(effect - half))} to {percent(math.expm1(effect + half))}"
+    found = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
+    if p < level:
+        why = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck"
+        return f"{found}. {why}: no key is called.", True
+    if p < ALPHA:
+        return f"{found}: not below the guard's {GUARD}, yet trust these effects less.", False
+    return f"{found}: no difference shown.", False
+
+
+def _values(run: Run, seen: Observed, name: str) -> dict[str, float]:
+    """An arm's value in each block in which it was measured and nothing that a key sets had moved."""
+    found, doubts = {}, moved(run)
+    for cell in run.cells:
+        place = cell.study, cell.workload, cell.tweakset
+        if cell.id not in doubts and place == (seen.study, seen.workload, name) and cell.outcome == "measured":
+            with contextlib.suppress(NotComparable):
+                found[str(cell.block)] = Reader(None)((run.run_id, cell.block), cell, metric_named(seen.metric))
+    return found
+
+
+def _error(gains: Sequence[float], one: Effects, *, alone: bool) -> tuple[float, int]:
+    """Standard error and degrees of freedom of their mean: their own scatter `alone`, else the common error; 0 where there is none."""
+    count = len(gains)
+    if not alone:
+        return (math.sqrt(2 * one.error_ms / count), one.error_df) if count and one.error_ms else (0.0, 0)
+    if count < FEWEST_RUNS:
+        return 0.0, 0
+    _, spread = moments(gains)
+    error = spread / math.sqrt(count) * (widening(count - 1) if one.observed.sequential else 1.0)
+    return (error, count - 1) if spread > ROUNDING else (0.0, 0)
+
+
+def contradictions(one: Effects) -> Iterator[str]:
+    """Say where the saved notes are not what the points give."""
+    seen, notes = one.observed, one.observed.design_notes
+    if any(len(factor.levels) != 2 for factor in seen.factors):
+        return
+    claimed = notes.get("resolution")
+    if claimed is not None and claimed != one.resolution:
+        points = "full resolution" if one.resolution is None else f"resolution {one.resolution}"
+        yield f"the run's notes say resolution {claimed}; its points have {points}: the points are believed."
+    lows = [factor.levels[0] for factor in seen.factors]
+    coded = np.array([[-1.0 if a == b else 1.0 for a, b in zip(levels, lows, strict=True)] for levels in seen.points.values()])
+    of = {factor.letter: at for at, factor in enumerate(seen.factors)}
+    wrong = [f"{name} = {word}" for name, word in _claims(notes) if not _holds(name, word, of, coded)]
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        yield f"the run's notes say {', '.join(wrong[:3])}{more}, which its points do not: the points are believed."
+
+
+def _claims(notes: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Every pair of words that are said to be one column."""
+    generators, aliases = notes.get("generators"), notes.get("aliases")
+    if isinstance(generators, dict):
+        yield from ((str(name), str(word)) for name, word in generators.items())
+    if isinstance(aliases, dict):
+        for name, others in aliases.items():
+            yield from ((str(name), str(word)) for word in (others if isinstance(others, list | tuple) else [others]))
+
+
+def _holds(name: str, word: str, of: Mapping[str, int], coded: Floats) -> bool:
+    """Whether two words are the same at every point, signs included; a letter that is no factor's makes it false."""
+    sides = []
+    for text in (name, word):
+        letters = text.lstrip("-")
+        if not letters or any(letter not in of for letter in letters):
+            return False
+        sides.append((-1 if text.startswith("-") else 1) * column(coded, tuple(of[letter] for letter in letters)))
+    return bool((sides[0] == sides[1]).all())

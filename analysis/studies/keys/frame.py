@@ -1,4 +1,14 @@
-"""What every analysis begins with: the responses on their scale, blocks and points as columns, and the pure error."""
+"""What every analysis of a design begins with: responses on their scale, blocks and points as columns, contrasts, and the pure error.
+
+The error is what the same point scatters by from block to block, after each block's own level is taken off (block × point): the
+scatter of whole cells run again. Steps inside a cell never enter. It is *pure*: no effect that the terms leave out can inflate it.
+Least squares are those of statsmodels, by QR on columns with the mean taken off the response.
+
+A two-level point is a row of -1 and +1. The column of an interaction is the product of its factors' columns. Where a product of columns
+(a *word*) is the same at every point, effects whose product it is are one column and cannot be told apart: aliases. All words are found
+from the points themselves, as solutions of linear equations over {0, 1} (Box, Hunter & Hunter 1978, ch. 12), so what a file claims of its
+own generators is never needed.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +20,212 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import fdtrc
+from statsmodels.regression.linear_model import OLS
 
 from analysis.stats.effect import ROUNDING
 from analysis.terms import NotComparable
 from control.t_test import LARGEST_LOG, t_quantile, t_tail
 
-from .model import base_columns, coded_levels, fit, pure_error, rss, total
 from .terms import Level, Pair, Source, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
-    from .model import Floats
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    from collections.abc import Iterator
+
     from .terms import Factor, Means, Observed
+
+
+# A column of which less than this part is new adds nothing to those before it.
+DEPENDENT = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Least squares: coefficients, (XᵀX)⁻¹, residual sum of squares and its degrees of freedom."""
+
+    beta: Floats
+    inverse: Floats
+    rss: float
+    df: int
+
+    def contrast(self, weights: Floats) -> tuple[float, float]:
+        """A weighted sum of coefficients, and its variance in units of the error's."""
+        return float(weights @ self.beta), float(weights @ self.inverse @ weights)
+
+
+def fit(columns: Floats, values: Floats) -> Fit:
+    """Fit columns that are independent of each other, the first of them constant; `values` as they were measured."""
+    level = float(values.mean())
+    done = OLS(values - level, columns).fit(method="qr")
+    beta = np.array(done.params, float)
+    beta[0] += level
+    residual = values - level - columns @ np.asarray(done.params)
+    return Fit(beta, np.asarray(done.normalized_cov_params), float(residual @ residual), len(values) - columns.shape[1])
+
+
+def rss(columns: Floats, values: Floats) -> tuple[float, int]:
+    """Residual sum of squares and degrees of freedom of columns that may depend on each other, the first of them constant."""
+    basis = Basis(len(columns), columns.shape[1])
+    for column in columns.T:
+        basis.grow(column)
+    df = len(values) - basis.rank
+    rest = basis.left(values - values.mean())
+    return (float(rest @ rest) if df else 0.0), df
+
+
+def independent(columns: Floats) -> list[int]:
+    """Which columns, from the left, add something to those before them."""
+    basis = Basis(len(columns), columns.shape[1])
+    return [index for index in range(columns.shape[1]) if basis.grow(columns[:, index])]
+
+
+class Basis:
+    """Orthonormal columns that grow by what is new in each further one (Gram-Schmidt, twice for rounding)."""
+
+    def __init__(self, rows: int, most: int) -> None:
+        self._columns = np.zeros((rows, min(rows, most)))
+        self.rank = 0
+
+    def grow(self, column: Floats) -> bool:
+        """Add a column's new part; False where it has none."""
+        size = float(np.linalg.norm(column))
+        if size == 0 or self.rank == self._columns.shape[1]:
+            return False
+        rest = self.left(column.astype(float))
+        left = float(np.linalg.norm(rest))
+        if left < DEPENDENT * size:
+            return False
+        self._columns[:, self.rank] = rest / left
+        self.rank += 1
+        return True
+
+    def left(self, column: Floats) -> Floats:
+        """What of a column the basis does not hold."""
+        known = self._columns[:, : self.rank]
+        for _ in range(2):
+            column = column - known @ (known.T @ column)
+        return column
+
+
+def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable]) -> Floats:
+    """Code a factor of L levels as L-1 columns that sum to zero over its levels: the first is -1 in all, each other +1 in its own.
+
+    Shape (rows, L-1). With two levels it is the usual -1, +1; coefficients are deviations from the mean of all levels.
+    """
+    made = np.zeros((len(labels), max(0, len(levels) - 1)))
+    place = {level: at for at, level in enumerate(levels)}
+    for row, label in enumerate(labels):
+        at = place[label]
+        if at == 0:
+            made[row] = -1
+        else:
+            made[row, at - 1] = 1
+    return made
+
+
+def base_columns(blocks: Sequence[str]) -> Floats:
+    """The columns every model begins with: the mean, and the blocks' own levels. Shape (rows, blocks)."""
+    return np.column_stack([np.ones(len(blocks)), coded_levels(blocks, list(dict.fromkeys(blocks)))])
+
+
+def pure_error(base: Floats, points: Sequence[Hashable], values: Floats) -> tuple[float, int]:
+    """Sum of squares and degrees of freedom of block × point: with b complete blocks of n points (b-1)(n-1), without blocks n(b-1)."""
+    return rss(np.column_stack([base, coded_levels(points, list(dict.fromkeys(points)))]), values)
+
+
+def total(values: Floats) -> float:
+    """Sum of squares about the mean."""
+    rest = values - values.mean()
+    rest -= rest.mean()
+    return float(rest @ rest)
+
+
+# An effect: the numbers of its factors, in order; () is the mean.
+Effect = tuple[int, ...]
+MOST_WORDS = 14  # bits: beyond 16,384 words the list of aliases helps nobody
+
+
+def effects_up_to(factors: int, order: int) -> Iterator[Effect]:
+    """All effects of at most so many factors, main effects first, then interactions of two, and so on."""
+    for size in range(1, min(order, factors) + 1):
+        yield from combinations(range(factors), size)
+
+
+def column(coded: Floats, effect: Effect) -> Floats:
+    """The contrast of an effect over rows of -1 and +1: shape (rows,)."""
+    made: Floats = np.prod(coded[:, list(effect)], axis=1)
+    return made
+
+
+def words(coded: Floats) -> list[Effect]:
+    """All products of factors that are constant over the points, shortest first: the defining relation, without its signs.
+
+    Raises: ValueError, where there are more than 2^14: so few points tell hardly anything apart.
+    """
+    bits = (np.asarray(coded) > 0).astype(np.uint8)
+    basis = _null_space(bits ^ bits[0])
+    if len(basis) > MOST_WORDS:
+        raise ValueError(f"{len(coded)} points for {coded.shape[1]} factors")
+    found = set[Effect]()
+    for picked in range(1, 2 ** len(basis)):
+        word = np.zeros(bits.shape[1], np.uint8)
+        for at, vector in enumerate(basis):
+            if picked >> at & 1:
+                word ^= vector
+        found.add(tuple(int(index) for index in np.flatnonzero(word)))
+    return sorted(found, key=lambda word: (len(word), word))
+
+
+def _null_space(rows: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.uint8]]:
+    """Vectors v with rows · v = 0 modulo 2, a basis of them."""
+    reduced = rows.copy()
+    pivots: list[int] = []
+    for index in range(reduced.shape[1]):
+        top = len(pivots)
+        hits = np.flatnonzero(reduced[top:, index])
+        if not len(hits):
+            continue
+        reduced[[top, top + int(hits[0])]] = reduced[[top + int(hits[0]), top]]
+        for row in map(int, np.flatnonzero(reduced[:, index])):
+            if row != top:
+                reduced[row] ^= reduced[top]
+        pivots.append(index)
+    basis = []
+    for free in (index for index in range(reduced.shape[1]) if index not in pivots):
+        vector = np.zeros(reduced.shape[1], np.uint8)
+        vector[free] = 1
+        for row, pivot in enumerate(pivots):
+            vector[pivot] = reduced[row, free]
+        basis.append(vector)
+    return basis
+
+
+def aliases(effect: Effect, defining: Sequence[Effect], order: int) -> list[Effect]:
+    """Effects of at most so many factors that share the column of this one, up to its sign; the mean is ()."""
+    same = {tuple(sorted(set(effect) ^ set(word))) for word in defining}
+    return sorted((one for one in same if len(one) <= order), key=lambda one: (len(one), one))
+
+
+def resolution(defining: Sequence[Effect]) -> int | None:
+    """Length of the shortest word: III mixes main effects with interactions of two, IV those with each other; None: nothing is mixed."""
+    return min(map(len, defining), default=None)
+
+
+def partly_mixed(coded: Floats) -> float:
+    """Largest correlation, other than 0 and 1, of a main effect with an interaction of two others: what Plackett-Burman designs have."""
+    mains = coded.T
+    count = coded.shape[1]
+    largest = 0.0
+    for pair in combinations(range(count), 2):
+        shared = np.abs(mains @ column(coded, pair)) / len(coded)
+        shared[list(pair)] = 0
+        largest = max(largest, float(shared[shared < 1 - 1e-9].max(initial=0.0)))
+    return largest
+
 
 # Fewer degrees of freedom say too little of the error: 1 makes a 95 % interval 13 standard errors wide.
 FEWEST_DF = 2

@@ -1,4 +1,8 @@
-"""From a saved run to what was observed at the points of its design: which cells count, which were lost and why."""
+"""From a saved run to what was observed at the points of its design: which cells count, which were lost and why, and the A/A check.
+
+An effect is the difference between a key set and the key as found. A cell writes down what it found of the keys that it sets; what the
+other cells ran under is known from the cells around them.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from analysis.arms import Arm, baseline_name, met, parts, side, studies
 from analysis.between import primary_of
-from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict
+from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
 from analysis.reading import Reader, metric_named
 from analysis.switched.expand import is_switched
-from analysis.terms import NotComparable
+from analysis.terms import NotComparable, Unreadable
 
-from .found import moved, must_be_as_requested
 from .terms import Factor, Lost, Observed, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from analysis.terms import Cell, Metric, Run
+    from analysis.terms import Factor as Setting
+
 
 AS_FOUND = "as found"
 AGAIN = "stock-again"
@@ -178,3 +183,62 @@ def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str
         ]
         if cells and all(cell.applied is not None and factor.name in cell.applied.already_in_force for cell in cells):
             yield f"{factor.name} had its value before: setting it changed nothing here, so no effect of it is one."
+
+
+def moved(run: Run) -> dict[str, str]:
+    """Cells, by id, round which a key was found at another value than in the beginning, each with the reason.
+
+    Nodes of a cluster may each have their own values: a cell is held against those of its node.
+    """
+    nodes: dict[str | None, list[Cell]] = {}
+    for cell in sorted(run.cells, key=lambda cell: cell.order):
+        nodes.setdefault(cell.node, []).append(cell)
+    found: dict[str, str] = {}
+    for cells in nodes.values():
+        for key in dict.fromkeys(key for cell in cells if cell.applied for key, value in cell.applied.before.items() if value is not None):
+            for cell, value, first in _round(cells, key):
+                found.setdefault(cell.id, f"{key} was found at {value} about this cell, at {first} in the beginning")
+    return found
+
+
+def _round(cells: Sequence[Cell], key: str) -> Iterator[tuple[Cell, object, object]]:
+    """Cells at which, or at the next of which to either side that looked, a key stood elsewhere than at the first that looked."""
+    looked = [cell.applied.before.get(key) if cell.applied else None for cell in cells]
+    first = next(value for value in looked if value is not None)
+    for cell, *sides in zip(cells, _carried(looked), reversed([*_carried(reversed(looked))]), strict=True):
+        other = next((value for value in sides if value is not None and not same_value(value, first)), None)
+        if other is not None:
+            yield cell, other, first
+
+
+def _carried(values: Iterable[object]) -> Iterator[object]:
+    """Each value, or the last before it where there is none."""
+    last = None
+    for value in values:
+        last = last if value is None else value
+        yield last
+
+
+def must_be_as_requested(run: Run) -> None:
+    """Check that the points of a design set the keys that their tweak sets asked for, and no others.
+
+    Raises: Unreadable, naming the first that does not: keys would be called by other names than their own.
+    """
+    for factor in run.design.factors:
+        points = {name: point.levels.get(factor.name) for name, point in run.design.points.items() if point.tweakset == factor.tweakset}
+        asked = {name: {one.key: one.value for one in run.tweaksets[name].requested} for name in points if name in run.tweaksets}
+        if not any(factor.name in values for values in asked.values()):
+            continue  # a script, or several settings under one name
+        points[run.baseline], asked[run.baseline] = None, {one.key: one.value for one in run.tweaksets[run.baseline].requested}
+        for name, values in asked.items():
+            level, value = points[name], values.get(factor.name)
+            if (level is None) != (value is None) or (level is not None and not _same(factor, level, value)):
+                said = ["leaves it as found" if one is None else f"sets it to {one}" for one in (level, value)]
+                raise Unreadable(
+                    f"{run.origin}: design.points.{name} {said[0]}, {factor.name}, but its tweak set {said[1]}: one of the two was edited."
+                )
+
+
+def _same(factor: Setting, level: str, value: object) -> bool:
+    # Limits and the like have ways to write one value that are not compared here.
+    return factor.kind != "sysctl" or same_value(level, value)

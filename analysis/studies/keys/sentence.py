@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from analysis.wording import digits, number, percent, probability, speed, unsigned
 
-from .settle import SCREENED
-from .unjudged import SEARCH, caveat, judged, not_covered, unjudged
+from .terms import NAMED, SCREENED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .terms import Effects, Source, Term
 
-NAMED = frozenset({"improved", "regressed", "raises", "lowers"})
+
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "lenth": "simulated"}
 MOST = 4  # keys named one by one
 ALPHA = 0.05
@@ -219,3 +218,86 @@ def _significant(row: Source, one: Effects) -> bool:
 
 def _f(row: Source, one: Effects) -> str:
     return f"F {digits(row.f or 0.0)} ({row.df}, {one.error_df}), p {probability(row.p or 0.0)}"
+
+
+def answered(one: Effects, wanted: Sequence[tuple[str, ...]]) -> str:
+    """Put the answers to the effects asked for before the sentence on all of them."""
+    if one.refusal:
+        return one.sentence
+    known = {factor.name for factor in one.observed.factors}
+    said = [_answer(one, effect) for effect in wanted if known.issuperset(effect)]
+    return f"{' '.join(said)} Of all that was looked at: {one.sentence}" if said else one.sentence
+
+
+def _answer(one: Effects, effect: tuple[str, ...]) -> str:
+    name = ":".join(effect)
+    terms = [term for term in one.terms if set(term.factors) == set(effect) and (term.means != "profile" or len(one.observed.factors) == 1)]
+    known = [term for term in terms if term.p_adjusted is not None]
+    if not known:
+        why = next((reason for label, reason in one.unestimable if label.split(" ")[0] == name), "there is nothing to judge it by")
+        return f"{name} cannot be judged: {why}."
+    said = [_said(term, one) for term in known]
+    gone = [
+        f"{label} cannot be judged: {reason}" for label, reason in one.unestimable if label in {f"{name} alone", f"{name} in the profile"}
+    ]
+    return f"{'; '.join([*said, *gone])}."
+
+
+def _said(term: Term, one: Effects) -> str:
+    place = {"alone": " alone", "in profile": " in the profile", "disagreement": " in the profile less alone"}.get(term.means, "")
+    mixed = f"; it cannot be told from {', '.join(term.aliases[:4])}" if term.aliases else ""
+    if term.means in SCREENED and term.means != "disagreement":
+        word = "do something else together" if term.verdict == "interacts" else "are not shown to do anything together beyond their sum"
+        return f"{' and '.join(term.factors)} {word}: {amount(term, one)} ({evidence(term, one)}){mixed}"
+    shown = term.verdict in NAMED or term.verdict == "interacts"
+    how = amount(term, one) if shown else f"{'equivalent' if term.verdict == 'equivalent' else 'not shown to matter'}, {amount(term, one)}"
+    what = f"{subject(term, one)}{', or interactions of others' if or_others(term, one) else ''}"
+    return f"{what}{place}: {how} ({evidence(term, one)}){mixed}"
+
+
+SEARCH = "search"
+
+
+def judged(term: Term) -> bool:
+    """Whether there was anything to judge a term by."""
+    return term.p_adjusted is not None
+
+
+def unjudged(one: Effects) -> list[str]:
+    """What was planned to be answered and is not, as the sentence calls it: keys, levels of keys, keys alone or in the profile, whole sets.
+
+    An adaptive design leaves out what it acquitted on its way: that is not judged by the cells that confirm, and is listed as well.
+    """
+    seen = one.observed
+    gone = [label for label, _ in one.unestimable]
+    terms = [term for term in one.terms if term.means not in SCREENED and judged(term)]
+    if seen.design in {SEARCH, "matrix"}:
+        return gone
+    found: list[str] = []
+    for factor in seen.factors:
+        mine = [term for term in terms if term.factors == (factor.name,) and term.means != "profile"]
+        if not mine:
+            found.append(factor.name)
+        elif any(term.means == "level" for term in mine):
+            there = {term.level for term in mine}
+            found += [f"{factor.name} = {level}" for level in factor.levels[1:] if level not in there]
+        else:
+            found += [label for label in gone if label in {f"{factor.name} alone", f"{factor.name} in the profile"}]
+    return found + [f"{label} as a whole" for label in gone if label == seen.profile]
+
+
+def not_covered(one: Effects) -> Iterator[str]:
+    """Say what the answer does not speak of."""
+    missing = unjudged(one)
+    if missing:
+        more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""
+        yield f"Cannot be judged, so nothing is said of: {', '.join(missing[:MOST])}{more}."
+
+
+def caveat(one: Effects) -> Iterator[str]:
+    """Say where main effects are not those of their keys alone: a design that is for finding suspects."""
+    confirm = "what it names is a suspect, and what it does not name may hide; confirm with a design of fewer keys."
+    if one.mixed:
+        yield f"A main effect of this design holds shares of others' interactions (up to {one.mixed:.2f} of each): {confirm}"
+    elif one.resolution is not None and one.resolution <= 3:
+        yield f"A main effect of this design (resolution {'I' * one.resolution}) is one with interactions of others: {confirm}"

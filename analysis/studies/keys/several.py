@@ -15,14 +15,13 @@ from scipy.special import fdtrc
 
 from analysis.terms import NotComparable, Refused
 
-from .frame import FEWEST_DF, FEWEST_RUNS, Frame, frame, half_counts
-from .model import coded_levels, fit, independent, rss
+from .frame import FEWEST_DF, FEWEST_RUNS, Frame, coded_levels, fit, frame, half_counts, independent, rss
 from .terms import Effects, Level, Source, Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .model import Fit, Floats
+    from .frame import Fit, Floats
     from .terms import Observed
 
 MOST_COLUMNS = 300  # of interactions; of more nobody reads the table

@@ -15,6 +15,8 @@ Scale = Literal["log", "raw"]
 # alone: this key only, against stock. in profile: the profile against it without this key. profile: all of it against stock.
 # disagreement: in profile less alone, that is, what a key does to or gets from its company. set: a tweak set against stock.
 Means = Literal["main", "interaction", "level", "alone", "in profile", "profile", "disagreement", "set"]
+SCREENED = frozenset({"interaction", "disagreement"})  # looked at because they are there; what is named needs a run of its own
+NAMED = frozenset({"improved", "regressed", "raises", "lowers"})
 Word = Literal["improved", "regressed", "raises", "lowers", "equivalent", "inconclusive", "interacts", "not comparable"]
 
 

@@ -15,17 +15,28 @@ import numpy as np
 
 from analysis.terms import NotComparable, Refused
 
-from .coding import aliases, column, effects_up_to, partly_mixed, resolution, words
-from .frame import FEWEST_RUNS, Frame, frame, half_counts
-from .model import DEPENDENT, Basis, fit
+from .frame import (
+    DEPENDENT,
+    FEWEST_RUNS,
+    Basis,
+    Frame,
+    aliases,
+    column,
+    effects_up_to,
+    fit,
+    frame,
+    half_counts,
+    partly_mixed,
+    resolution,
+    words,
+)
+from .lenth import judged_by_each_other
 from .terms import Effects, Lenth, Level, Term
-from .unreplicated import judged_by_each_other
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .coding import Effect
-    from .model import Fit, Floats
+    from .frame import Effect, Fit, Floats
     from .terms import Observed, Source
 
 MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there

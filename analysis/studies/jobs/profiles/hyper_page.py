@@ -9,8 +9,9 @@ from rich.text import Text
 
 from analysis.plain import printable_json
 from analysis.printing import columns, hanging, on_page
+from analysis.render import text
 from analysis.studies.jobs.queues.words import NONE, figure
-from analysis.studies.keys.page import render as effects_page
+from analysis.studies.keys.answer import answer as effects_answer
 from analysis.wording import probability
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ LEGEND = (
 def render(found: Hyper, *, color: bool = False) -> str:
     """Write the points, the best of them, and the effects."""
     said = on_page(_parts(found), color=color)
-    return said if found.effects is None else f"{said}\n{effects_page([found.effects], color=color)}"
+    return said if found.effects is None else f"{said}\n{text.render(effects_answer([found.effects]), color=color)}"
 
 
 def as_json(found: Hyper, refused: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.keys import coding
+from analysis.studies.keys import frame as coding
 from tests.made_designs import plackett_burman_12
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 
-from analysis.studies.keys import model
+from analysis.studies.keys import frame as model
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.terms import Factor, Observed, Row
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from analysis import load
+from analysis.render.text import render
+from analysis.studies.keys.answer import answer
 from analysis.studies.keys.effects import effects_of
-from analysis.studies.keys.page import render
 from analysis.studies.keys.terms import Effects, Term
 from tests.made_designs import Keys, ablation, designed, factorial, fraction, plackett_burman_12
 from tests.synthetic import Made
@@ -42,7 +43,7 @@ def test_no_line_is_longer_than_a_page_however_long_the_names(kind: str, points:
     broken = {("profile.p03", 1): ("failed", "the kernel refuses it, for a reason that takes some words to say " * 3)}
     run = load.from_json(designed(kind, Keys(LONG, broken=broken), points, Made(blocks=blocks, steps=6)), "made-up.json")
     found = effects_of(run)
-    plain, colored = render(found, run), render(found, run, color=True)
+    plain, colored = render(answer(found, run)), render(answer(found, run), color=True)
     assert "\x1b[" not in plain
     assert "\x1b[" in colored
     assert max(map(len, plain.splitlines())) <= 100
@@ -56,6 +57,6 @@ def test_names_that_are_commands_of_a_terminal_are_printed_as_text() -> None:
     run = load.from_json(
         designed("factorial", Keys({"a\x1b[31m": 0.0, "[bold]b": 0.0}), factorial(2), Made(blocks=3, steps=6)), "made-up.json"
     )
-    page = render(effects_of(run), run)
+    page = render(answer(effects_of(run), run))
     assert "\x1b" not in page
     assert "[bold]b" in page

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.keys import coding
+from analysis.studies.keys import frame as coding
 from analysis.studies.keys.csv_table import Columns, read_table
 from analysis.studies.keys.effects import of_table
 from control.t_test import t_quantile

@@ -1,0 +1,351 @@
+"""What a design says of its keys, as an answer: the sentence first, then effects, variation and error of each design."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.arms import TOGETHER
+from analysis.checks import warnings_of
+from analysis.compare import compare
+from analysis.disturbance import partial
+from analysis.labels import headline, label_of
+from analysis.wording import digits, number, probability, size, unsigned
+
+from .sentence import ADJUSTED
+from .terms import NAMED, SCREENED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from analysis.terms import Run
+
+    from .terms import Effects, Level, Means, Source, Term
+
+MOST_ALIASES = 4
+KINDS = {
+    "ablation": "each key taken away, and each alone",
+    "factorial": "all combinations of levels",
+    "fractional": "a fraction of all combinations",
+    "screening": "Plackett-Burman",
+    "bisect": "bisected",
+    "search": "searched",
+    "matrix": "whole tweak sets side by side",
+    "table": "",
+}
+
+
+MOST_SENTENCES = 3  # findings; of more designs those that name nothing are counted
+MOST_UNKNOWN = 6
+SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
+
+
+def answer(found: Sequence[Effects], run: Run | None = None) -> Answer:
+    """Make the answer; `run` is the saved run that the effects are of, None for a table."""
+    several = len(found) > MOST_SENTENCES
+    shared = [(_called(one, run), line) for one in found for line in _doubts(one)]
+    sections = [_design(one, told=several) for one in found]
+    if shared:
+        sections.append(Section("", bullets(grouped(shared, of=len(found)) if len(found) > 1 else [line for _, line in shared], "note:")))
+    return Answer(
+        title="" if run is None else headline([run]).replace("\n", "; "),
+        findings=[*_sentences([one for one in found if not several or _names(one)], run), *(_silent(found) if several else ())],
+        sections=sections,
+        warnings=[] if run is None else [*warnings_of(run, ()), *(partial(run, compare(run)) if run.design.kind == "turns" else ())],
+        legend=[*_questions(found, run), *_legend(found)],
+        next="" if run is None else _next(found, run),
+        data={"run": None if run is None else _about(run), "effects": [asdict(one) for one in found]},
+        rows=_flat(found),
+    )
+
+
+def brief(found: Sequence[Effects], run: Run) -> Answer:
+    """What a session ends with: which key did it, in a sentence.
+
+    A static design says the sentence of its effects and whether its A/A check holds; an adaptive one has a sentence of its own, which the
+    session prints, and of a search come the candidates that ran again to be confirmed.
+    """
+    checks = [Line(one.again if len(found) == 1 else f"{_called(one, run)}: {one.again}", "A/A:") for one in found if one.again]
+    return Answer(
+        title=headline([run]).replace("\n", "; "),
+        findings=[*(Line(f"{name}: {study.question}") for name, study in run.studies.items()), *_sentences(found, run), *checks],
+        sections=_candidates(run),
+        warnings=list(warnings_of(run, ())),
+        data={"run": _about(run), "effects": [asdict(one) for one in found]},
+    )
+
+
+def _questions(found: Sequence[Effects], run: Run | None) -> list[tuple[str, str]]:
+    return [] if run is None else [(name, run.studies[name].question) for name in dict.fromkeys(one.observed.study for one in found)]
+
+
+def _about(run: Run) -> dict[str, object]:
+    return {"run_id": run.run_id, "origin": run.origin, "design": run.design.kind, "commit": run.commit}
+
+
+def _called(one: Effects, run: Run | None) -> str:
+    return ", ".join(filter(None, (one.observed.workload if run is not None else "", one.observed.profile)))
+
+
+def _sentences(found: Sequence[Effects], run: Run | None) -> list[Line]:
+    return [Line(": ".join(filter(None, (_called(one, run), one.sentence))), tone="strong") for one in found]
+
+
+def _names(one: Effects) -> bool:
+    """Whether its sentence claims something."""
+    return any(term.verdict in NAMED for term in one.terms)
+
+
+def _silent(found: Sequence[Effects]) -> Iterator[Line]:
+    silent = list(dict.fromkeys(one.observed.workload for one in found if not _names(one)))
+    if silent:
+        yield Line(f"Nothing can be named under {', '.join(silent)}.", tone="strong")
+
+
+def _next(found: Sequence[Effects], run: Run) -> str:
+    hint = any(term.verdict == "interacts" for one in found for term in one.terms)
+    named = hint or any(map(_names, found))
+    return f"python -m analysis {'report' if named else 'plan --effect 3%'} {run.origin}"
+
+
+def _design(one: Effects, *, told: bool) -> Section:
+    seen = one.observed
+    what = ", ".join(filter(None, (seen.profile or "", KINDS.get(seen.design, seen.design))))
+    blocks = f" in {one.blocks} block{'s' * (one.blocks > 1)}" if one.blocks else ""
+    cells = f"{len(seen.rows)} cells at {len({row.levels for row in seen.rows})} points{blocks}"
+    parts: list[Line | Table] = [Line(one.sentence)] if told else []
+    if seen.profile or seen.design == "table":
+        parts += [Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}") for factor in seen.factors]
+    title = f"{seen.workload}: {what}{', ' if what else ''}{cells}; {label_of(seen.metric)}"
+    if one.refusal:
+        return Section(title, [*parts, Line(f"nothing can be said: {one.refusal}", tone="open")])
+    parts += [_terms(one), *_aliases(one), _anova(one)]
+    if any(term.means in {"level", "set"} for term in one.terms):
+        parts.append(_levels(one))
+    return Section(title, [*parts, *_lines(one)])
+
+
+def _terms(one: Effects) -> Table:
+    """The table of effects: first what the design was laid out for, then the screen; of each those that claim something first."""
+    log = one.observed.scale == "log"
+    ordered = sorted(one.terms, key=lambda term: (term.means in SCREENED, term.verdict not in NAMED and term.verdict != "interacts"))
+    coded = any(term.coefficient is not None for term in one.terms) and not log
+    columns = [
+        Column("effect", left=True),
+        *([Column("q", write=digits)] if coded else []),
+        Column(_head(one), write=_effect),
+        Column("share", write=size, spare=1),
+        Column("p adj.", write=_p),
+        Column("MDE", write=size if log else lambda value: digits(value, 3)),
+        Column("verdict", left=True),
+    ]
+    rows = [
+        [
+            _label(term, one),
+            *([term.coefficient] if coded else []),
+            term,
+            term.share,
+            term if term.p_adjusted is not None else None,
+            term.mde,
+            Word(term.verdict, TONES.get(term.verdict, "strong")),
+        ]
+        for term in ordered
+    ]
+    return Table(columns, rows)
+
+
+def _p(term: Term) -> str:
+    return f"{probability(term.p_adjusted or 0.0)} {SHORT[term.adjustment]}"
+
+
+def _head(one: Effects) -> str:
+    if one.observed.scale == "raw":
+        return f"{label_of(one.observed.metric)} [95 %]"
+    return "+ % faster [95 %]" if one.observed.better is not None else "% [95 %]"
+
+
+def _label(term: Term, one: Effects) -> str:
+    if term.means == "disagreement":
+        return f"{term.label} in the profile − alone"
+    if term.means == "interaction":
+        letters = {factor.name: factor.letter for factor in one.observed.factors}
+        return ":".join(letters[name] for name in term.factors)
+    stock = next(iter(one.observed.points))
+    against = f"({stock})" if TOGETHER in stock else stock
+    return f"{term.label} − {against}" if term.means in {"set", "profile"} else term.label
+
+
+def _effect(term: Term) -> str:
+    if term.gain is not None:
+        ends = "" if term.gain_low is None or term.gain_high is None else f" [{_bare(term.gain_low)}, {_bare(term.gain_high)}]"
+        return number(term.gain) + ends
+    ends = "" if term.low is None or term.high is None else f" [{digits(term.low)}, {digits(term.high)}]"
+    return digits(term.effect) + ends
+
+
+def _bare(value: float) -> str:
+    return number(value).lstrip("+")
+
+
+def _aliases(one: Effects) -> Iterator[Line]:
+    """Which effects share a column, by the letters of their factors."""
+    letters = {factor.name: factor.letter for factor in one.observed.factors}
+    said = []
+    for term in one.terms:
+        if term.aliases:
+            # Names of scripts have colons of their own: take effects apart by the names there are.
+            others = [_lettered(alias, letters) for alias in term.aliases]
+            more = f" and {len(others) - MOST_ALIASES} more" if len(others) > MOST_ALIASES else ""
+            said.append(f"{''.join(letters[name] for name in term.factors)} = {' = '.join(others[:MOST_ALIASES])}{more}")
+    if said:
+        yield Line("; ".join(said), "cannot be told apart:")
+
+
+def _lettered(alias: str, letters: dict[str, str]) -> str:
+    for name in sorted(letters, key=len, reverse=True):
+        alias = alias.replace(name, letters[name])
+    return alias.replace(":", "")
+
+
+def _anova(one: Effects) -> Table:
+    letters = {factor.name: factor.letter for factor in one.observed.factors}
+
+    def name(row: Source) -> str:
+        return ":".join(letters[factor] for factor in row.factors) if len(row.factors) > 1 else row.name
+
+    heads = ["df", "SS", "%", "MS", "F", "p"]
+    columns = [Column(head, write=write) for head, write in zip(heads, (str, digits, size, digits, digits, probability), strict=True)]
+    rows = [[name(row), row.df, row.ss, row.share, row.ms, row.f, row.p] for row in one.anova]
+    return Table([Column("variation", left=True), *columns], rows)
+
+
+def _levels(one: Effects) -> Table:
+    log, metric = one.observed.scale == "log", one.observed.metric
+    unit = ", s" * (metric.endswith("_s") and not metric.endswith("_per_s"))
+    columns = (
+        Column("factor", left=True),
+        Column("level", left=True),
+        Column("n"),
+        Column(f"mean {label_of(metric)}{unit}", write=digits),
+        Column("95 %", write=_ends),
+        Column("from the mean", write=(lambda value: number(math.expm1(value))) if log else (lambda value: f"{value:+.4g}")),
+    )
+    rows = [(level.factor, level.level, level.n, level.mean, None if level.low is None else level, level.deviation) for level in one.levels]
+    return Table(columns, rows)
+
+
+def _ends(level: Level) -> str:
+    return f"[{digits(level.low or 0.0)}, {digits(level.high or 0.0)}]"
+
+
+def _lines(one: Effects) -> Iterator[Line]:
+    if one.lenth is not None:
+        write = (lambda value: unsigned(math.expm1(value))) if one.observed.scale == "log" else digits
+        pse, me, sme = map(write, (one.lenth.pse, one.lenth.me, one.lenth.sme))
+        said = f"PSE {pse}; beyond {me} a main effect stands out alone, beyond {sme} among all {one.lenth.contrasts}."
+        yield Line(said, "Lenth:")
+    if one.again:
+        yield Line(one.again, "A/A:")
+
+
+def _doubts(one: Effects) -> Iterator[str]:
+    """What a reader must know before believing a number; often the same of several designs."""
+    if one.error_df or one.error != "none":
+        yield f"Error term: {one.error}{f' ({one.error_df} df)' if one.error_df else ''}."
+    yield from (f"{name} is not known: {reason}." for name, reason in one.unestimable[:MOST_UNKNOWN])
+    if len(one.unestimable) > MOST_UNKNOWN:
+        yield f"{len(one.unestimable) - MOST_UNKNOWN} effects more are not known."
+    yield from one.notes
+
+
+def _flat(found: Sequence[Effects]) -> Table:
+    """Every term of every design, for a spreadsheet."""
+    fields = (
+        "effect",
+        "low",
+        "high",
+        "gain",
+        "gain_low",
+        "gain_high",
+        "share",
+        "p",
+        "p_adjusted",
+        "adjustment",
+        "family",
+        "mde",
+        "verdict",
+    )
+    names = ("workload", "profile", "metric", "label", "means", "level", *fields)
+    rows = [
+        [one.observed.workload, one.observed.profile, one.observed.metric, *(getattr(term, name) for name in names[3:])]
+        for one in found
+        for term in one.terms
+    ]
+    return Table([Column(name) for name in names], rows)
+
+
+def _candidates(run: Run) -> list[Section]:
+    """The rows of what a search ran again; of other designs there are none."""
+    found = run.design.conclusion.get("candidates")
+    rows = [_candidate(one, one["confirmed"]) for one in (found if isinstance(found, list) else ()) if one.get("confirmed")]
+    columns = (
+        Column("candidate", left=True),
+        Column("levels", left=True),
+        Column("n"),
+        Column("+ % faster [95 % for all]"),
+        Column("expected"),
+    )
+    return [Section("", [Table(columns, rows)])] if rows else []
+
+
+def _candidate(one: Mapping[str, object], fresh: Mapping[str, float]) -> list[str]:
+    levels, expected = one["levels"], one["predicted"]
+    said = ", ".join(f"{name}={level}" for name, level in levels.items() if level is not None) if isinstance(levels, dict) else ""
+    ends = ", ".join(_bare(gain(fresh[end])) for end in ("high", "low"))
+    promised = number(gain(expected)) if isinstance(expected, float) else ""
+    return [str(one["name"]), said, str(fresh["blocks"]), f"{number(gain(fresh['change']))} [{ends}]", promised]
+
+
+def gain(change: float) -> float:
+    """What a change of the cost of a step is as a gain: a cost that falls by a fifth is a gain of a quarter."""
+    return 1 / (1 + change) - 1
+
+
+def _legend(found: Sequence[Effects]) -> list[tuple[str, str]]:
+    terms = [term for one in found for term in one.terms]
+    if not terms:
+        return []
+    log = any(one.observed.scale == "log" for one in found)
+    used = {term.adjustment for term in terms}
+    family = ", ".join(dict.fromkeys(str(term.family) for term in terms if term.adjustment == "holm"))
+    means = {term.means for term in terms}
+    said = [
+        ("effect", f"{_average(means)}{': + is faster, - is slower.' if log else '; + is more.'}"),
+        ("X:Y", "by how much the effect of X changes when Y is set."),
+        ("q", "the same on the scale of -1 and +1: half a main effect, a quarter of an interaction of two."),
+        ("share", "% of the total variation that goes with it: a description."),
+        ("H", f"{ADJUSTED['holm']}: adjusted for all the keys' effects of the study ({family})."),
+        ("BH", f"{ADJUSTED['bh']}: interactions are a screen, adjusted among themselves."),
+        ("sim", "simulated for this design: how often the largest of its contrasts is so large where there is nothing."),
+        ("MDE", "the smallest effect this design would have called with 80 % probability."),
+    ]
+    there = {
+        "effect": bool(means - SCREENED),
+        "X:Y": any(term.means == "interaction" for term in terms),
+        "q": not log and any(term.coefficient is not None for term in terms),
+        "H": "holm" in used,
+        "BH": "bh" in used,
+        "sim": "lenth" in used,
+    }
+    return [(word, meaning) for word, meaning in said if there.get(word, True)]
+
+
+def _average(means: set[Means]) -> str:
+    """Say what an effect is in the designs that are shown."""
+    if means & {"main", "level"}:
+        return "what going from a factor's first level to another does, on average over the other factors"
+    if means & {"alone", "in profile"}:
+        return "a key alone against stock; in the profile: the profile against it without the key"
+    return "a tweak set against stock"
