@@ -5,9 +5,6 @@ It describes runs; a verdict on a tweak is `compare`'s business.
 
 from __future__ import annotations
 
-import json
-import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
@@ -15,11 +12,12 @@ from analysis.terms import Refused
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
 
-    from analysis.studies.describe.words import Described
+    from analysis.answer import Answer
+    from analysis.studies.describe.describe import Described
     from analysis.terms import Run
 
+ANSWERS = True
 HELP = "what is inside runs: steps, stationarity, energy, noise"
 EXAMPLE = """\
 example:
@@ -35,9 +33,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs, quoted globs, folders of them, DeepTweak directories")
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print the descriptions, one run after the other."""
-    from analysis.studies.describe.describe import describe  # noqa: PLC0415  # scipy takes a second to import
+def run(asked: argparse.Namespace) -> Answer:
+    """Describe the runs, one after the other."""
+    from analysis.studies.describe.answer import answer  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.describe.describe import describe  # noqa: PLC0415
 
     refused: list[str] = []
     found: list[tuple[Run, list[Described]]] = []
@@ -49,28 +48,4 @@ def run(asked: argparse.Namespace) -> int:
             refused.append(f"{one.origin}: cannot be described ({type(error).__name__}: {error}); the file is damaged or was edited.")
     if not found:
         raise Refused(refused[0])
-    for line in refused:
-        print("refused:", line, file=sys.stderr)
-    print(as_json(found, refused) if asked.json else _text(found), end="")
-    return 0
-
-
-def _text(found: Sequence[tuple[Run, Sequence[Described]]]) -> str:
-    from analysis.studies.describe.page import render_description  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
-
-    return "\n".join(render_description(one, workloads, color=wants_color(sys.stdout)) for one, workloads in found)
-
-
-def as_json(found: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[str]) -> str:
-    """Write descriptions for programs: the fields are those of `describing/words.py` and `sampled.Sampled`, units in their names."""
-    said: list[Mapping[str, object]] = [
-        {
-            "run_id": one.run_id,
-            "origin": one.origin,
-            "warnings": list(one.warnings),
-            "workloads": [asdict(workload) for workload in workloads],
-        }
-        for one, workloads in found
-    ]
-    return json.dumps({"runs": said, "refused": list(refused)}, indent=2, allow_nan=False) + "\n"
+    return answer(found, refused)

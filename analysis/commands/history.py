@@ -12,7 +12,7 @@ from analysis.streams import complain, say
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from analysis.studies.history.records import Change, History
+    from analysis.studies.history.history import Change, History
 
 HELP = "change points in many saved runs over time"
 EXAMPLE = """\
@@ -63,8 +63,8 @@ def run(asked: argparse.Namespace) -> int:
     # numpy, which --help need not wait for.
     from analysis.studies.history.acknowledged import acknowledge, read  # noqa: PLC0415
     from analysis.studies.history.as_json import as_json  # noqa: PLC0415
-    from analysis.studies.history.gather import gather  # noqa: PLC0415
-    from analysis.studies.history.judge import is_judged, judge, regressions  # noqa: PLC0415
+    from analysis.studies.history.history import gather  # noqa: PLC0415
+    from analysis.studies.history.history import is_judged, judge, regressions  # noqa: PLC0415
 
     entries = read(asked.acknowledged) if asked.acknowledged else []
     refused: list[str] = []

@@ -14,7 +14,7 @@ from analysis.wording import parse_percent
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.plan.looks import Looks
+    from analysis.studies.plan.plan import Looks
     from analysis.studies.plan.plan import Plan
     from analysis.terms import Run
 
@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the plan."""
-    from analysis.studies.plan.looks import looks_of  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.plan.plan import looks_of  # noqa: PLC0415  # scipy takes a second to import
     from analysis.studies.plan.plan import Goal, plan  # noqa: PLC0415
 
     if not 0.5 <= asked.power <= 0.999:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.history.records import Change, History, Judged, Series
+    from analysis.studies.history.history import Change, History, Judged, Series
 
     from .page import Page
 

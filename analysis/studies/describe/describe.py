@@ -1,12 +1,13 @@
 """What lies inside runs, cell by cell and arm by arm, and how one run differs from another. It describes runs; it judges no tweak.
 
 Where each arm was run once, its steps are all there is: their spread, their memory, whether the run settled. Where arms were repeated in
-blocks, what steps would make one believe stands beside what blocks show.
+blocks, what steps would make one believe stands beside what blocks show. Shares and changes are fractions.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,18 +30,114 @@ from analysis.stats.within import (
     warmup_steps,
     welch,
 )
+from analysis.summary import energy_j_per_sample, power_w
 from analysis.telemetry import Missing, series_of
-
-from .sampled import sampled
-from .words import Described, Inside, Repeated, TwoRuns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from analysis.stats.levels import Levels
-    from analysis.stats.within import Rank
+    from analysis.stats.levels import Levels, Ratio
+    from analysis.stats.ranks import RankTest, Shift
+    from analysis.stats.within import Distance, Halves, Omnibus, Rank, Stall, Welch
     from analysis.telemetry import Series
     from analysis.terms import Cell, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """One cell's measured steps. Intervals are of this one run: they do not say how another of the same would turn out.
+
+    `mean_half_width_s`: half the 95 % interval from 20 batch means, None of a run shorter than 40 steps. `mean_of_rates_per_s`, the mean of
+    samples per second over steps, overstates the throughput and is shown to be recognised elsewhere; steps that overlap have neither.
+    `lag_1` is the correlation of neighbouring steps, `effective_steps` what the steps are worth as independent ones, `warmup_steps` what
+    should be left out at the start (MSER-5). `halves` are p-values of first against second half. `detectable`: smallest difference of two
+    such runs' means that their steps could show, a fraction. `stalls` are where it stood still, `without` the same run less these steps.
+    """
+
+    cell: str
+    tweakset: str
+    block: int
+    steps: int
+    mean_s: float
+    mean_half_width_s: float | None
+    median_s: float
+    median_low_s: float
+    median_high_s: float
+    cv: float
+    quantiles_s: Mapping[str, float]
+    throughput_samples_per_s: float | None
+    mean_of_rates_per_s: float | None
+    lag_1: float
+    effective_steps: float
+    warmup_steps: int
+    halves: Halves
+    detectable: float
+    sampled: Sampled
+    stalls: tuple[Stall, ...] = ()
+    without: Inside | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """An arm over its blocks. `mean_s` ± `half_width_s` is about the arm; ± `naive_half_width_s` takes steps for replicates.
+
+    `icc` is the share of variance that steps of one cell have in common, `design_effect` how many times that inflates the variance of a
+    mean, `naive_alarms` how often a 5 % test over steps would call two equal arms different. `between_f`, `between_p`: do cells
+    differ beyond their steps? `ratio`: mean step time over the baseline's, unpaired (Kalibera & Jones), with its 95 % interval.
+    `unsettled` counts cells whose halves differ (KS p < 0.05); of equals one in twenty does.
+    """
+
+    tweakset: str
+    blocks: int
+    steps: int
+    mean_s: float
+    half_width_s: float
+    naive_half_width_s: float
+    icc: float
+    design_effect: float
+    naive_alarms: float
+    between_f: float | None
+    between_p: float | None
+    ratio: Ratio | None
+    unsettled: int
+
+
+@dataclass(frozen=True, slots=True)
+class TwoRuns:
+    """How the steps of one run differ from another's, in seconds, first minus second: about these two runs, not about what was set.
+
+    `bootstrap_low_s` and `_high_s`: 95 % interval of the difference of means by blocks of neighbouring steps. `quantile_changes`: change of
+    each quantile, a fraction.
+    """
+
+    tweakset: str
+    against: str
+    welch: Welch
+    bootstrap_low_s: float
+    bootstrap_high_s: float
+    shift: Shift
+    ranks: RankTest
+    ks: Distance
+    quantile_changes: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One workload of a run, the baseline's cells first.
+
+    `repeated` is there where arms were run in several blocks of equally many steps, `pairs` where each was run once, each against the
+    baseline; `omnibus` is over all of those, `friedman` over the arms of complete blocks. `undescribed` says why cells are missing.
+    """
+
+    workload: str
+    baseline: str
+    cells: tuple[Inside, ...]
+    repeated: tuple[Repeated, ...]
+    pairs: tuple[TwoRuns, ...]
+    omnibus: Omnibus | None
+    friedman: Rank | None
+    undescribed: tuple[str, ...]
+
 
 QUANTILES = (0.05, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)
 FEWEST_STEPS = 4  # of which two halves can be compared
@@ -191,3 +288,90 @@ def _two_runs(one: Cell, other: Cell) -> TwoRuns:
         ks=kolmogorov_smirnov(x, y),
         quantile_changes={name: value / before[name] - 1 for name, value in _quantiles(x).items()},
     )
+
+
+FULL_PERCENT = 100.0
+WARM_C = 1.0  # as near as this to where the temperature ends up
+FEWEST_LOGGED = 3
+STRAIGHT = 1e-3  # relative: how far a learning rate may lie off the line
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Over the measured steps; of several GPUs energy and power are summed, use is averaged, the hottest counts.
+
+    `gpu_full_share`: share of readings at 100 %. `gpu_warm_c`: the temperature it settles at (median of the second half), first come
+    within 1 °C of after `gpu_warmup_s`. `scheduled_steps`: where a learning rate that falls in a straight line would reach 0: the
+    length training was planned for.
+    """
+
+    energy_j_per_sample: float | None = None
+    gpu_power_mean_w: float | None = None
+    gpu_util_mean_percent: float | None = None
+    gpu_full_share: float | None = None
+    gpu_warm_c: float | None = None
+    gpu_warmup_s: float | None = None
+    scheduled_steps: float | None = None
+
+
+def sampled(cell: Cell, series: Series | None) -> Sampled:
+    """Sum up what was sampled beside a measured cell: from its summary, and from its samples where they are at hand."""
+    use = [value for name, value in cell.telemetry.items() if re.fullmatch(r"gpu\d+_util_percent_mean", name)]
+    full_share, warm_c, warmup_s = (None, None, None) if series is None else (_full_share(series), *_warming(series))
+    return Sampled(
+        energy_j_per_sample=energy_j_per_sample([cell]),
+        gpu_power_mean_w=power_w(cell),
+        gpu_util_mean_percent=sum(use) / len(use) if use else None,
+        gpu_full_share=full_share,
+        gpu_warm_c=warm_c,
+        gpu_warmup_s=warmup_s,
+        scheduled_steps=None if series is None else scheduled_steps(series.columns.get("learning_rate", ())),
+    )
+
+
+def averaged(cells: Sequence[Sampled]) -> Sampled:
+    """Average each number over the cells that have it."""
+    columns = {field.name: [value for one in cells if (value := getattr(one, field.name)) is not None] for field in fields(Sampled)}
+    return Sampled(**{name: sum(values) / len(values) for name, values in columns.items() if values})
+
+
+def _measured(series: Series, quantity: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Times since the first measured step and readings, shape (times,) and (GPUs, times); only times at which every GPU answered."""
+    found = [values for name, values in series.columns.items() if re.fullmatch(rf"gpu\d+_{quantity}", name)]
+    if not found:
+        return None
+    time_s, readings = np.array(series.time_s), np.array(found, float)  # None becomes NaN
+    kept = ~np.isnan(readings).any(axis=0)
+    start_s = series.time_s[0] if series.measured_from_s is None else series.measured_from_s
+    kept &= time_s >= start_s
+    if series.measured_to_s is not None:
+        kept &= time_s <= series.measured_to_s
+    return (time_s[kept] - start_s, readings[:, kept]) if kept.any() else None
+
+
+def _full_share(series: Series) -> float | None:
+    found = _measured(series, "util_percent")
+    return None if found is None else float((found[1] >= FULL_PERCENT).mean())
+
+
+def _warming(series: Series) -> tuple[float | None, float | None]:
+    found = _measured(series, "temperature_c")
+    if found is None:
+        return None, None
+    time_s, hottest = found[0], found[1].max(axis=0)
+    warm = float(np.median(hottest[len(hottest) // 2 :]))
+    return warm, float(time_s[np.argmax(np.abs(hottest - warm) <= WARM_C)])
+
+
+def scheduled_steps(learning_rate: Sequence[float | None]) -> float | None:
+    """Where a learning rate logged now and then comes to 0, in steps; None where it does not fall in a straight line.
+
+    A value logged after step s is carried from row s (counted from 0) until the next one. Any two make a line; a third must lie on it.
+    """
+    logged = [(row, rate) for row, rate in enumerate(learning_rate) if rate is not None and (row == 0 or learning_rate[row - 1] != rate)]
+    if len(logged) < FEWEST_LOGGED:
+        return None
+    (first, high), (last, low) = logged[0], logged[-1]
+    slope = (low - high) / (last - first)
+    on_line = all(abs(rate - high - slope * (row - first)) <= STRAIGHT * high for row, rate in logged)
+    return first - high / slope if slope < 0 and on_line else None

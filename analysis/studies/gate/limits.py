@@ -20,15 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis import marked_yaml
 from analysis.terms import Refused
 from analysis.wording import parse_percent
-
-from . import marked_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from .marked_yaml import Value
+    from analysis.marked_yaml import Value
 
 KEYS = ("max_regression", "metrics", "tweaksets", "baseline", "workloads")
 # Words for metrics that each study and workload declares for itself.

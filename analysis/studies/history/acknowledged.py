@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from analysis.studies.gate import marked_yaml
+from analysis import marked_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.studies.gate.marked_yaml import Value
+    from analysis.marked_yaml import Value
 
-    from .records import Change, History, Judged, Series
+    from .history import Change, History, Judged, Series
 
 KEYS = ("workload", "tweakset", "metric", "run", "date", "note")
 NEAR = 3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .records import Change, History, Judged
+    from .history import Change, History, Judged
 
 
 def as_json(history: History, worse: Sequence[Change], exit_code: int) -> str:

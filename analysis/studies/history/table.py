@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from .records import Change, History, Mark, Series
+    from .history import Change, History, Mark, Series
 
 SHOWN = 15
 NAME, SPARK, RUNS, GAIN = 56, 40, 20, 21

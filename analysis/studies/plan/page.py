@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Run
 
-    from .looks import Looks
+    from .plan import Looks
     from .plan import Need, Plan
 
 LEGEND = (

@@ -12,8 +12,8 @@ from analysis.plots import history as picture
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import QUIET
 from analysis.studies.history.acknowledged import Acknowledgement, acknowledge
-from analysis.studies.history.gather import gather
-from analysis.studies.history.judge import judge
+from analysis.studies.history.history import gather
+from analysis.studies.history.history import judge
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.made_history import night, noisy, stepped
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.history.records import History
+    from analysis.studies.history.history import History
 
 
 def looked_back(series: Mapping[str, Sequence[float]]) -> History:

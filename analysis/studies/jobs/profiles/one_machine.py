@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.arms import times_of
-from analysis.studies.history.hardware import Machines
+from analysis.hardware import Machines
 from analysis.terms import Refused
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
-from analysis.studies.history.hardware import Machines
+from analysis.hardware import Machines
 from analysis.terms import Refused, Unreadable
 
 from . import job_csv, records

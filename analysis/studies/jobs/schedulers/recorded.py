@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.formats.fields import Fields
-from analysis.studies.history.hardware import machine_of
+from analysis.hardware import machine_of
 from analysis.studies.jobs.queues.records import AGAIN, STOCK
 from analysis.studies.jobs.simulation.loop import Played
 from analysis.studies.jobs.simulation.stream import Coming

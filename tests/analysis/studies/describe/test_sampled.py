@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.describe.sampled import Sampled, averaged, sampled, scheduled_steps
+from analysis.studies.describe.describe import Sampled, averaged, sampled, scheduled_steps
 from analysis.telemetry import Series
 from tests.synthetic import Made, saved_run
 

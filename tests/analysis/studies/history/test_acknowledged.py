@@ -9,15 +9,15 @@ import pytest
 
 from analysis.load import from_json
 from analysis.studies.history.acknowledged import acknowledge, read
-from analysis.studies.history.gather import gather
-from analysis.studies.history.judge import judge, regressions
+from analysis.studies.history.history import gather
+from analysis.studies.history.history import judge, regressions
 from analysis.terms import Refused
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.history.records import History
+    from analysis.studies.history.history import History
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.history.gather import gather
+from analysis.studies.history.history import gather
 from analysis.terms import Refused
 from tests.made_history import CPU, night
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.history.gather import Gathered
+    from analysis.studies.history.history import Gathered
     from analysis.terms import Run
     from tests.synthetic import JSON
 

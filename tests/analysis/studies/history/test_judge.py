@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.history.gather import gather
-from analysis.studies.history.judge import is_judged, judge, regressions
+from analysis.studies.history.history import gather
+from analysis.studies.history.history import is_judged, judge, regressions
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analysis.studies.history.records import History
+    from analysis.studies.history.history import History
 
 THROUGHPUT = "throughput_samples_per_s"
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.history.gather import gather
-from analysis.studies.history.judge import judge
+from analysis.studies.history.history import gather
+from analysis.studies.history.history import judge
 from analysis.studies.history.spark import PLAIN_RAMP, RAMP, sparkline
 from analysis.studies.history.table import SHOWN, Look, render
 from tests.made_history import night, noisy, stepped
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.history.records import History
+    from analysis.studies.history.history import History
 
 
 def looked_back(series: Mapping[str, Sequence[float]], refused: Sequence[str] = ()) -> History:

@@ -16,9 +16,9 @@ from analysis.__main__ import main
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats.power import blocks_needed
-from analysis.studies.plan.cell_length import cell_length
+from analysis.studies.plan.plan import cell_length
 from analysis.studies.plan.command import command_of
-from analysis.studies.plan.looks import looks_of
+from analysis.studies.plan.plan import looks_of
 from analysis.studies.plan.plan import Goal, plan
 from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals, refused

@@ -1,25 +1,149 @@
-"""From runs to series, in one pass: of each run only its few numbers are kept, so that a thousand runs need no more memory than one."""
+"""From runs to a history, in one pass: series of one value a run, and where each changed, held to one false-alarm rate for all together."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
+from analysis.hardware import Machines
 from analysis.plain import moment
 from analysis.reading import metric_named
+from analysis.stats.adjust import benjamini_hochberg
+from analysis.stats.changepoint import LEVEL, change_points
+from analysis.stats.step_evidence import SHORTEST
 from analysis.switched.expand import is_switched
 from analysis.terms import NotComparable, Refused
-
-from .hardware import Machines
-from .records import Mark, Point, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from analysis.terms import Cell, Run, Workload
+    from analysis.stats.changepoint import ChangePoint
+    from analysis.terms import Cell, Metric, Run, Workload
+
+
+# What formats that know no tweak sets call the only one they have: it tells a reader nothing.
+AS_RUN = "as-run"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A run's place in time; `started_utc` is ISO 8601 in UTC, so that its text sorts as the time does."""
+
+    run_id: str
+    started_utc: str
+    origin: str
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A run's value of a series: the geometric mean over its blocks, in the metric's unit (a ratio, where the series is relative)."""
+
+    mark: Mark
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of a workload under a tweak set on one kind of machine, in time order.
+
+    `variant` tells workloads of one name with different parameters apart (`batch=16`), empty where there are none. `relative_to`: the
+    tweak set of the same run and block that each value was divided by.
+    """
+
+    study: str
+    workload: str
+    variant: str
+    tweakset: str
+    metric: Metric
+    machine: str
+    points: tuple[Point, ...]
+    relative_to: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is of, metric and machine aside."""
+        variant = f" ({self.variant})" if self.variant else ""
+        tweakset = f", {self.tweakset}" if self.tweakset != AS_RUN else ""
+        relative = f" relative to {self.relative_to}" if self.relative_to else ""
+        return f"{self.workload}{variant}{tweakset}{relative}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A lasting change of a series; `found.index` is the place of the first run on the new level.
+
+    `gain`, `low` and `high` are fractions, above 0 is better whichever way the metric runs. `before` and `after` are the levels, in the
+    metric's unit. `found` is the same on the logarithm of the values. `acknowledged` is the note of whoever knows of it.
+    """
+
+    series: Series
+    found: ChangePoint
+    gain: float
+    low: float
+    high: float
+    before: float
+    after: float
+    acknowledged: str | None = None
+
+    @property
+    def last_before(self) -> Mark:
+        """The last run on the old level."""
+        return self.series.points[self.found.index - 1].mark
+
+    @property
+    def first(self) -> Mark:
+        """The first run on the new level."""
+        return self.series.points[self.found.index].mark
+
+    @property
+    def verdict(self) -> Literal["improved", "regressed"]:
+        """In the words of all verdicts."""
+        return "improved" if self.gain > 0 else "regressed"
+
+    @property
+    def runs_since(self) -> int:
+        """How many runs there are on the new level and after it."""
+        return len(self.series.points) - self.found.index
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A series, its changes, and the p-value of there being none; `p_adjusted` is that for all series together (Benjamini-Hochberg).
+
+    A series whose `p_adjusted` is above the level has no changes, whatever its own p-value says. `reason` says why a series was not
+    judged, and then there are no p-values.
+    """
+
+    series: Series
+    changes: tuple[Change, ...] = ()
+    p: float | None = None
+    p_adjusted: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the runs say together. `refused` are files that could not be read, `notes` what a reader must know, one line each."""
+
+    runs: int
+    first_utc: str
+    last_utc: str
+    judged: tuple[Judged, ...]
+    refused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> list[Change]:
+        """All changes, the newest first, of equally new ones the largest first."""
+        every = [change for one in self.judged for change in one.changes]
+        every.sort(key=lambda change: abs(change.found.shift), reverse=True)
+        every.sort(key=lambda change: change.first.started_utc, reverse=True)
+        return every
+
 
 THROUGHPUT = "throughput_samples_per_s"
 # Of cells that took turns; the low quantile; or what comes nearest to it in files that did not keep their rounds.
@@ -212,3 +336,45 @@ def _differing(one: str, others: list[str]) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
+
+
+def judge(gathered: Gathered, refused: Iterable[str] = ()) -> History:
+    """Look for changes in every series that is long enough.
+
+    A hundred quiet series would raise five alarms at 5 % each. So the series are one screen: one is called changed only if it is so
+    after Benjamini and Hochberg's adjustment for all of them.
+    """
+    judged = [_judged(series) for series in gathered.series]
+    asked = [at for at, one in enumerate(judged) if one.p is not None]
+    adjusted = benjamini_hochberg([one.p for one in judged if one.p is not None])
+    for at, p_adjusted in zip(asked, adjusted, strict=True):
+        changes = judged[at].changes if p_adjusted <= LEVEL else ()
+        judged[at] = replace(judged[at], changes=changes, p_adjusted=p_adjusted)
+    return History(gathered.runs, gathered.first_utc, gathered.last_utc, tuple(judged), tuple(refused), gathered.notes)
+
+
+def _judged(series: Series) -> Judged:
+    if len(series.points) < SHORTEST:
+        return Judged(series, reason=f"{len(series.points)} runs, at least {SHORTEST} are needed")
+    found = change_points([math.log(point.value) for point in series.points])
+    return Judged(series, tuple(_change(series, point) for point in found.points), found.p)
+
+
+def _change(series: Series, point: ChangePoint) -> Change:
+    sign = 1.0 if series.metric.better == "higher" else -1.0
+    gain, *ends = (math.expm1(sign * shift) for shift in (point.shift, point.low, point.high))
+    return Change(series, point, gain, min(ends), max(ends), math.exp(point.before), math.exp(point.after))
+
+
+def regressions(history: History, recent: int) -> list[Change]:
+    """Changes for the worse that began within the last `recent` runs of their series and that nobody has acknowledged."""
+    return [
+        change
+        for change in history.changes
+        if change.verdict == "regressed" and change.acknowledged is None and change.runs_since <= recent
+    ]
+
+
+def is_judged(history: History) -> bool:
+    """Whether any series could be judged."""
+    return any(one.p is not None for one in history.judged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.studies.history.hardware import Machines, machine_of
+from analysis.hardware import Machines, machine_of
 
 GIB = 2**30
 FACTS = {

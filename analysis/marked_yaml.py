@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import yaml
 
-from analysis.opening import must_be_file
-from analysis.terms import Refused
+from .opening import must_be_file
+from .terms import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

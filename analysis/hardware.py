@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.wording import gpus_of
+from .wording import gpus_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,302 @@
+"""A description as an answer. It says first what it is not: a verdict on a tweak."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING
+
+from analysis.answer import Answer, Column, Line, Section, Table, bullets
+from analysis.printing import duration, measures, tiny, unit_of
+from analysis.stats.levels import naive_alarms
+from analysis.verdict import ONE_RUN
+from analysis.wording import number, percent, probability, unsigned
+
+from .describe import Inside, Sampled, averaged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from analysis.terms import Run
+
+    from .describe import Described, Repeated, TwoRuns
+
+ONCE = f"This describes runs and is no verdict on any tweak: {ONE_RUN}."
+BLOCKS = "This describes the cells of a run and is no verdict on any tweak: `compare` pairs them by block and judges."
+SHARED = 0.01  # a small intraclass correlation, as an example
+SHOWN = ("p5", "p25", "p75", "p95", "p99")
+LEGEND = {
+    "±": "95 % interval: of a run's own mean from 20 batch means (another run of the same may lie elsewhere), of an arm's from its blocks.",
+    "mean of rates": "the mean of samples/s over steps is too high by so much; throughput is samples / total time, and steps that overlap "
+    "have none.",
+    "lag-1": "correlation of neighbouring steps; 'worth' is how many independent steps they amount to (Geyer; of blocks the middle cell).",
+    "warm-up": "steps at the start that are better left out (MSER-5).",
+    "halves": "p of 'the first half is like the second': small where the run changed under way.",
+    "HL shift": "the median of all differences between steps (Hodges-Lehmann), with its interval.",
+    "steps ±": "the interval with steps taken for replicates: too narrow where cells differ, too wide where steps differ by design.",
+    "ICC": "share of the variance that steps of one cell have in common; it makes the variance of a mean so many times larger.",
+    "alarms": "how often a 5 % test over steps would call two equal arms different.",
+    "F p": "p of 'cells of this arm do not differ beyond their steps'.",
+    "ratio": "mean step time over the baseline's, not paired by block (Kalibera & Jones 2013); below 1 is faster.",
+    "unsettled": "cells whose first half differs from their second (KS p < 0.05); one in twenty does by chance.",
+}
+
+
+def answer(found: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[str] = ()) -> Answer:
+    """Describe runs, one after the other."""
+    described = [one for _, workloads in found for one in workloads]
+    return Answer(
+        title=_title(found[0][0]) if len(found) == 1 else f"{len(found)} runs",
+        findings=[Line(BLOCKS if any(one.repeated for one in described) else ONCE), *_most_shared(described)],
+        sections=[section for run, workloads in found for section in _sections(run, workloads, alone=len(found) == 1)],
+        warnings=[line for run, _ in found for line in run.warnings],
+        legend=list(LEGEND.items()),
+        next=f"python -m analysis compare {found[0][0].origin}" if len(found) == 1 and any(one.repeated for one in described) else "",
+        data={"runs": [_data(run, workloads) for run, workloads in found]},
+        rows=_flat(found),
+        refused=refused,
+    )
+
+
+def _title(run: Run) -> str:
+    measured = sum(cell.outcome == "measured" for cell in run.cells)
+    sets = f"{len(run.tweaksets)} tweak set{'s' if len(run.tweaksets) != 1 else ''}"
+    return f"Run {run.run_id}: {measured} of {len(run.cells)} cells measured, {sets} ({run.origin})"
+
+
+def _most_shared(described: Sequence[Described]) -> Iterator[Line]:
+    """Where steps mislead most."""
+    arms = [(one.workload, arm) for one in described for arm in one.repeated]
+    if arms:
+        workload, arm = max(arms, key=lambda pair: pair[1].naive_alarms)
+        yield Line(
+            f"Steps mislead most under {workload}, {arm.tweakset}: a 5 % test over them would call {unsigned(arm.naive_alarms)} of equals "
+            "different.",
+            tone="strong",
+        )
+
+
+def _data(run: Run, workloads: Sequence[Described]) -> dict[str, object]:
+    return {
+        "run_id": run.run_id,
+        "origin": run.origin,
+        "warnings": list(run.warnings),
+        "workloads": [asdict(workload) for workload in workloads],
+    }
+
+
+def _flat(found: Sequence[tuple[Run, Sequence[Described]]]) -> Table:
+    """A row a cell, units in the names."""
+    names = [one.name for one in fields(Inside) if one.name not in {"quantiles_s", "halves", "sampled", "stalls", "without"}]
+    beside = [one.name for one in fields(Sampled)]
+    rows = [
+        [run.run_id, one.workload, *(getattr(cell, name) for name in names), *(getattr(cell.sampled, name) for name in beside)]
+        for run, workloads in found
+        for one in workloads
+        for cell in one.cells
+    ]
+    return Table([Column(name) for name in ("run_id", "workload", *names, *beside)], rows)
+
+
+def _sections(run: Run, workloads: Sequence[Described], *, alone: bool) -> Iterator[Section]:
+    if not alone:
+        yield Section(_title(run))
+    for one in workloads:
+        if one.cells:
+            yield _of_blocks(one) if one.repeated else _of_runs(one)
+    notes = [Line(line, "stall:") for one in workloads for cell in one.cells for line in _stalled(cell)]
+    notes += bullets([line for one in workloads for line in one.undescribed], "not described:")
+    if notes:
+        yield Section("", notes)
+
+
+def _grid(heads: Iterable[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
+    return Table([Column(head, left=at == 0) for at, head in enumerate(heads)], list(rows), title)
+
+
+def _of_runs(one: Described) -> Section:
+    """One cell an arm: what is in each run, and how two of them differ."""
+    scale, unit = unit_of(cell.mean_s for cell in one.cells)
+    habits = ("tweak set", "samples/s", "mean of\nrates", "lag-1", "steps\nworth", "warm-up\nsteps", "halves\nKS p", "MW p", "Welch p")
+    parts: list[Line | Table] = [
+        _grid(
+            ("tweak set", "steps", "mean", "median [95 %]", *SHOWN, "CV"),
+            ([cell.tweakset, cell.steps, *_times(cell, scale)] for cell in one.cells),
+        ),
+        _grid(habits, ([cell.tweakset, *_habits_of_run(cell)] for cell in one.cells)),
+        *_beside([(cell.tweakset, cell.sampled) for cell in one.cells]),
+        *(_pairs(one, scale, unit) if one.pairs else ()),
+    ]
+    return Section(f"{one.workload}: step time, {unit}", parts)
+
+
+def _of_blocks(one: Described) -> Section:
+    """Several cells an arm: noise between blocks against noise of steps."""
+    scale, unit = unit_of(arm.mean_s for arm in one.repeated)
+    mine = {arm.tweakset: [cell for cell in one.cells if cell.tweakset == arm.tweakset] for arm in one.repeated}
+    levels = ("tweak set", "mean\n[95 %]", "steps\n±", "ICC", "variance\ntimes", "alarms", "F p", f"ratio to {one.baseline}\n[95 %]")
+    habits = ("tweak set", "samples/s", "mean of\nrates", "lag-1", "steps\nworth", "warm-up\nsteps", "unsettled")
+    parts: list[Line | Table] = [
+        _grid(levels, ([arm.tweakset, *_levels(arm, scale)] for arm in one.repeated)),
+        _grid(habits, ([arm.tweakset, *_habits_of_arm(mine[arm.tweakset], arm)] for arm in one.repeated)),
+        *_beside([(name, averaged([cell.sampled for cell in cells])) for name, cells in mine.items()]),
+    ]
+    if one.friedman is not None:
+        tested = f"χ² {one.friedman.chi2:.1f}, p {probability(one.friedman.p)}"
+        over = f"{one.friedman.blocks} blocks × {one.friedman.arms} arms"
+        parts.append(Line(f"Do the arms differ at all, by their ranks of mean step time within blocks? Friedman over {over}: {tested}."))
+    blocks, steps = _span(arm.blocks for arm in one.repeated), _span(arm.steps for arm in one.repeated)
+    return Section(f"{one.workload}: {blocks} blocks of {steps} steps, mean step time, {unit}", parts)
+
+
+def _span(counts: Iterable[int]) -> str:
+    ordered = sorted(set(counts))
+    return str(ordered[0]) if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+
+
+def _levels(arm: Repeated, scale: float) -> list[str]:
+    mean, half, naive = measures(arm.mean_s * scale, arm.half_width_s * scale, arm.naive_half_width_s * scale)
+    return [
+        f"{mean} ± {half}",
+        f"± {naive}",
+        f"{arm.icc:.2f}",
+        f"{arm.design_effect:.1f}",
+        unsigned(arm.naive_alarms),
+        "" if arm.between_p is None else tiny(arm.between_p),
+        "" if arm.ratio is None else f"{arm.ratio.ratio:.3f} [{arm.ratio.low:.3f}, {arm.ratio.high:.3f}]",
+    ]
+
+
+def _habits_of_arm(cells: Sequence[Inside], arm: Repeated) -> list[str]:
+    """An arm's cells by their middle one; its throughput over all of them."""
+    return [
+        *_rates(cells),
+        f"{_middle(cell.lag_1 for cell in cells):.2f}",
+        f"{_middle(cell.effective_steps for cell in cells):.0f} of {arm.steps}",
+        f"{_middle(cell.warmup_steps for cell in cells):.0f}",
+        f"{arm.unsettled} of {arm.blocks}",
+    ]
+
+
+def _middle(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+def _times(cell: Inside, scale: float) -> list[str]:
+    mean, half = measures(cell.mean_s * scale, (cell.mean_half_width_s or 0.0) * scale)
+    median, low, high = measures(cell.median_s * scale, cell.median_low_s * scale, cell.median_high_s * scale)
+    quantiles = [measures(cell.mean_s * scale, cell.quantiles_s[name] * scale)[1] for name in SHOWN]
+    return [mean if cell.mean_half_width_s is None else f"{mean} ± {half}", f"{median} [{low}, {high}]", *quantiles, f"{cell.cv:.2f}"]
+
+
+def _habits_of_run(cell: Inside) -> list[str]:
+    return [
+        *_rates([cell]),
+        f"{cell.lag_1:.3f}",
+        f"{cell.effective_steps:.0f}",
+        str(cell.warmup_steps),
+        probability(cell.halves.ks_p),
+        probability(cell.halves.mann_whitney_p),
+        probability(cell.halves.welch_p),
+    ]
+
+
+def _stalled(cell: Inside) -> Iterator[str]:
+    """Say where a run stood still, and what it is without these steps."""
+    rest = cell.without
+    if rest is None:
+        return
+    scale, unit = unit_of([cell.mean_s])
+    where = "; ".join(
+        f"steps {one.first} to {one.first + one.steps - 1} took {duration(one.took)}, {one.times:.0f} times the median each"
+        for one in cell.stalls
+    )
+    mean, without = measures(cell.mean_s * scale, rest.mean_s * scale)
+    yield (
+        f"{cell.cell}: {where}. With and without: mean {mean} and {without} {unit} ({percent(rest.mean_s / cell.mean_s - 1)}), samples/s"
+        f" {_rates([cell])[0]} and {_rates([rest])[0]}, CV {cell.cv:.2f} and {rest.cv:.2f}, lag-1"
+        f" {cell.lag_1:.2f} and {rest.lag_1:.2f}, steps worth {cell.effective_steps:.0f} and {rest.effective_steps:.0f}."
+    )
+
+
+def _rates(cells: Sequence[Inside]) -> list[str]:
+    """Write the throughput over all of some cells, and by how much a mean of rates overstates it."""
+    known = [
+        (cell.steps * cell.mean_s, cell.throughput_samples_per_s, cell.mean_of_rates_per_s)
+        for cell in cells
+        if cell.throughput_samples_per_s is not None and cell.mean_of_rates_per_s is not None
+    ]
+    if len(known) < len(cells):
+        return ["none", "none"]
+    throughput = sum(time_s * rate for time_s, rate, _ in known) / sum(time_s for time_s, _, _ in known)
+    return [f"{throughput:.4g}", percent(sum(rate for _, _, rate in known) / len(known) / throughput - 1)]
+
+
+def _beside(rows: Sequence[tuple[str, Sampled]]) -> Iterator[Table]:
+    """What was sampled beside the cells of each arm; columns in which nothing was are left out."""
+    written = [
+        [name, *(None if (value := getattr(one, field)) is None else write(value) for field, (_, write) in BESIDE.items())]
+        for name, one in rows
+    ]
+    there = [at for at in range(1, len(BESIDE) + 1) if any(row[at] is not None for row in written)]
+    if there:
+        heads = [head for head, _ in BESIDE.values()]
+        yield _grid(["tweak set", *(heads[at - 1] for at in there)], ([row[at] for at in (0, *there)] for row in written))
+
+
+BESIDE: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "gpu_util_mean_percent": ("GPU\nin use", "{:.1f} %".format),
+    "gpu_full_share": ("at\n100 %", lambda share: f"{100 * share:.1f} %"),
+    "gpu_power_mean_w": ("GPU\npower", "{:.1f} W".format),
+    "energy_j_per_sample": ("energy\na sample", "{:.2f} J".format),
+    "gpu_warm_c": ("settles\nat", "{:.0f} °C".format),
+    "gpu_warmup_s": ("warm\nafter", duration),
+    "scheduled_steps": ("steps planned\nby learning rate", "{:,.0f}".format),
+}
+
+
+def _pairs(one: Described, scale: float, unit: str) -> Iterator[Line | Table]:
+    yield Line(f"Do runs differ? Steps taken for replicates say that they do, not why. Against {one.baseline}, {unit}:", tone="strong")
+    yield _grid(
+        ("tweak set", "difference of\nmeans", "Welch\n[95 %]", "p", "block bootstrap\n[95 %]"),
+        ([pair.tweakset, *_means(pair, scale)] for pair in one.pairs),
+    )
+    yield _grid(
+        ("tweak set", "HL shift", "[95 %]", "Mann-Whitney\np", "longer steps\nin pairs", "Kolmogorov-Smirnov\nD", "p"),
+        ([pair.tweakset, *_shapes(pair, scale)] for pair in one.pairs),
+    )
+    names = list(one.pairs[0].quantile_changes)
+    yield _grid(("change in %", *names), ([pair.tweakset, *(number(pair.quantile_changes[name]) for name in names)] for pair in one.pairs))
+    yield from map(Line, _in_words(one))
+
+
+def _means(pair: TwoRuns, scale: float) -> list[str]:
+    difference, low, high = _signed(scale, pair.welch.difference, pair.welch.low, pair.welch.high)
+    block_low, block_high = _signed(scale, pair.bootstrap_low_s, pair.bootstrap_high_s)
+    return [difference, f"[{low}, {high}]", probability(pair.welch.p), f"[{block_low}, {block_high}]"]
+
+
+def _shapes(pair: TwoRuns, scale: float) -> list[str]:
+    shift, low, high = _signed(scale, pair.shift.estimate, pair.shift.low, pair.shift.high)
+    return [shift, f"[{low}, {high}]", tiny(pair.ranks.p), f"{pair.ranks.a12:.0%}".replace("%", " %"), f"{pair.ks.d:.3f}", tiny(pair.ks.p)]
+
+
+def _signed(scale: float, *times_s: float) -> list[str]:
+    return [f"{value * scale:+.4f}" for value in times_s]
+
+
+def _in_words(one: Described) -> Iterator[str]:
+    if one.omnibus is not None and len(one.cells) > 2:
+        means = f"ANOVA F {one.omnibus.f:.3f}, p {tiny(one.omnibus.f_p)}"
+        ranks = f"Kruskal-Wallis H {one.omnibus.h:.2f}, p {tiny(one.omnibus.h_p)}"
+        yield f"All {len(one.cells)} runs: by their means {means}; by ranks {ranks}."
+    changed = [cell.tweakset for cell in one.cells if cell.halves.ks_p < 0.05]
+    if changed:
+        verb = "differs from itself" if len(changed) == 1 else "each differ from themselves"
+        yield f"{', '.join(changed)} {verb}, first half against second (KS p < 0.05): a small p between two runs says little more."
+    detectable, steps = max(cell.detectable for cell in one.cells), min(cell.steps for cell in one.cells)
+    yield (
+        f"The scatter of their steps alone hides differences of means below {unsigned(detectable)} (80 % power). If steps of one run "
+        f"share only {unsigned(SHARED)} of their variance, such a test over {steps} of them calls {unsigned(naive_alarms(steps, SHARED))} "
+        "of equals different."
+    )
