@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from analysis.load import load
@@ -14,10 +11,9 @@ from analysis.wording import parse_percent
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.plan.plan import Looks
-    from analysis.studies.plan.plan import Plan
-    from analysis.terms import Run
+    from analysis.answer import Answer
 
+ANSWERS = True
 HELP = "blocks and time needed to find an effect, by a pilot's noise"
 EXAMPLE = """\
 example:
@@ -41,10 +37,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--looks", type=int, metavar="K", help="bounds for looking K times and stopping early")
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print the plan."""
-    from analysis.studies.plan.plan import looks_of  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.plan.plan import Goal, plan  # noqa: PLC0415
+def run(asked: argparse.Namespace) -> Answer:
+    """Plan the run."""
+    from analysis.studies.plan.answer import answer  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.plan.plan import Goal, looks_of, plan  # noqa: PLC0415
 
     if not 0.5 <= asked.power <= 0.999:
         raise Refused(f"--power {asked.power}: how often the effect shall be found, from 0.5 to 0.999.")
@@ -64,14 +60,7 @@ def run(asked: argparse.Namespace) -> int:
         if found.blocks is None:
             raise Refused(f"{asked.pilot}: no number of blocks finds {asked.effect}, so there is nothing to look at.")
         looks = looks_of(asked.looks, found.blocks, min(need.alpha for need in found.needs), asked.power)
-    if asked.json:
-        print(as_json(found, looks, pilot), end="")
-        return 0
-    from analysis.studies.plan.page import render_plan  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
-
-    print(render_plan(found, looks, pilot, color=wants_color(sys.stdout)), end="")
-    return 0
+    return answer(found, looks, pilot)
 
 
 def _effect(text: str) -> float:
@@ -79,23 +68,3 @@ def _effect(text: str) -> float:
     if share < LEAST_EFFECT:
         raise Refused(f"--effect {text}: less than 0.01 %, which no machine holds still enough to show; name a larger one.")
     return share
-
-
-def as_json(found: Plan, looks: Looks | None, pilot: Run) -> str:
-    """Write a plan for programs: a workload has the fields of `plan.Need`, looks those of `looks.Looks`; gains are fractions."""
-    said = {
-        "run_id": pilot.run_id,
-        "origin": pilot.origin,
-        "gain": found.goal.gain,
-        "power": found.goal.power,
-        "blocks": found.blocks,
-        "block_s": found.block_s,
-        "total_s": found.total_s,
-        "days": found.days,
-        "on_this_machine": found.on_this_machine,
-        "seen_in_a_day": found.seen_in_a_day,
-        "workloads": [asdict(need) for need in found.needs],
-        "unplanned": list(found.unplanned),
-        "looks": None if looks is None else asdict(looks),
-    }
-    return json.dumps(said, indent=2, allow_nan=False) + "\n"

@@ -1,7 +1,8 @@
 """From a pilot to a plan: how many blocks a run needs to find an effect, how long that takes, and where its time is best spent.
 
 The unit is the block, as in every verdict: its log ratio of two arms scatters by so much, and that alone says how many are needed.
-Longer cells or more of them is weighed as Kalibera & Jones (2013) do."""
+Longer cells or more of them is weighed as Kalibera & Jones (2013) do.
+"""
 
 from __future__ import annotations
 
