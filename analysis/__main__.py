@@ -93,8 +93,10 @@ def _run(given: Sequence[str]) -> int:
         return answer
     for line in answer.refused:
         print("refused:", line, file=sys.stderr)
-    print(render.write(answer, asked), end="", flush=True)
-    return answer.exit_code
+    # What was found counts, whoever can read it: a reader that has gone changes no exit code.
+    if reason := say(render.write(answer, asked)):
+        complain(f"standard output cannot be written: {reason}.")
+    return answer.exit_code or (USAGE_ERROR if reason else 0)
 
 
 def _failed(what: object) -> int:
