@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
-from analysis.streams import complain, say
+from analysis.streams import complain
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from analysis.studies.history.history import Change, History
+    from analysis.answer import Answer
+    from analysis.studies.history.history import History
 
+ANSWERS = True
 HELP = "change points in many saved runs over time"
 EXAMPLE = """\
 A run is one value in each series: the geometric mean over its blocks. A series has one workload, tweak set, metric and kind of
@@ -27,8 +30,7 @@ examples:
 Exit code 0: judged. 1: with --fail-on-regression, a recent change for the worse that nobody acknowledged. 2: bad usage, or a file
 cannot be used. 3: no series is long enough to be judged.
 """
-NOT_JUDGED = 3
-UNTOLD = 2
+NOT_DRAWN = 2
 SHOWN_REFUSED = 5
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -58,40 +60,44 @@ def _picture(text: str) -> Path:
     return path
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print what changed, and answer with the exit code."""
+def run(asked: argparse.Namespace) -> Answer:
+    """Look for changes, and draw them where that is asked for."""
     # numpy, which --help need not wait for.
     from analysis.studies.history.acknowledged import acknowledge, read  # noqa: PLC0415
-    from analysis.studies.history.as_json import as_json  # noqa: PLC0415
-    from analysis.studies.history.history import gather  # noqa: PLC0415
-    from analysis.studies.history.history import is_judged, judge, regressions  # noqa: PLC0415
+    from analysis.studies.history.answer import answer  # noqa: PLC0415
+    from analysis.studies.history.history import gather, judge, regressions  # noqa: PLC0415
 
     entries = read(asked.acknowledged) if asked.acknowledged else []
     refused: list[str] = []
     gathered = gather(load_each(asked.runs, refused), asked.metric, asked.relative_to)
-    _say_refused(refused, every=asked.all)
     if not gathered.runs:
+        for line in _shown(refused, every=asked.all):
+            print("refused:", line, file=sys.stderr)
         raise Refused(f"{', '.join(asked.runs)}: no run could be used, so there is no history.")
     history = acknowledge(judge(gathered, refused), entries)
-    worse = regressions(history, asked.recent)
-    code = NOT_JUDGED if not is_judged(history) else int(bool(worse and asked.fail_on_regression))
-    said = as_json(history, worse, code) if asked.json else _as_text(history, asked)
-    if asked.fail_on_regression and not asked.json and code != NOT_JUDGED:
-        said += f"{_ruling(worse, asked.recent)}\n"
-    unsaid = say(said)  # a reader that is gone changes no code
-    if unsaid:
-        complain(f"standard output cannot be written: {unsaid}.")
+    worse, recent = regressions(history, asked.recent), asked.recent if asked.fail_on_regression else None
+    found = answer(history, worse, recent=recent, every=asked.all, plain=_only_ascii())
+    exit_code = found.exit_code
     if asked.plot:
-        _draw(history, asked.plot)  # last: what was found is told even where it cannot be drawn
-    return code or (UNTOLD if unsaid else 0)
+        try:
+            _draw(history, asked.plot)
+        except Refused as error:  # what was found is told even where it cannot be drawn
+            complain(error)
+            exit_code = NOT_DRAWN
+    return replace(found, refused=refused if asked.json else _shown(refused, every=asked.all), exit_code=exit_code)
 
 
-def _say_refused(refused: list[str], *, every: bool) -> None:
+def _shown(refused: list[str], *, every: bool) -> list[str]:
     shown = refused if every else refused[:SHOWN_REFUSED]
-    for line in shown:
-        print("refused:", line, file=sys.stderr)
-    if len(refused) > len(shown):
-        print(f"refused: and {len(refused) - len(shown)} more files (--all).", file=sys.stderr)
+    return shown if len(shown) == len(refused) else [*shown, f"and {len(refused) - len(shown)} more files (--all)."]
+
+
+def _only_ascii() -> bool:
+    try:
+        "▁→…".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _draw(history: History, path: Path) -> None:
@@ -105,22 +111,3 @@ def _draw(history: History, path: Path) -> None:
     except NothingToDraw as reason:
         raise Refused(f"{path}: not drawn: {reason}.") from None
     write_whole(path, written(figure, path.suffix.removeprefix(".")))
-
-
-def _as_text(history: History, asked: argparse.Namespace) -> str:
-    from analysis.studies.history.table import Look, render  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
-
-    try:
-        "▁→…".encode(sys.stdout.encoding or "ascii")
-        plain = False
-    except UnicodeEncodeError:
-        plain = True
-    return render(history, Look(wants_color(sys.stdout), plain, asked.all))
-
-
-def _ruling(worse: list[Change], recent: int) -> str:
-    if not worse:
-        return f"No change for the worse in the last {recent} runs that is not acknowledged."
-    names = "; ".join(dict.fromkeys(change.series.name for change in worse[:SHOWN_REFUSED]))
-    return f"Regression: {len(worse)} unacknowledged change{'s' if len(worse) > 1 else ''} in the last {recent} runs: {names}."

@@ -12,8 +12,7 @@ from analysis.plots import history as picture
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import QUIET
 from analysis.studies.history.acknowledged import Acknowledgement, acknowledge
-from analysis.studies.history.history import gather
-from analysis.studies.history.history import judge
+from analysis.studies.history.history import gather, judge
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.made_history import night, noisy, stepped
 

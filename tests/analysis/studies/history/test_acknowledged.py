@@ -9,8 +9,7 @@ import pytest
 
 from analysis.load import from_json
 from analysis.studies.history.acknowledged import acknowledge, read
-from analysis.studies.history.history import gather
-from analysis.studies.history.history import judge, regressions
+from analysis.studies.history.history import gather, judge, regressions
 from analysis.terms import Refused
 from tests.made_history import night, noisy, stepped
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.history.history import gather
-from analysis.studies.history.history import is_judged, judge, regressions
+from analysis.studies.history.history import gather, is_judged, judge, regressions
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.history.history import gather
-from analysis.studies.history.history import judge
-from analysis.studies.history.spark import PLAIN_RAMP, RAMP, sparkline
-from analysis.studies.history.table import SHOWN, Look, render
+from analysis.render import text
+from analysis.studies.history.answer import PLAIN_RAMP, RAMP, SHOWN, SPARK, answer, sparkline
+from analysis.studies.history.history import gather, judge
 from tests.made_history import night, noisy, stepped
 
 if TYPE_CHECKING:
@@ -29,6 +28,10 @@ def looked_back(series: Mapping[str, Sequence[float]], refused: Sequence[str] = 
     return judge(gather(runs), refused)
 
 
+def render(history: History, width: int = 100, *, color: bool = False, every: bool = False, plain: bool = False) -> str:
+    return text.render(answer(history, [], every=every, plain=plain), width, color=color)
+
+
 @pytest.fixture(scope="module")
 def history() -> History:
     slower, faster = noisy(stepped((30, 0.1), (40, 0.125)), 1), noisy(stepped((50, 1), (20, 0.5)), 2)
@@ -37,35 +40,35 @@ def history() -> History:
 
 def test_a_change_is_one_row_with_both_summaries_side_by_side(history: History, snapshot: SnapshotAssertion) -> None:
     """The newest first: a row has the first run's date, the commits on both sides, gains with intervals and a word."""
-    assert render(history, Look()) == snapshot
+    assert [render(history, width) for width in (100, 160)] == snapshot
 
 
 def test_the_line_of_blocks_shows_the_step(history: History) -> None:
-    """70 runs in 40 letters, the step after 30: letter 17 is still high, and up is better, so a slower workload falls."""
-    (line,) = [line for line in render(history, Look()).splitlines() if line.startswith("bench.py::sort")]
-    blocks = line.split()[-1]
-    assert len(blocks) == 40
-    assert set(blocks[:17]) <= set("▆▇█")
-    assert set(blocks[-22:]) <= set("▁▂")
+    """70 runs in 20 letters, the step after 30: letter 8 is still high, and up is better, so a slower workload falls."""
+    (line,) = [line for line in render(history, 160).splitlines() if line.startswith("bench.py::sort")]
+    blocks = line.split()[1]
+    assert len(blocks) == SPARK
+    assert set(blocks[:8]) <= set("▆▇█")
+    assert set(blocks[-11:]) <= set("▁▂")
 
 
 def test_ascii_terminals_get_ascii(history: History) -> None:
-    assert render(history, Look(plain=True)).isascii()
+    assert render(history, 160, plain=True).isascii()
 
 
 def test_colour_changes_no_text(history: History) -> None:
-    colored = render(history, Look(color=True))
+    colored = render(history, color=True)
     assert "\x1b[1;31mregressed" in colored
-    assert "\x1b[" not in render(history, Look())
+    assert "\x1b[" not in render(history)
 
 
 def test_what_does_not_fit_a_screen_is_counted() -> None:
     history = looked_back({f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at) for at in range(SHOWN + 5)})
-    said, every = render(history, Look()), render(history, Look(every=True))
+    said, every = render(history), render(history, every=True)
     rows = [sum(text.count(word) for word in ("regressed", "improved")) for text in (said, every)]
     assert rows[0] == SHOWN
     assert rows[1] >= SHOWN + 5
-    assert f"and {rows[1] - SHOWN} more, older: --all\n" in said
+    assert f"and {rows[1] - SHOWN} more, older: --all" in said
     assert len(said.splitlines()) <= 40
     assert "--all" not in every
 
@@ -73,7 +76,7 @@ def test_what_does_not_fit_a_screen_is_counted() -> None:
 def test_no_line_is_too_wide() -> None:
     name = "a-rather-long-name-of-a-benchmark-that-somebody-chose-all-the-same" * 3
     history = looked_back({name: noisy(stepped((20, 1), (20, 2e6)), 1), "b": noisy(stepped((20, 1), (20, 1e-7)), 2)}, ["x"] * 1000)
-    assert max(map(len, render(history, Look()).splitlines())) <= 100
+    assert max(map(len, render(history).splitlines())) <= 100
 
 
 def test_a_letter_of_several_runs_is_their_median() -> None:

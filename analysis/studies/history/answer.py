@@ -1,0 +1,260 @@
+"""A history as an answer: how many series changed; of those when, by how much, and whether for the worse.
+
+Both summaries of a workload stand in one row, since what moves one mostly moves the other; every number is a gain, + is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets
+from analysis.labels import label_of
+from analysis.stats.changepoint import without_outliers
+from analysis.stats.step_evidence import SHORTEST
+from analysis.wording import number
+
+from .acknowledged import NEAR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .history import Change, History, Judged, Mark, Series
+
+SHOWN = 15
+SPARK = 20
+RAMP, PLAIN_RAMP = "▁▂▃▄▅▆▇█", "_.-=+*#@"
+Event = tuple["Change", ...]  # what happened to a workload at one time, in one metric or in both alike
+
+
+def answer(history: History, worse: Sequence[Change], *, recent: int | None = None, every: bool = False, plain: bool = False) -> Answer:
+    """Make the answer; `worse` are changes for the worse in the last `recent` runs, which fail a build where `recent` is given.
+
+    `plain` is for terminals that have only ASCII, `every` for all changes and not the first `SHOWN`.
+    """
+    judged = any(one.p is not None for one in history.judged)
+    exit_code = 3 if not judged else int(bool(worse and recent))
+    events = _events(history)
+    shown = events if every else events[:SHOWN]
+    table, notes = _table(shown, history, plain=plain)
+    findings = [Line(_headline(history), tone="strong")]
+    if recent and judged:
+        findings.insert(0, _ruling(worse, recent))
+    lines = [Line(f"acknowledged: {note}", f"({mark})") for note, mark in notes.items()] + bullets(history.notes, "note:")
+    if len(events) > len(shown):
+        lines.insert(0, Line(f"and {len(events) - len(shown)} more, older: --all"))
+    return Answer(
+        title="History" + "".join(f" on {machine}" for machine in _machine(history)),
+        findings=[*findings, *_short(history)],
+        sections=[Section("", [*([table] if shown else []), *lines])] if shown or lines else [],
+        legend=_legend(history),
+        data={
+            "exit_code": exit_code,
+            "runs": history.runs,
+            "first_utc": history.first_utc,
+            "last_utc": history.last_utc,
+            "recent_regressions": len(worse),
+            "series": [_series(one) for one in history.judged],
+            "notes": history.notes,
+        },
+        rows=_flat(history),
+        exit_code=exit_code,
+    )
+
+
+def _ruling(worse: Sequence[Change], recent: int) -> Line:
+    if not worse:
+        return Line(f"No change for the worse in the last {recent} runs that is not acknowledged.", tone="good")
+    names = "; ".join(list(dict.fromkeys(change.series.name for change in worse))[:5])
+    return Line(f"Regression: {_counted(len(worse), 'unacknowledged change')} in the last {recent} runs: {names}.", tone="bad")
+
+
+def _headline(history: History) -> str:
+    changed = sum(bool(one.changes) for one in history.judged)
+    judged = sum(one.p is not None for one in history.judged)
+    verdict = f"{_counted(judged, 'series')} judged: {changed or 'none'} changed" if judged else "No series is long enough to be judged"
+    span = f", {history.first_utc[:10]} to {history.last_utc[:10]}" if history.runs else ""
+    refused = f", {_counted(len(history.refused), 'file')} refused" if history.refused else ""
+    return f"{_counted(history.runs, 'run')}{span}{refused}. {verdict}."
+
+
+def _machine(history: History) -> list[str]:
+    """The machine, where it is one."""
+    machines = list({one.series.machine for one in history.judged})
+    return machines if len(machines) == 1 else []
+
+
+def _short(history: History) -> Iterator[Line]:
+    short = sum(one.p is None for one in history.judged)
+    if short:
+        yield Line(f"{_counted(short, 'series')} not judged: fewer than {SHORTEST} runs.")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 and not noun.endswith('s') else ''}"
+
+
+def _subject(series: Series) -> tuple[str, ...]:
+    """What both metrics of a workload have in common."""
+    return series.study, series.workload, series.variant, series.tweakset, series.machine
+
+
+def _events(history: History) -> list[Event]:
+    """Put changes of one subject together that began within a few runs of each other and go the same way; the newest first."""
+    events: list[list[Change]] = []
+    for change in history.changes:
+        for event in events:
+            first = event[0]
+            if (
+                _subject(first.series) == _subject(change.series)
+                and first.verdict == change.verdict
+                and abs(first.runs_since - change.runs_since) <= NEAR
+                and change.series.metric not in {one.series.metric for one in event}
+            ):
+                event.append(change)
+                break
+        else:
+            events.append([change])
+    return [tuple(sorted(event, key=lambda change: not change.series.metric.name.startswith("throughput"))) for event in events]
+
+
+def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[Table, dict[str, int]]:
+    """The events, and the notes of those that somebody knows of, by number."""
+    notes: dict[str, int] = {}
+    machines = not _machine(history)
+    arrow = "->" if plain else "→"
+    rows = []
+    for event in events:
+        change = event[0]
+        series, known = change.series, [one.acknowledged for one in event if one.acknowledged]
+        marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in dict.fromkeys(known))
+        tone = "quiet" if len(known) == len(event) else TONES[change.verdict]
+        rows.append(
+            [
+                f"{series.name} on {series.machine}" if machines else series.name,
+                _spark(series, plain=plain),
+                change.first.started_utc[:10],
+                f"{_called(change.last_before)}{arrow}{_called(change.first)}",
+                change,
+                event[1] if len(event) > 1 else None,
+                Word(change.verdict, tone),
+                f"({marks})" if marks else None,
+            ]
+        )
+    columns = (
+        Column("series", left=True),
+        Column("so far", left=True, spare=2),
+        Column("first run", left=True),
+        Column("before, after", left=True),
+        Column("gain, % [95 %]", write=_gain),
+        Column("and by", write=_gain, spare=1),
+        Column("verdict", left=True),
+        Column("see", left=True),
+    )
+    used = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
+    return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows]), notes
+
+
+def _gain(change: Change) -> str:
+    """A gain with its interval; of another metric than throughput with its name."""
+    metric = change.series.metric.name
+    label = "" if metric == "throughput_samples_per_s" else f"{label_of(metric)} "
+    return f"{label}{number(change.gain)} [{number(change.low).lstrip('+')}, {number(change.high).lstrip('+')}]"
+
+
+def _called(mark: Mark) -> str:
+    """The commit a run measured, where it is known, with a star where it was edited; else the name of its file."""
+    if mark.commit:
+        commit, _, edited = mark.commit.partition("+")
+        return commit[:7] + ("*" if edited else "")
+    return Path(mark.origin).stem[-9:]
+
+
+def _spark(series: Series, *, plain: bool) -> str:
+    sign = 1.0 if series.metric.better == "higher" else -1.0
+    tame = without_outliers(np.log([point.value for point in series.points]))  # one bad run would flatten all the others
+    return sparkline((sign * tame).tolist(), SPARK, plain=plain)
+
+
+def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> str:
+    """Draw values in time order from low to high, at most `width` letters; `plain` for terminals that have only ASCII."""
+    count = min(width, len(values))
+    cuts = [round(at * len(values) / count) for at in range(count + 1)]
+    heights = [median(values[begin:end]) for begin, end in pairwise(cuts)]
+    low, high = min(heights), max(heights)
+    ramp = PLAIN_RAMP if plain else RAMP
+    if high == low:
+        return ramp[len(ramp) // 2] * count
+    return "".join(ramp[min(int((height - low) / (high - low) * len(ramp)), len(ramp) - 1)] for height in heights)
+
+
+def _legend(history: History) -> Iterator[tuple[str, str]]:
+    judged = sum(one.p is not None for one in history.judged)
+    if history.changes:
+        yield "gain", "+ is better, - is worse, in every column and in the line of blocks (up is better)."
+        yield "first run", "a change lies between the two runs named, or a run or two beside; drift is seen as steps."
+    if judged:
+        noise = "a series that is noise alone is called changed in at most 5 of 100 cases"
+        yield "false alarms", f"{noise if judged == 1 else f'at most 5 % of the series called changed, over all {judged} (BH)'}."
+
+
+def _flat(history: History) -> Table:
+    """A row a change, gains as fractions."""
+    names = ("study", "workload", "variant", "tweakset", "relative_to", "metric", "machine")
+    fields = ("verdict", "gain", "low", "high", "before", "after", "runs_since", "acknowledged")
+    marks = ("run_id", "started_utc", "commit")
+    heads = (*names, *fields, *(f"{side}_{mark}" for side in ("last_before", "first") for mark in marks))
+    rows = [
+        [
+            *(change.series.metric.name if name == "metric" else getattr(change.series, name) for name in names),
+            *(getattr(change, name) for name in fields),
+            *(getattr(side, mark) for side in (change.last_before, change.first) for mark in marks),
+        ]
+        for change in history.changes
+    ]
+    return Table([Column(head) for head in heads], rows)
+
+
+def _series(one: Judged) -> dict[str, object]:
+    series = one.series
+    return {
+        "study": series.study,
+        "workload": series.workload,
+        "variant": series.variant,
+        "tweakset": series.tweakset,
+        "relative_to": series.relative_to,
+        "metric": series.metric.name,
+        "better": series.metric.better,
+        "machine": series.machine,
+        "runs": len(series.points),
+        "not_judged": one.reason,
+        "p": one.p,
+        "p_adjusted": one.p_adjusted,
+        "changes": [_change(change) for change in one.changes],
+    }
+
+
+def _change(change: Change) -> dict[str, object]:
+    """One change: gains are fractions, above 0 is better; levels are in the metric's unit, or ratios where the series is relative.
+
+    `evidence` is what other tools judge by, on the logarithm of the values.
+    """
+    found = change.found
+    return {
+        "verdict": change.verdict,
+        "acknowledged": change.acknowledged,
+        "last_before": asdict(change.last_before),
+        "first": asdict(change.first),
+        "runs_since": change.runs_since,
+        "gain": change.gain,
+        "low": change.low,
+        "high": change.high,
+        "before": change.before,
+        "after": change.after,
+        "evidence": {"energy": found.energy, "student_t": found.student_t, "df": found.df, "student_p": found.student_p},
+    }
