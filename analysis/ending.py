@@ -64,16 +64,18 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     text = _text(run, color=color)
     if gate is None:
         return text, 0
-    from analysis.studies.gate.judge import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
-    from analysis.studies.gate.table import render  # noqa: PLC0415
+    from analysis.studies.gate.answer import answer  # noqa: PLC0415
+    from analysis.studies.gate.gate import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
+
+    from .render.text import render  # noqa: PLC0415
 
     own = Arm(OWN, (run,))
     base = gate.baseline or own
     limits = gate.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
     # Of two runs made at different times only what each says relative to its own stock can be told from the time between.
     control = BASELINE if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
-    answer = judge(base, own, limits, control)
-    return f"{text}\n{render(answer)}", EXIT[answer.ruling]
+    found = judge(base, own, limits, control)
+    return f"{text}\n{render(answer(found))}", EXIT[found.ruling]
 
 
 def _text(run: Run, *, color: bool) -> str:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from analysis.studies.gate.terms import Gate, Ruled
+from analysis.studies.gate.gate import Gate, Ruled
 from analysis.terms import Comparison, Metric
 
 if TYPE_CHECKING:
-    from analysis.studies.gate.terms import Ruling
+    from analysis.studies.gate.gate import Ruling
     from analysis.terms import Verdict
 
 P10 = Metric("step_time_p10_s", "lower")

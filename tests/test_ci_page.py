@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
-from analysis.studies.gate.judge import EXIT
+from analysis.studies.gate.gate import EXIT
 from analysis.studies.gate.limits import KEYS, read
 from fixtures.__main__ import EXAMPLE
 from tests.composite import run_action

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.gate.terms import Ruled
+from analysis.studies.gate.gate import Ruled
 from analysis.terms import Comparison, Effect
 
 ROOT = Path(__file__).parents[1]

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from analysis.arms import read_arm
 from analysis.load import files_of
 from analysis.opening import reason_of, resolved
-from analysis.plain import inert, inert_json, one_line
+from analysis.plain import inert_json
+from analysis.render.text import for_stdout
 from analysis.saving import write_whole
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
-from analysis.studies.gate.judge import EXIT, judge
+from analysis.studies.gate.answer import answer
+from analysis.studies.gate.gate import EXIT, judge
 from analysis.studies.gate.promote import Promotion, place, promote
-from analysis.studies.gate.table import render
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from analysis.studies.gate.gate import Gate
     from analysis.studies.gate.limits import Limits
-    from analysis.studies.gate.terms import Gate
     from analysis.terms import Run
 
 UNTOLD = 2
-LONGEST = 2000
 HELP = "fail a build on a regression"
 EXAMPLE = """\
 BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs made at different times say nothing about the tweak alone: interleave both
@@ -77,43 +77,34 @@ def run(asked: argparse.Namespace) -> int:
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
     target = place(candidate, Path(asked.promote_to)) if asked.promote_to else None
     _must_not_be_inputs(asked, runs, target)
-    answer = judge(base, candidate, limits, asked.relative_to, tuple(filter(None, asked.workloads.split(","))))
-    unwritten = _write(asked, answer, runs)
+    found = judge(base, candidate, limits, asked.relative_to, tuple(filter(None, asked.workloads.split(","))))
+    unwritten = _write(asked, found, runs)
     promotion = Promotion()
     if target is not None:
         try:
-            promotion = promote(base, candidate, target, answer)
+            promotion = promote(base, candidate, target, found)
         except Refused as error:
             promotion = Promotion(not_promoted=str(error))
             unwritten.append(str(error))
     # What was found counts, whoever can read it; a pass that is not told whole is none.
-    code = EXIT[answer.ruling] or (UNTOLD if unwritten else 0)
-    reason = _say(asked, answer, promotion, code)
+    code = EXIT[found.ruling] or (UNTOLD if unwritten else 0)
+    reason = _say(asked, found, promotion, code)
     for line in unwritten + ([f"standard output cannot be written: {reason}."] if reason else []):
-        complain(f"{line} The gate says {answer.ruling}.")
+        complain(f"{line} The gate says {found.ruling}.")
     return code or (UNTOLD if reason else 0)
 
 
-def _say(asked: argparse.Namespace, answer: Gate, promotion: Promotion, code: int) -> str | None:
-    """Print the answer, and the runner's commands where there is a runner. Returns: why that could not be done."""
-    from analysis.studies.gate.annotations import workflow_commands  # noqa: PLC0415  # only where somebody reads them
+def _say(asked: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) -> str | None:
+    """Print what the gate says, and the runner's commands where there is a runner. Returns: why that could not be done."""
+    from analysis.studies.gate.ci import workflow_commands  # noqa: PLC0415  # only where somebody reads them
 
-    commands = "".join(f"{line}\n" for line in workflow_commands(answer)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
+    commands = "".join(f"{line}\n" for line in workflow_commands(gate)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if asked.json:
         # Beside --json stdout belongs to the program that reads it; the runner looks at both streams.
         say(commands, sys.stderr)
-        whole = {"exit_code": code, **asdict(promotion), **asdict(answer)}
+        whole = {"exit_code": code, **asdict(promotion), **asdict(gate)}
         return say(inert_json(json.dumps(whole, indent=2, allow_nan=False)) + "\n")
-    return say(commands + render(answer) + (_of_promotion(promotion, asked.promote_to) if asked.promote_to else ""))
-
-
-def _of_promotion(promotion: Promotion, target: str) -> str:
-    if promotion.promoted_to is None:
-        said = f"Not promoted to {target}: {promotion.not_promoted}"
-    else:
-        without = f" without its telemetry: {promotion.without_telemetry}" if promotion.without_telemetry else "."
-        said = f"Promoted to {promotion.promoted_to}{without}"
-    return inert(one_line(said, LONGEST)) + "\n"
+    return say(commands + for_stdout(answer(gate, promotion if asked.promote_to else None, asked.promote_to)))
 
 
 def _must_not_be_inputs(asked: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:
@@ -146,14 +137,14 @@ def _limits(asked: argparse.Namespace) -> Limits:
     return replace(limits, metrics=limits_file.parse_metrics(asked.metric)) if asked.metric else limits
 
 
-def _write(asked: argparse.Namespace, answer: Gate, runs: Sequence[Run]) -> list[str]:
+def _write(asked: argparse.Namespace, gate: Gate, runs: Sequence[Run]) -> list[str]:
     """Write for those who do not read logs. Returns: what could not be written and why; it changes no ruling."""
-    from analysis.studies.gate.junit import junit  # noqa: PLC0415  # only where somebody reads them
+    from analysis.studies.gate.ci import junit  # noqa: PLC0415  # only where somebody reads them
     from analysis.studies.gate.markdown import markdown  # noqa: PLC0415
 
-    page = markdown(answer, runs, asked.comment_key)
+    page = markdown(gate, runs, asked.comment_key)
     unwritten = []
-    for path, text in ((asked.junit, junit(answer)), (asked.comment, page)):
+    for path, text in ((asked.junit, junit(gate)), (asked.comment, page)):
         if path:
             try:
                 write_whole(Path(path), text.encode("utf-8", "replace"))

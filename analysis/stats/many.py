@@ -1,7 +1,7 @@
 """The verdicts of many families of contrasts at once: the arithmetic of `effect`, `adjust`, `verdict` and the gate, on arrays.
 
 It exists for calibration alone, where a hundred thousand contrasts are judged; a test holds every word of it against `analysis.compare`
-and `analysis.studies.gate.rule`.
+and `analysis.studies.gate.gate`.
 """
 
 from __future__ import annotations

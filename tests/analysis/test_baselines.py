@@ -17,7 +17,7 @@ from analysis.ending import Keeper, ending
 from analysis.load import from_json
 from analysis.report.answers import answers, control
 from analysis.studies.calibration.rates import band, baseline_rates, contrasts, guard_p
-from analysis.studies.gate.judge import judge as judge_gate
+from analysis.studies.gate.gate import judge as judge_gate
 from analysis.studies.gate.limits import Limits
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan

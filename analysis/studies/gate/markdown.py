@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from analysis.plain import one_line
 
-from .words import figures, headline, units
+from .answer import figures, headline, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from analysis.terms import Run
 
-    from .terms import Gate, Ruled
+    from .gate import Gate, Ruled
 
 MARKER = "<!-- deeptweak-gate{} -->"
 # GitHub refuses a longer comment. It counts characters; bytes are never fewer.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from analysis.arms import Arm
     from analysis.terms import Run
 
-    from .terms import Gate
+    from .gate import Gate
 
 TELEMETRY = re.compile(r"telemetry-[\w.@+=-]{1,200}\.jsonl\.gz")
 NEVER_JUDGED = ("stock", "stock-again")  # the machine itself: no tweak of anybody's

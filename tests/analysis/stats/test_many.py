@@ -1,4 +1,4 @@
-"""Calibration judges on arrays; every word it counts is the one that `analysis.compare` and `analysis.studies.gate.rule` say."""
+"""Calibration judges on arrays; every word it counts is the one that `analysis.compare` and `analysis.studies.gate.gate` say."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from analysis.load import from_json
 from analysis.robust import opinion
 from analysis.stats import adjust, many
 from analysis.stats.sessions import Sessions
+from analysis.studies.gate.gate import gate
 from analysis.studies.gate.limits import Limits
-from analysis.studies.gate.rule import gate
 from tests.synthetic import STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:

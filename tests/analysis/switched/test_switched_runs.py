@@ -15,7 +15,7 @@ from analysis.ending import ending
 from analysis.load import from_json
 from analysis.report.rules_numbers import ratios_are_not_averaged
 from analysis.report.subject import Subject
-from analysis.studies.gate.judge import judge
+from analysis.studies.gate.gate import judge
 from analysis.studies.gate.limits import Limits
 from analysis.switched.expand import expanded
 from analysis.table import render_table

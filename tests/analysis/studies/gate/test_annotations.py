@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given
 
-from analysis.studies.gate.annotations import workflow_commands
+from analysis.studies.gate.ci import workflow_commands
 from tests.made_gates import gate, gates, ruled
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gate.terms import Gate
+    from analysis.studies.gate.gate import Gate
 
 # The runner's grammar (actions/runner, ActionCommand.cs): ::name key=value,key=value::data
 COMMAND = re.compile(r"::(error|warning|notice) title=([^:,\r\n]*)::([^\r\n]*)")

@@ -12,15 +12,15 @@ import pytest
 from analysis.__main__ import main
 from analysis.compare import compare
 from analysis.load import from_json
+from analysis.studies.gate.gate import blocks_needed, gate
 from analysis.studies.gate.limits import Limits
-from analysis.studies.gate.rule import blocks_needed, gate
 from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gate.terms import Gate
+    from analysis.studies.gate.gate import Gate
     from tests.synthetic import JSON
 
 RUNS = Path(__file__).parents[4] / "data" / "runs"

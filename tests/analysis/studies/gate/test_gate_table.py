@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.gate.table import render
-from analysis.studies.gate.terms import Gate
-from analysis.studies.gate.words import figures
+from analysis.render.text import render
+from analysis.studies.gate.answer import answer, figures
+from analysis.studies.gate.gate import Gate
 from tests.made_gates import ruled
 from tests.synthetic import STOCK, Arm, Made, saved_file
 
@@ -52,7 +52,7 @@ def test_a_refusal_is_no_command_either(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_warning_or_a_file_of_such_a_name_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    text = render(Gate("base", "::error::new.json", (), "undecided", ("word " * 17 + "::error::x " * 5,)))
+    text = render(answer(Gate("base", "::error::new.json", (), "undecided", ("word " * 17 + "::error::x " * 5,))))
     assert "error" in text
     assert not OBEYED.search(text)
     assert capsys.readouterr().out == ""

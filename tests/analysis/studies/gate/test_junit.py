@@ -9,13 +9,13 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 
 from analysis.plain import one_line
-from analysis.studies.gate.junit import junit
+from analysis.studies.gate.ci import junit
 from tests.made_gates import gate, gates, ruled
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gate.terms import Gate
+    from analysis.studies.gate.gate import Gate
 
 
 def suite_of(answer: Gate) -> ET.Element:

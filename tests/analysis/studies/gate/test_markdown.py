@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gate.terms import Gate
+    from analysis.studies.gate.gate import Gate
 
 HIDDEN = "\u200b"  # what breaks mentions and links up
 

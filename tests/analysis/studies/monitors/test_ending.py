@@ -7,7 +7,7 @@ import pytest
 from analysis.arms import Arm
 from analysis.ending import ending
 from analysis.load import from_json
-from analysis.studies.gate.judge import judge
+from analysis.studies.gate.gate import judge
 from analysis.studies.gate.limits import Limits
 from tests.made_monitoring import MadeMonitoring, monitored_run
 

@@ -1,6 +1,7 @@
-"""The gate's answer as JUnit XML, which GitLab, Jenkins and most other CI systems show: one test case a ruling.
+"""The gate's answer for CI systems: JUnit XML, one test case a ruling, and workflow commands, which GitHub turns into annotations.
 
-A regression is a failure. What is undecided is an error and never skipped, since CI systems count a skipped test as fine.
+In JUnit a regression is a failure. What is undecided is an error and never skipped, since CI systems count a skipped test as fine.
+Workflow commands: https://docs.github.com/actions/reference/workflow-commands-for-github-actions and the runner's ActionCommand.cs.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from xml.etree import ElementTree as ET
 
 from analysis.plain import one_line
 
-from .words import headline, units
+from .answer import headline, subject, units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from .terms import Gate, Ruled
+    from .gate import Gate, Ruled
+
 
 LONGEST = 2000
 # How JUnit calls what is no pass.
@@ -72,3 +74,29 @@ def _properties(parent: ET.Element, values: Mapping[str, object]) -> None:
     inside = ET.SubElement(parent, "properties")
     for name, value in values.items():
         ET.SubElement(inside, "property", name=name, value=one_line(value))
+
+
+LEVELS = {"regression": "error", "undecided": "warning", "pass": "notice"}
+# GitHub shows ten annotations of each level for one step and drops the rest in silence.
+SHOWN = 10
+LONGEST = 2000
+
+
+def workflow_commands(gate: Gate) -> list[str]:
+    """Write one line for the gate as a whole, one for each ruling that is no pass, and one for each warning; errors come first.
+
+    There are at most ten of a level: where there was more to say, the tenth says how much.
+    """
+    said = [(LEVELS[gate.ruling], "Gate", headline(gate))]
+    said += [(LEVELS[one.ruling], f"{one.ruling.capitalize()}: {subject(one)}", one.reason) for one in gate.rulings if one.ruling != "pass"]
+    said += [("warning", "Gate", line) for line in gate.warnings]
+    return [line for level in LEVELS.values() for line in _commands(level, [words for of, *words in said if of == level])]
+
+
+def _commands(level: str, said: Sequence[Sequence[str]]) -> Iterator[str]:
+    shown = said if len(said) <= SHOWN else said[: SHOWN - 1]
+    for title, message in shown:
+        escaped = one_line(title).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+        yield f"::{level} title={escaped}::{one_line(message, LONGEST).replace('%', '%25')}"
+    if len(shown) < len(said):
+        yield f"::{level} title=Gate::{len(said) - len(shown)} more are in the step summary."
