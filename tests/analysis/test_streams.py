@@ -79,7 +79,7 @@ def test_a_page_that_cannot_be_written_makes_no_pass_and_unmakes_no_regression(t
         assert f"error: {tmp_path}: cannot be written" in err
 
 
-@pytest.mark.parametrize("where", ["analysis.commands.gate.judge", "analysis.commands.gate.render"])
+@pytest.mark.parametrize("where", ["analysis.commands.gate.judge", "analysis.commands.gate.answer"])
 def test_a_fault_of_ours_is_exit_code_2_and_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -59,7 +59,7 @@ def answer(calibration: Calibration, *, rules: bool = False) -> Answer:
     sections = [*_simulated(calibration), *(section for real in calibration.real for section in _real(real, calibration))]
     return Answer(
         "How often the decision rules are wrong",
-        findings=_findings(calibration),
+        findings=list(_findings(calibration)),
         sections=[*sections, _rules()] if rules else sections,
         data=_data(calibration),
     )

@@ -298,5 +298,13 @@ def _t(gains: Floats) -> tuple[Floats, Floats, Floats]:
 
 def calibrate(seed: int, trials: int, real: tuple[RealNoise, ...] = ()) -> Calibration:
     """Measure everything on simulated sessions; `real` is what saved runs say."""
-    rates = (single_rates, family_rates, word_rates, baseline_rates, stopping_rates)
-    return Calibration(seed, trials, *(measure(seed, trials) for measure in rates), real)
+    return Calibration(
+        seed,
+        trials,
+        single_rates(seed, trials),
+        family_rates(seed, trials),
+        word_rates(seed, trials),
+        baseline_rates(seed, trials),
+        stopping_rates(seed, trials),
+        real,
+    )

@@ -52,7 +52,7 @@ def answer(history: History, worse: Sequence[Change], *, recent: int | None = No
         title="History" + "".join(f" on {machine}" for machine in _machine(history)),
         findings=[*findings, *_short(history)],
         sections=[Section("", [*([table] if shown else []), *lines])] if shown or lines else [],
-        legend=_legend(history),
+        legend=list(_legend(history)),
         data={
             "exit_code": exit_code,
             "runs": history.runs,

@@ -215,8 +215,8 @@ def _anova(one: Effects) -> Table:
     def name(row: Source) -> str:
         return ":".join(letters[factor] for factor in row.factors) if len(row.factors) > 1 else row.name
 
-    heads = ["df", "SS", "%", "MS", "F", "p"]
-    columns = [Column(head, write=write) for head, write in zip(heads, (str, digits, size, digits, digits, probability), strict=True)]
+    columns = [Column("df"), *(Column(head, write=digits) for head in ("SS", "MS", "F"))]
+    columns = [*columns[:2], Column("%", write=size), *columns[2:], Column("p", write=probability)]
     rows = [[name(row), row.df, row.ss, row.share, row.ms, row.f, row.p] for row in one.anova]
     return Table([Column("variation", left=True), *columns], rows)
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.load import load_each
 from analysis.hardware import Machines
+from analysis.load import load_each
 from analysis.terms import Refused, Unreadable
 
 from . import job_csv, records

@@ -13,7 +13,7 @@ import scipy.stats
 from analysis.load import load
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import observed
-from analysis.studies.keys.sentence import NAMED
+from analysis.studies.keys.terms import NAMED
 from tests.made_designs import PROFILE, ablation, factorial, fraction, noise, plackett_burman_12, seen
 
 if TYPE_CHECKING:
