@@ -6,9 +6,11 @@ pytest-benchmark sets side by side what has the same name; in a saved run the na
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from analysis.answer import Answer, Column, Section, Table
 from analysis.load import from_json, parsed
 from analysis.saving import must_be_a_name, must_be_new, write_whole
 from analysis.terms import Refused
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell, Run
 
+ANSWERS = True
 HELP = "one file per tweak set, for `pytest-benchmark compare`"
 EXAMPLE = """\
 example:
@@ -40,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite files in DIR")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace) -> Answer:
     """Write all files, or none."""
     content = parsed(asked.run)
     saved = from_json(content, str(asked.run))
@@ -53,9 +56,13 @@ def run(asked: argparse.Namespace) -> int:
     for name, part in parts.items():
         write_whole(paths[name], json.dumps(part, indent=1).encode())
     counts = {str(paths[name]): len(part["benchmarks"]) for name, part in parts.items()}
-    told = "\n".join(f"{path}: {count} benchmark{'' if count == 1 else 's'}" for path, count in counts.items())
-    print(json.dumps({"files": counts}, indent=2) if asked.json else told)
-    return 0
+    files = " ".join(shlex.quote(path) for path in counts)
+    return Answer(
+        title=f"Run {saved.run_id}: {len(counts)} file{'s' if len(counts) > 1 else ''} written",
+        sections=[Section("", [Table((Column("file", left=True), Column("benchmarks")), list(counts.items()))])],
+        next=f"pytest-benchmark compare {files} --group-by=fullname --columns=median,mean,rounds",
+        data={"files": counts},
+    )
 
 
 def split(saved: Run, parsed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
