@@ -1,0 +1,204 @@
+"""The algebra, least squares and Lenth's margins beneath designs, against formulas of books and against statsmodels' own tables."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+import statsmodels.formula.api as smf
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.anova import anova_lm
+
+from analysis.studies.keys import frame as coding
+from analysis.studies.keys import frame as model
+from analysis.studies.keys import lenth
+from analysis.studies.keys.effects import of_table
+from analysis.studies.keys.terms import Factor, Observed, Row
+from tests.made_designs import plackett_burman_12
+
+
+def points_of(base: int, generators: list[tuple[int, ...]], signs: list[int]) -> np.ndarray:
+    """A fraction: full in the base factors, each further one the product of some of them, up to its sign."""
+    full = np.array(list(product((-1.0, 1.0), repeat=base)))
+    return np.column_stack([full, *(sign * coding.column(full, one) for one, sign in zip(generators, signs, strict=True))])
+
+
+@st.composite
+def fractions(draw: st.DrawFn) -> np.ndarray:
+    base = draw(st.integers(1, 4))
+    words = st.lists(st.integers(0, base - 1), min_size=1, max_size=base, unique=True).map(lambda one: tuple(sorted(one)))
+    generators = draw(st.lists(words, max_size=3))
+    signs = draw(st.lists(st.sampled_from([-1, 1]), min_size=len(generators), max_size=len(generators)))
+    points = points_of(base, generators, signs)
+    rows = draw(st.permutations(range(len(points))))
+    return points[rows]
+
+
+@given(fractions())
+def test_words_are_exactly_the_products_that_never_change(points: np.ndarray) -> None:
+    """Against trying every product of factors, for any fraction, its generators' signs and the order of its runs."""
+    factors = points.shape[1]
+    constant = [
+        effect
+        for size in range(1, factors + 1)
+        for effect in combinations(range(factors), size)
+        if len(set(coding.column(points, effect))) == 1
+    ]
+    assert coding.words(points) == sorted(constant, key=lambda word: (len(word), word))
+
+
+@given(fractions(), st.data())
+def test_aliases_are_exactly_the_effects_with_the_same_column(points: np.ndarray, data: st.DataObject) -> None:
+    factors = points.shape[1]
+    effect = data.draw(st.sampled_from(list(coding.effects_up_to(factors, 3))))
+    mine = coding.column(points, effect)
+    same = [
+        other
+        for other in coding.effects_up_to(factors, factors)
+        if other != effect and abs(float(mine @ coding.column(points, other))) == len(points)
+    ]
+    assert [one for one in coding.aliases(effect, coding.words(points), factors) if one] == same
+
+
+def test_a_full_factorial_mixes_nothing() -> None:
+    full = points_of(4, [], [])
+    assert coding.words(full) == []
+    assert coding.resolution([]) is None
+
+
+def test_plackett_burman_mixes_a_third_of_each_interaction_with_the_main_effects() -> None:
+    """In twelve runs a main effect's column and that of two others' product agree in 8 or 4 of 12: correlation ±1/3."""
+    rows = [frozenset[int](), *plackett_burman_12(11).values()]
+    points = np.array([[1.0 if at in on else -1.0 for at in range(11)] for on in rows])
+    assert np.array_equal(points.T @ points, 12 * np.eye(11))
+    assert coding.partly_mixed(points) == pytest.approx(1 / 3)
+    assert coding.partly_mixed(points_of(3, [(0, 1)], [1])) == 0
+
+
+def test_points_that_tell_hardly_anything_apart_are_not_listed_for_ever() -> None:
+    """Two points and 30 factors have 2^29 words."""
+    with pytest.raises(ValueError, match="2 points for 30 factors"):
+        coding.words(np.array([[-1.0] * 30, [1.0] * 30]))
+
+
+def observed(rows: list[Row], levels: dict[str, tuple[str, ...]]) -> Observed:
+    """A table of another study."""
+    factors = tuple(Factor(name, letter, known) for (name, known), letter in zip(levels.items(), "ABCDE", strict=False))
+    points = {row.name: row.levels for row in rows}
+    return Observed("study", "y", "", "table", "y", None, "raw", None, factors, points, tuple(rows))
+
+
+@given(st.integers(2, 6), st.integers(2, 6), st.integers(0, 2**32 - 1))
+def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> None:
+    """With b complete blocks of n points: Σ (y - block mean - point mean + mean)², (b-1)(n-1) degrees of freedom."""
+    y = np.random.default_rng(seed).normal(5, 1, (blocks, points))
+    where = [(str(b), str(p)) for b in range(blocks) for p in range(points)]
+    ss, df = model.pure_error(model.base_columns([b for b, _ in where]), [p for _, p in where], y.ravel())
+    rest = y - y.mean(1, keepdims=True) - y.mean(0) + y.mean()
+    assert ss == pytest.approx(float((rest**2).sum()), rel=1e-9)
+    assert df == (blocks - 1) * (points - 1)
+
+
+def test_without_blocks_the_error_is_within_points() -> None:
+    """Cells 1, 3 and 4, 8 scatter by (1 + 1) + (4 + 4) = 10 about their points' means 2 and 6, with 2 degrees of freedom."""
+    ss, df = model.pure_error(model.base_columns([""] * 4), ["a", "a", "b", "b"], np.array([1.0, 3.0, 4.0, 8.0]))
+    assert ss == pytest.approx(10)
+    assert df == 2
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: int) -> None:
+    """Two factors of three and two levels, three to five cells a combination, random; `anova_lm(typ=2)` is the reference."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        Row(f"{a}{b}", (a, b), "", float(rng.normal(10 + 2 * (a == "y") - (b == "v") * (a == "z"), 1)))
+        for a in "xyz"
+        for b in "uv"
+        for _ in range(int(rng.integers(3, 6)))
+    ]
+    (found,) = of_table(observed(rows, {"one": ("x", "y", "z"), "two": ("u", "v")}))
+    frame = pd.DataFrame([(*row.levels, row.value) for row in rows], columns=["one", "two", "y"])
+    reference = anova_lm(smf.ols("y ~ C(one, Sum) * C(two, Sum)", frame).fit(), typ=2)
+    mine = {row.name: row for row in found.anova}
+    for name, term in {"one": "C(one, Sum)", "two": "C(two, Sum)", "one:two": "C(one, Sum):C(two, Sum)", "error": "Residual"}.items():
+        assert mine[name].ss == pytest.approx(reference.loc[term, "sum_sq"], rel=1e-8)
+        assert mine[name].df == reference.loc[term, "df"]
+        if name != "error":
+            assert mine[name].f == pytest.approx(reference.loc[term, "F"], rel=1e-8)
+            assert mine[name].p == pytest.approx(reference.loc[term, "PR(>F)"], rel=1e-6)
+
+
+def test_one_repeat_is_not_called_none_where_its_error_has_a_row() -> None:
+    """2² with one cell run again: 1 degree of freedom, on which no F stands."""
+    rows = [Row(a + b, (a, b), "", value) for a, b, value in zip("xyxyy", "uuvvv", (1.0, 3.0, 2.0, 5.0, 6.0), strict=True)]
+    (found,) = of_table(observed(rows, {"one": ("x", "y"), "two": ("u", "v")}))
+    assert [(row.name, row.df) for row in found.anova if row.name == "error"] == [("error", 1)]
+    assert all(row.f is None for row in found.anova)
+    assert found.error.startswith("none: one repeat is too few")
+
+
+def test_certified_digits_survive_a_level_of_a_million() -> None:
+    """NIST's hardest tables shift small numbers far from nought: F must not change when 10⁶ is added to every value."""
+    rng = np.random.default_rng(3)
+    values = np.round(rng.normal(0, 1, (3, 6)), 1)
+
+    def f(shift: float) -> float:
+        rows = [Row(name, (name,), "", float(value) + shift) for name, group in zip("abc", values, strict=True) for value in group]
+        (found,) = of_table(observed(rows, {"group": ("a", "b", "c")}))
+        return found.anova[0].f or 0.0
+
+    assert f(1e6) == pytest.approx(f(0), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("levels", "coded"),
+    [(2, [[-1], [1]]), (3, [[-1, -1], [1, 0], [0, 1]])],
+)
+def test_levels_are_coded_to_sum_to_nought(levels: int, coded: list[list[int]]) -> None:
+    names = list("abc")[:levels]
+    assert model.coded_levels(names, names).tolist() == coded
+
+
+@pytest.mark.parametrize(
+    ("contrasts", "alone", "together"),
+    [(7, 2.297, 4.867), (15, 2.156, 4.240)],
+    ids=["8 runs", "16 runs"],
+)
+def test_margins_are_those_of_the_tables(contrasts: int, alone: float, together: float) -> None:
+    """Ye & Hamada, J. Quality Technology 32 (2000): critical values of Lenth's ratio at 5 %, individual and experimentwise."""
+    found = lenth.null(np.eye(contrasts))
+    assert (found.alone, found.together) == pytest.approx((alone, together), rel=0.01)
+
+
+def test_the_pseudo_standard_error_by_hand() -> None:
+    """|c| = 1, 2, 3, 4, 5, 12, 40: median 4, s0 = 6; below 15 lie all but 40, with median 3.5, so PSE = 5.25."""
+    assert float(lenth.pse(np.array([1, -2, 3, -4, 5, -12, 40.0]))) == pytest.approx(5.25)
+
+
+@pytest.mark.parametrize("contrasts", [7, 15])
+def test_of_designs_without_any_effect_one_in_twenty_has_one_that_stands_out(contrasts: int) -> None:
+    """The simultaneous margin, on draws that it was not made from: 2,000 designs, exact 99 % band about 5 %."""
+    together = lenth.null(np.eye(contrasts)).together
+    drawn = np.random.default_rng(7).normal(0, 3, (2000, contrasts))
+    alarms = int((np.abs(drawn).max(1) > together * lenth.pse(drawn)).sum())
+    low, high = scipy.stats.binom.interval(0.99, 2000, 0.05)
+    assert low <= alarms <= high
+
+
+def test_margins_of_estimates_that_hang_together_are_their_own() -> None:
+    """Seven contrasts with correlation 0.5 to each other (a design that lost cells): the orthogonal margin would be wrong, theirs holds."""
+    correlation = np.full((7, 7), 0.5) + 0.5 * np.eye(7)
+    together = lenth.null(correlation).together
+    drawn = np.random.default_rng(8).multivariate_normal(np.zeros(7), correlation, 2000)
+    low, high = scipy.stats.binom.interval(0.99, 2000, 0.05)
+    assert low <= int((np.abs(drawn).max(1) > together * lenth.pse(drawn)).sum()) <= high
+
+
+def test_chances_are_never_nought() -> None:
+    """However large an effect: no simulation of 100,000 can say more than 1 in 100,001."""
+    alone, together = lenth.null(np.eye(7)).chances(1e9)
+    assert 0 < alone < together == pytest.approx(1 / 100_001)
