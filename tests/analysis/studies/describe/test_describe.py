@@ -43,7 +43,7 @@ def each(name: str) -> list[Any]:
     return [getattr(cell, name) for cell in one_gpu().cells]
 
 
-def sampled(name: str) -> list[Any]:
+def sampled_of_each(name: str) -> list[Any]:
     return [getattr(cell.sampled, name) for cell in one_gpu().cells]
 
 
@@ -84,26 +84,26 @@ def test_a6_only_the_shortest_steps_differ() -> None:
 
 @deeptweak
 def test_a16_energy_a_sample() -> None:
-    assert sampled("energy_j_per_sample") == pytest.approx([37.383, 38.801, 38.226, 40.659], abs=0.005)
+    assert sampled_of_each("energy_j_per_sample") == pytest.approx([37.383, 38.801, 38.226, 40.659], abs=0.005)
 
 
 @deeptweak
 def test_a17_gpu_use() -> None:
-    assert sampled("gpu_util_mean_percent") == pytest.approx([93.696, 91.694, 92.512, 92.223], abs=1e-3)
-    assert sampled("gpu_full_share") == pytest.approx([0.572, 0.546, 0.554, 0.568], abs=1e-3)
+    assert sampled_of_each("gpu_util_mean_percent") == pytest.approx([93.696, 91.694, 92.512, 92.223], abs=1e-3)
+    assert sampled_of_each("gpu_full_share") == pytest.approx([0.572, 0.546, 0.554, 0.568], abs=1e-3)
 
 
 @deeptweak
 def test_a18_training_was_planned_for_45033_steps() -> None:
     """Three epochs of 15,011 rows; every run was stopped after some 3 % of them."""
-    assert sampled("scheduled_steps") == pytest.approx([45033] * 4, abs=1)
+    assert sampled_of_each("scheduled_steps") == pytest.approx([45033] * 4, abs=1)
 
 
 @deeptweak
 def test_a6_the_gpu_takes_a_minute_or_more_to_warm_up() -> None:
     """Temperatures settle at 54, 56, 55, 55 °C; 1 °C below, after 129, 126, 93 and 118 steps."""
-    assert sampled("gpu_warm_c") == [54, 56, 55, 55]
-    assert sampled("gpu_warmup_s") == pytest.approx([78.2, 73.1, 60.1, 72.6], abs=0.05)
+    assert sampled_of_each("gpu_warm_c") == [54, 56, 55, 55]
+    assert sampled_of_each("gpu_warmup_s") == pytest.approx([78.2, 73.1, 60.1, 72.6], abs=0.05)
 
 
 @deeptweak
