@@ -45,8 +45,9 @@ SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
 def answer(found: Sequence[Effects], run: Run | None = None) -> Answer:
     """Make the answer; `run` is the saved run that the effects are of, None for a table."""
     several = len(found) > MOST_SENTENCES
-    shared = [(_called(one, run), line) for one in found for line in _doubts(one)]
-    sections = [_design(one, told=several) for one in found]
+    ordered = sorted(found, key=lambda one: not _names(one))
+    shared = [(_called(one, run), line) for one in ordered for line in _doubts(one)]
+    sections = [_design(one, told=several) for one in ordered]
     if shared:
         sections.append(Section("", bullets(grouped(shared, of=len(found)) if len(found) > 1 else [line for _, line in shared], "note:")))
     return Answer(
@@ -132,8 +133,9 @@ def _terms(one: Effects) -> Table:
     log = one.observed.scale == "log"
     ordered = sorted(one.terms, key=lambda term: (term.means in SCREENED, term.verdict not in NAMED and term.verdict != "interacts"))
     coded = any(term.coefficient is not None for term in one.terms) and not log
+    against = _stock(one) if all(term.means == "set" for term in one.terms) else ""
     columns = [
-        Column("effect", left=True),
+        Column(f"tweak set − {against}" if against else "effect", left=True),
         *([Column("q", write=digits)] if coded else []),
         Column(_head(one), write=_effect),
         Column("share", write=size, spare=1),
@@ -143,7 +145,7 @@ def _terms(one: Effects) -> Table:
     ]
     rows = [
         [
-            _label(term, one),
+            term.label if against else _label(term, one),
             *([term.coefficient] if coded else []),
             term,
             term.share,
@@ -172,9 +174,12 @@ def _label(term: Term, one: Effects) -> str:
     if term.means == "interaction":
         letters = {factor.name: factor.letter for factor in one.observed.factors}
         return ":".join(letters[name] for name in term.factors)
+    return f"{term.label} − {_stock(one)}" if term.means in {"set", "profile"} else term.label
+
+
+def _stock(one: Effects) -> str:
     stock = next(iter(one.observed.points))
-    against = f"({stock})" if TOGETHER in stock else stock
-    return f"{term.label} − {against}" if term.means in {"set", "profile"} else term.label
+    return f"({stock})" if TOGETHER in stock else stock
 
 
 def _effect(term: Term) -> str:
@@ -224,15 +229,19 @@ def _anova(one: Effects) -> Table:
 def _levels(one: Effects) -> Table:
     log, metric = one.observed.scale == "log", one.observed.metric
     unit = ", s" * (metric.endswith("_s") and not metric.endswith("_per_s"))
+    alone = len({level.factor for level in one.levels}) == 1  # then its name is the head
     columns = (
-        Column("factor", left=True),
-        Column("level", left=True),
+        *(() if alone else (Column("factor", left=True),)),
+        Column(one.levels[0].factor if alone else "level", left=True),
         Column("n"),
         Column(f"mean {label_of(metric)}{unit}", write=digits),
         Column("95 %", write=_ends),
         Column("from the mean", write=(lambda value: number(math.expm1(value))) if log else (lambda value: f"{value:+.4g}")),
     )
-    rows = [(level.factor, level.level, level.n, level.mean, None if level.low is None else level, level.deviation) for level in one.levels]
+    rows = [
+        [*(() if alone else (level.factor,)), level.level, level.n, level.mean, None if level.low is None else level, level.deviation]
+        for level in one.levels
+    ]
     return Table(columns, rows)
 
 
@@ -253,7 +262,7 @@ def _lines(one: Effects) -> Iterator[Line]:
 def _doubts(one: Effects) -> Iterator[str]:
     """What a reader must know before believing a number; often the same of several designs."""
     if one.error_df or one.error != "none":
-        yield f"Error term: {one.error}{f' ({one.error_df} df)' if one.error_df else ''}."
+        yield f"Error term: {one.error}."
     yield from (f"{name} is not known: {reason}." for name, reason in one.unestimable[:MOST_UNKNOWN])
     if len(one.unestimable) > MOST_UNKNOWN:
         yield f"{len(one.unestimable) - MOST_UNKNOWN} effects more are not known."
