@@ -47,7 +47,7 @@ def answer(found: Sequence[Effects], run: Run | None = None) -> Answer:
     several = len(found) > MOST_SENTENCES
     ordered = sorted(found, key=lambda one: not _names(one))
     shared = [(_called(one, run), line) for one in ordered for line in _doubts(one)]
-    sections = [_design(one, told=several) for one in ordered]
+    sections = [_design(one, told=several and not _names(one)) for one in ordered]
     if shared:
         sections.append(Section("", bullets(grouped(shared, of=len(found)) if len(found) > 1 else [line for _, line in shared], "note:")))
     return Answer(
