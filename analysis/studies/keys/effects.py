@@ -102,7 +102,7 @@ def _analysed(seen: Observed, asked: Iterable[tuple[str, ...]]) -> Effects:
     try:
         one = analyse(seen, asked)
     except NotComparable as reason:
-        return _refused(seen, str(reason))
+        return Effects(seen, blocks=len({row.block for row in seen.rows}), notes=seen.notes, refusal=str(reason))
     return replace(one, notes=(*seen.notes, *one.notes, *_notes(one)))
 
 
@@ -122,27 +122,6 @@ def _notes(one: Effects) -> Iterator[str]:
 def _adds_up(one: Effects) -> bool:
     *parts, whole = one.anova
     return math.isclose(math.fsum(part.ss for part in parts), whole.ss, rel_tol=1e-9)
-
-
-def _refused(seen: Observed, reason: str) -> Effects:
-    return Effects(
-        observed=seen,
-        terms=(),
-        anova=(),
-        levels=(),
-        pairs=(),
-        error="none",
-        error_df=0,
-        error_ms=None,
-        mean=0.0,
-        blocks=len({row.block for row in seen.rows}),
-        resolution=None,
-        orthogonal=False,
-        lenth=None,
-        unestimable=(),
-        notes=seen.notes,
-        refusal=reason,
-    )
 
 
 def settle(found: Sequence[Effects]) -> list[Effects]:

@@ -87,9 +87,7 @@ def several(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
         error_ms=model.error_ss / model.error_df,
         mean=made.mean,
         blocks=made.base.shape[1] if made.base.shape[1] > 1 else 0,
-        resolution=None,
         orthogonal=_balanced(made),
-        lenth=None,
         unestimable=tuple((source.name, _why(seen)) for source in sources.values() if not source.df),
         notes=(TOO_MANY,) if _many(model.columns[term] for term in mains) else (),
     )

@@ -94,18 +94,18 @@ class Term:
     factors: tuple[str, ...]
     means: Means
     effect: float
-    se: float | None
-    df: float | None
-    low: float | None
-    high: float | None
-    gain: float | None
-    gain_low: float | None
-    gain_high: float | None
-    p: float | None
-    p_adjusted: float | None
-    adjustment: Literal["holm", "bh", "lenth", ""]
-    family: int
-    share: float | None
+    se: float | None = None
+    df: float | None = None
+    low: float | None = None
+    high: float | None = None
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    adjustment: Literal["holm", "bh", "lenth", ""] = ""
+    family: int = 0
+    share: float | None = None
     aliases: tuple[str, ...] = ()
     coefficient: float | None = None
     level: str | None = None
@@ -187,20 +187,20 @@ class Effects:
     """
 
     observed: Observed
-    terms: tuple[Term, ...]
-    anova: tuple[Source, ...]
-    levels: tuple[Level, ...]
-    pairs: tuple[Pair, ...]
-    error: str
-    error_df: int
-    error_ms: float | None
-    mean: float
-    blocks: int
-    resolution: int | None
-    orthogonal: bool
-    lenth: Lenth | None
-    unestimable: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
+    terms: tuple[Term, ...] = ()
+    anova: tuple[Source, ...] = ()
+    levels: tuple[Level, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    error: str = "none"
+    error_df: int = 0
+    error_ms: float | None = None
+    mean: float = 0.0
+    blocks: int = 0
+    resolution: int | None = None
+    orthogonal: bool = False
+    lenth: Lenth | None = None
+    unestimable: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
     mixed: float = 0.0
     again: str = ""
     again_fails: bool = False
