@@ -63,7 +63,7 @@ def run(asked: argparse.Namespace) -> Answer:
         else:
             saved = load(path)
             found = _of_run(saved, asked)
-        from analysis.studies.keys.answer import answer  # noqa: PLC0415  # statsmodels takes a second to import
+        from analysis.studies.keys.answers import answer  # noqa: PLC0415  # statsmodels takes a second to import
 
         return answer(found, saved)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:

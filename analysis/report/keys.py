@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.studies.keys.answer import KINDS
+from analysis.studies.keys.answers import KINDS
 from analysis.studies.keys.sentence import ADJUSTED
 from analysis.table import label_of
 from analysis.wording import digits, number, probability, size

@@ -21,7 +21,7 @@ def tells_of(run: Run) -> bool:
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
     """Which key it was; `brief` is the sentence without its tables."""
-    from . import answer as answers  # noqa: PLC0415  # scipy and statsmodels
+    from . import answers  # noqa: PLC0415  # scipy and statsmodels
     from .effects import effects_of  # noqa: PLC0415
 
     if not brief:

@@ -11,7 +11,7 @@ from analysis.plain import printable_json
 from analysis.printing import columns, hanging, on_page
 from analysis.render import text
 from analysis.studies.jobs.queues.words import NONE, figure
-from analysis.studies.keys.answer import answer as effects_answer
+from analysis.studies.keys.answers import answer as effects_answer
 from analysis.wording import probability
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from analysis import load
 from analysis.render.text import render
-from analysis.studies.keys.answer import answer
+from analysis.studies.keys.answers import answer
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.keys.terms import Effects, Term
 from tests.made_designs import Keys, ablation, designed, factorial, fraction, plackett_burman_12
