@@ -86,6 +86,7 @@ class Answer:
 
     `findings` answer the question in three lines at most. `legend` explains words and columns, shown where it is asked for (`--explain`).
     `next` is a command that can be pasted. `data` is what `--json` writes, dataclasses and all. `refused` are files that could not be used.
+    `rows` is what `--csv` writes where the page folds rows; else it writes the tables of the sections.
     """
 
     title: str
@@ -95,6 +96,7 @@ class Answer:
     legend: Sequence[tuple[str, str]] = ()
     next: str = ""
     data: Mapping[str, object] = field(default_factory=dict)
+    rows: Table | None = None
     refused: Sequence[str] = ()
     exit_code: int = 0
 
@@ -104,9 +106,12 @@ def bullets(lines: Sequence[str], mark: str = "•", tone: Tone = "") -> list[Li
     return [Line(text, mark, tone) for text in lines]
 
 
-def grouped(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Sentences that hold for several: `(who, sentence)` becomes `a, b: sentence`, each sentence once, in order of first use."""
-    who: dict[str, list[str]] = {}
+def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
+    """Sentences that hold for several: `(who, sentence)` becomes `a, b: sentence`, each sentence once, in order of first use.
+
+    One that holds for all, where there are `of` of them, names nobody.
+    """
+    who: dict[str, dict[str, None]] = {}
     for name, sentence in pairs:
-        who.setdefault(sentence, []).append(name)
-    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in who.items()]
+        who.setdefault(sentence, {})[name] = None
+    return [sentence if 1 < len(names) == of else f"{', '.join(names)}: {sentence}" for sentence, names in who.items()]

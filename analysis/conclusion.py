@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from .checks import warnings_of
+from .labels import headline
 from .plain import one_line
 from .printing import WIDTH, columns, hanging, on_page
 from .switched.expand import is_switched
-from .table import headline
 from .wording import number
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from analysis.studies.power.reporting.records import is_capped
 
 from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
+from .compare_answer import answer_of
 from .conclusion import render_conclusion, takes_keys_apart
 from .load import from_json
-from .table import render_table
+from .render import text
 from .terms import Refused
 
 if TYPE_CHECKING:
@@ -95,4 +96,4 @@ def _text(run: Run, *, color: bool) -> str:
 
         if streams := gather(run):
             return render_streams(run, streams, color=color)
-    return render_table(compare(run), [run], color=color)
+    return text.render(answer_of(compare(run), [run]), color=color)

@@ -47,12 +47,12 @@ def _whole(text: str) -> int:
 def run(asked: argparse.Namespace) -> int:
     """Print the tables."""
     # numpy and scipy: a second that `--help` need not take.
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.calibration.baselines import baseline_rates  # noqa: PLC0415
     from analysis.studies.calibration.rates import Calibration, family_rates, single_rates, word_rates  # noqa: PLC0415
     from analysis.studies.calibration.real_noise import real_noise  # noqa: PLC0415
     from analysis.studies.calibration.stopping import stopping_rates  # noqa: PLC0415
     from analysis.studies.calibration.text import as_json, as_markdown, as_text  # noqa: PLC0415
-    from analysis.table import wants_color  # noqa: PLC0415
 
     real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
     rates = (single_rates, family_rates, word_rates, baseline_rates, stopping_rates)

@@ -56,8 +56,8 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _text(found: Sequence[tuple[Run, Sequence[Described]]]) -> str:
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.describe.page import render_description  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
 
     return "\n".join(render_description(one, workloads, color=wants_color(sys.stdout)) for one, workloads in found)
 

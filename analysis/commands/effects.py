@@ -153,8 +153,8 @@ def _only(found: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[E
 
 
 def _text(found: Sequence[Effects], saved: Run | None) -> str:
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.keys.page import render  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
 
     return render(found, saved, color=wants_color(sys.stdout))
 

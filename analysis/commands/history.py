@@ -108,8 +108,8 @@ def _draw(history: History, path: Path) -> None:
 
 
 def _as_text(history: History, asked: argparse.Namespace) -> str:
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.history.table import Look, render  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
 
     try:
         "▁→…".encode(sys.stdout.encoding or "ascii")

@@ -67,8 +67,8 @@ def run(asked: argparse.Namespace) -> int:
     if asked.json:
         print(as_json(found, looks, pilot), end="")
         return 0
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.plan.page import render_plan  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
 
     print(render_plan(found, looks, pilot, color=wants_color(sys.stdout)), end="")
     return 0

@@ -6,7 +6,7 @@ import csv
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from analysis.answer import Interval, Table, Word
+from analysis.answer import Interval, Section, Table, Word
 from analysis.plain import SENTENCE, one_line
 
 from . import heads
@@ -18,9 +18,9 @@ FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would compute
 
 
 def render(answer: Answer) -> str:
-    """Write its tables; those with equal columns are one, with the section of each row in the first column."""
+    """Write its tables; those with equal columns are one, with the section of each row, where these have titles, in the first column."""
     groups: dict[tuple[str, ...], list[tuple[str, Table]]] = {}
-    for section in answer.sections:
+    for section in [Section(parts=[answer.rows])] if answer.rows else answer.sections:
         for part in section.parts:
             if isinstance(part, Table):
                 names = tuple(column.name or head for column, head in zip(part.columns, heads(part.columns), strict=True))
@@ -31,10 +31,12 @@ def render(answer: Answer) -> str:
         if at:
             out.write("\n")
         wide = [any(isinstance(row[place], Interval) for _, table in tables for row in table.rows) for place in range(len(names))]
-        writer.writerow(["section", *(name for place, name in enumerate(names) for name in _names(name, wide=wide[place]))])
+        titled = any(title for title, _ in tables)
+        writer.writerow([*["section"] * titled, *(name for place, name in enumerate(names) for name in _names(name, wide=wide[place]))])
         for title, table in tables:
             for row in table.rows:
-                writer.writerow([_safe(title), *(value for place, one in enumerate(row) for value in _values(one, wide=wide[place]))])
+                values = [value for place, one in enumerate(row) for value in _values(one, wide=wide[place])]
+                writer.writerow([*[_safe(title)] * titled, *values])
     return out.getvalue()
 
 

@@ -49,12 +49,17 @@ def for_stdout(answer: Answer, *, explain: bool = False) -> str:
 
 def render(answer: Answer, width: int = WIDTH, *, explain: bool = False, color: bool = False) -> str:
     """Write it as text, no line longer than `width`."""
-    return on_page(_parts(answer, width, explain=explain), width, color=color)
+    parts = [on_page(_parts(answer, width), width, color=color)]
+    if answer.next:
+        parts.append(f"next: {_clean(answer.next)}\n")  # to be pasted: it is not broken
+    if explain and answer.legend:
+        parts.append(on_page(_lines([Line(text, word, "quiet") for word, text in answer.legend]), width, color=color))
+    return "\n".join(parts)
 
 
-def _parts(answer: Answer, width: int, *, explain: bool) -> Iterator[RenderableType]:
+def _parts(answer: Answer, width: int) -> Iterator[RenderableType]:
     if answer.title:
-        yield Text(in_lines(_clean(answer.title), width), "bold")
+        yield _title(answer.title, width)
     yield from _lines(answer.findings)
     for section in answer.sections:
         yield ""
@@ -62,17 +67,11 @@ def _parts(answer: Answer, width: int, *, explain: bool) -> Iterator[RenderableT
     if answer.warnings:
         yield ""
         yield from _lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)])
-    if answer.next:
-        yield ""
-        yield Text(f"next: {_clean(answer.next)}", no_wrap=True, overflow="ignore")  # to be pasted: it is not broken
-    if explain and answer.legend:
-        yield ""
-        yield from _lines([Line(text, word, "quiet") for word, text in answer.legend])
 
 
 def _section(section: Section, width: int) -> Iterator[RenderableType]:
     if section.title:
-        yield Text(in_lines(_clean(section.title), width), "bold")
+        yield _title(section.title, width)
     together: list[Line] = []
     for at, part in enumerate(section.parts):
         if isinstance(part, Line):
@@ -86,6 +85,12 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
     if together and len(together) < len(section.parts):
         yield ""
     yield from _lines(together)
+
+
+def _title(text: str, width: int) -> Text:
+    """A sentence wraps as ever; a name that is wider than the page is broken between its parameters."""
+    clean = _clean(text)
+    return Text(clean if " " in clean else in_lines(clean, width), "bold")
 
 
 def _lines(lines: Sequence[Line]) -> Iterator[RenderableType]:
@@ -142,7 +147,7 @@ def _grid(found: Table, shown: Sequence[int]) -> Grid:
 
 
 def _natural(grid: Grid) -> int:
-    return Console(width=10_000, file=None).measure(grid).maximum
+    return Console(width=10_000, height=WIDTH).measure(grid).maximum
 
 
 def cell_text(value: object, write: object) -> Text:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from analysis.labels import MACHINE
 from analysis.peers import rules
 from analysis.printing import on_page
 from analysis.stats.simulate import BLOCKS, STALL, STEPS, STRUCK
-from analysis.table import MACHINE
 from analysis.wording import number, unsigned
 from control.stopping import BEYOND_DOUBT_P, FEWEST_BLOCKS
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from analysis.labels import label_of
 from analysis.plain import inert, one_line
 from analysis.printing import hanging, on_page
-from analysis.table import label_of
 
 from .words import figures, headline, units
 

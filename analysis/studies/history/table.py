@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
+from analysis.answer import TONES
+from analysis.labels import label_of
 from analysis.plain import one_line
 from analysis.printing import hanging, on_page
+from analysis.render.text import STYLES
 from analysis.stats.changepoint import without_outliers
 from analysis.stats.step_evidence import SHORTEST
-from analysis.table import STYLES, label_of
 from analysis.wording import number
 
 from .acknowledged import NEAR
@@ -154,7 +156,7 @@ def _event_line(event: _Event, columns: Sequence[str], notes: dict[str, int], lo
     gains = " ".join(f"{found.get(name, ''):>{GAIN}}" for name in columns)
     known = [one.acknowledged for one in event.changes if one.acknowledged]
     marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in dict.fromkeys(known))
-    style = "dim" if len(known) == len(event.changes) else STYLES[change.verdict]
+    style = "dim" if len(known) == len(event.changes) else STYLES[TONES[change.verdict]]
     verdict = (change.verdict, style if look.color else "")
     return Text.assemble(f"  {change.first.started_utc[:10]}  {runs:{RUNS}} {gains}  ", verdict, f" ({marks})" if marks else "")
 

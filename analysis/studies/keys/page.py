@@ -11,9 +11,9 @@ from analysis.arms import TOGETHER
 from analysis.checks import warnings_of
 from analysis.compare import compare
 from analysis.disturbance import partial
+from analysis.labels import MACHINE, label_of
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
-from analysis.table import MACHINE, label_of
 from analysis.wording import digits, number, probability, size, unsigned
 
 from .printable import LONGEST, printable

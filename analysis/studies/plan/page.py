@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from analysis.arms import TOGETHER
+from analysis.labels import label_of
 from analysis.printing import columns, duration, hanging, on_page
-from analysis.table import label_of
 from analysis.wording import unsigned
 
 from .command import command_of

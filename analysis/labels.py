@@ -1,0 +1,80 @@
+"""How metrics, runs and machines are called in answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .plain import one_line
+from .printing import unit_of
+from .wording import blocks_of, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .terms import Metric, Run
+
+HEADLINES = 3  # runs named one by one
+MACHINE = {"kernel_release": "Linux {}", "cpu_model": "{}", "cpu_count": "{} CPUs"}
+# A metric's short name, and how its value is written.
+LABELS = {
+    "throughput_samples_per_s": ("throughput", "{} samples/s"),
+    "throughput_tokens_per_s": ("token throughput", "{} tokens/s"),
+    "step_time_p10_s": ("p10 step", "p10 step {}"),
+    "step_time_q1_s": ("q1 step", "lower quartile of step time {}"),
+    "step_time_min_s": ("min step", "shortest step {}"),
+    "step_time_round_adjusted_s": ("step", "step {}"),
+    "step_time_median_s": ("median step", "median step {}"),
+    "step_time_mean_s": ("mean step", "mean step {}"),
+    "cpu_s_per_step": ("CPU a step", "{} CPU s a step"),
+    "au_whole_percent": ("AU, whole epoch", "AU {} %"),
+    "au_steady_percent": ("AU, steady", "AU without the first step {} %"),
+    "samples_per_s_whole": ("whole epoch", "{} samples/s over the whole epoch"),
+    "mb_per_s_read": ("read", "{} MiB/s read"),
+}
+# How values are written by themselves, by the end of the metric's name; times are scaled.
+UNITS = {"samples_per_s": " samples/s", "tokens_per_s": " tokens/s", "_s_per_step": " s", "_percent": " %", "mb_per_s_read": " MiB/s"}
+
+
+def label_of(metric: Metric | str) -> str:
+    """A metric's short name: its own, where it has none."""
+    name = metric if isinstance(metric, str) else metric.name
+    return LABELS.get(name, (name, ""))[0]
+
+
+def absolute(metric: Metric, value: float, control: str | None = None) -> str:
+    """Write a metric's own value with its name and unit; with a control, the share of the control's."""
+    name, form = LABELS.get(metric.name, (metric.name, f"{metric.name} {{}}"))
+    if control:
+        return f"{name} {value:.4g} of {control}'s"
+    return form.format(amount(metric, value) if metric.name.endswith("_s") and "_per_" not in metric.name else f"{value:.4g}")
+
+
+def amount(metric: Metric, value: float) -> str:
+    """Write a metric's value; times in the unit that leaves a digit or two before the point."""
+    if not metric.name.endswith("_s") or metric.name.endswith("_per_s"):
+        return f"{value:.4g}{next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), '')}"
+    scale, unit = unit_of([value])
+    return f"{value * scale:.4g} {unit}"
+
+
+def headline(runs: Sequence[Run]) -> str:
+    """Name each run with how much of it was measured, and the machines they ran on, a line each."""
+    lines = [_counts(run) for run in runs[:HEADLINES]]
+    if len(runs) > HEADLINES:
+        lines.append(f"… and {len(runs) - HEADLINES} runs more")
+    return "\n".join([*lines, *list(dict.fromkeys(machine_of(run) for run in runs))[:HEADLINES]])
+
+
+def _counts(run: Run) -> str:
+    measured = sum(cell.outcome == "measured" for cell in run.cells)
+    if not run.replicated:
+        return f"{run.origin}: {measured} of {len(run.cells)} measured, no replicates"
+    planned = len(run.design.order) or len(run.cells)
+    return f"Run {run.run_id}: {measured} of {planned} cells measured, {blocks_of(run)}, seed {run.design.seed}"
+
+
+def machine_of(run: Run) -> str:
+    """Kernel, processor and place of a run."""
+    facts = [form.format(one_line(run.machine[name])) for name, form in MACHINE.items() if run.machine.get(name)]
+    where = place_of(run)
+    return (", ".join(facts) or "machine unknown") + (f"\n{where[0].upper()}{where[1:]}" if where else "")
