@@ -14,8 +14,9 @@ from analysis.studies.power.reporting.records import is_capped
 
 from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
+from .compare_answer import answer_of
 from .load import from_json
-from .table import render_table
+from .render import text
 from .terms import Refused
 
 if TYPE_CHECKING:
@@ -61,13 +62,11 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     Raises: Refused, where the run cannot be read or the gate cannot judge it.
     """
     run = from_json(saved, OWN)
-    text = _text(run, color=color)
+    said = _text(run, color=color)
     if gate is None:
-        return text, 0
+        return said, 0
     from analysis.studies.gate.answer import answer  # noqa: PLC0415
     from analysis.studies.gate.gate import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
-
-    from .render.text import render  # noqa: PLC0415
 
     own = Arm(OWN, (run,))
     base = gate.baseline or own
@@ -75,7 +74,7 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     # Of two runs made at different times only what each says relative to its own stock can be told from the time between.
     control = BASELINE if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
     found = judge(base, own, limits, control)
-    return f"{text}\n{render(answer(found))}", EXIT[found.ruling]
+    return f"{said}\n{text.render(answer(found))}", EXIT[found.ruling]
 
 
 def _text(run: Run, *, color: bool) -> str:
@@ -90,8 +89,6 @@ def _text(run: Run, *, color: bool) -> str:
 
         return render_capped(run, sides(run, []), color=color)
     if keys.tells_of(run):
-        from .render import text  # noqa: PLC0415
-
         return text.render(keys.answer(run, brief=True), color=color)
     if tells_of_jobs(run) or lines_of_run(run, []):
         from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
@@ -99,4 +96,4 @@ def _text(run: Run, *, color: bool) -> str:
 
         if streams := gather(run):
             return render_streams(run, streams, color=color)
-    return render_table(compare(run), [run], color=color)
+    return text.render(answer_of(compare(run), [run]), color=color)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from dataclasses import asdict
-from textwrap import fill
 from typing import TYPE_CHECKING
 
-from analysis import digest
 from analysis.arms import read_arm
-from analysis.checks import warnings_of
 from analysis.compare import Options, compare, compare_arms
-from analysis.digest import ROWS
+from analysis.compare_answer import answer_of
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.terms import Refused, UnknownName
-from analysis.unseen import unseen
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from analysis.answer import Answer
     from analysis.arms import Arm
-    from analysis.terms import Comparison, Run
+    from analysis.terms import Comparison
 
+ANSWERS = True
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
 EXAMPLE = """\
 BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or of pytest-benchmark, a DeepTweak directory (DIR:exp1 or DIR/exp1 is
@@ -67,26 +62,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every row, also where there are hundreds")
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print the comparison."""
+def run(asked: argparse.Namespace) -> Answer:
+    """Compare."""
     refused: list[str] = []
     base = read_arm(asked.base, refused)
     candidates = _read_candidates(asked.candidates, refused)
-    for line in refused:
-        print("refused:", line, file=sys.stderr)
     tweaksets, workloads = (tuple(filter(None, names.split(","))) for names in (asked.tweaks, asked.workloads))
     options = Options(adjustment=asked.adjust, relative_to=asked.relative_to, tweaksets=tweaksets, workloads=workloads)
     try:
         comparisons = _compare(base, candidates, asked.baseline, options)
         runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
-        said = as_json(comparisons, runs, refused) if asked.json else _text(comparisons, runs, every=asked.all)
-        if asked.robust and not asked.json:
-            said += _robust(comparisons)
+        opinions = _robust(comparisons) if asked.robust else ()
+        return answer_of(comparisons, runs, every=asked.all, opinions=opinions, refused=refused, source=asked.base)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
         raise Refused(f"{asked.base}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
-    print(said, end="", flush=True)
-    return 0
 
 
 def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
@@ -114,32 +104,7 @@ def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options
     return compare(base.runs[0], baseline or base.tweakset, options)
 
 
-def _text(comparisons: Sequence[Comparison], runs: Sequence[Run], *, every: bool) -> str:
-    if len(comparisons) > ROWS and not every:
-        nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
-        head = [nothing.sentence, ""] if nothing else []
-        return "\n".join([*head, f"{len(runs)} run{'s' if len(runs) != 1 else ''}", *digest.lines(comparisons)]) + "\n"
-    from analysis.table import render_table, wants_color  # noqa: PLC0415  # --json has no need of rich
-
-    return render_table(comparisons, runs, color=wants_color(sys.stdout))
-
-
-def _robust(comparisons: Sequence[Comparison]) -> str:
+def _robust(comparisons: Sequence[Comparison]) -> list[str]:
     from analysis.robust import lines  # noqa: PLC0415  # scipy's distributions take a second to import
 
-    said = [fill(line, 100, subsequent_indent="  ") for line in lines(comparisons)]
-    return "".join(
-        f"{line}\n" for line in ["", "without assuming a distribution (primary metric, Hodges-Lehmann gain and interval):", *said]
-    )
-
-
-def as_json(comparisons: Sequence[Comparison], runs: Sequence[Run], refused: Sequence[str] = ()) -> str:
-    """Write comparisons for programs: gains are fractions, above 0 is better (the fields are those of `terms.Comparison` and `Effect`)."""
-    said = {
-        "runs": [{"run_id": one.run_id, "origin": one.origin, "started_utc": one.started_utc, "commit": one.commit} for one in runs],
-        "refused": list(refused),
-        "warnings": list(dict.fromkeys(line for one in runs for line in warnings_of(one, comparisons))),
-        "unseen": asdict(nothing) if len(runs) == 1 and (nothing := unseen(comparisons, runs[0])) else None,
-        "comparisons": [asdict(one) for one in comparisons],
-    }
-    return json.dumps(said, indent=2, allow_nan=False) + "\n"
+    return lines(comparisons)

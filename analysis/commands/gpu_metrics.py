@@ -66,8 +66,8 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _text(found: Found) -> str:
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.gpu.page import render  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
 
     color = wants_color(sys.stdout)
     return "\n".join(render(one, color=color) for one in found.grids)

@@ -76,8 +76,8 @@ def _pictures(found: Found, folder: Path) -> dict[str, str]:
 
 
 def _text(found: Found) -> str:
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.io import dlio_page, mlperf_page, page  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
 
     color = wants_color(sys.stdout)
     made = [page.render(one, color=color) for one in found.saved]

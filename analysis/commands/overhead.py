@@ -51,8 +51,8 @@ def run(asked: argparse.Namespace) -> int:
 
         print(as_json(found, [directory.document(folder) for folder in folders], refused), end="")
         return 0
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.monitors import page  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     color = wants_color(sys.stdout)
     said = [page.render(one, workloads, color=color) for one, workloads in found]

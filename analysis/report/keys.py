@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.labels import label_of
 from analysis.studies.keys.answers import KINDS
 from analysis.studies.keys.sentence import ADJUSTED
-from analysis.table import label_of
 from analysis.wording import digits, number, probability, size
 
 if TYPE_CHECKING:

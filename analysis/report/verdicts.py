@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.table import absolute, label_of, row_names
+from analysis.labels import absolute, label_of
 from analysis.verdict import NAMES, without_guards
 from analysis.wording import number, probability, size
 
@@ -64,6 +65,16 @@ def tables(comparisons: Sequence[Comparison], run: Run | None = None) -> list[Ta
         _table(workload, [(names[id(one)], one) for one in comparisons if (one.study, one.workload) == (study, workload)], run)
         for study, workload in places
     ]
+
+
+def row_names(comparisons: Sequence[Comparison]) -> dict[int, str]:
+    """Name each comparison in its table, by `id`: its tweak set, or its run where there are several, or both where both differ."""
+    runs = {one.candidate_run for one in comparisons}
+    stems = {run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run for run in runs}
+    sets = {one.tweakset for one in comparisons}
+    if len(runs) < 2:
+        return {id(one): one.tweakset for one in comparisons}
+    return {id(one): stems[one.candidate_run] + (f":{one.tweakset}" if len(sets) > 1 else "") for one in comparisons}
 
 
 def _table(title: str, named: Sequence[tuple[str, Comparison]], run: Run | None) -> Table:

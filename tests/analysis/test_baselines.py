@@ -13,8 +13,10 @@ from analysis.arms import BASELINE
 from analysis.arms import Arm as Side
 from analysis.checks import AVAILABLE, warnings_of
 from analysis.compare import Options, compare, compare_arms
+from analysis.compare_answer import answer_of
 from analysis.ending import Keeper, ending
 from analysis.load import from_json
+from analysis.render.text import render
 from analysis.report.answers import answers, control
 from analysis.studies.calibration.rates import band, baseline_rates, contrasts, guard_p
 from analysis.studies.gate.gate import judge as judge_gate
@@ -22,7 +24,6 @@ from analysis.studies.gate.limits import Limits
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan
 from analysis.summary import rows_of
-from analysis.table import render_table
 from analysis.terms import Refused, Setting
 from analysis.verdict import judge
 from tests.made_designs import Keys, designed, factorial
@@ -299,7 +300,7 @@ def test_every_answer_names_the_baseline() -> None:
     """Two tweak sets that do nothing, all arms within 1 % of each other."""
     run = read(replace(SIX, margin=0.1, seed=2))
     found = compare(run)
-    assert f"cnn_train   {NAME}: " in render_table(found, [run])
+    assert f" with {NAME}: " in render(answer_of(found, [run]))
     assert answers(run, found)[0].sentence == f"Equivalent to {NAME} within 10 %: mine and other."
     assert "stock-again changes nothing, and no difference from stock" in (control(run, found) or "")
     words = [row.verdict for row in rows_of([run], found) if row.workload == "cnn_train"]

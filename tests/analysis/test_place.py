@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analysis.compare_answer import answer_of
 from analysis.load import from_json
+from analysis.render.text import render
 from analysis.report.view import _measure
-from analysis.table import render_table
 from analysis.wording import place_of
 from tests.synthetic import Made, saved_run
 
@@ -32,4 +33,4 @@ def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_table_has_it_below_the_machine() -> None:
-    assert "Node a of" in render_table([], [on_cluster("a")])
+    assert "Node a of" in render(answer_of([], [on_cluster("a")]))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.compare import compare
+from analysis.compare_answer import answer_of
 from analysis.load import from_json
+from analysis.render.text import render
 from analysis.studies.plan.plan import DAY_S, Goal, plan
-from analysis.table import render_table
 from analysis.unseen import unseen
 from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
@@ -51,7 +52,7 @@ def test_it_is_the_first_line() -> None:
     run = read(NOISY)
     found = of(NOISY)
     assert found is not None
-    assert " ".join(render_table(compare(run), [run]).split()).startswith(" ".join(found.sentence.split()))
+    assert " ".join(render(answer_of(compare(run), [run])).split()).startswith(" ".join(found.sentence.split()))
 
 
 @pytest.mark.parametrize(

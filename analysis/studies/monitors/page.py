@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from analysis.labels import absolute, headline
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
 from analysis.studies.keys.printable import printable
-from analysis.table import absolute, headline
 from analysis.terms import Metric
 from analysis.wording import probability, unsigned
 

@@ -11,14 +11,15 @@ import scipy.stats
 
 from analysis.arms import Arm
 from analysis.compare import Options, compare, compare_arms
+from analysis.compare_answer import answer_of
 from analysis.ending import ending
 from analysis.load import from_json
+from analysis.render.text import render
 from analysis.report.rules_numbers import ratios_are_not_averaged
 from analysis.report.subject import Subject
 from analysis.studies.gate.gate import judge
 from analysis.studies.gate.limits import Limits
 from analysis.switched.expand import expanded
-from analysis.table import render_table
 from analysis.terms import Run, Unreadable
 from tests.made_switched import Switched, switched_run
 from tests.synthetic import AGAIN
@@ -91,7 +92,7 @@ def test_the_verdict_says_what_it_stands_on(snapshot: SnapshotAssertion) -> None
     assert found.verdict == "improved"
     assert (found.primary and found.primary.design, found.pairs, found.blocks, found.processes) == ("switched", 32, 32, 2)
     assert found.notes == snapshot
-    table = render_table(compare(run), [run])
+    table = render(answer_of(compare(run), [run]))
     assert all(len(line) <= 100 for line in table.splitlines())
     assert "32/32" in table
 
@@ -137,7 +138,7 @@ def test_carry_over_takes_the_verdict_away() -> None:
     assert early < late
     assert p < 0.05
     assert (found.verdict, found.reason.partition(":")[0]) == ("inconclusive", "carry-over")
-    assert "carry-over:" in render_table(compare(run), [run])
+    assert "carry-over:" in render(answer_of(compare(run), [run]))
     own = Arm("made-up", (run,))
     assert judge(own, own, Limits(0.03)).ruling == "undecided"
 

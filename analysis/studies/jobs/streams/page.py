@@ -8,9 +8,11 @@ from rich.text import Text
 
 from analysis.checks import warnings_of
 from analysis.compare import compare
+from analysis.compare_answer import answer_of
+from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.printing import hanging, on_page
-from analysis.table import headline, render_table
+from analysis.render import text as page
 
 from .said import of_run
 
@@ -31,7 +33,7 @@ def render(run: Run, found: Gathered, *, color: bool = False) -> str:
     compared = compare(run)
     text = on_page(_parts(run, found, compared), color=color)
     asked = [one for one in compared if not one.untouched]
-    return f"{text}\n{render_table(compared, [run], color=color)}" if asked else text
+    return f"{text}\n{page.render(answer_of(compared, [run]), color=color)}" if asked else text
 
 
 def _parts(run: Run, found: Gathered, compared: Sequence[Comparison]) -> Iterator[RenderableType]:

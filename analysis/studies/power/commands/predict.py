@@ -90,7 +90,7 @@ def _settings(asked: argparse.Namespace) -> list[Asked]:
 
 
 def _text(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding]) -> str:
+    from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.power.predict_page import render  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415
 
     return render(asked, found, copied, color=wants_color(sys.stdout))

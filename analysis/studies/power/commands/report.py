@@ -49,8 +49,8 @@ def run(asked: argparse.Namespace) -> int:
 
         print(as_json(found, refused), end="")
         return 0
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.power.reporting import page  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     color = wants_color(sys.stdout)
     print("\n".join(page.render(one, sides, color=color) for one, sides in found), end="")

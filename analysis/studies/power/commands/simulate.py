@@ -67,8 +67,8 @@ def run(asked: argparse.Namespace) -> int:
 
         print(as_json(wanted, found, copied), end="")
         return 0
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.power.control.study_page import render  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     print(render(wanted, found, copied, color=wants_color(sys.stdout)), end="")
     return 0

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.printing import hanging, on_page
 from analysis.studies.keys.printable import printable
-from analysis.table import headline
 from analysis.wording import digits, probability
 
 from .figures import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, THROUGHPUT, WHOLE_102, WORST

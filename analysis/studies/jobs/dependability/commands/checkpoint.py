@@ -35,8 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the intervals. Raises: Refused."""
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.dependability import checkpoint_page, intervals  # noqa: PLC0415  # rich, which --help need not wait for
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     given = asked.cost_s is not None and asked.mtbf_s is not None
     if not asked.runs and not given:

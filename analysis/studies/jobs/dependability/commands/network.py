@@ -30,9 +30,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what is found. Raises: Refused."""
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.dependability import lines, network  # noqa: PLC0415  # numpy, which --help need not wait for
     from analysis.studies.jobs.dependability.network_page import as_json, render  # noqa: PLC0415  # rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     refused: list[str] = []
     found = network.lines(lines.trained(asked.runs, refused))

@@ -30,9 +30,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the verdicts. Raises: Refused."""
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.dependability import accuracy, policies, records, study  # noqa: PLC0415  # numpy, which --help need not wait for
     from analysis.studies.jobs.dependability.report_page import as_json, render  # noqa: PLC0415  # rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
     from analysis.wording import parse_percent  # noqa: PLC0415  # as above
 
     margin = parse_percent(asked.margin)

@@ -36,8 +36,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what came of it. Raises: Refused."""
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.dependability import checkpoint_page, simulation  # noqa: PLC0415  # numpy and simpy, which --help need not wait for
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     times = (asked.cost_s, asked.mtbf_s, asked.work_s, asked.restart_s)
     wanted = simulation.Asked(*times, asked.shape, asked.seeds, _intervals(asked.intervals_s))

@@ -61,8 +61,8 @@ def run(asked: argparse.Namespace) -> int:
 
         print(validated(table, found, said), end="")
         return 0
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.prediction import page  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     print(page.validations(table, found, said, color=wants_color(sys.stdout)), end="")
     return 0

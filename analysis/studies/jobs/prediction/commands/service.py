@@ -39,11 +39,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the predicted times, or write them. Raises: Refused."""
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.saving import must_be_new, write_whole  # noqa: PLC0415  # as above
     from analysis.studies.jobs.prediction import as_json, page  # noqa: PLC0415  # scikit-learn takes seconds to import
     from analysis.studies.jobs.prediction.reading import rows_of  # noqa: PLC0415  # as above
     from analysis.studies.jobs.prediction.serving import classes_of, served, written  # noqa: PLC0415  # as above
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     if asked.output and not asked.classes:
         raise Refused("-o writes a file of classes anew; --classes says which.")

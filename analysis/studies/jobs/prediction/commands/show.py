@@ -58,8 +58,8 @@ def run(asked: argparse.Namespace) -> int:
 
         print(as_json.predicted(table, how, found), end="")
         return 0
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.prediction import page  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     print(page.predictions(table, how, found, color=wants_color(sys.stdout)), end="")
     return 0

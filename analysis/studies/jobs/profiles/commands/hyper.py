@@ -35,8 +35,8 @@ def run(asked: argparse.Namespace) -> int:
     found = hyper(streams(asked.runs, refused))
     for line in refused:
         print("refused:", line, file=sys.stderr)
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.profiles import hyper_page  # noqa: PLC0415  # rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     print(hyper_page.as_json(found, refused) if asked.json else hyper_page.render(found, color=wants_color(sys.stdout)), end="")
     return 0

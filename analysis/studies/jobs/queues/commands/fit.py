@@ -44,8 +44,8 @@ def run(asked: argparse.Namespace) -> int:
 
         print(fitted(found, refused), end="")
         return 0
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.queues import page  # noqa: PLC0415  # --json has no need of rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     print(page.fits(found, color=wants_color(sys.stdout)), end="")
     return 0

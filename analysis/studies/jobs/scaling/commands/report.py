@@ -41,8 +41,8 @@ def run(asked: argparse.Namespace) -> int:
     found = reports(streams)
     for line in refused:
         print("refused:", line, file=sys.stderr)
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.scaling import real_page  # noqa: PLC0415  # rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     print(real_page.as_json(found, refused) if asked.json else real_page.render(found, color=wants_color(sys.stdout)), end="")
     return 0

@@ -44,8 +44,8 @@ def run(asked: argparse.Namespace) -> int:
     found = measured.places(streams, asked.baseline, refused)
     for line in refused:
         print("refused:", line, file=sys.stderr)
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.schedulers import measured_page  # noqa: PLC0415  # rich
-    from analysis.table import wants_color  # noqa: PLC0415  # as above
 
     said = measured_page.as_json(found, refused) if asked.json else measured_page.render(found, color=wants_color(sys.stdout))
     print(said, end="")

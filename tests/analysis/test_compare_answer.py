@@ -1,21 +1,30 @@
-"""The table a run ends with: no wider than asked, signs that cannot be misread, every reason below it."""
+"""What comparisons say: the answer first, no line wider than the page, every reason once."""
 
 from __future__ import annotations
 
+import csv
 import io
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
+from analysis.answer import Table
 from analysis.compare import compare
+from analysis.compare_answer import answer_of
+from analysis.labels import amount
 from analysis.load import from_json
-from analysis.table import render_table, wants_color
+from analysis.render import csv as as_csv
+from analysis.render.text import render
+from analysis.terms import Metric
 from analysis.wording import listed, percent, probability, size, unsigned
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
+
+    from analysis.terms import Comparison, Run
 
 SWAPPINESS = {"vm.swappiness": "1"}
 ESCAPE = "\x1b["
@@ -41,9 +50,13 @@ EVERYTHING = Made(
 )
 
 
-def rendered(made: Made, width: int = 100, *, color: bool = False) -> str:
+def judged(made: Made) -> tuple[list[Comparison], list[Run]]:
     run = from_json(saved_run(made), "made up")
-    return render_table(compare(run), [run], width, color=color)
+    return compare(run), [run]
+
+
+def rendered(made: Made, width: int = 100, *, color: bool = False, source: str = "") -> str:
+    return render(answer_of(*judged(made), source=source), width, color=color)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +77,7 @@ def test_no_line_is_wider_than_100_columns(made: Made) -> None:
 
 
 def test_the_table(snapshot: SnapshotAssertion) -> None:
-    """Signs in both columns, the primary metric of each workload marked, the base in its own unit, every reason below, and once.
+    """Words beside numbers, the base in its own unit, every reason below, and once.
 
     Square brackets in a name are no markup. Hoefler & Belli's first rule: a speed-up without its base says nothing.
     """
@@ -86,7 +99,7 @@ def test_what_a_file_says_of_its_study_and_machine_commands_no_terminal() -> Non
         study["question"] = "\x1b[31mwhy"
     saved["machine_info"]["deeptweak"] |= {"cpu_model": "\x1b[2J", "kernel_release": "\x1b[2J"}
     run = from_json(saved, "made up")
-    text = render_table(compare(run), [run])
+    text = render(answer_of(compare(run), [run]), explain=True)
     assert "why" in text
     assert ESCAPE not in text
 
@@ -101,25 +114,6 @@ def test_surroundings_do_not_change_the_text(monkeypatch: pytest.MonkeyPatch) ->
     assert rendered(EVERYTHING, color=True) == colored
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(
-    ("stream", "environ", "color"),
-    [
-        (Terminal(), {"TERM": "xterm"}, True),
-        (Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}, False),
-        (Terminal(), {"TERM": "xterm", "NO_COLOR": ""}, True),  # no-color.org: not when empty
-        (Terminal(), {"TERM": "dumb"}, False),
-        (io.StringIO(), {"TERM": "xterm"}, False),
-    ],
-)
-def test_colour_is_for_terminals_that_want_it(stream: io.StringIO, environ: dict[str, str], *, color: bool) -> None:
-    assert wants_color(stream, environ) is color
-
-
 def test_numbers_are_written_for_people() -> None:
     assert (percent(0.0123), percent(-0.0004), percent(12.5)) == ("+1.2 %", "+0.0 %", "+1.2e+03 %")
     assert (unsigned(0.03), unsigned(0.0312), unsigned(99)) == ("3 %", "3.1 %", "over 1000 %")
@@ -128,11 +122,47 @@ def test_numbers_are_written_for_people() -> None:
     assert (listed([3]), listed([2, 1])) == ("block 3", "blocks 1, 2")
 
 
-def test_what_explains_a_row_is_named_in_full_however_little_room_there_is() -> None:
-    """Twelve names and intervals as wide as they come: names fold, the numbers of the sentences below stay whole."""
-    long = [Arm(f"a-tweak-set-with-a-long-name-{at}", 0.9, SWAPPINESS, already_in_force=[f"key.{at}"]) for at in range(12)]
-    run = from_json(saved_run(Made(arms=(STOCK, *long), blocks=4, run_cv=0.4)), "run.json")
-    text = render_table(compare(run), [run])
-    assert max(map(len, text.splitlines())) <= 100
-    marks = [int(mark) for line in re.findall(r"inconclusive +([\d,]+)$", text, re.MULTILINE) for mark in line.split(",")]
-    assert set(marks) | {int(mark) for mark in re.findall(r"^ {60,}(\d+)$", text, re.MULTILINE)} == set(range(1, 14))
+def test_claims_come_first_and_the_others_are_listed_by_what_is_known_of_them() -> None:
+    shown = answer_of(*judged(EVERYTHING))
+    assert shown.title.startswith("Faster: thp-always 13.3 % (a_workload_with_a_long_name_too), ")
+    assert [section.title for section in shown.sections] == [
+        "",
+        "The same within 3 %",
+        "Can't tell; in brackets the smallest difference that would have been seen",
+        "Not comparable",
+    ]
+    every = answer_of(*judged(EVERYTHING), every=True)
+    table = next(part for section in every.sections for part in section.parts if isinstance(part, Table))
+    assert len(table.rows) == len([one for one in compare(judged(EVERYTHING)[1][0]) if not one.guard])
+
+
+def test_a_reason_that_holds_for_all_rows_is_said_once() -> None:
+    few = Made(blocks=1, arms=(STOCK, Arm("one", 0.1, SWAPPINESS), Arm("other", 0.1, SWAPPINESS)))
+    assert rendered(few).partition("\n\n")[2].count("at least 3") == 1
+
+
+def test_csv_has_every_contrast() -> None:
+    comparisons, runs = judged(EVERYTHING)
+    rows = list(csv.DictReader(io.StringIO(as_csv.render(answer_of(comparisons, runs)))))
+    assert [(row["workload"], row["tweakset"], row["verdict"]) for row in rows] == [
+        (one.workload, one.tweakset, one.verdict) for one in comparisons
+    ]
+    assert [float(row["gain"]) for row in rows if row["gain"]] == [one.primary.gain for one in comparisons if one.primary]
+
+
+def test_the_next_command_can_be_pasted() -> None:
+    comparisons, runs = judged(EVERYTHING)
+    assert rendered(EVERYTHING, source="a b.json").splitlines()[-1] == "next: python -m analysis report 'a b.json'"
+    assert shlex.split(answer_of(comparisons, runs, source="a b.json").next)[-1] == "a b.json"
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("step_time_p10_s", 0.0196, "19.6 ms"),
+        ("throughput_samples_per_s", 1337.2, "1337 samples/s"),
+        ("cpu_s_per_step", 0.02688, "0.02688 s"),
+    ],
+)
+def test_a_baseline_has_its_unit(metric: str, value: float, text: str) -> None:
+    assert amount(Metric(metric, "lower"), value) == text
