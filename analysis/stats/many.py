@@ -134,7 +134,7 @@ def words(effects: Effects) -> npt.NDArray[np.int64]:
 
 
 def rulings(effects: Effects, limit: float) -> npt.NDArray[np.int64]:
-    """Index into RULINGS for every contrast, each family along the last axis: as `studies.gate.gate.gate` with this largest loss allowed."""
+    """Index into RULINGS for every contrast, each family along the last axis: as the gate with this largest loss allowed."""
     loss, loss_high = -np.expm1(effects.log_gain), -np.expm1(effects.log_low90)
     lost = (holm(effects.p) < ALPHA) & (loss > limit)
     kept = np.where(loss_high < limit, RULINGS.index("pass"), RULINGS.index("undecided"))
