@@ -104,9 +104,12 @@ def bullets(lines: Sequence[str], mark: str = "•", tone: Tone = "") -> list[Li
     return [Line(text, mark, tone) for text in lines]
 
 
-def grouped(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Sentences that hold for several: `(who, sentence)` becomes `a, b: sentence`, each sentence once, in order of first use."""
-    who: dict[str, list[str]] = {}
+def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
+    """Sentences that hold for several: `(who, sentence)` becomes `a, b: sentence`, each sentence once, in order of first use.
+
+    One that holds for all, where there are `of` of them, names nobody.
+    """
+    who: dict[str, dict[str, None]] = {}
     for name, sentence in pairs:
-        who.setdefault(sentence, []).append(name)
-    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in who.items()]
+        who.setdefault(sentence, {})[name] = None
+    return [sentence if 1 < len(names) == of else f"{', '.join(names)}: {sentence}" for sentence, names in who.items()]
