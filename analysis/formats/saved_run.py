@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from analysis.studies.io.metrics import with_figures
+from analysis.studies.io.saved import with_figures
 from analysis.terms import Better, Metric, Outcome, Run, Setting, Study, TweakSet, Workload
 
 from . import saved_cell, saved_design, saved_turns

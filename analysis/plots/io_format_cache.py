@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from analysis.studies.io.anova import analysed, means
+from analysis.studies.io.effects import analysed, means
 from analysis.studies.io.sentences import answers
 
 from .io_shared import IO, parts_of, upright
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.io.anova import Analysis
+    from analysis.studies.io.effects import Analysis
 
     from .io_shared import Part
     from .scene import Scene

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from analysis.studies.io.configurations import in_order
-from analysis.studies.io.contrasts import contrasts
+from analysis.studies.io.effects import contrasts
 from analysis.studies.io.sentences import amount
 from analysis.studies.io.study import apart
 from analysis.studies.keys.observed import AGAIN
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.io.contrasts import Contrast
+    from analysis.studies.io.effects import Contrast
 
     from .page import Page
     from .scene import Scene

@@ -14,7 +14,7 @@ from analysis import provenance
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots.scene import scene_of
-from analysis.studies.io.said import of_run
+from analysis.studies.io.run_answer import sentences_of as of_run
 from analysis.studies.jobs.streams.said import of_run as of_streams
 from analysis.studies.monitors.said import sentences
 from analysis.studies.power.reporting.said import of_run as of_capped

@@ -11,11 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.stats.effect import moments
-from analysis.studies.keys.observed import AGAIN
-from control.t_test import ALPHA, t_quantile
+from analysis.stats.paired import interval
 
-from .factors import STOCK, common, configuration, scale_of, varied
+from .factors import AGAIN, STOCK, common, configuration, scale_of, varied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -121,11 +119,8 @@ def mean_of(values: Sequence[Response], blocks: Sequence[int | None] = ()) -> Me
     for at, value in known:
         block = blocks[at] if blocks else None
         together.setdefault(("run", at) if block is None else ("block", block), []).append(math.log(value) if log else value)
-    mean, sd = moments([math.fsum(one) / len(one) for one in together.values()])
-    ends: tuple[float, ...] = (mean,)
-    if len(together) > 1:
-        half = t_quantile(1 - ALPHA / 2, len(together) - 1) * sd / math.sqrt(len(together))
-        ends = (mean, mean - half, mean + half)
+    means = [math.fsum(one) / len(one) for one in together.values()]
+    ends = interval(means) if len(means) > 1 else tuple(means)
     value, *limits = map(math.exp, ends) if log else _within(name, ends)
     low, high = limits or (None, None)
     return Mean(len(together), value, low, high, missing)

@@ -1,17 +1,30 @@
-"""A study of DLIO result folders as a whole: its runs judged, what is stale, what was published, and what may be concluded."""
+"""DLIO's result folders as a study: runs judged, what is stale, what was published, which settings compare, and on which error.
+
+Epochs of one run are no replicates: they share its machine, its page cache and its order of files, so an F over them (`over_epochs`) says
+how steady a run is and not whether a setting matters. The error that counts is what a run repeated scatters by (`run_error`).
+
+Source: Hurlbert, Ecological Monographs 1984 (pseudo-replication).
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean, stdev, variance
 from typing import TYPE_CHECKING
 
+import numpy as np
+from scipy import stats
+
 from analysis.plain import one_line
+from analysis.stats.paired import interval
 from analysis.terms import Unreadable
 
-from .dlio_factors import STEADY, WHOLE, compared, error_of, tested
+from .configurations import Mean
 from .dlio_folder import runs_of
-from .dlio_published import beside, is_published, match, rows_of
+from .dlio_published import beside, is_published, match, rows_of, setting_of
 from .identity import identity
 from .responses import doubted, is_degenerate, is_refused, judge
 from .stale import stale_rows, stale_runs
@@ -19,13 +32,11 @@ from .terms import Doubt
 from .validity import EVERY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from .dlio_factors import Compared, Tested
     from .dlio_published import Row
     from .identity import Identity
-    from .oneway import RunError
     from .responses import Judged
     from .stale import Stale
     from .terms import IoRun
@@ -33,6 +44,11 @@ if TYPE_CHECKING:
 DESIGN = "experimental_design.csv"
 STALE = "stale data"
 RECORD_LENGTHS = ("record_length_bytes", "record_length")
+# Where something lies says nothing of how it is read.
+PLACES = frozenset({"data_folder", "checkpoint_folder", "generate_data", "output_folder", "log_level", "log_file", "seed"})
+FIRST = {"model": "{}", "processes": "{} ranks"}  # how a comparison is told from another
+TOGETHER = {"shuffle file+sample": ("file_shuffle", "sample_shuffle")}  # one question to a reader: does the order matter
+STEADY, WHOLE = "au_steady_percent", "au_whole_percent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,54 @@ class Excluded:
 
     start: int | None = None
     end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Oneway:
+    """An F with its degrees of freedom; `eta2` is the part of all variation that lies between the levels, None on a run error."""
+
+    f: float
+    df_between: int
+    df_error: int
+    p: float
+    eta2: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """What runs of one setting scatter by: `sd` in the response's unit, pooled over settings that were run more than once."""
+
+    sd: float
+    df: int
+    settings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Runs that differ in one thing: `levels` are its values in words, each with its runs.
+
+    `among` is what they have in common, as far as it tells them from others that differ in the same thing.
+    """
+
+    factor: str
+    levels: Mapping[str, tuple[Judged, ...]]
+    among: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """One factor and one response. `epochs` takes epochs for replicates and concludes nothing; `runs` stands on repeated runs.
+
+    `skipped` epochs at the start of each run are left out of `epochs`.
+    """
+
+    factor: str
+    levels: tuple[str, ...]
+    response: str
+    epochs: Oneway | None
+    runs: Oneway | None
+    skipped: int = 0
+    among: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +117,7 @@ class DlioStudy:
     not read.
     """
 
-    origin: str
+    paths: tuple[str, ...]
     judged: tuple[Judged, ...]
     generations: tuple[IoRun, ...]
     identities: Mapping[str, Identity]
@@ -74,7 +138,8 @@ def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioS
     What cannot be read is said in `refused`; it is for the caller to refuse a study in which nothing could be.
     """
     refused: list[str] = []
-    runs = list({run.origin: run for path in paths if path.is_dir() for run in runs_of(path, refused)}.values())
+    folders = [path for path in paths if path.is_dir()]
+    runs = list({run.origin: run for path in folders for run in runs_of(path, refused)}.values())
     if excluded is not None:
         runs = [excluding(run, excluded) for run in runs]
     rows = _published(paths, refused)
@@ -91,19 +156,19 @@ def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioS
     groups = tuple(compared(usable))
     error = {STEADY: error_of(usable, lost), WHOLE: error_of(usable, (), WHOLE)}
     return DlioStudy(
-        origin=" ".join(map(str, paths)),
-        judged=judged,
-        generations=generations,
-        identities={one.run.origin: identity(one) for one in judged},
-        refused=tuple(refused),
-        rows=tuple(rows),
-        raw=raw,
-        stale=stale,
-        usable=usable,
-        error=error,
-        groups=groups,
-        tests=tuple(tested(groups, error)),
-        beside=tuple(_beside(paths)) if not rows else (),
+        tuple(map(str, paths)),
+        judged,
+        generations,
+        {one.run.origin: identity(one) for one in judged},
+        tuple(refused),
+        tuple(rows),
+        raw,
+        stale,
+        usable,
+        error,
+        groups,
+        tuple(one for group in groups for one in _tests(group, error)),
+        () if rows else tuple(dict.fromkeys(table for path in folders for table in beside(path))),
     )
 
 
@@ -112,10 +177,6 @@ def excluding(run: IoRun, excluded: Excluded) -> IoRun:
     start = run.excluded_start_steps if excluded.start is None else excluded.start
     end = run.excluded_end_steps if excluded.end is None else excluded.end
     return replace(run, excluded_start_steps=start, excluded_end_steps=end)
-
-
-def _beside(paths: Sequence[Path]) -> Iterable[Path]:
-    return dict.fromkeys(table for path in paths if path.is_dir() for table in beside(path))
 
 
 def _published(paths: Sequence[Path], refused: list[str]) -> list[Row]:
@@ -139,3 +200,143 @@ def _stale_rows(lost: Sequence[Row], rows: Sequence[Row], runs: Sequence[IoRun])
         row: float(row.setting[1]) for row in rows if row.setting and row.setting[0] in RECORD_LENGTHS and row.setting[1].isdecimal()
     }
     return [one for one in stale_rows(rows, usual, changes) if one.id in {row.id for row in lost}]
+
+
+# Which settings can be held against each other.
+
+
+def compared(judged: Sequence[Judged]) -> list[Compared]:
+    """Find all sets of runs that differ in one factor only."""
+    found = []
+    judged = [one for one in judged if one.run.configured]
+    params = [{**one.run.params, "processes": one.run.processes, "model": one.run.model} for one in judged]
+    varying = {name for each in params for name in each if len({str(other.get(name)) for other in params}) > 1} - PLACES
+    merged = {name: parts for name, parts in TOGETHER.items() if varying & set(parts)}
+    parts = {part for group in merged.values() for part in group}
+    for factor, own in [*((name, (name,)) for name in sorted(varying - parts)), *merged.items()]:
+        groups: dict[tuple[tuple[str, str], ...], dict[str, list[Judged]]] = {}
+        names = sorted(varying - set(own), key=lambda name: (name not in FIRST, name))
+        for one, each in zip(judged, params, strict=True):
+            level = "+".join(str(each.get(name)) for name in own)
+            groups.setdefault(tuple((name, str(each.get(name))) for name in names), {}).setdefault(level, []).append(one)
+        several = {rest: levels for rest, levels in groups.items() if len(levels) > 1}
+        # As much of what they have in common as tells one comparison from the other.
+        told = next(length for length in range(len(names) + 1) if len({rest[:length] for rest in several}) == len(several))
+        for rest, levels in several.items():
+            among = ", ".join(FIRST.get(name, f"{name} {{}}").format(value) for name, value in rest[:told])
+            in_order = {name: tuple(levels[name]) for name in sorted(levels, key=_by_size)}
+            found.append(Compared(factor, in_order, f"{among}: " if among else ""))
+    return found
+
+
+def _by_size(level: str) -> tuple[float, str]:
+    return (float(level), "") if _is_number(level) else (math.inf, level)
+
+
+def _is_number(level: str) -> bool:
+    return level.replace(".", "", 1).isdecimal()
+
+
+def settings(judged: Iterable[Judged]) -> dict[tuple[str, int, object], dict[tuple[str, ...], list[Judged]]]:
+    """Gather runs by what they were called for (workload, ranks, override), and in it by tweak set and all their parameters.
+
+    One of which nobody knows what it was asked for is a repeat of none.
+    """
+    groups: dict[tuple[str, int, object], dict[tuple[str, ...], list[Judged]]] = {}
+    for one in (one for one in judged if one.run.configured):
+        fixed = (one.run.tweakset, *(f"{name}={one.run.params[name]}" for name in sorted(one.run.params) if name not in PLACES))
+        groups.setdefault((one.run.model, one.run.processes, setting_of(one.run)), {}).setdefault(fixed, []).append(one)
+    return groups
+
+
+def values_of(one: Judged, response: str) -> Sequence[float]:
+    """The epochs of a run: for steady AU those that DLIO reported, whose end stamps are nearer to its clock than those it saved."""
+    reported = one.run.reported.get("train_au_percentage")
+    if response != STEADY or not isinstance(reported, list) or not reported:
+        return one.responses[response].per_epoch
+    if all(isinstance(value, int | float) and math.isfinite(value) for value in reported):
+        return reported
+    return one.responses[response].per_epoch
+
+
+def run_value(one: Judged, response: str) -> float | None:
+    """One number for a run: the mean of its epochs."""
+    values = values_of(one, response)
+    return sum(values) / len(values) if values else None
+
+
+def mean_over_runs(values: Sequence[float]) -> tuple[Mean | None, float | None]:
+    """The mean over runs with its 95 % t interval, and the sample deviation; a single run has neither."""
+    if len(values) < 2:
+        return (Mean(1, values[0]) if values else None), None
+    return Mean(len(values), *interval(values)), stdev(values)
+
+
+# Tests.
+
+
+def _tests(group: Compared, error: Mapping[str, RunError | None]) -> Iterator[Tested]:
+    """Test a factor: all its levels, neighbours where there are three or more, and steady AU without the first epoch."""
+    names = tuple(group.levels)
+    for response in (STEADY, WHOLE):
+        yield _test(group, names, response, error.get(response))
+    yield _test(group, names, STEADY, None, skipped=1)
+    if len(names) > 2 and all(map(_is_number, names)):
+        for pair in pairwise(names):
+            yield _test(group, pair, STEADY, error.get(STEADY))
+
+
+def _test(group: Compared, names: tuple[str, ...], response: str, error: RunError | None, skipped: int = 0) -> Tested:
+    epochs = {name: [value for one in group.levels[name] for value in values_of(one, response)[skipped:]] for name in names}
+    means = [[value for one in group.levels[name] if (value := run_value(one, response)) is not None] for name in names]
+    runs = on_run_error(means, error) if error is not None and all(means) else None
+    return Tested(group.factor, names, response, over_epochs(epochs), runs, skipped, group.among)
+
+
+def over_epochs(levels: Mapping[str, Sequence[float]], skip: int = 0) -> Oneway | None:
+    """F with epochs as if they were replicates, the first `skip` of each run left out; None where too few are left, or none scatters.
+
+    Pseudo-replication: to be shown as such, and concluded from by nobody.
+    """
+    groups = [np.asarray(values[skip:], float) for values in levels.values()]
+    between, error = len(groups) - 1, sum(map(len, groups)) - len(groups)
+    if between < 1 or error < 1 or not all(map(len, groups)) or all(np.ptp(group) == 0 for group in groups):
+        return None
+    f, p = map(float, stats.f_oneway(*groups))
+    return Oneway(f, between, error, p, f * between / (f * between + error)) if math.isfinite(f) else None
+
+
+def run_error(repeats: Mapping[object, Sequence[float]]) -> RunError | None:
+    """Pool what repeated runs of one setting scatter by; None where no setting was run twice.
+
+    For pairs it is the root of the mean of d²/2.
+    """
+    repeated = [values for values in repeats.values() if len(values) > 1]
+    df = sum(len(values) - 1 for values in repeated)
+    if not df:
+        return None
+    ss = math.fsum(variance(values) * (len(values) - 1) for values in repeated)
+    return RunError(math.sqrt(ss / df), df, len(repeated))
+
+
+def on_run_error(means: Sequence[Sequence[float]], error: RunError) -> Oneway | None:
+    """F of levels, each with the means of its runs, on the scatter of repeated runs; None where that is 0 or there is one level."""
+    if len(means) < 2 or error.sd <= 0:
+        return None
+    grand = fmean([value for runs in means for value in runs])
+    between = len(means) - 1
+    f = math.fsum(len(runs) * (fmean(runs) - grand) ** 2 for runs in means) / between / error.sd**2
+    return Oneway(f, between, error.df, float(stats.f.sf(f, between, error.df)))
+
+
+def error_of(judged: Sequence[Judged], rows: Sequence[Row], response: str = STEADY) -> RunError | None:
+    """What repeated runs of one setting scatter by; published rows whose raw files are not there count as further runs of theirs."""
+    groups: dict[object, dict[tuple[str, ...], list[float]]] = {}
+    for key, inner in settings(judged).items():
+        groups[key] = {fixed: [value for one in runs if (value := run_value(one, response)) is not None] for fixed, runs in inner.items()}
+    if response == STEADY:
+        for row in rows:
+            same = groups.setdefault((row.model, row.processes, row.setting), {})
+            if len(same) <= 1:  # of several configurations under one name nobody knows which was published
+                same.setdefault(next(iter(same), ()), []).append(row.au_percent)
+    return run_error({(key, fixed): values for key, inner in groups.items() for fixed, values in inner.items()})

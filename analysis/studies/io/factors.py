@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from analysis.reading import is_rate
-from analysis.studies.keys.observed import AGAIN, SETS, letters
-from analysis.studies.keys.terms import Factor, Lost, Observed, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from analysis.studies.keys.terms import Scale
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .responses import Judged
     from .terms import IoRun
 
-STOCK = "stock"
+Scale = Literal["log", "raw"]
+
+STOCK, AGAIN = "stock", "stock-again"
+SETS = "tweak set"  # as a factor
 ALWAYS = ("model", "engine", "processes")
 SPEAKING = frozenset({"format", "cache"})  # whose levels say themselves what they are of
 # Words in the order a reader expects them, the plain one first; others follow by the alphabet.
@@ -33,6 +32,54 @@ KNOWN = (
     *("off", "on", "seed", "random"),
     *("False", "True"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A parameter that stood at several levels, in the order in which a reader expects them."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A value of a response: a level a factor, and its block; "" for a run that knows none."""
+
+    levels: tuple[str, ...]
+    block: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Cells of a point that have no value, and why."""
+
+    point: str
+    reason: str
+    blocks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One response laid out over factors; `points` are the combinations that were run, by their names."""
+
+    response: str
+    unit: str
+    scale: Scale
+    factors: tuple[Factor, ...]
+    points: Mapping[str, tuple[str, ...]]
+    rows: tuple[Row, ...]
+    lost: tuple[Lost, ...]
+
+    def levels(self) -> dict[str, list[str]]:
+        """The levels of each factor that were measured, in order."""
+        seen = [{row.levels[at] for row in self.rows} for at in range(len(self.factors))]
+        return {one.name: [level for level in one.levels if level in there] for one, there in zip(self.factors, seen, strict=True)}
+
+    def place(self, factor: str) -> int:
+        """Where a factor's level stands in a row."""
+        return [one.name for one in self.factors].index(factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +122,7 @@ def varied(runs: Sequence[IoRun], *, sets: bool = False) -> Varied:
             columns[name] = column
         else:
             same.append((name, twin))
-    factors = tuple(
-        Factor(name, letter, tuple(sorted(set(column), key=_place)))
-        for (name, column), letter in zip(columns.items(), letters(len(columns)), strict=True)
-    )
-    return Varied(factors, tuple(same))
+    return Varied(tuple(Factor(name, tuple(sorted(set(column), key=_place))) for name, column in columns.items()), tuple(same))
 
 
 def without_loners(runs: Sequence[IoRun], *, sets: bool = False) -> tuple[list[IoRun], Varied]:
@@ -179,24 +222,18 @@ def observed(cells: Sequence[Judged], response: str, *, sets: bool) -> tuple[Obs
         if not block:
             repeats += 1  # runs that know no blocks are each a value of their own
         together.setdefault((levels, block or f"\0{repeats}"), []).append(one.value)
-    rows = tuple(
-        Row("", levels, "" if block.startswith("\0") else block, _mean(values, response)) for (levels, block), values in together.items()
-    )
-    unit = next((one.responses[response].unit for one in kept), "")
     return (
         Observed(
-            study="io",
-            workload=unit,
-            profile="",
-            design="table",
-            metric=response,
-            better="higher" if scale_of(response) == "log" else None,
-            scale=scale_of(response),
-            margin=None,
-            factors=found.factors,
-            points=points,
-            rows=rows,
-            lost=tuple(Lost(point, why, tuple(dict.fromkeys(blocks))) for (point, why), blocks in lost.items()),
+            response,
+            next((one.responses[response].unit for one in kept), ""),
+            scale_of(response),
+            found.factors,
+            points,
+            tuple(
+                Row(levels, "" if block.startswith("\0") else block, _mean(values, response))
+                for (levels, block), values in together.items()
+            ),
+            tuple(Lost(point, why, tuple(dict.fromkeys(blocks))) for (point, why), blocks in lost.items()),
         ),
         found,
     )

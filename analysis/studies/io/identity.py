@@ -6,7 +6,7 @@ over the same steps of one rank, whatever was measured: that shows that figures 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from .validity import OVERSLEPT, excludes_its_own, fewest_steps, overslept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from .responses import Judged
     from .terms import IoRun
@@ -112,3 +113,31 @@ def _reported(run: IoRun, steps: int, kept: int) -> float | None:
         return None
     counted = (steps - DLIO_UNCOUNTED_STEPS) / kept
     return rate * run.computation_time_s / (au / 100 * run.batch_size * run.processes * counted)
+
+
+# For programs.
+
+
+def record(one: Judged) -> dict[str, Any]:
+    """One run with its figures; of one that is refused there is the reason and nothing else. Step lists are left in their files."""
+    return {
+        **about(one.run),
+        "responses": {
+            name: asdict(response if response.value is not None else replace(response, per_epoch=()))
+            for name, response in one.responses.items()
+        },
+        "doubts": [asdict(doubt) for doubt in one.doubts],
+        "identity": asdict(identity(one)),
+        "notes": list(one.run.notes),
+    }
+
+
+def about(run: IoRun) -> dict[str, Any]:
+    """What a run was."""
+    names = [
+        *("origin", "id", "kind", "model", "engine", "engine_version", "processes", "batch_size", "read_threads", "prefetch_factor"),
+        *("computation_time_s", "record_length_bytes", "excluded_start_steps", "excluded_end_steps", "started_utc"),
+        *("tweakset", "block", "order"),
+    ]
+    maps = {name: dict(getattr(run, name)) for name in ("params", "overrides", "dataset", "reported")}
+    return {**{name: getattr(run, name) for name in names}, **maps, "host": asdict(run.host)}

@@ -1,4 +1,7 @@
-"""What a run's input did, side by side and labelled: utilisation and throughput, with the first steps and without, nominal and read."""
+"""What a run's input did, side by side and labelled: utilisation and throughput, with the first steps and without, nominal and read.
+
+The formulas (`reckoning`) stand apart; here each figure of a run is given, or refused with the reason.
+"""
 
 from __future__ import annotations
 

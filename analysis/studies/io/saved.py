@@ -13,11 +13,11 @@ from analysis.checks import must_be_in_force, must_not_contradict
 from analysis.formats.fields import LARGEST_COUNT, LONGEST_S, Fields
 from analysis.terms import NotComparable, Unreadable
 
-from .same_data import of_one_data_set
+from .responses import judge
 from .terms import Checkpoint, Epoch, Host, IoRun
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from analysis.terms import Cell, Run
@@ -62,12 +62,42 @@ def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
             refused.append(str(error))
         except NotComparable as error:
             refused.append(f"{run.origin}: {cell.id}: {error}")
-    return of_one_data_set(found, refused)
+    return _of_one_data_set(found, refused)
 
 
-def reports_io(run: Run) -> bool:
-    """Whether any cell of a run reported what its input did."""
-    return any("io" in cell.report for cell in run.cells)
+def _of_one_data_set(runs: Sequence[IoRun], refused: list[str]) -> list[IoRun]:
+    """Leave out runs of a configuration that read another data set than most of its runs; all of them, where no data set has most."""
+    of = {one.id: str(one.dataset.get("sizes_sha256") or "none recorded") for one in runs}
+    read: dict[str, Counter[str]] = {}
+    configurations = {one.id: str(sorted((name, str(value)) for name, value in {**one.params, **one.overrides}.items())) for one in runs}
+    for one in runs:
+        read.setdefault(configurations[one.id], Counter())[of[one.id]] += 1
+    kept = []
+    for one in runs:
+        alike = read[configurations[one.id]]
+        usual, times = alike.most_common(1)[0]
+        if of[one.id] == usual and list(alike.values()).count(times) == 1:
+            kept.append(one)
+        else:
+            count = f"{times} of {alike.total()} runs of its configuration read {usual[:12]}"
+            refused.append(
+                f"{one.origin}: {one.id}: the list of its data set's sizes has the hash {of[one.id][:12]}, {count}: not the same data."
+            )
+    return kept
+
+
+def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
+    """Answer a cell with every figure that may be believed as a metric, beside those of its steps: `--metric au_whole_percent`.
+
+    What is wrong with a report is for `python -m analysis io` to say: the cell's steps stand without it.
+    """
+    if "io" not in cell.report:
+        return cell
+    try:
+        responses = judge(of_report(cell, origin, params, capped=capped)).responses
+    except Unreadable:
+        return cell
+    return replace(cell, metrics={**cell.metrics, **{name: one.value for name, one in responses.items() if one.value is not None}})
 
 
 def given_in(workload: str) -> dict[str, str]:

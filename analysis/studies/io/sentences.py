@@ -1,22 +1,42 @@
-"""The answers in words: which factor, how much, how sure; never more than the intervals hold."""
+"""I/O runs in words: what feeds most, which factor matters, how much, how sure; never more than the intervals hold.
+
+Configurations are compared two by two on the untouched machine, paired by block, and Holm adjusts for all pairs of a state of the cache:
+the best is chosen by the very figures that are compared, and only all pairs together leave no room for that choice.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import TYPE_CHECKING
 
-from analysis.studies.keys.observed import SETS
+from analysis.stats.adjust import holm
+from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
+from control.t_test import ALPHA
 
-from .factors import scale_of, spoken
+from .configurations import BY_DEFAULT, by_block, in_order, mean_of
+from .effects import FEWEST_IN_CONTRAST, paired
+from .factors import AGAIN, SETS, STOCK, common, configuration, level_of, scale_of, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from .anova import Analysis, Finding
-    from .contrasts import Contrast, Contrasts
-    from .steps import Step
+    from .effects import Analysis, Contrast, Contrasts, Effect, Paired, Step
+    from .responses import Judged
+    from .study import Study
+    from .terms import IoRun
 
-STEADY, WHOLE = "au_steady_percent", "au_whole_percent"
+STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
+LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s", "mb_per_s_read": "MiB/s read"}
+MOST = 3  # names or figures in a line
+MOST_STATES = 4
+OTHERS_SHORT_S = 0.005  # a step's computation below which hand-over and process start are of its own size
+
+
+def counted(number: int, what: str) -> str:
+    """Write `1 run`, `2 runs`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def amount(response: str, unit: str, effect: float) -> str:
@@ -37,77 +57,246 @@ def signed(points: float) -> str:
     return f"{round(points, 1) + 0.0:+.1f}"
 
 
-def span(response: str, low: float | None, high: float | None) -> str:
-    """Write an interval: `95 % -1.2 to +3.4 %`."""
+def ends(response: str, low: float | None, high: float | None) -> str:
+    """Write an interval: `[-1.2, +3.4]`."""
     if low is None or high is None:
         return "no interval"
-    if scale_of(response) == "log":
-        return f"95 % {number(low)} to {percent(high)}"
     scale = points_of(response)
-    return f"95 % {signed(scale * low)} to {signed(scale * high)}" if scale else f"95 % {digits(low, 3)} to {digits(high, 3)}"
+    write = number if scale_of(response) == "log" else (lambda end: signed(scale * end)) if scale else lambda end: digits(end, 3)
+    return f"[{write(low)}, {write(high)}]"
 
 
-def how_sure(one: Finding, analysis: Analysis) -> str:
-    """Write how sure an effect is: `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
-    effects = len(analysis.findings)
-    over = f"{effects} effect{'' if effects == 1 else 's'}, {len(one.steps)} steps" if len(one.steps) > 1 else f"{effects}"
-    return f"{one.told.blocks} blocks, p {probability(one.p_adjusted)} (Holm over {over})"
+# The answer of a saved run.
+
+
+def findings(found: Study) -> list[str]:
+    """Answer in lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
+    plain = in_order([one for one in found.cells if one.run.tweakset in {STOCK, AGAIN}])
+    engines = [one.run.engine for one in plain]
+    base = "torch" if "torch" in engines else next(iter(engines), "")  # ours, where it was measured
+    return [*_fastest([one for one in plain if one.run.engine == base]), *_engines(plain, base), *_tweak_sets(found)] if found.cells else []
+
+
+def basis(found: Study) -> list[str]:
+    """Say what the figures stand on: what stock is, and why they may not be carried elsewhere."""
+    runs = [one.run for one in found.cells]
+    settings = []
+    for name in ("read_ahead_kb", "scheduler"):
+        values = dict.fromkeys(str(run.disk[name]) for run in runs if run.tweakset == STOCK and name in run.disk)
+        settings += [f"{name} {' or '.join(values)}"] if values else []
+    disks = "".join(f" of {one}" for one in dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk))
+    lines = [f"Stock: {', '.join(settings)}{disks}, as the machine was found."] if settings else []
+    scaled = [run.computation_time_s for run in runs if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}]
+    if times := sorted({time_s for time_s in scaled if time_s and time_s < OTHERS_SHORT_S}):
+        span = f"{1000 * times[0]:.2g}" + (f" to {1000 * times[-1]:.2g}" if len(times) > 1 else "")
+        why = f"a step computes {span} ms: hand-over between processes and their start do not scale with record_scale"
+        lines.append(f"Doubt: {why}; do not carry this over to the full-size job.")
+    return lines
+
+
+def _fastest(cells: Sequence[Judged]) -> list[str]:
+    states: dict[tuple[str, ...], list[Judged]] = {}
+    for one in cells:
+        if one.value(RATE) is not None:
+            states.setdefault(_state(one.run), []).append(one)
+    grouped = {key: _by_name(members) for key, members in states.items()}
+    chosen = {key: groups for key, groups in grouped.items() if len(groups) > 1} or grouped
+    lines = []
+    for key, groups in list(chosen.items())[:MOST_STATES]:
+        words = [word for at, word in enumerate(key) if len({other[at] for other in chosen}) > 1]
+        where = ", ".join([*words, *([key[1]] if key[1] and key[1] not in words else [])]) or "all"
+        lines.append(f"{where[0].upper()}{where[1:]}: {_highest(groups)}")
+    if len(chosen) > MOST_STATES:
+        lines.append(f"{len(chosen) - MOST_STATES} more states of what is no choice (model, cache, checkpoints, record): in the table.")
+    return lines
+
+
+def _state(run: IoRun) -> tuple[str, ...]:
+    """What a job does not choose between: other than these, samples/s are of one kind."""
+    known = {*run.overrides, *run.params}
+    cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
+    writes = "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
+    computing = "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms a step"
+    return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing)
+
+
+def _by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
+    alike = common([one.run for one in cells])
+    groups: dict[str, list[Judged]] = {}
+    for one in cells:
+        groups.setdefault(configuration(one.run, alike) or BY_DEFAULT, []).append(one)
+    return groups
+
+
+def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
+    means = {name: mean_of([one.responses[RATE] for one in cells], [one.run.block for one in cells]) for name, cells in groups.items()}
+    best = max(means, key=lambda name: means[name].value or 0.0)
+    mean = means[best]
+    interval = "" if mean.low is None or mean.high is None else f" [{digits(mean.low, 3)}, {digits(mean.high, 3)}]"
+    rate = f"{digits(mean.value or 0.0, 3)} samples/s{interval}"
+    if len(groups) == 1:
+        return f"{rate}; nothing was measured beside it."
+    changes, adjusted = _pairs(groups)
+    below = {name: change for (first, name), change in changes.items() if first == best}
+    slower = sorted((name for name in below if adjusted[frozenset((best, name))] < ALPHA), key=lambda name: -below[name].effect)
+    others = [name for name in groups if name != best and name not in slower]
+    parts = [f"{best} was fastest, {rate}"]
+    if others:
+        more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
+        parts.append(f"can't tell it from {', '.join(others[:MOST])}{more}")
+    if slower:
+        each = [f"{name} was {unsigned(abs(below[name].effect))} slower {ends(RATE, below[name].low, below[name].high)}" for name in slower]
+        parts.append(", ".join(each) if len(each) < 3 else f"{len(each)} were slower, from {each[0]} to {each[-1]}")
+    pairs = f"Holm over {counted(len(adjusted), 'pair')}" if adjusted else "no two share two blocks"
+    return f"{'; '.join(parts)} ({pairs})."
+
+
+def _pairs(groups: Mapping[str, Sequence[Judged]]) -> tuple[dict[tuple[str, str], Paired], dict[frozenset[str], float]]:
+    """Compare all configurations two by two: from the first to the second both ways round, and p of each pair after Holm."""
+    values = {name: by_block(cells, RATE) for name, cells in groups.items()}
+    changes: dict[tuple[str, str], Paired] = {}
+    for first, second in itertools.permutations(groups, 2):
+        blocks = sorted(values[first].keys() & values[second].keys())
+        change = _change([math.log(values[second][block] / values[first][block]) for block in blocks], RATE)
+        if change is not None:
+            changes[first, second] = change
+    ps = {frozenset(pair): change.p for pair, change in changes.items()}
+    return changes, dict(zip(ps, holm(list(ps.values())), strict=True))
+
+
+def _change(values: Sequence[float], response: str) -> Paired | None:
+    """Average changes over blocks; None where too few blocks have one, or all the very same: these are no measurements."""
+    try:
+        return paired(values, log=scale_of(response) == "log") if len(values) >= FEWEST_IN_CONTRAST else None
+    except NotComparable:
+        return None
+
+
+def _engines(cells: Sequence[Judged], base: str) -> list[str]:
+    """Set each other engine against ours: in each block the mean over all configurations that both ran."""
+    lines = []
+    for name in dict.fromkeys(one.run.engine for one in cells if one.run.engine != base):
+        parts, clear, blocks = [], False, 0
+        for response in (WHOLE, RATE):
+            values = _against(cells, response, base, name)
+            change = _change(values, response)
+            if change is None:
+                parts.append(f"{LABELS[response]} not comparable: fewer than two blocks have it from both")
+                continue
+            parts.append(f"{LABELS[response]} {amount(response, '', change.effect)} {ends(response, change.low, change.high)}")
+            clear, blocks = clear or change.low > 0 or change.high < 0, max(blocks, len(values))
+        paired_over = f" (paired over {blocks} blocks; {'they differ' if clear else 'no difference shown'})" if blocks else ""
+        names = ["DLIO" if engine == "dlio" else engine for engine in (name, base)]
+        lines.append(f"{' against '.join(names)}: {', '.join(parts)}{paired_over}.")
+    return lines
+
+
+def _against(cells: Sequence[Judged], response: str, base: str, other: str) -> list[float]:
+    """What another engine changes in each block, as the mean over the configurations that both engines ran in it."""
+    alike = common([one.run for one in cells]) | {"engine"}
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for one in cells:
+        groups.setdefault((configuration(one.run, alike), one.run.engine), []).append(one)
+    changes: dict[int, list[float]] = {}
+    for name in dict.fromkeys(name for name, _ in groups):
+        first, second = (by_block(groups.get((name, engine), []), response) for engine in (base, other))
+        for block in first.keys() & second.keys():
+            if scale_of(response) != "log":
+                changes.setdefault(block, []).append(second[block] - first[block])
+            elif first[block] > 0 and second[block] > 0:
+                changes.setdefault(block, []).append(math.log(second[block] / first[block]))
+    most = max(map(len, changes.values()), default=0)
+    return [math.fsum(values) / most for _, values in sorted(changes.items()) if len(values) == most]
+
+
+def _tweak_sets(found: Study) -> list[str]:
+    known = [one for one in found.contrasts.tweaks if one.p is not None]
+    shown = sorted((one for one in known if one.shown), key=lambda one: -abs(math.log1p(one.effect or 0.0)))
+    lines = []
+    if shown:
+        more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
+        each = "; ".join(
+            f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} {unsigned(abs(one.effect or 0.0))} "
+            f"{'faster' if (one.effect or 0.0) > 0 else 'slower'} {ends(RATE, one.low, one.high)}"
+            for one in shown[:MOST]
+        )
+        lines.append(f"Tweak sets that differ from stock: {each}{more} (Holm over {len(known)}).")
+    elif known:
+        sets = len({one.tweakset for one in known})
+        lines.append(f"Tweak sets: {'it' if sets == 1 else f'none of {sets}'} is {'not ' if sets == 1 else ''}shown to differ from stock.")
+    idle: dict[str, list[str]] = {}
+    for name in dict.fromkeys(one.tweakset for one in found.idle):
+        mine = [one for one in found.idle if one.tweakset == name and one.p is not None]
+        off, count = sum(one.shown for one in mine), counted(len(mine), "configuration")
+        outcome = "in too few blocks to say more" if not mine else f"no difference shown in {count}"
+        idle.setdefault(f"yet it differs in {off} of {count}: the machine was not quiet" if off else outcome, []).append(name)
+    lines += [f"{', '.join(names)} changed nothing here: a second A/A; {outcome}." for outcome, names in idle.items()]
+    return [*lines, *([untouched(found.contrasts)] if any(one.shown for one in found.contrasts.again) else [])]
+
+
+# Factor by factor, and tweak set by tweak set.
+
+
+def of_factors(found: Study) -> list[str]:
+    """What is known of each factor; of the utilisation without the first step only where it tells another story."""
+    known = [one for one in found.analyses if not one.sets and not one.refusal]
+    lines = [f"{LABELS.get(one.response, one.response)}: {line}" for one in known if one.response != STEADY for line in answers(one)]
+    return [*lines, *reversals(known)]
+
+
+def of_tweak_sets(found: Study) -> list[str]:
+    """What the copy of stock shows, and what each tweak set did."""
+    lines = [line for one in found.analyses if one.sets for line in answers(one)]
+    return [untouched(found.contrasts), *tweaks(found.contrasts), *(line for line in lines if SETS in line.partition(":")[0])]
 
 
 def answers(analysis: Analysis) -> list[str]:
-    """Say of every factor, and of every two that do something together, what is known; a line each."""
+    """Say of every factor, and of every two that are shown to do something together, what is known; a line each."""
     if analysis.refusal:
         return [f"{analysis.response}: nothing can be said: {analysis.refusal}"]
-    return [_main(one, analysis) if len(one.factors) == 1 else _pair(one, analysis) for one in _worth_telling(analysis)]
+    return [
+        _main(one, analysis) if len(one.factors) == 1 else _pair(one, analysis)
+        for one in analysis.findings
+        if len(one.factors) == 1 or one.shown
+    ]
 
 
-def _worth_telling(analysis: Analysis) -> list[Finding]:
-    """All factors, and the interactions that are shown; the rest of those is in the table."""
-    return [one for one in analysis.findings if len(one.factors) == 1 or one.shown]
+def _how_sure(one: Effect, analysis: Analysis) -> str:
+    """Write how sure an effect is: `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
+    effects = len(analysis.findings)
+    over = f"{counted(effects, 'effect')}, {len(one.steps)} steps" if len(one.steps) > 1 else f"{effects}"
+    return f"{one.clearest.blocks} blocks, p {probability(one.p_adjusted)} (Holm over {over})"
 
 
-def _main(one: Finding, analysis: Analysis) -> str:
-    name = one.factors[0]
-    sure = how_sure(one, analysis)
-    told = one.told
-    step = f"{told.name} {amount(analysis.response, analysis.unit, told.effect)} ({span(analysis.response, told.low, told.high)})"
+def _written(step: Step | Contrast, response: str, unit: str) -> str:
+    return f"{amount(response, unit, step.effect or 0.0)} {ends(response, step.low, step.high)}"
+
+
+def _main(one: Effect, analysis: Analysis) -> str:
+    name, sure = one.factors[0], _how_sure(one, analysis)
+    step = f"{one.clearest.name} {_written(one.clearest, analysis.response, analysis.unit)}"
     if not one.shown:
         return f"{name}: not shown to matter; its clearest step, {step}; {sure}."
     means = ", ".join(f"{level.level} {digits(level.mean, 3)}" for level in one.levels)
     company = [" × ".join(other.factors) for other in analysis.findings if other.shown and len(other.factors) > 1 and name in other.factors]
     depends = f" On average over the others only: see {', '.join(company)}." if company else ""
-    share = f"{unsigned(one.share)} of the variation"
-    return f"{name}: {means}{_unit(analysis)}; {step}; {share}, {sure}.{depends}"
+    unit = f" {analysis.unit}" if analysis.unit else ""
+    return f"{name}: {means}{unit}; {step}; {unsigned(one.share)} of the variation, {sure}.{depends}"
 
 
-def _pair(one: Finding, analysis: Analysis) -> str:
+def _pair(one: Effect, analysis: Analysis) -> str:
     head = " × ".join(one.factors)
-    sure = f"{unsigned(one.share)} of the variation, {how_sure(one, analysis)}"
+    sure = f"{unsigned(one.share)} of the variation, {_how_sure(one, analysis)}"
     if SETS in one.factors:
         (other,) = (name for name in one.factors if name != SETS)
         return f"{head}: what a tweak set does depends on {other}; {sure}."
     if one.together is None:
         return f"{head}: what the one does depends on the other; {sure}."
-    told = one.together
-    steps = sorted(told.steps, key=lambda step: step.effect)
-    shown = list(told.steps) if len(steps) <= 5 else [steps[0], steps[-1]]
-    said = "; ".join(f"with {spoken(told.along, step.name)} {_written(step, analysis)}" for step in shown)
-    return f"{head}: {told.factor} {told.first} → {told.last} does {said}; {sure}."
-
-
-def _written(step: Step, analysis: Analysis) -> str:
-    return f"{amount(analysis.response, analysis.unit, step.effect)} [{_bare(step.low, analysis)}, {_bare(step.high, analysis)}]"
-
-
-def _bare(value: float, analysis: Analysis) -> str:
-    if scale_of(analysis.response) == "log":
-        return number(value)
-    scale = points_of(analysis.response)
-    return signed(scale * value) if scale else digits(value, 3)
-
-
-def _unit(analysis: Analysis) -> str:
-    return f" {analysis.unit}" if analysis.unit else ""
+    pair = one.together
+    steps = sorted(pair.steps, key=lambda step: step.effect)
+    shown = list(pair.steps) if len(steps) <= 5 else [steps[0], steps[-1]]
+    each = "; ".join(f"with {spoken(pair.along, step.name)} {_written(step, analysis.response, analysis.unit)}" for step in shown)
+    return f"{head}: {pair.factor} {pair.first} → {pair.last} does {each}; {sure}."
 
 
 def reversals(found: Sequence[Analysis]) -> Iterator[str]:
@@ -123,10 +312,10 @@ def reversals(found: Sequence[Analysis]) -> Iterator[str]:
                 continue
             turned = other.shown and other.effect * step.effect < 0
             if turned or not its.shown:
-                said = "the opposite" if turned else "no difference shown"
                 yield (
-                    f"{one.factors[0]} {step.name}: AU without the first step {signed(step.effect)} points, over "
-                    f"the whole epoch {signed(other.effect)} ({said}): reading moved into the step that is left out, it was not saved."
+                    f"{one.factors[0]} {step.name}: AU without the first step {signed(step.effect)} points, over the whole epoch "
+                    f"{signed(other.effect)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the step that "
+                    "is left out, it was not saved."
                 )
 
 
@@ -135,15 +324,15 @@ def untouched(found: Contrasts) -> str:
     known = [one for one in found.again if one.p is not None]
     if not known:
         return "A/A: not measured, or in too few blocks: nobody knows what this machine makes out of nothing."
-    off = [one for one in known if one.shown]
+    off = sum(one.shown for one in known)
     worst = min(known, key=lambda one: one.p or 0.0)
-    said = f"{worst.configuration}: {_change(worst, found)}"
+    where, count = f"{worst.configuration}: {_against_stock(worst, found)}", counted(len(known), "configuration")
     if off:
         return (
-            f"A/A: stock and its copy differ in {len(off)} of {_configurations(len(known))}, though nothing was changed: {said}."
+            f"A/A: stock and its copy differ in {off} of {count}, though nothing was changed: {where}."
             " One run in 20 shows that by chance; otherwise the machine was not quiet: trust what is said of tweak sets less."
         )
-    return f"A/A: stock and its copy: no difference shown in {_configurations(len(known))}; the clearest, {said}."
+    return f"A/A: stock and its copy: no difference shown in {count}; the clearest, {where}."
 
 
 def tweaks(found: Contrasts) -> list[str]:
@@ -151,43 +340,36 @@ def tweaks(found: Contrasts) -> list[str]:
     lines = []
     for name in dict.fromkeys(one.tweakset for one in found.tweaks):
         mine = [one for one in found.tweaks if one.tweakset == name and one.p is not None]
-        shown = [one for one in mine if one.shown]
+        shown = sorted((one for one in mine if one.shown), key=lambda one: -abs(one.effect or 0.0))
+        count = counted(len(mine), "configuration")
         if not mine:
             lines.append(f"{name}: in no configuration measured in two blocks beside stock.")
         elif not shown:
-            clearest = min(mine, key=lambda one: one.p or 0.0)
-            lines.append(
-                f"{name}: no difference from stock shown in {_configurations(len(mine))}; the clearest, {clearest.configuration}: "
-                f"{_change(clearest, found)}."
-            )
+            one = min(mine, key=lambda one: one.p or 0.0)
+            clearest = f"{one.configuration}: {_against_stock(one, found)}"
+            lines.append(f"{name}: no difference from stock shown in {count}; the clearest, {clearest}.")
         else:
-            said = "; ".join(
-                f"{one.configuration}: {_change(one, found)}" for one in sorted(shown, key=lambda one: -abs(one.effect or 0.0))[:4]
-            )
+            each = "; ".join(f"{one.configuration}: {_against_stock(one, found)}" for one in shown[:4])
             more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
-            lines.append(f"{name}: differs from stock in {len(shown)} of {_configurations(len(mine))}: {said}{more}.")
+            lines.append(f"{name}: differs from stock in {len(shown)} of {count}: {each}{more}.")
         controls = [one for one in found.differences if one.tweakset == name and one.p is not None]
         lines += [_control(one, found) for one in controls if one.shown]
         if controls and not any(one.shown for one in controls):
-            where = f" in any of {_configurations(len(controls))}" if len(controls) > 1 else ""
+            where = f" in any of {counted(len(controls), 'configuration')}" if len(controls) > 1 else ""
             lines.append(f"{name}: not shown to do more on a cold cache than on a warm one{where}.")
     return lines
-
-
-def _configurations(count: int) -> str:
-    return f"{count} configuration{'' if count == 1 else 's'}"
 
 
 def _control(one: Contrast, found: Contrasts) -> str:
     """Cold beside warm, with the difference of the two."""
     twins = {other.cache: other for other in found.tweaks if (other.tweakset, other.rest) == (one.tweakset, one.rest)}
-    sides = ", ".join(f"{state} {_change(twins[state], found)}" for state in ("cold", "warm") if state in twins)
+    sides = ", ".join(f"{state} {_against_stock(twins[state], found)}" for state in ("cold", "warm") if state in twins)
     where = f", {one.rest}" if one.rest else ""
-    return f"{one.tweakset}{where}: {sides}; the cold cache makes the difference: {_change(one, found)}."
+    return f"{one.tweakset}{where}: {sides}; the cold cache makes the difference: {_against_stock(one, found)}."
 
 
-def _change(one: Contrast, found: Contrasts) -> str:
+def _against_stock(one: Contrast, found: Contrasts) -> str:
     if one.effect is None:
         return one.missing or "not measured"
-    p = "" if one.p_adjusted is None else f", p {probability(one.p_adjusted)}"
-    return f"{amount(found.response, found.unit, one.effect)} ({span(found.response, one.low, one.high)}{p})"
+    p = "" if one.p_adjusted is None else f" (p {probability(one.p_adjusted)})"
+    return f"{_written(one, found.response, found.unit)}{p}"

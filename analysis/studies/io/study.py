@@ -5,26 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .anova import analysed
 from .configurations import caches, configurations
-from .contrasts import contrasts
+from .effects import analysed, contrasts
 from .factors import STOCK, alike_in_words, configuration, touched
 from .responses import judged_alike
-from .sentences import STEADY, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .anova import Analysis
     from .configurations import Cache, Configuration
-    from .contrasts import Contrast, Contrasts
+    from .effects import Analysis, Contrast, Contrasts
     from .responses import Judged
     from .terms import IoRun
 
+RATE = "samples_per_s_whole"
 # What is answered unless asked otherwise: both utilisations, for the first step may hide what a factor does; and samples/s, which is as
 # good as AU where computation and batch are the same, and speaks where nothing is computed.
-RESPONSES = (WHOLE, STEADY, "samples_per_s_whole")
-RATE = "samples_per_s_whole"
+RESPONSES = ("au_whole_percent", "au_steady_percent", RATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +47,13 @@ class Study:
 def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = (), responses: Sequence[str] = RESPONSES) -> Study:
     """Say of training runs all there is to say; runs that only generated data have nothing to tell."""
     cells = tuple(judged_alike(run for run in runs if run.epochs))
-    kept = [one.run for one in cells]
     treated, copies = apart(cells)
     analyses = [analysed(treated, response, sets=False) for response in responses] if cells else []
-    if touched(treated):
-        analyses += [analysed(group, RATE, sets=True) for group in _crossed(treated)]
+    analyses += [analysed(group, RATE, sets=True) for group in _crossed(treated)]
     return Study(
         origin,
         cells,
-        alike_in_words(kept),
+        alike_in_words([one.run for one in cells]),
         tuple(configurations(cells)),
         caches(cells),
         tuple(analyses),
@@ -86,7 +81,6 @@ def _crossed(cells: Sequence[Judged]) -> list[list[Judged]]:
     changed = set(touched(cells))
     groups: dict[frozenset[str], list[Judged]] = {}
     for one in cells:
-        sets = frozenset(met[configuration(one.run)] & changed)
-        if sets:
+        if sets := frozenset(met[configuration(one.run)] & changed):
             groups.setdefault(sets, []).append(one)
     return list(groups.values())

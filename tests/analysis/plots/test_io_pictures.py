@@ -15,7 +15,7 @@ from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes
 from analysis.plots.io_shared import parts_of
 from analysis.plots.scene import Scene, scene_of
 from analysis.plots.style import svg
-from analysis.studies.io.pictures import write
+from analysis.studies.io import sources
 from analysis.studies.io.responses import judge
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said, sentences
 from tests.made_io import MadeIo, io_runs, saved_io
@@ -213,10 +213,11 @@ def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> N
     """They know no blocks, and each folder is an origin of its own."""
     made = replace(MADE, factors={"format": ("raw", "png"), "processes": (1, 2)}, blocks=1, tweaksets=("stock",))
     runs = [replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(made))]
-    files, missing = write(runs, tmp_path)
-    assert {path.stem for path in files} == {"io_whole_steady", "io_processes", "io_bottleneck"}
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in files)
-    assert set(missing) == {"io_format_cache", "io_tweaks"}
+    drawn = sources.pictures(runs, tmp_path)
+    files = {name for name, outcome in drawn.items() if not outcome.startswith("not drawn: ")}
+    assert files == {"io_whole_steady", "io_processes", "io_bottleneck"}
+    assert all((tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in files)
+    assert drawn.keys() - files == {"io_format_cache", "io_tweaks"}
     text = said(io_whole_steady.draw(Scene((), io=tuple(map(judge, runs)))))
     assert "4 runs of torch" in text
     assert "ran once" in text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
 from analysis.stats.adjust import holm
-from analysis.studies.io.steps import paired
+from analysis.stats.paired import paired
 from analysis.studies.monitors.contrasts import mean_of
 from analysis.studies.monitors.terms import Mean
 from analysis.terms import Cell, Metric, NotComparable, Study, TweakSet, Workload

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.io.answer import answer, head
+from analysis.render.text import render
 from analysis.studies.io.configurations import configurations, mean_of
-from analysis.studies.io.page import render
 from analysis.studies.io.responses import judge
+from analysis.studies.io.run_answer import answer
 from analysis.studies.io.saved import io_runs as read
+from analysis.studies.io.sentences import basis, findings
 from analysis.studies.io.study import study
 from analysis.studies.io.terms import Response
 from tests.made_io import MadeIo, io_runs, saved_io
@@ -60,7 +61,7 @@ def nothing(_levels: Mapping[str, object], _tweakset: str) -> float:
 
 
 def test_the_page_opens_with_the_answer(snapshot: SnapshotAssertion) -> None:
-    page = render(study_of())
+    page = render(answer(study_of()))
     assert max(map(len, page.splitlines())) <= 100
     assert page == snapshot
 
@@ -70,12 +71,12 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
     runs = io_runs(replace(MADE, blocks=1))
     fine = [replace(run, computation_time_s=0.00065, params={**run.params, "record_scale": 0.002}) for run in runs]
     assert {
-        "effects": answer(study_of()),
-        "one block": answer(study_of(blocks=1)),
-        "no tweak set differs": answer(study_of(gain=nothing, tweaksets=("stock", SMALL, "b"))),
-        "DLIO slower": answer(study("x", engines(1, 0.9))),
-        "DLIO alike": answer(study("x", engines(3, 1.0))),
-        "steps of 0.65 ms": head(study("x", fine)),
+        "effects": findings(study_of()),
+        "one block": findings(study_of(blocks=1)),
+        "no tweak set differs": findings(study_of(gain=nothing, tweaksets=("stock", SMALL, "b"))),
+        "DLIO slower": findings(study("x", engines(1, 0.9))),
+        "DLIO alike": findings(study("x", engines(3, 1.0))),
+        "steps of 0.65 ms": basis(study("x", fine)),
     } == snapshot
 
 
@@ -83,13 +84,13 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
 def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(seconds: float, scale: float, *, doubted: bool) -> None:
     runs = io_runs(replace(MADE, blocks=1))
     runs = [replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale}) for run in runs]
-    assert bool(head(study("x", runs))) is doubted
+    assert bool(basis(study("x", runs))) is doubted
 
 
 def test_what_is_alike_is_not_told_apart() -> None:
     """Eight configurations and nothing between them: the best of them is chosen by these very figures, so all pairs are adjusted."""
     made = MadeIo(factors={"format": tuple("abcdefgh"), "cache": ("warm",)}, tweaksets=("stock",), blocks=5, cell_sd=0.05, steps=16)
-    false = sum("clearly lower" in line for seed in range(30) for line in answer(study("x", io_runs(replace(made, seed=seed)))))
+    false = sum("clearly lower" in line for seed in range(30) for line in findings(study("x", io_runs(replace(made, seed=seed)))))
     assert false <= scipy.stats.binom.ppf(0.999, 30, 0.05)
 
 
@@ -118,7 +119,7 @@ def test_whether_it_changed_anything_is_read_from_the_saved_cells(tweak: Mapping
     runs = read(from_json(saved, "io.json"), [])
     assert {run.changed_nothing for run in runs if run.tweakset == LARGE} == {nothing}
     assert not any(run.changed_nothing for run in runs if run.tweakset != LARGE)
-    assert "mq-deadline of vda" in head(study("io.json", runs))[0]
+    assert "mq-deadline of vda" in basis(study("io.json", runs))[0]
 
 
 def engines(seed: int, factor: float) -> list[IoRun]:
@@ -132,7 +133,7 @@ def engines(seed: int, factor: float) -> list[IoRun]:
 
 def test_dlio_is_set_against_torch_paired_by_block() -> None:
     runs = engines(1, 0.9)
-    (said,) = [line for line in answer(study("x", runs)) if line.startswith("DLIO")]
+    (said,) = [line for line in findings(study("x", runs)) if line.startswith("DLIO")]
     values: dict[tuple[str, int], list[float]] = {}
     for one in map(judge, runs):
         values.setdefault((one.run.engine, one.run.block or 0), []).append(math.log(one.value(RATE) or math.nan))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.studies.io.contrasts import contrasts
+from analysis.studies.io.effects import contrasts
 from analysis.studies.io.responses import judge
 from analysis.studies.io.sentences import tweaks, untouched
 from analysis.studies.io.study import study
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.contrasts import Contrasts
+    from analysis.studies.io.effects import Contrasts
 
 RATE = "samples_per_s_whole"
 SMALL = "block-readahead-128"

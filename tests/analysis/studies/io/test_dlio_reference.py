@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 from scipy import stats
 
-from analysis.studies.io.dlio_factors import STEADY, WHOLE, run_value, values_of
-from analysis.studies.io.dlio_study import dlio_study
-from analysis.studies.io.oneway import interval, on_run_error, over_epochs, run_error
+from analysis.studies.io.dlio_study import (
+    STEADY,
+    WHOLE,
+    dlio_study,
+    mean_over_runs,
+    on_run_error,
+    over_epochs,
+    run_error,
+    run_value,
+    values_of,
+)
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -55,9 +63,11 @@ def by_id(study: DlioStudy) -> dict[str, Judged]:
 
 
 def half_width(values: Sequence[float]) -> float:
-    over = interval(values)
+    over, _ = mean_over_runs(values)
+    assert over is not None
     assert over.high is not None
-    return over.high - over.mean
+    assert over.value is not None
+    return over.high - over.value
 
 
 def test_the_inventory(study: DlioStudy) -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.io.dlio_factors import STEADY
 from analysis.studies.io.dlio_published import is_published, rows_of
-from analysis.studies.io.dlio_study import Excluded, dlio_study
+from analysis.studies.io.dlio_study import STEADY, Excluded, dlio_study
 from tests.dlio_like import Made, folder
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.load import from_json
-from analysis.studies.io import cache_state
-from analysis.studies.io.dlio_sentences import reversals
+from analysis.studies.io import validity
+from analysis.studies.io.dlio_answer import reversals
 from analysis.studies.io.dlio_study import dlio_study
 from analysis.studies.io.identity import identity, in_words, slept_in_words
 from analysis.studies.io.responses import NOMINAL, judge, judged_alike
@@ -152,8 +152,8 @@ def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
 
 def test_the_reader_holds_a_run_to_what_its_workload_was_held_to() -> None:
     for fraction in (0.0, 0.01, 0.0101, 0.5, 0.9899, 0.99, 1.0):
-        assert pagecache.holds("cold", fraction) == (fraction <= cache_state.COLD_AT_MOST)
-        assert pagecache.holds("warm", fraction) == (fraction >= cache_state.WARM_AT_LEAST)
+        assert pagecache.holds("cold", fraction) == (fraction <= validity.COLD_AT_MOST)
+        assert pagecache.holds("warm", fraction) == (fraction >= validity.WARM_AT_LEAST)
 
 
 def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.stats.adjust import holm
-from analysis.studies.io.anova import analysed
 from analysis.studies.io.configurations import configurations, mean_of
+from analysis.studies.io.effects import analysed
 from analysis.studies.io.factors import configuration, varied
 from analysis.studies.io.responses import judge
 from analysis.studies.io.sentences import answers, reversals
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.anova import Analysis, Finding
+    from analysis.studies.io.effects import Analysis, Effect
 
 RATE = "samples_per_s_whole"
 FORMATS = {"raw": 0.0, "npy": 0.02, "png": -1.2}
@@ -61,7 +61,7 @@ def test_sentences(snapshot: SnapshotAssertion) -> None:
     assert {case: (answers(found), found.notes, found.refusal) for case, found in situations.items()} == snapshot
 
 
-def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], Finding]:
+def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], Effect]:
     return {one.factors: one for one in analysis_of(made, response).findings}
 
 
@@ -69,7 +69,7 @@ def test_an_effect_that_is_there_is_found_at_its_size() -> None:
     """Cell scatter 1 %, five blocks, stock and its copy: raw to png is e^-1.2 warm; on average over cold and warm e^(-1.2 + 0.3)."""
     found = effects_of(MADE)
     assert {factors for factors, one in found.items() if one.shown} == {("format",), ("cache",), ("format", "cache")}
-    png = found["format",].told
+    png = found["format",].clearest
     assert (png.name, png.blocks) == ("raw → png", 5)
     assert png.low < math.expm1(-1.2 + 0.3) < png.high
     assert png.high - png.low < 0.02
@@ -118,7 +118,7 @@ def test_two_blocks_are_refused_and_a_block_that_lacks_a_cell_does_not_count() -
         assert (f"{blocks} block" in few.refusal, few.findings) == (True, ())
     small = MadeIo(tweaksets=("stock",), lost=[({"format": "raw", "cache": "cold"}, "stock", 2)])
     (cache,) = [one for one in analysis_of(small).findings if one.factors == ("cache",)]
-    assert cache.told.blocks == 4
+    assert cache.clearest.blocks == 4
     twice = replace(small, lost=[({"format": name, "cache": "cold"}, "stock", block) for name in ("raw", "npz") for block in (2, 3, 4)])
     refused = analysis_of(twice)
     assert any(note.startswith("cache") and "3 blocks" in note for note in refused.notes)

@@ -8,13 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.io.departures import departures
-from analysis.studies.io.mlperf import MAY_CHANGE_CLOSED, Load, division, files_required, spread, threshold_percent
-from analysis.studies.io.mlperf_page import render
+from analysis.answer import Answer
+from analysis.render.text import render
+from analysis.studies.io.mlperf import (
+    MAY_CHANGE_CLOSED,
+    Load,
+    Submission,
+    departures,
+    division,
+    files_required,
+    largest,
+    own_parameters,
+    section,
+    spread,
+    submission,
+    threshold_percent,
+)
 from analysis.studies.io.responses import judge
-from analysis.studies.io.submission import largest, submission
 from analysis.studies.io.terms import GIB, Host
-from analysis.studies.io.workloads import own_parameters
 from tests.dlio_like import epoch, io_run
 
 if TYPE_CHECKING:
@@ -209,10 +220,14 @@ def test_what_would_do_is_of_the_workloads_own_records() -> None:
     assert found.enough.required == 31394
 
 
+def page(found: list[Submission]) -> str:
+    return render(Answer("", sections=[section(found)]))
+
+
 def test_the_page_says_once_what_all_lack(snapshot: SnapshotAssertion) -> None:
     """Each sentence stands once, whatever the number of settings, and the AU they need in a column."""
-    assert len(render([submission(f"setting {number}", [good(read_threads=number)]) for number in range(48)]).splitlines()) < 48 + 25
-    assert render([submission(f"setting {number}", [good(read_threads=number)]) for number in (1, 400)]) == snapshot
+    assert len(page([submission(f"setting {number}", [good(read_threads=number)]) for number in range(48)]).splitlines()) < 48 + 25
+    assert page([submission(f"setting {number}", [good(read_threads=number)]) for number in (1, 400)]) == snapshot
 
 
 def test_own_parameters_are_those_of_the_accelerator() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.studies.io.oneway import RunError, interval, on_run_error, over_epochs, run_error
+from analysis.studies.io.dlio_study import RunError, mean_over_runs, on_run_error, over_epochs, run_error
 
 VALUES = st.lists(st.floats(0, 100), min_size=2, max_size=8)
 
@@ -77,8 +77,10 @@ def test_f_on_repeated_runs() -> None:
 
 def test_the_interval_of_a_mean_over_runs_is_students() -> None:
     """Three runs, 1, 2 and 3: 2 +- 4.303 x 1 / sqrt(3). One run has no interval."""
-    over = interval([1.0, 2.0, 3.0])
-    assert over.low is not None
-    assert over.sd == pytest.approx(1)
+    over, sd = mean_over_runs([1.0, 2.0, 3.0])
+    assert over is not None
+    assert sd == pytest.approx(1)
     assert over.low == pytest.approx(2 - 4.3027 / math.sqrt(3), abs=1e-4)
-    assert interval([5.0]).low is None
+    alone, sd = mean_over_runs([5.0])
+    assert alone is not None
+    assert (alone.value, alone.low, sd) == (5.0, None, None)

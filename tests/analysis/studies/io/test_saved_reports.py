@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
+from analysis.studies.io.mlperf import submission
 from analysis.studies.io.responses import judge
 from analysis.studies.io.saved import io_runs
-from analysis.studies.io.submission import submission
 from tests.made_io import MadeIo, saved_io
 
 if TYPE_CHECKING:

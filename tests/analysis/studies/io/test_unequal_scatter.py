@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.studies.io.anova import analysed
+from analysis.studies.io.effects import analysed
 from analysis.studies.io.responses import judge
 from analysis.studies.io.terms import Response
 from tests.made_io import MadeIo, io_runs
@@ -63,7 +63,7 @@ def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scat
     assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(0.99, designs, 0.05)
     low, high = scipy.stats.binom.interval(0.99, designs, 0.05)
     missed = {
-        factors: sum(not one.told.low <= 0 <= one.told.high for each in found for one in each if one.factors == factors)
+        factors: sum(not one.clearest.low <= 0 <= one.clearest.high for each in found for one in each if one.factors == factors)
         for factors in (("format",), ("cache",), ("format", "cache"))
     }
     assert low <= missed.pop(("cache",)) <= high
@@ -81,7 +81,7 @@ def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_
     ]
     low, high = scipy.stats.binom.interval(0.99, designs, 0.8)
     assert low <= sum(one.shown for one in found) <= high
-    assert {one.told.name for one in found if one.shown} == {"raw → png"}
+    assert {one.clearest.name for one in found if one.shown} == {"raw → png"}
     missed = sum(not one.steps[-1].low <= math.expm1(size) <= one.steps[-1].high for one in found)
     assert missed <= scipy.stats.binom.ppf(0.99, designs, 0.05)
 

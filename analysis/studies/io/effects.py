@@ -1,0 +1,382 @@
+"""Which factor, how much, how sure; and tweak sets against stock.
+
+Each step of a factor, or of two together, is a contrast of cells that is taken inside each block, and its error is what those differences
+scatter by: paired t, blocks − 1 degrees of freedom. Configurations need not scatter alike for that, and they do not: what comes from a disk
+scatters ten times as far as what comes from memory, and on one error pooled over both the one looks surer than it is. An effect of
+several steps is named by its smallest p, adjusted over its own steps, and all effects of a response are one family (Holm both times).
+The table of variation is a description (`variation`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from analysis.stats.adjust import holm
+from analysis.stats.paired import Paired, interval, paired
+from analysis.terms import NotComparable
+from control.t_test import ALPHA
+
+from .configurations import Mean
+from .factors import AGAIN, STOCK, common, configuration, level_of, observed, scale_of, spoken, touched
+from .variation import FEWEST_BLOCKS, variation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from .factors import Observed, Varied
+    from .responses import Judged
+    from .variation import Level, Source, Variation
+
+COMFORTABLE_BLOCKS = 5
+FEWEST_IN_CONTRAST = 2
+CACHE = "cache"
+Point = tuple[str, ...]
+# What is asked of the factors by their place: how much each level counts; the cells are averaged over all other factors.
+Question = dict[int, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One response by block and point, as logarithms where it is compared by ratios (`log`)."""
+
+    blocks: tuple[Mapping[Point, float], ...]
+    log: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What going from one level to another does; of two factors: by how much what the one does changes with the other.
+
+    `levels` is where it leads, a level a factor. `low` and `high` hold with 95 % for all steps of the effect together: the one that is told
+    was chosen among them, and an interval of that one alone would miss more often. `p` is its own, `p_adjusted` Holm's over the steps of
+    its effect and the effects of the response; None for a step that is told and not tested.
+    """
+
+    name: str
+    levels: Point
+    blocks: int
+    effect: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float | None = None
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is named."""
+        return self.p_adjusted is not None and self.p_adjusted < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """An interaction told as it is used: what `factor` does from `first` to `last` at each level of `along`, by which a step is called."""
+
+    factor: str
+    first: str
+    last: str
+    along: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One factor's effect, or that of two together. `share` of the variation describes; `p_adjusted` is Holm's over steps and effects.
+
+    `levels` are the means at a factor's levels; `together` tells an interaction.
+    """
+
+    factors: tuple[str, ...]
+    share: float
+    p_adjusted: float
+    steps: tuple[Step, ...]
+    levels: tuple[Level, ...] = ()
+    together: Together | None = None
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is named."""
+        return self.p_adjusted < ALPHA
+
+    @property
+    def clearest(self) -> Step:
+        """The step to tell it by: the largest of those that are named, else the one of the smallest p."""
+        named = [one for one in self.steps if one.shown]
+        return max(named, key=lambda one: abs(one.effect)) if named else min(self.steps, key=lambda one: one.p)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that is said of one response; where nothing can be, `refusal` says why. `variation` is allotted, and not tested."""
+
+    response: str
+    unit: str
+    sets: bool
+    observed: Observed
+    varied: Varied
+    findings: tuple[Effect, ...] = ()
+    variation: tuple[Source, ...] = ()
+    refusal: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def analysed(cells: Sequence[Judged], response: str, *, sets: bool) -> Analysis:
+    """Analyse one response over everything that was varied; `sets` takes the tweak set for a factor too."""
+    seen, found = observed(cells, response, sets=sets)
+    empty = Analysis(response, seen.unit, sets, seen, found)
+    table = by_block(seen)
+    blocks = len(table.blocks)
+    if not found.factors:
+        return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")
+    if not seen.rows:
+        reasons = ", ".join(dict.fromkeys(one.reason.partition(":")[0] for one in seen.lost)) or "nothing ran"
+        return replace(empty, refusal=f"no run has it: {reasons}.")
+    if blocks < FEWEST_BLOCKS:
+        count = f"{blocks} block{'' if blocks == 1 else 's'}"
+        why = f"measured in {count}: how far a difference scatters from block to block takes {FEWEST_BLOCKS} at least."
+        return replace(empty, refusal=why)
+    try:
+        described = variation(seen)
+    except NotComparable as reason:
+        return replace(empty, refusal=str(reason))
+    tested, gone = _tested(seen, described, table)
+    notes = (*described.notes, *gone, *_notes(seen, described, found, blocks))
+    if not tested:
+        return replace(empty, refusal=next(iter(gone), "the levels of no factor can be told apart."), notes=notes)
+    return replace(empty, variation=described.rows, findings=_effects(seen, described, tested, table), notes=notes)
+
+
+def _tested(seen: Observed, described: Variation, table: Table) -> tuple[dict[tuple[str, ...], list[Step]], list[str]]:
+    """Take all steps of all effects; answer them by effect, and what cannot be told in words."""
+    there = seen.levels()
+    found: dict[tuple[str, ...], list[Step]] = {}
+    gone: list[str] = []
+    for row in described.rows:
+        if not row.factors:
+            continue
+        lost: dict[str, str] = {}
+        count = math.prod(len(there[name]) - 1 for name in row.factors)
+        for ends in product(*(there[name][1:] for name in row.factors)):
+            pairs = [(factor, there[factor][0], last) for factor, last in zip(row.factors, ends, strict=True)]
+            name = ", ".join(f"{first} → {last}" for _, first, last in pairs)
+            try:
+                one = step(name, ends, {seen.place(factor): {first: -1.0, last: 1.0} for factor, first, last in pairs}, table, count)
+            except NotComparable as reason:
+                lost[name] = str(reason)
+            else:
+                found.setdefault(row.factors, []).append(one)
+        if lost:
+            part = f", {'; '.join(lost)}," if row.factors in found else ""
+            gone.append(f"{' × '.join(row.factors)}{part} cannot be told: {next(iter(lost.values()))}.")
+    return found, gone
+
+
+def _effects(seen: Observed, described: Variation, tested: dict[tuple[str, ...], list[Step]], table: Table) -> tuple[Effect, ...]:
+    """Adjust all together; the largest first, main effects before those of two."""
+    smallest = [min(1.0, len(steps) * min(one.p for one in steps)) for steps in tested.values()]
+    shares = {row.factors: row.share for row in described.rows}
+    found = []
+    for (factors, steps), p, adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
+        times = adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
+        ours = tuple(replace(one, p_adjusted=min(1.0, times * its)) for one, its in zip(steps, holm([one.p for one in steps]), strict=True))
+        effect = Effect(factors, shares[factors], adjusted, ours, tuple(one for one in described.levels if (one.factor,) == factors))
+        found.append(replace(effect, together=_together(seen, effect, table)) if len(factors) > 1 else effect)
+    return tuple(sorted(found, key=lambda one: (len(one.factors), -one.share)))
+
+
+def _together(seen: Observed, one: Effect, table: Table) -> Together | None:
+    """Tell an interaction by the factor with fewer levels, to the level that shows it best, at each level of the other."""
+    there = seen.levels()
+    inner = 0 if len(there[one.factors[0]]) < len(there[one.factors[1]]) else 1
+    factor, along = one.factors[inner], one.factors[1 - inner]
+    first, last = there[factor][0], one.clearest.levels[inner]
+    count = len(there[along]) * (len(there[factor]) - 1)
+    steps = []
+    for level in there[along]:
+        try:
+            question = {seen.place(factor): {first: -1.0, last: 1.0}, seen.place(along): {level: 1.0}}
+            steps.append(step(level, (last, level), question, table, count))
+        except NotComparable:
+            continue
+    return Together(factor, first, last, along, tuple(steps)) if steps else None
+
+
+def _notes(seen: Observed, described: Variation, found: Varied, blocks: int) -> list[str]:
+    notes = [
+        f"{name} always went with {twin}: the two cannot be told apart, and what is said of {twin} is of both." for name, twin in found.same
+    ]
+    for one in seen.lost:
+        where = f" in block {', '.join(one.blocks)}" if any(one.blocks) else ""
+        notes.append(f"left out: {one.point}{where}: {one.reason}.")
+    notes += [
+        f"left out: the only configuration with {spoken(name, level)}; the others are a complete design." for name, level in found.alone
+    ]
+    notes += [f"{name} cannot be told: {why}." for name, why in described.unestimable]
+    if not described.balanced:
+        notes.append("the cells do not balance: a step is taken where all of it was measured, and shares do not add up.")
+    if blocks < COMFORTABLE_BLOCKS:
+        notes.append(f"{blocks} blocks only: with fewer than {COMFORTABLE_BLOCKS} one odd cell can decide, and small effects are not seen.")
+    return notes
+
+
+def means(one: Analysis, pair: tuple[str, str]) -> dict[Point, Mean]:
+    """Means over blocks at every two levels of two factors, as far as they can be told, each with its own 95 % interval."""
+    levels = {factor.name: factor.levels for factor in one.observed.factors}
+    table = by_block(one.observed)
+    found: dict[Point, Mean] = {}
+    for ends in product(*(levels[name] for name in pair)) if set(pair) <= levels.keys() else ():
+        try:
+            each = values({one.observed.place(name): {level: 1.0} for name, level in zip(pair, ends, strict=True)}, table)
+        except NotComparable:
+            continue
+        mean, low, high = (math.exp(end) if table.log else end for end in interval(each))
+        found[ends] = Mean(len(each), mean, low, high)
+    return found
+
+
+def by_block(seen: Observed) -> Table:
+    """Lay responses out by block; runs that know no blocks are in none."""
+    found: dict[str, dict[Point, float]] = {}
+    for row in seen.rows:
+        if row.block:
+            found.setdefault(row.block, {})[row.levels] = math.log(row.value) if seen.scale == "log" else row.value
+    return Table(tuple(found.values()), seen.scale == "log")
+
+
+def values(question: Question, table: Table) -> list[float]:
+    """Answer a question in each block that has all its cells.
+
+    It is averaged over those combinations of the other factors at which everything that it asks for was measured, often enough to count.
+
+    Raises: NotComparable, where there is no such combination, or too few such blocks.
+    """
+    counts = Counter(point for block in table.blocks for point in block)
+    weights = _weights(question, [point for point, count in counts.items() if count >= FEWEST_BLOCKS])
+    whole = [block for block in table.blocks if block.keys() >= weights.keys()]
+    if len(whole) < FEWEST_BLOCKS:
+        raise NotComparable(f"{len(whole)} blocks hold all that it takes, and at least {FEWEST_BLOCKS} are needed")
+    return [math.fsum(weight * block[point] for point, weight in weights.items()) for block in whole]
+
+
+def step(name: str, levels: Point, question: Question, table: Table, among: int) -> Step:
+    """Take one step `among` so many. Raises: NotComparable, as `values` and `paired`."""
+    found = values(question, table)
+    one = paired(found, log=table.log, among=among)
+    return Step(name, levels, len(found), one.effect, one.low, one.high, one.p)
+
+
+def _weights(question: Question, points: Collection[Point]) -> Mapping[Point, float]:
+    """Spread a question evenly over the combinations of all other factors that have a point for every part of it."""
+    groups: dict[Point, dict[Point, Point]] = {}
+    for point in points:
+        corner = tuple(point[at] for at in question)
+        if all(level in levels for level, levels in zip(corner, question.values(), strict=True)):
+            groups.setdefault(tuple(level for at, level in enumerate(point) if at not in question), {})[corner] = point
+    corners = {
+        tuple(level for level, _ in parts): math.prod(weight for _, weight in parts)
+        for parts in product(*(levels.items() for levels in question.values()))
+    }
+    whole = [group for group in groups.values() if len(group) == len(corners)]
+    if not whole:
+        raise NotComparable(f"nothing else alike was measured at all its levels in {FEWEST_BLOCKS} blocks")
+    return {point: corners[corner] / len(whole) for group in whole for corner, point in group.items()}
+
+
+# Tweak sets. Where the data set is in memory no disk is read, so that a setting of the disk cannot matter: what it seems to do there is
+# what this machine makes out of nothing (a negative control).
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One tweak set against stock in one configuration: a mean over blocks, as a gain (rates) or in the response's own unit.
+
+    `p_adjusted` is Holm's over all contrasts of the table. `missing` says why there is no figure. `cache` is the state of the page cache
+    before each epoch, "" where it was not a parameter, and `rest` the configuration without it.
+    """
+
+    tweakset: str
+    configuration: str
+    rest: str
+    cache: str
+    blocks: int = 0
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    missing: str | None = None
+
+    @property
+    def shown(self) -> bool:
+        """Whether it differs from stock, as far as the adjusted p says."""
+        return self.p_adjusted is not None and self.p_adjusted < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class Contrasts:
+    """Everything that was set against stock in one response. `differences` are cold minus warm (its negative control), block by block."""
+
+    response: str
+    unit: str
+    again: tuple[Contrast, ...]
+    tweaks: tuple[Contrast, ...]
+    differences: tuple[Contrast, ...]
+
+
+def contrasts(cells: Sequence[Judged], response: str) -> Contrasts:
+    """Set every tweak set, and the copy of stock, against stock: paired by block."""
+    log = scale_of(response) == "log"
+    table: dict[tuple[str, str], dict[int, float]] = {}
+    about: dict[str, tuple[str, str]] = {}
+    alike = common([one.run for one in cells])
+    for cell in cells:
+        run, value = cell.run, cell.responses[response].value
+        name = configuration(run, alike)
+        about[name] = configuration(run, alike | {CACHE}), level_of(run, CACHE) if CACHE in {*run.overrides, *run.params} else ""
+        blocks = table.setdefault((run.tweakset, name), {})
+        if run.block is not None and value is not None and (not log or value > 0):
+            blocks[run.block] = math.log(value) if log else value
+    changes = {
+        (tweakset, name): _changes(table[tweakset, name], table.get((STOCK, name), {}))
+        for tweakset in (AGAIN, *touched(cells))
+        for name in about
+        if (tweakset, name) in table
+    }
+    made = [_contrast(tweakset, name, about[name], list(blocks.values()), log=log) for (tweakset, name), blocks in changes.items()]
+    differences = []
+    for (tweakset, name), cold in changes.items():
+        rest, cache = about[name]
+        twin = next((other for other, (its, state) in about.items() if (its, state) == (rest, "warm")), None)
+        if tweakset != AGAIN and cache == "cold" and twin is not None and (tweakset, twin) in changes:
+            between = _changes(cold, changes[tweakset, twin])
+            differences.append(_contrast(tweakset, rest, (rest, ""), list(between.values()), log=log))
+    return Contrasts(
+        response,
+        next((one.responses[response].unit for one in cells), ""),
+        _adjusted([one for one in made if one.tweakset == AGAIN]),
+        _adjusted([one for one in made if one.tweakset != AGAIN]),
+        _adjusted(differences),
+    )
+
+
+def _changes(blocks: Mapping[int, float], before: Mapping[int, float]) -> dict[int, float]:
+    return {block: blocks[block] - before[block] for block in sorted(blocks.keys() & before.keys())}
+
+
+def _contrast(tweakset: str, name: str, about: tuple[str, str], changes: Sequence[float], *, log: bool) -> Contrast:
+    empty = Contrast(tweakset, name, *about, len(changes))
+    if len(changes) < FEWEST_IN_CONTRAST:
+        return replace(empty, missing=f"{len(changes)} block{'' if len(changes) == 1 else 's'} with both")
+    try:
+        one: Paired = paired(changes, log=log)
+    except NotComparable as reason:
+        return replace(empty, missing=str(reason))
+    return replace(empty, effect=one.effect, low=one.low, high=one.high, p=one.p)
+
+
+def _adjusted(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    ps = iter(holm([one.p for one in found if one.p is not None]))
+    return tuple(one if one.p is None else replace(one, p_adjusted=next(ps)) for one in found)
