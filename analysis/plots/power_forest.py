@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.studies.power.reporting.arms import LIMIT
 from analysis.studies.power.reporting.figures import ABOVE_102, THROUGHPUT
+from analysis.studies.power.reporting.study import LIMIT
 from analysis.studies.power.reporting.terms import Against
 from analysis.wording import unsigned
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.monitors.terms import Mean
-    from analysis.studies.power.reporting.terms import Arm, Together
+    from analysis.studies.power.reporting.terms import Arm, Mean, Together
     from analysis.terms import Verdict
 
     from .page import Page

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.monitors.terms import Mean
-    from analysis.studies.power.reporting.terms import Arm, Group
+    from analysis.studies.power.reporting.terms import Arm, Group, Mean
 
     from .page import Page
     from .power_shared import Part

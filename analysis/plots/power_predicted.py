@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from analysis.studies.power.reporting.arms import PREDICTED, as_asked
-from analysis.studies.power.reporting.steady import steady
+from analysis.studies.power.reporting.figures import steady
+from analysis.studies.power.reporting.study import PREDICTED, as_asked
 from analysis.studies.power.reporting.words import unit_of
 
 from .lettering import wrapped

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analysis.studies.power.reporting.naming import Names
-from analysis.studies.power.reporting.records import ROWS, capped, is_capped
+from analysis.studies.power.reporting.records import ROWS, Names, capped, is_capped
 from analysis.studies.power.reporting.study import sides
 from analysis.studies.power.reporting.words import drawn_from, source, unit_of
 from analysis.terms import Refused

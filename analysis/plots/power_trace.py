@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.studies.power.reporting.steady import RULE, phases, steady
+from analysis.studies.power.reporting.figures import RULE, phases, steady
 
 from .lettering import fitted
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head

@@ -34,7 +34,8 @@ def paired(changes: Sequence[float], *, log: bool, among: int = 1) -> Paired:
     if sd < ROUNDING:
         raise NotComparable("every block has the very same change: these are no measurements")
     p = min(1.0, 2 * t_tail(abs(mean) * math.sqrt(len(changes)) / sd, len(changes) - 1))
-    return Paired(*(math.expm1(min(end, LARGEST_LOG)) if log else end for end in interval(changes, among)), p)
+    effect, low, high = (math.expm1(min(end, LARGEST_LOG)) if log else end for end in interval(changes, among))
+    return Paired(effect, low, high, p)
 
 
 def interval(values: Sequence[float], among: int = 1) -> tuple[float, float, float]:

@@ -11,18 +11,21 @@ import math
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
+from analysis.stats.paired import paired
 from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
 from .configurations import BY_DEFAULT, by_block, in_order, mean_of
-from .effects import FEWEST_IN_CONTRAST, paired
+from .effects import FEWEST_IN_CONTRAST
 from .factors import AGAIN, SETS, STOCK, common, configuration, level_of, scale_of, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .effects import Analysis, Contrast, Contrasts, Effect, Paired, Step
+    from analysis.stats.paired import Paired
+
+    from .effects import Analysis, Contrast, Contrasts, Effect, Step
     from .responses import Judged
     from .study import Study
     from .terms import IoRun

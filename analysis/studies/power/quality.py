@@ -1,4 +1,4 @@
-"""The gate before a fit, and what `partition` says below its answers: what traces and parameters show that no GPU does.
+"""Whether traces and parameters can be trusted: what they show that no GPU does.
 
 A finding either refuses (nothing should be built on it) or is a note (it was left out, or the answer must be read with it in mind).
 """
@@ -6,18 +6,35 @@ A finding either refuses (nothing should be built on it) or is a note (it was le
 from __future__ import annotations
 
 import itertools
+import json
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from analysis.plain import one_line
+from analysis.printing import hanging, on_page
+from analysis.terms import Refused, Unreadable
+from control.power import grid
+from control.power.models import own as own_model
+from control.power.models import reference as predictor
+from control.power.models.own import Own
+from control.power.models.reference import Reference
+from control.power.models.trees import ARRAYS
 
-from . import traces
+from . import parameters, traces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from control.power.models.trees import Ensemble
+    from control.power.terms import Anchor, Floats, Model
 
     from .traces import Row
+
 
 FALL = 0.03  # of the value before: less is noise between two measurements
 COPIED = 3  # configurations with the same numbers are no coincidence
@@ -155,3 +172,187 @@ def _above_full(row: Row) -> bool:
 def _lines(rows: Sequence[Row]) -> str:
     said = ", ".join(str(row.line) for row in rows[:5])
     return f"line{'s' * (len(rows) > 1)} {said}{' …' * (len(rows) > 5)}"
+
+
+Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
+CLOCKS = 30
+ROUNDING = 1e-9
+# Between which the original's fit keeps a parameter; one that stops there did not converge.
+BOUNDS: dict[str, tuple[Callable[[Reference], float], float, float]] = {
+    "kappa of the SM prior": (lambda model: model.sm_system.kappa, 0.1, 20.0),
+    "gamma of throughput": (lambda model: model.throughput.gamma, 0.1, 2.0),
+    "gamma of power": (lambda model: model.power.gamma, 1.0, 5.0),
+}
+
+
+def findings_of_models(models: Mapping[Key, Model]) -> list[Finding]:
+    """Answer what is wrong with models, by network, GPU and memory clock."""
+    found = [*_model_copies(models), *_same_static(models)]
+    for key, model in models.items():
+        if isinstance(model, Reference):
+            found += _on_bounds(model, model_name(key))
+        found += _curves(model, model_name(key))
+    return found
+
+
+def model_name(key: Key) -> str:
+    """A model's name in a sentence."""
+    return f"{key[0]} on {key[1]} at {key[2]:g} MHz"
+
+
+def copies_of(used: Iterable[Key], path: Path) -> list[Finding]:
+    """Answer which of the models that an answer stands on share parameters with another of those at `path`.
+
+    A model there that cannot be read is no reason against an answer that others give, and is passed over. Raises: Refused.
+    """
+    models: dict[Key, Model] = {}
+    for key, read in parameters.available(path).items():
+        with suppress(Unreadable):
+            models[key] = read()
+    return list(_model_copies(models, frozenset(used)))
+
+
+def _model_copies(models: Mapping[Key, Model], among: Collection[Key] | None = None) -> Iterator[Finding]:
+    """Find models, and regressors or laws of theirs, that are another's to the last bit. Static power may be: it is the GPU's.
+
+    Which of the two was there first nothing tells, so the pair is named. With `among` only pairs with one of these.
+    """
+    parts = {key: _parts(model) for key, model in models.items()}
+    for one, other in itertools.combinations(parts, 2):
+        if among is not None and one not in among and other not in among:
+            continue
+        pair = f"{model_name(one)} and {model_name(other)}"
+        same = [name for name, part in parts[one].items() if parts[other].get(name) == part]
+        if same and len(same) == len(parts[one]):
+            yield Finding("copy", pair, "all parameters are the same: one is a copy of the other, and nothing tells which.", refuses=True)
+        elif same:
+            yield Finding(
+                "copy", pair, f"{', '.join(same)}: the same in both: one has them of the other, and nothing tells which.", refuses=True
+            )
+
+
+def _parts(model: Model) -> dict[str, object]:
+    """What is a model's own, by name; of an own model its surfaces, and how they fall with the clock where that was measured."""
+    if isinstance(model, Own):
+        said = own_model.as_json(model)
+        curves = {name: said[f"{name}_response"] for name in ("throughput", "power") if len(said[f"{name}_response"]["clocks"]) > 1}
+        return {name: json.dumps(part) for name, part in {**said["surfaces"], **curves}.items()}
+    if not isinstance(model, Reference):
+        return {}
+    laws = {name: asdict(getattr(model, name)) for name in predictor.LAWS}
+    del laws["power"]["static_w"]
+    grown = {f"trees of {name}": _bytes(getattr(model, f"{name}_trees")) for name in predictor.FEATURES}
+    return {**laws, **grown}
+
+
+def _bytes(grown: Ensemble) -> tuple[object, ...]:
+    return grown.start, grown.rate, *(getattr(grown, name).tobytes() for name in ("sizes", *ARRAYS))
+
+
+def _same_static(models: Mapping[Key, Model]) -> Iterator[Finding]:
+    """Find static power said to be the same at two memory clocks, or of two GPUs: it was measured once."""
+    seen: dict[tuple[str, tuple[float, ...]], list[Key]] = {}
+    for key, model in models.items():
+        if isinstance(model, Reference):
+            seen.setdefault((key[0], model.power.static_w), []).append(key)
+    for keys in seen.values():
+        if len(keys) > 1:
+            others = ", ".join(f"{gpu} at {mem_mhz:g} MHz" for _, gpu, mem_mhz in keys[1:])
+            yield Finding("static", model_name(keys[0]), f"the same static power as {others}: it was measured at one of them.")
+
+
+def _on_bounds(model: Reference, where: str) -> Iterator[Finding]:
+    for name, (value_of, low, high) in BOUNDS.items():
+        value = value_of(model)
+        if min(abs(value - low), abs(value - high)) < 1e-3 * (high - low):
+            yield Finding("bound", where, f"{name} is {value:.4g}, on the bound of its fit ({low:g} to {high:g}): it did not converge.")
+
+
+def _curves(model: Model, where: str) -> Iterator[Finding]:
+    """Ask the model for its own grid at clocks between the ends of its range."""
+    partitions = [point.partition for point in grid.anchor()]
+    anchor = over_clocks(model.anchor(partitions))
+    clocks = np.linspace(*model.sm_range_mhz, CLOCKS)
+    throughput = model.throughput_images_per_s(anchor, clocks)
+    power = model.power_w(anchor, clocks)
+    for name, values in (("throughput", throughput), ("power", power)):
+        yield from _impossible_curves(name, values, where)
+        falling = (np.diff(values, axis=1) < -ROUNDING * np.abs(values[:, 1:])).any(axis=1).sum()
+        if falling:
+            yield Finding(
+                "falls",
+                where,
+                f"{name} falls somewhere while the clock rises, for {falling} of the {len(partitions)} partitions of the grid.",
+            )
+
+
+def over_clocks(anchor: Anchor) -> Anchor:
+    """An anchor whose fields have shape (partitions, 1), to be broadcast with clocks."""
+    columns: dict[str, Floats] = {one.name: np.asarray(getattr(anchor, one.name))[:, None] for one in fields(anchor)}
+    return type(anchor)(**columns)
+
+
+def _impossible_curves(name: str, values: Floats, where: str) -> Iterator[Finding]:
+    # At the lowest clock of its range the original has no throughput at all, by its formula.
+    wrong = ((values[:, 1:] <= 0) | ~np.isfinite(values[:, 1:]) | (values[:, :1] < 0)).any(axis=1).sum()
+    if wrong:
+        yield Finding(
+            "impossible", where, f"{name} is 0, negative or no number for {wrong} of {len(values)} partitions of the grid.", refuses=True
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How much was looked at, and what was found, refusals first."""
+
+    rows: int
+    models: int
+    findings: tuple[Finding, ...]
+
+
+def looked_at(paths: Iterable[Path]) -> Looked:
+    """Look at files of traces (.csv) and at parameters. Traces of all files are compared with each other, and so are models.
+
+    Raises: Refused.
+    """
+    of_file: dict[Path, list[Row]] = {}
+    models: dict[Key, Any] = {}
+    found: list[Finding] = []
+    for path in dict.fromkeys(paths):
+        if path.suffix.lower() == ".csv":
+            of_file[path] = traces.read(path)
+            found += findings(of_file[path], str(path))
+        else:
+            models |= {key: read() for key, read in parameters.available(path).items()}
+    if not models and not any(of_file.values()):
+        raise Refused(f"{', '.join(map(str, of_file))}: no rows; there is nothing to look at.")
+    if len(of_file) > 1:
+        together = findings([row for rows in of_file.values() for row in rows], " and ".join(map(str, of_file)))
+        found += [one for one in together if one.kind == "copy"]
+    found += findings_of_models(models)
+    ordered = sorted(dict.fromkeys(found), key=lambda one: not one.refuses)
+    return Looked(sum(map(len, of_file.values())), len(models), tuple(ordered))
+
+
+def render(looked: Looked) -> str:
+    """Write findings on a page, by what they are of; `!` marks what refuses."""
+    of_place: dict[str, list[Finding]] = defaultdict(list)
+    for one in looked.findings:
+        of_place[one.where].append(one)
+    lines = [line for where, found in of_place.items() for line in [("", where), *((one.mark, one.what) for one in found)]]
+    return on_page([hanging(lines), _summary(looked)])
+
+
+def document(looked: Looked) -> dict[str, Any]:
+    """Write findings for programs."""
+    return {"rows": looked.rows, "models": looked.models, "findings": [asdict(one) for one in looked.findings]}
+
+
+def _summary(looked: Looked) -> str:
+    refusing = sum(one.refuses for one in looked.findings)
+    counts = [_count(number, what) for number, what in ((looked.rows, "row"), (looked.models, "model")) if number]
+    return f"{' and '.join(counts)}: {_count(len(looked.findings), 'finding')}; {refusing} refuse."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn's; it ships no types
+from threadpoolctl import threadpool_limits
 
 from analysis.opening import read_whole
 from analysis.plain import one_line

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn's; it ships no types
+from threadpoolctl import threadpool_limits
 
 from analysis.terms import Refused
 from analysis.wording import unsigned

@@ -14,7 +14,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.power.fitting.limits_judged import Judged
+    from analysis.studies.power.limits import Judged
 
 HELP = "the fastest batch and power limit under a cap, from few points"
 EXAMPLE = """\
@@ -35,12 +35,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what the search answers for each job. Raises: Refused."""
-    from analysis.studies.power import zeus  # noqa: PLC0415  # --help need not wait for it
-    from analysis.studies.power.fitting.limits_judged import judge_all  # noqa: PLC0415  # scipy, as above
+    from analysis.studies.power.limits import judge_all, read  # noqa: PLC0415  # scipy, as above
 
     if not 0 < asked.cap < float("inf"):
         raise Refused(f"--cap {asked.cap:g}: it is a number of watts above 0.")
-    found = judge_all(zeus.read(asked.table), asked.cap, asked.network)
+    found = judge_all(read(asked.table), asked.cap, asked.network)
     if asked.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
 

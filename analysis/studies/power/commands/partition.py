@@ -14,7 +14,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.power.partitioning.asked import Asked
+    from analysis.studies.power.partition import Asked
 
 HELP = "the best partition, batches and clocks under a cap"
 EXAMPLE = """\
@@ -58,7 +58,7 @@ def numbers(text: str) -> tuple[float, ...]:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the answers. Raises: Refused."""
-    from analysis.studies.power.partitioning import asked as asking  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.power import partition as asking  # noqa: PLC0415  # numpy, which --help need not wait for
 
     _check(asked)
     limits = {"margin_w": asked.margin, "sds": asked.sds, "max_processes": asked.most_processes, "mixes": not asked.profiled_only}
@@ -73,7 +73,7 @@ def run(asked: argparse.Namespace) -> int:
 
         print(printable_json(asking.document(found, answers)), end="")
         return 0
-    from analysis.studies.power.partitioning.page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.power.partition import render  # noqa: PLC0415  # --json has no need of rich
 
     print(render(found, answers), end="")
     return 0

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from analysis.studies.power.predict_asked import Asked
-    from analysis.studies.power.predicting import Predicted
+    from analysis.studies.power.prediction import Asked, Predicted
     from analysis.studies.power.quality import Finding
 
 HELP = "what partitions, batches and clocks give by a model"
@@ -55,7 +54,7 @@ def wholes(text: str) -> tuple[int, ...]:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the predictions. Raises: Refused."""
-    from analysis.studies.power.predict_asked import copies, document, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.power.prediction import copies, document, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
 
     settings = _settings(asked)
     found = predicted(asked.parameters, settings)
@@ -69,7 +68,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _settings(asked: argparse.Namespace) -> list[Asked]:
-    from analysis.studies.power import predict_asked as asking  # noqa: PLC0415
+    from analysis.studies.power import prediction as asking  # noqa: PLC0415
     from control.power.terms import Partition  # noqa: PLC0415
 
     typed = {"--shares": asked.shares, "--batches": asked.batches, "--sm": asked.sm}
@@ -91,6 +90,6 @@ def _settings(asked: argparse.Namespace) -> list[Asked]:
 
 def _text(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding]) -> str:
     from analysis.render.text import wants_color  # noqa: PLC0415
-    from analysis.studies.power.predict_page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.power.prediction import render  # noqa: PLC0415  # --json has no need of rich
 
     return render(asked, found, copied, color=wants_color(sys.stdout))

@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the findings. Raises: Refused."""
-    from analysis.studies.power.quality_asked import document, looked_at, render  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.power.quality import document, looked_at, render  # noqa: PLC0415  # numpy, which --help need not wait for
 
     found = looked_at(asked.paths)
     if asked.json:

@@ -18,7 +18,7 @@ from analysis.wording import parse_percent
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.power.control.study import Asked
+    from analysis.studies.power.simulation import Asked
     from control.power.terms import Task
 
 MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
@@ -58,17 +58,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what came of it. Raises: Refused."""
-    from analysis.studies.power.control import study  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
+    from analysis.studies.power import simulation as study  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
 
     wanted = _wanted(asked)
     found, copied = study.outcomes(wanted), study.copies(wanted)
     if asked.json:
-        from analysis.studies.power.control.study_page import as_json  # noqa: PLC0415  # only for programs
+        from analysis.studies.power.simulation import as_json  # noqa: PLC0415  # only for programs
 
         print(as_json(wanted, found, copied), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.power.control.study_page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.power.simulation import render  # noqa: PLC0415  # --json has no need of rich
 
     print(render(wanted, found, copied, color=wants_color(sys.stdout)), end="")
     return 0
@@ -76,7 +76,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def _wanted(asked: argparse.Namespace) -> Asked:
     from analysis.studies.power import tasks  # noqa: PLC0415  # yaml
-    from analysis.studies.power.control.study import Asked  # noqa: PLC0415  # scipy
+    from analysis.studies.power.simulation import Asked  # noqa: PLC0415  # scipy
     from control.power import algorithms  # noqa: PLC0415  # yaml
     from control.power.plant import Mismatch  # noqa: PLC0415  # numpy
 

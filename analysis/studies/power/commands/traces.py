@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Write the files and name them."""
-    from analysis.studies.power.reporting.points import rows_of, write  # noqa: PLC0415  # --help need not wait for it
+    from analysis.studies.power.profile import rows_of, write  # noqa: PLC0415  # --help need not wait for it
 
     refused: list[str] = []
     rows: list[Row] = []

@@ -1,9 +1,4 @@
-"""How wrong a fit is on rows it was not shown: whole groups are held out, never single rows, because neighbours tell on each other.
-
-`partition` holds out one list of shares, in any order, with all its batches, `share` all partitions of one share, `batch` one batch,
-`processes` one number of processes, `mixed` all mixes (or all that are none), `clock` one clock that was asked for, whatever was read. To
-the largest and the smallest of a kind a model can only extrapolate; `inside` is the mean error of the groups between.
-"""
+"""How wrong a fit is on rows it was not shown: whole groups are held out, never single rows, because neighbours tell on each other."""
 
 from __future__ import annotations
 
@@ -11,8 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from threadpoolctl import threadpool_limits
+
+from control.power.models.features import see
+from control.power.models.surface import matern
 
 from . import own
+from .own import AMPLITUDE, NOISE, SCALES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from control.power.terms import Floats, Partition
 
     from .material import Material, Point
+
 
 Key = float | tuple[float, ...]  # of a group; of one grouping all are of one kind
 GROUPINGS: dict[str, Callable[[Partition], Key]] = {
@@ -164,3 +166,58 @@ def errors(rows: Sequence[Held], *, ordered: bool) -> Errors:
 
 def _named(group: Key) -> str:
     return "+".join(f"{one:g}" for one in group) if isinstance(group, tuple) else str(group)
+
+
+QUANTITY = "throughput_images_per_s"
+MEMORY_SCALE = 1.0  # expected, in ln of percent
+LOOSE, ANYTHING = 0.5, 10.0  # sds of exponents about what is expected, and of ln k
+
+
+def judge_memory_stage(material: Material) -> dict[str, dict[str, dict[str, Any]]]:
+    """Errors by grouping, as `judge` has them, of throughput alone; empty where too few anchors have a memory utilisation.
+
+    The uncertainty is widened to what the errors were by partition, as the model's is.
+    """
+    rows, _ = material.values("mem_util_percent")
+    if len(rows) < FEWEST:
+        return {}
+    found = {name: by_group(material, key) for name, key in GROUPINGS.items()}
+    wider = inflation(found["partition"])
+    return {
+        name: {QUANTITY: asdict(errors([replace(row, z=row.z / wider) for row in its], ordered=name in ORDERED))}
+        for name, its in found.items()
+        if its
+    }
+
+
+def by_group(material: Material, key: Callable[[Partition], Key]) -> list[Held]:
+    """Hold out each group of anchors in turn; anchors without a memory utilisation are in none."""
+    rows, memory = material.values("mem_util_percent")
+    points = [material.anchors[row] for row in rows]
+    groups = [key(point.partition) for point in points]
+    columns = np.column_stack([see([point.partition for point in points]).columns, np.log(memory)])
+    logs = np.log(np.array([point.throughput_images_per_s for point in points]) / memory)  # images/s per percent
+    # Matrices of a few hundred rows: further threads only wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        covariance = ANYTHING**2 + LOOSE**2 * columns @ columns.T
+        covariance += AMPLITUDE**2 * matern(columns, columns, np.append(SCALES, MEMORY_SCALE))
+        found = []
+        for group in sorted(set(groups)) if len(set(groups)) > 1 else []:
+            out = np.array([its == group for its in groups])
+            if (~out).sum() >= FEWEST:
+                said, sd = predict_held(covariance[np.ix_(~out, ~out)], covariance[np.ix_(out, ~out)], np.diag(covariance)[out], logs[~out])
+                off = said - logs[out]
+                found += [Held(group, float(np.expm1(one)), float(one / its)) for one, its in zip(off, sd, strict=True)]
+    return found
+
+
+def predict_held(known: Floats, cross: Floats, own: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    """Logarithms of rows held out, and their sds. Shapes: (held,).
+
+    `known` are covariances of the rows that were kept, (kept, kept), `cross` those of the rows held out with them, (held, kept), `own` the
+    variances of the rows held out, (held,), and `logs` what was measured, (kept,).
+    """
+    factor = cho_factor(known + NOISE**2 * np.eye(len(known)), lower=True)
+    said: Floats = logs.mean() + cross @ cho_solve(factor, logs - logs.mean())
+    explained = solve_triangular(factor[0], cross.T, lower=True)
+    return said, np.sqrt(np.clip(own - np.einsum("ij,ij->j", explained, explained), 0.0, None) + NOISE**2)

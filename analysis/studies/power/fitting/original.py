@@ -1,8 +1,4 @@
-"""The original's procedure: its formulas, its curves, and four boosted regressors with the formulas among their features.
-
-What is mended: failed rows are not data (they were zeros), the seed is fixed, and the regressor of SM utilisation is grown on the sum over
-processes, which stands in the prior's place when it is asked. It is fitted to all rows, so that its scores say nothing of other rows.
-"""
+"""The original's procedure: its formulas, its curves, and four boosted regressors with the formulas among their features."""
 
 from __future__ import annotations
 
@@ -11,21 +7,174 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import least_squares, minimize_scalar
 from sklearn.ensemble import GradientBoostingRegressor
 
 from analysis.terms import Refused
-from control.power.models.curves import static_w
-from control.power.models.priors import padded, sm_util_percent, total
+from control.power.models.curves import PowerCurve, ThroughputCurve, static_w
+from control.power.models.priors import (
+    MemSingle,
+    MemSystem,
+    SmSingle,
+    SmSystem,
+    mem_prior_percent,
+    mem_util_percent,
+    padded,
+    sm_prior_percent,
+    sm_util_percent,
+    total,
+)
 from control.power.models.reference import Reference
 from control.power.models.trees import LEAF, Ensemble
 
-from .original_rates import kappa_line, power_curve, slopes_by_batch, throughput_curve
-from .original_utilisation import mem_single, mem_system, sm_single, sm_system
-
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
     from control.power.terms import Floats, Partition
 
     from .material import Material, Point
+
+
+BUCKETS = (8, 16, 32, 64, 128)
+NEAR, FEWEST = (0.8, 1.2), 5
+GAMMA_T, GAMMA_P = (0.1, 2.0), (1.0, 5.0)
+
+
+def slopes_by_batch(batch: Floats, mem_percent: Floats, throughput: Floats) -> dict[int, float]:
+    """Images/s per percent of memory utilisation: through the origin, of each bucket of mean batch with five rows or more."""
+    found = {}
+    for bucket in BUCKETS:
+        there = (batch >= NEAR[0] * bucket) & (batch <= NEAR[1] * bucket)
+        if there.sum() >= FEWEST:
+            found[bucket] = float(mem_percent[there] @ throughput[there] / (mem_percent[there] @ mem_percent[there]))
+    return found
+
+
+def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
+    """κ_a and κ_b of κ = κ_a·ln b + κ_b; with fewer than two buckets the slope itself."""
+    if len(slopes) < 2:
+        return 0.0, next(iter(slopes.values()), float("nan"))
+    kappa_a, kappa_b = np.polyfit(np.log(list(slopes)), list(slopes.values()), 1)
+    return float(kappa_a), float(kappa_b)
+
+
+def throughput_curve(series: Iterable[Sequence[Point]], kappa: tuple[float, float], low: float, high: float) -> ThroughputCurve:
+    """The exponent, the median over partitions, and the start, the lowest throughput of all; each partition's points run over the clock."""
+    series = list(series)
+    start = min(point.throughput_images_per_s for points in series for point in points)
+    gammas = []
+    for points in series:
+        top = max(points, key=lambda point: point.clock).throughput_images_per_s
+        slope = _slope(
+            np.array([_position(point.clock, low, high) for point in points]),
+            np.array([(point.throughput_images_per_s - start) / (top - start) if top > start else 0.0 for point in points]),
+        )
+        if slope is not None:
+            gammas.append(float(np.clip(slope, *GAMMA_T)))
+    return ThroughputCurve(*kappa, float(np.median(gammas)) if gammas else float("nan"), start, low, high)
+
+
+def power_curve(series: Iterable[Sequence[Point]], static: Sequence[tuple[float, float]], low: float, high: float) -> PowerCurve:
+    """The cubic of static power, and exponent and base of dynamic power, from its median over partitions at each clock."""
+    clocks, watts = np.array(static, dtype=np.float64).T
+    cubic = np.polyfit(clocks / high, watts, 3) / high ** np.array([3.0, 2.0, 1.0, 0.0])
+    idle = (float(cubic[0]), float(cubic[1]), float(cubic[2]), float(cubic[3]))
+    still = PowerCurve(idle, 0.0, 1.0, low, high)
+    at_clock: dict[float, list[float]] = defaultdict(list)
+    for points in series:
+        for point in points:
+            if point.power is not None:
+                at_clock[round(point.clock)].append(point.power - float(static_w(still, np.array(point.clock))))
+    ordered = sorted(at_clock)
+    median = np.array([np.median(at_clock[clock]) for clock in ordered])
+    base, top = float(median[0]), float(median[-1])
+    position = np.array([_position(clock, low, high) for clock in ordered])
+    slope = _slope(position, (median - base) / (top - base)) if top > base else None
+    return PowerCurve(idle, base, float("nan") if slope is None else float(np.clip(slope, *GAMMA_P)), low, high)
+
+
+def _position(clock: float, low: float, high: float) -> float:
+    return (clock - low) / (high - low)
+
+
+def _slope(x: Floats, y: Floats) -> float | None:
+    """Slope through the origin of ln y over ln x, of the points between start and top; None where there is none."""
+    between = (x > 0.0) & (x < 1.0) & (y > 0.0)
+    if not between.any():
+        return None
+    log_x, log_y = np.log(x[between]), np.log(y[between])
+    return float(log_x @ log_y / (log_x @ log_x))
+
+
+SM_STARTS = ((0.01, 0.4, 3.0), (1.0, 0.6, 1.0), (3.0, 0.8, 1.0))  # lam, gamma, beta
+MEM_STARTS = ((80.0, 0.5, 0.6, -0.6), (40.0, 0.5, 0.3, 0.0), (60.0, 0.2, 0.8, -0.8))  # φ, a, λ, β
+SYSTEM_STARTS = ((0.0, 1.0, 5.0, 0.5, 0.0, 16.0), (0.02, 0.4, 5.0, 0.5, 0.001, 16.0), (0.05, 0.1, 1.0, 0.1, 0.001, 32.0))
+LIGHT_BATCHES = (4, 8)
+KAPPA_BOUNDS = (0.1, 20.0)
+
+
+def sm_single(shares: Floats, batches: Floats, percent: Floats) -> SmSingle:
+    """Lambda, gamma, beta from rows of one process, shape (rows,)."""
+    lam, gamma, beta = _best(lambda found: sm_util_percent(_sm(found), shares, batches) - percent, SM_STARTS)
+    return _sm(np.array([lam, gamma, beta]))
+
+
+def mem_single(shares: Floats, batches: Floats, percent: Floats) -> MemSingle:
+    """φ, a, λ, β from rows of one process, shape (rows,). What fits best may not be unique; the curve is."""
+    return _mem(_best(lambda found: mem_util_percent(_mem(found), shares, batches) - percent, MEM_STARTS))
+
+
+def sm_system(partitions: Sequence[Partition], percent: Floats, single: SmSingle) -> SmSystem:
+    """The line L and the curvature κ, from partitions filled with as many processes as fit, all alike.
+
+    L goes through one point a batch: that of the share with the lowest utilisation, over what one process has there. κ is found
+    within its bounds from batches 4 and 8.
+    """
+    full = [row for row, one in enumerate(partitions) if _is_full(one)]
+    lowest: dict[int, tuple[float, float]] = {}
+    for row in full:
+        one = partitions[row]
+        alone = float(sm_util_percent(single, np.array(one.shares[:1]), np.array(one.batches[:1], dtype=np.float64))[0])
+        lowest[one.batches[0]] = min(lowest.get(one.batches[0], (np.inf, np.inf)), (float(percent[row]), alone))
+    y, x = np.array(list(lowest.values())).T
+    slope, offset = np.polyfit(x, y, 1) if np.ptp(x) > 1e-6 else (0.0, float(np.mean(y)))
+    light = [row for row in full if partitions[row].batches[0] in LIGHT_BATCHES] or full
+    among, there = padded([partitions[row] for row in light]), percent[light]
+
+    def off(kappa: float) -> float:
+        return float(np.mean((sm_prior_percent(single, SmSystem(slope, offset, kappa), among) - there) ** 2))
+
+    return SmSystem(float(slope), float(offset), float(minimize_scalar(off, bounds=KAPPA_BOUNDS, method="bounded").x))
+
+
+def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSingle) -> MemSystem:
+    """What further processes add, from all rows of several processes."""
+    among = padded(partitions)
+    return _system(_best(lambda found: mem_prior_percent(single, _system(found), among) - percent, SYSTEM_STARTS))
+
+
+def _best(off: Callable[[Floats], Floats], starts: Sequence[Sequence[float]]) -> Floats:
+    tried = [least_squares(off, start, x_scale="jac") for start in starts]
+    best: Floats = min(tried, key=lambda one: one.cost).x
+    return best
+
+
+def _is_full(one: Partition) -> bool:
+    alike = len(set(one.shares)) == len(set(one.batches)) == 1
+    return alike and len(one.shares) == int(100 // one.shares[0]) and len(one.shares) > 1
+
+
+def _sm(found: Floats) -> SmSingle:
+    return SmSingle(abs(float(found[0])), abs(float(found[1])), float(found[2]))
+
+
+def _mem(found: Floats) -> MemSingle:
+    return MemSingle(abs(float(found[0])), abs(float(found[1])), abs(float(found[2])), float(found[3]))
+
+
+def _system(found: Floats) -> MemSystem:
+    return MemSystem(*(abs(float(one)) for one in found))
+
 
 TREES, DEPTH, RATE, SEED = 100, 5, 0.1, 0
 NEEDED = ("power", "sm_util_percent", "mem_util_percent")

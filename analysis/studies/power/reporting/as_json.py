@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from analysis.plain import printable_json
 
+from .figures import RULE
 from .said import answer
-from .steady import RULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

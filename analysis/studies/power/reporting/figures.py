@@ -1,8 +1,4 @@
-"""From the iterations of one cell to its few figures: over steady iterations, each as heavy as it was long.
-
-A rate is a sum over a sum (N ÷ Σt), never a mean of rates. Percentiles cannot be pooled: of each iteration the worst process counts, of a
-cell the median over iterations.
-"""
+"""From the iterations of one cell to its few figures: over steady iterations, each as heavy as it was long."""
 
 from __future__ import annotations
 
@@ -11,12 +7,30 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .steady import steady
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .terms import Capped, Iteration, Tenant
+
+
+FIRST = 3
+RULE = f"steady: of the iterations since the cap last changed, the second half, and none of the first {FIRST}"
+
+
+def phases(iterations: Sequence[Iteration]) -> list[list[Iteration]]:
+    """Part iterations where the cap changes."""
+    found: list[list[Iteration]] = []
+    for one in iterations:
+        if not found or found[-1][-1].cap != one.cap:
+            found.append([])
+        found[-1].append(one)
+    return found
+
+
+def steady(iterations: Sequence[Iteration]) -> list[Iteration]:
+    """Answer those that count, under all caps of the run together; none where each cap held for too short."""
+    return [one for phase in phases(iterations) for one in phase[max(FIRST, len(phase) // 2) :]]
+
 
 Scale = Literal["log", "raw"]
 Better = Literal["lower", "higher"]

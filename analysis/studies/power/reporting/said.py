@@ -8,19 +8,17 @@ from analysis.terms import Refused
 from analysis.wording import unsigned
 from control.t_test import ALPHA
 
-from .arms import LIMIT
-from .figures import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, THROUGHPUT, WHOLE_102, WORST
-from .steady import RULE
+from .figures import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, RULE, THROUGHPUT, WHOLE_102, WORST
+from .study import LIMIT
 from .terms import Against
 from .words import caps, drawn_from, share, shown, source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.studies.monitors.terms import Mean
     from analysis.terms import Run
 
-    from .terms import Arm, Foretold, Group, Side, Together
+    from .terms import Arm, Foretold, Group, Mean, Side, Together
 
 HELD = f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end of the 95 % interval"
 FEWEST = 3  # blocks for a name to be put first

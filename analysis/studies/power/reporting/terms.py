@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analysis.studies.monitors.terms import Mean
     from analysis.terms import Verdict
 
 WATT, ACTIVITY = "W", "cpu_s_per_s"
@@ -107,6 +106,16 @@ class Capped:
     task: Mapping[str, object] = field(default_factory=dict)
     again: bool = False
     infeasible: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over blocks with its 95 % interval by Student's t; a single block has none."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from .terms import ACTIVITY, NO_SENSOR, SIMULATED, WATT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.studies.monitors.terms import Mean
     from analysis.terms import Verdict
 
-    from .terms import Against, Side
+    from .terms import Against, Mean, Side
 
 SAID: dict[Verdict, str] = {
     "improved": "more",

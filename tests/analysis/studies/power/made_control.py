@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.studies.power import parameters
-from analysis.studies.power.control.study import reader
+from analysis.studies.power.simulation import reader
 from control.power.plant import Mismatch, Plant, batches
 from control.power.platforms import platform
 from control.power.tables import Tables

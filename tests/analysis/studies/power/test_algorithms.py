@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.studies.power import parameters, tasks
-from analysis.studies.power.control.study import reader, tables_for
+from analysis.studies.power.simulation import reader, tables_for
 from analysis.terms import UnknownName
 from control.power import algorithms
 from control.power.algorithms._configured import configured

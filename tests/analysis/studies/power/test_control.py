@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.power import parameters
-from analysis.studies.power.control.loop import play
-from analysis.studies.power.control.study import reader
+from analysis.studies.power.simulation import play, reader
 from control.power import algorithms
 from control.power.algorithms import steady
 from control.power.bounded import best_within

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.studies.power import zeus
-from analysis.studies.power.fitting import limits_judged
-from analysis.studies.power.fitting.limits import At, Measured, first, predict, search
-from analysis.studies.power.fitting.limits_judged import judge
+from analysis.studies.power import limits
+from analysis.studies.power.limits import At, Measured, first, judge, predict, search
 from tests.analysis.studies.power.command import refusals
 from tests.conftest import REFERENCE
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.power.fitting.limits_judged import Job
+    from analysis.studies.power.limits import Job
     from tests.analysis.studies.power.command import Power
 
 TABLES = {"V100": "zeus_power_limit_v100.csv", "A40": "zeus_power_limit_a40.csv"}
@@ -39,7 +37,7 @@ MADE = {At(batch, limit): made(batch, limit) for batch in (8, 16, 32, 64, 128, 2
 
 @cache
 def jobs(table: str) -> dict[Job, Grid]:
-    return limits_judged.jobs(zeus.read(REFERENCE / "pctodl" / TABLES[table]))
+    return limits.jobs(limits.read(REFERENCE / "pctodl" / TABLES[table]))
 
 
 def test_what_it_answers_was_measured_and_is_within_the_cap() -> None:

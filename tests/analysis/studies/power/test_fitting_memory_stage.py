@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from analysis.studies.power import traces
-from analysis.studies.power.fitting import held_out, memory_stage
-from analysis.studies.power.fitting.likely import NOISE
+from analysis.studies.power.fitting import held_out
 from analysis.studies.power.fitting.material import Material, gather, networks
+from analysis.studies.power.fitting.own import NOISE
 from analysis.studies.power.traces import Row
 from tests.conftest import REFERENCE
 
@@ -42,7 +42,7 @@ def material() -> Material:
 
 @pytest.mark.parametrize("grouping", ["partition", "share", "batch", "processes"])
 def test_a_power_law_is_found_again_whatever_is_held_out(material: Material, grouping: str) -> None:
-    rows = memory_stage.by_group(material, held_out.GROUPINGS[grouping])
+    rows = held_out.by_group(material, held_out.GROUPINGS[grouping])
     assert len(rows) == len(material.anchors)
     assert max(abs(row.error) for row in rows) < 0.02
 
@@ -55,7 +55,7 @@ def test_rows_that_are_held_out_have_no_say_in_what_is_predicted_of_them(materia
         for point in material.anchors
     )
     before, after = (
-        [row.error + 1.0 for row in memory_stage.by_group(its, key) if row.group == (32,)]
+        [row.error + 1.0 for row in held_out.by_group(its, key) if row.group == (32,)]
         for its in (material, replace(material, anchors=twice))
     )
     assert after == pytest.approx([one / 2.0 for one in before], rel=1e-9)
@@ -64,16 +64,16 @@ def test_rows_that_are_held_out_have_no_say_in_what_is_predicted_of_them(materia
 def test_the_process_says_what_two_rows_say_of_a_third() -> None:
     """Independent rows of logs 1 and 3, the third fully correlated with the first: 2 + (1 − 2)/(1 + noise²), and noise twice over."""
     noise2 = NOISE**2
-    said, sd = memory_stage.predict(np.eye(2), np.array([[1.0, 0.0]]), np.ones(1), np.array([1.0, 3.0]))
+    said, sd = held_out.predict_held(np.eye(2), np.array([[1.0, 0.0]]), np.ones(1), np.array([1.0, 3.0]))
     assert said[0] == pytest.approx(2.0 - 1.0 / (1.0 + noise2))
     assert sd[0] ** 2 == pytest.approx(1.0 - 1.0 / (1.0 + noise2) + noise2)
 
 
 def test_anchors_without_a_memory_utilisation_are_in_no_group_and_too_few_with_one_are_not_judged(material: Material) -> None:
     some = tuple(replace(point, mem_util_percent=None) if place % 3 else point for place, point in enumerate(material.anchors))
-    assert memory_stage.judge(replace(material, anchors=some))["batch"]["throughput_images_per_s"]["rows"] == 12
+    assert held_out.judge_memory_stage(replace(material, anchors=some))["batch"]["throughput_images_per_s"]["rows"] == 12
     none = tuple(replace(point, mem_util_percent=None) for point in material.anchors)
-    assert memory_stage.judge(replace(material, anchors=none)) == {}
+    assert held_out.judge_memory_stage(replace(material, anchors=none)) == {}
 
 
 def test_intervals_are_widened_to_what_errors_by_partition_were(material: Material) -> None:
@@ -82,7 +82,7 @@ def test_intervals_are_widened_to_what_errors_by_partition_were(material: Materi
         replace(point, throughput_images_per_s=point.throughput_images_per_s * float(np.exp(chance.normal(0.0, 0.2))))
         for point in material.anchors
     )
-    assert memory_stage.judge(replace(material, anchors=noisy))["partition"]["throughput_images_per_s"]["within_90"] >= 0.88
+    assert held_out.judge_memory_stage(replace(material, anchors=noisy))["partition"]["throughput_images_per_s"]["within_90"] >= 0.88
 
 
 @pytest.mark.needs("reference")
@@ -92,7 +92,7 @@ def test_the_stage_keeps_the_figures_of_a11_in_the_median_of_ten_tables(grouping
     errors = []
     for path in SETS:
         rows = traces.read(path)
-        its = memory_stage.by_group(gather(rows, *networks(rows)[0], "3080Ti"), held_out.GROUPINGS[grouping])
+        its = held_out.by_group(gather(rows, *networks(rows)[0], "3080Ti"), held_out.GROUPINGS[grouping])
         errors.append(np.mean([abs(row.error) for row in its]))
     assert len(errors) == 10
     assert np.median(errors) <= most

@@ -12,7 +12,7 @@ import pytest
 from analysis.studies.power import parameters, traces
 from analysis.studies.power.fitting import original
 from analysis.studies.power.fitting.material import gather
-from analysis.studies.power.fitting.original_rates import slopes_by_batch
+from analysis.studies.power.fitting.original import slopes_by_batch
 from analysis.terms import Refused
 from control.power import grid
 from control.power.models import curves

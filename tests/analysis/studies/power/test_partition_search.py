@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.power.partitioning.front import front
+from analysis.studies.power.partition import front
 from analysis.terms import Refused
 from control.power import grid
 from control.power.partitioning import Answer, Infeasible, best

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from analysis.studies.power.control.loop import cap_at, play
-from analysis.studies.power.control.study import counted, tables_for
+from analysis.studies.power.simulation import cap_at, counted, play, tables_for
 from control.errors import Refused
 from control.power.plant import IDLE_PART, SMALLEST, Mismatch
 from control.power.tables import partition_of

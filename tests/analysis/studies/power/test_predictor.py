@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.power import parameters
-from analysis.studies.power.predicting import beyond, over_clocks, predict
+from analysis.studies.power.prediction import beyond, predict
+from analysis.studies.power.quality import over_clocks
 from analysis.terms import Refused
 from control.power.models import curves, priors
 from control.power.models.reference import Reference

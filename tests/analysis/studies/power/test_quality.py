@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.power import parameters, quality, quality_of_models, traces
+from analysis.studies.power import parameters, quality, traces
 from analysis.studies.power.traces import Row
 from control.power.models.parameters import FORMAT, VERSION
 from tests.analysis.studies.power import made_cpu
@@ -94,7 +94,7 @@ def test_a_throttle_stands_in_the_clocks_place_and_activity_in_powers() -> None:
     assert kinds(quality.findings([point(0.5, 50.0, 0.6), point(1.0, 40.0, 0.3)])) == [("falls", False), ("falls", False)]
 
 
-def of(*models: Model) -> dict[quality_of_models.Key, Model]:
+def of(*models: Model) -> dict[quality.Key, Model]:
     return {(model.network, model.gpu, model.mem_mhz): model for model in models}
 
 
@@ -113,18 +113,18 @@ def apart(network: str) -> Reference:
 
 
 def test_parameters_that_could_be_true_have_nothing() -> None:
-    assert quality_of_models.findings(of(reference())) == []
+    assert quality.findings_of_models(of(reference())) == []
 
 
 def test_so_is_a_part_of_one() -> None:
     one, other = reference("one"), apart("two")
-    assert quality_of_models.findings(of(one, other)) == []
-    (found,) = quality_of_models.findings(of(one, replace(other, power_trees=one.power_trees)))
+    assert quality.findings_of_models(of(one, other)) == []
+    (found,) = quality.findings_of_models(of(one, replace(other, power_trees=one.power_trees)))
     assert (found.kind, found.what.split(":")[0]) == ("copy", "trees of power")
 
 
 def test_of_two_identical_sets_neither_is_called_the_copy() -> None:
-    (found,) = quality_of_models.findings(of(reference("innocent"), reference("other")))[:1]
+    (found,) = quality.findings_of_models(of(reference("innocent"), reference("other")))[:1]
     assert (found.kind, found.where) == ("copy", "innocent on 3080Ti at 5001 MHz and other on 3080Ti at 5001 MHz")
 
 
@@ -157,24 +157,24 @@ def test_every_answer_that_stands_on_a_copied_set_says_so(tmp_path: Path, power:
 def test_own_models_under_another_name_are_copies_and_in_part_too() -> None:
     made = made_cpu.model()
     other = replace(made, network="vgg19", mem_mhz=9501.0)
-    copies = [one for one in quality_of_models.findings(of(made, other)) if one.kind == "copy"]
+    copies = [one for one in quality.findings_of_models(of(made, other)) if one.kind == "copy"]
     assert [one.refuses for one in copies] == [True]
     name, surface = next(iter(made.surfaces.items()))
     changed = replace(other, surfaces={**other.surfaces, name: replace(surface, left=surface.left + 0.01)})
-    (found,) = [one for one in quality_of_models.findings(of(made, changed)) if one.kind == "copy"]
+    (found,) = [one for one in quality.findings_of_models(of(made, changed)) if one.kind == "copy"]
     assert name not in found.what.split(":")[0].split(", ")
 
 
 def test_a_model_that_says_what_cannot_be_is_refused() -> None:
     made = reference()
-    found = quality_of_models.findings(of(replace(made, throughput_trees=replace(made.throughput_trees, start=-9000.0))))
+    found = quality.findings_of_models(of(replace(made, throughput_trees=replace(made.throughput_trees, start=-9000.0))))
     assert ("impossible", True) in kinds(found)
 
 
 @pytest.mark.needs("reference")
 def test_the_references_parameters_have_the_defects_that_are_known_of_them() -> None:
     """One memory clock's static power is the other's; one kappa ended on its bound; throughput falls with the clock for 427 of 2630."""
-    found = quality_of_models.findings({key: read() for key, read in parameters.available(PCTODL).items()})
+    found = quality.findings_of_models({key: read() for key, read in parameters.available(PCTODL).items()})
     assert sum(one.kind == "static" for one in found) == 4
     assert [one.where.split()[0] for one in found if one.kind == "bound"] == ["efficientnet_v2_m"]
     falls = [one.what for one in found if one.kind == "falls"]

@@ -21,8 +21,9 @@ from analysis.studies.power.reporting.figures import (
     WHOLE_102,
     figures_of,
     most_of,
+    phases,
+    steady,
 )
-from analysis.studies.power.reporting.steady import phases, steady
 from analysis.studies.power.reporting.terms import Capped, Iteration, Knobs, Tenant
 
 

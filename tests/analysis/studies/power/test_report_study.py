@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.monitors.terms import Mean
-from analysis.studies.power.reporting.arms import holds
 from analysis.studies.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
 from analysis.studies.power.reporting.records import SENSED
 from analysis.studies.power.reporting.said import answer, of_group
-from analysis.studies.power.reporting.study import sides
+from analysis.studies.power.reporting.study import is_held, sides
+from analysis.studies.power.reporting.terms import Mean
 from analysis.terms import TweakSet, UnknownName
 from tests.analysis.studies.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
 
@@ -97,8 +96,8 @@ def test_who_holds_the_cap_is_said_by_the_interval() -> None:
 )
 def test_a_mean_below_the_limit_is_not_enough(low: float | None, high: float | None, word: str) -> None:
     """At most 5 % must hold for the upper end of the interval: 4 % [1, 5.1] may be more."""
-    assert holds(Mean(0.04, low, high, 5)) == word
-    assert holds(None) == "no sensor"
+    assert is_held(Mean(0.04, low, high, 5)) == word
+    assert is_held(None) == "no sensor"
 
 
 @pytest.mark.parametrize("blocks", [1, 2])

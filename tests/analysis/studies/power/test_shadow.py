@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.power import tasks
-from analysis.studies.power.control.loop import play
-from analysis.studies.power.control.study import reader, tables_for
+from analysis.studies.power.simulation import play, reader, tables_for
 from control.power import algorithms
 from control.power.plant import Mismatch, Plant
 from control.power.shadow import Shadow

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.power import zeus
-from analysis.studies.power.zeus import Trained
+from analysis.studies.power import limits as zeus
+from analysis.studies.power.limits import Trained
 from analysis.terms import Refused, Unreadable
 from tests.conftest import REFERENCE
 

@@ -1,28 +1,34 @@
-"""What a user asked to be partitioned: models, a platform and caps, by name or by task; and the answers as one document."""
+"""The partition, batches and clocks that are predicted to give most images/s under a cap, and what more power buys."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from math import inf
+from functools import partial
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
-from analysis.studies.power import parameters, quality_of_models, tasks
-from analysis.studies.power.predict_asked import in_units, only
+import numpy as np
+
+from analysis.plain import one_line
+from analysis.printing import columns, hanging, on_page
 from analysis.terms import Refused
 from control.power.partitioning.greedy import greedy
 from control.power.partitioning.search import best
+from control.power.partitioning.terms import Infeasible
 from control.power.platforms import platform, platforms
-from control.power.terms import NAMED, Platform, must_be_in, pace_of, unit_of
+from control.power.terms import NAMED, SPOKEN, Platform, must_be_in, pace_of, unit_of
 
-from .front import front
+from . import parameters, quality, tasks
+from .prediction import in_units, only, pace, processes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from analysis.studies.power.quality import Finding
     from control.power.partitioning.terms import Answer
     from control.power.terms import Model
+
+    from .quality import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Asked:
 
     def findings(self) -> list[Finding]:
         """What the quality gate finds in these models; answers must be read with it in mind."""
-        found = quality_of_models.findings({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
+        found = quality.findings_of_models({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
         return list(dict.fromkeys([*self.copies, *found]))
 
 
@@ -63,7 +69,7 @@ def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | No
     models = parameters.models_for(path, *chosen)
     if unit_of(*models.values()) not in NAMED:
         raise Refused(f"the model of {chosen[0]} on {chosen[1]} was fitted without power: it cannot say what keeps a cap.")
-    copies = tuple(quality_of_models.copies_of([(*chosen, mem_mhz) for mem_mhz in models], path))
+    copies = tuple(quality.copies_of([(*chosen, mem_mhz) for mem_mhz in models], path))
     return Asked(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
 
 
@@ -111,3 +117,86 @@ def document(asked: Asked, found: Sequence[Answer]) -> dict[str, Any]:
         "answers": [{"feasible": one.feasible, **in_units(asdict(one), asked.unit, asked.clock)} for one in found],
         "findings": [asdict(one) for one in asked.findings()],
     }
+
+
+POINTS = 12
+
+
+def front(  # noqa: PLR0913  # the bounds of `search.best`
+    models: Mapping[float, Model],
+    platform: Platform,
+    *,
+    network: str,
+    points: int = POINTS,
+    margin_w: float = 0.0,
+    sds: float = 0.0,
+    max_processes: int | None = None,
+    mixes: bool = True,
+) -> list[Answer]:
+    """Answer the best settings under `points` caps, evenly spaced from the smallest that can be kept to one that binds nothing.
+
+    By ascending power, each with more images/s than all before it; a cap that adds nothing has no setting of its own.
+    Raises: Refused, as `search.best`.
+    """
+    under = partial(best, models, platform, network=network, margin_w=margin_w, sds=sds, max_processes=max_processes, mixes=mixes)
+    smallest_w, free = _smallest_w(under), under(inf)
+    caps_w = np.linspace(smallest_w, max(smallest_w, free.power_w + margin_w), points)[:-1]
+    some = [*map(under, caps_w.tolist()), free]
+    found: list[Answer] = []
+    for one in sorted(some, key=lambda one: (one.power_w, -one.throughput_images_per_s)):
+        if not found or one.throughput_images_per_s > found[-1].throughput_images_per_s:
+            found.append(one)
+    return found
+
+
+def _smallest_w(under: Callable[[float], Answer]) -> float:
+    """Answer the smallest cap that has an answer."""
+    try:
+        return under(0.0).power_w
+    except Infeasible as none:
+        return none.smallest_cap_w
+
+
+def render(asked: Asked, found: Sequence[Answer]) -> str:
+    """Write the page. Everything on it is a prediction, and it says so."""
+    rows: list[list[str]] = []
+    decimals = 1 if asked.unit == "W" else 3
+    for one in found:
+        rows.append(_row(one, f"{one.cap_w:g}" if asked.caps_w else "–", decimals))
+        if one.best_profiled is not None and asked.caps_w:
+            rows.append(_row(one.best_profiled, "as profiled", decimals))
+    title = f"{one_line(asked.network)} on {one_line(asked.platform.name)}, predicted"
+    unit = SPOKEN.get(asked.unit, asked.unit)
+    heads = (f"cap {unit}", "partition", pace(asked.clock), "mem", "images/s", unit, "SM %", "mem %")
+    said = [
+        (one.mark, f"quality of {one.where if one.kind == 'copy' else 'the model at ' + one.where.rpartition(' at ')[2]}: {one.what}")
+        for one in asked.findings()
+    ]
+    notes = hanging([*(("•", line) for line in _notes(asked, found)), *said])
+    return on_page([title, "", columns(heads, rows, left=2), "", notes])
+
+
+def _row(one: Answer, head: str, decimals: int) -> list[str]:
+    setting = one.setting
+    clocks = [f"{setting.sm_mhz:.6g}", f"{setting.mem_mhz:g}"]
+    numbers = [(one.throughput_images_per_s, 1), (one.power_w, decimals), (one.sm_util_percent, 1), (one.mem_util_percent, 1)]
+    return [head, processes(setting.partition), *clocks, *("–" if isnan(value) else f"{value:.{digits}f}" for value, digits in numbers)]
+
+
+def _notes(asked: Asked, found: Sequence[Answer]) -> list[str]:
+    unit = SPOKEN.get(asked.unit, asked.unit)
+    notes = [f"The model was asked for {sum(one.evaluations for one in found)} partitions, counted once a memory clock."]
+    notes += [
+        f"{one.power_w - one.cap_w:.1f} {unit} above the cap of {one.cap_w:g}: the original stops within 1 W of it, and keeps its "
+        "clock where handing out the share that is left leaves none under the cap."
+        for one in found
+        if not one.feasible
+    ]
+    if asked.caps_w and any(one.best_profiled is not None for one in found):
+        notes.append(
+            "Where a row says `as profiled` below it, the partition above was never profiled: there the model extrapolates. "
+            "Measure it before you rely on the difference."
+        )
+    if not asked.caps_w and not all(one.profiled for one in found):
+        notes.append("Partitions of unlike processes were never profiled: there the model extrapolates. --profiled-only leaves them out.")
+    return notes

@@ -6,32 +6,117 @@ setting within the cap says nothing of a controller; it is left out for all, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
+from math import isnan
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+from rich.text import Text
+
+from analysis.printing import columns, hanging, on_page
 from analysis.stats.effect import paired_effect
-from analysis.studies.power import parameters
-from analysis.studies.power.quality_of_models import copies_of
 from analysis.terms import Effect, Metric, NotComparable, Refused
 from control.power import algorithms, grid
+from control.power.algorithms import following
 from control.power.plant import Mismatch, Plant, batches
 from control.power.platforms import platform
 from control.power.tables import Tables
-from control.power.terms import WATTS, Infeasible, Question, Unsupported, must_be_in
+from control.power.terms import WATTS, Infeasible, Question, Seen, Unsupported, must_be_in
 
-from .loop import play
+from . import parameters
+from .quality import copies_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from analysis.studies.power.quality import Finding
-    from control.power.terms import Model, Task
+    from rich.console import RenderableType
 
-    from .loop import Row
+    from control.power.plant import Ran
+    from control.power.terms import Controller, Model, Settings, Task
+
+    from .quality import Finding
+
+
+WARMUP_S, MEASURE_S = 2.0, 3.0
+TOLERATED = 1.02  # of the cap
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One iteration: settings as they were, readings of its window, and the part of it above the cap and above 1.02 of it.
+
+    `true_above_102_share` is of the power itself, the others of the readings, which have the sensor's noise.
+    """
+
+    cap_w: float
+    settings: Settings
+    why: str
+    throughput_images_per_s: float
+    power_mean_w: float
+    power_max_w: float
+    above_share: float
+    above_102_share: float
+    true_above_102_share: float
+
+
+def play(
+    question: Question, controller: Controller, plant: Plant, *, warmup_s: float = WARMUP_S, measure_s: float = MEASURE_S
+) -> list[Row]:
+    """Let the controller run the question's iterations on the plant. `warmup_s` of each goes by unmeasured, as in a run."""
+    decision, rows = controller.first(), []
+    caps = [cap_at(question, at) for at in range(question.iterations + 1)]
+    for at in range(question.iterations):
+        actual, refused = plant.apply(decision.settings)
+        if warmup_s:
+            plant.run(warmup_s)
+        ran = plant.run(measure_s)
+        rows.append(row(caps[at], actual, decision.why, ran))
+        decision = following(controller, seen(at, caps[at + 1], actual, refused, ran))
+    return rows
+
+
+def cap_at(question: Question, iteration: int) -> float:
+    """The cap in force in an iteration, counted from 0."""
+    return next(cap for start, cap in reversed(question.caps) if start <= iteration)
+
+
+def row(cap_w: float, actual: Settings, why: str, ran: Ran) -> Row:
+    """What is kept of an iteration."""
+    return Row(
+        cap_w=cap_w,
+        settings=actual,
+        why=why,
+        throughput_images_per_s=ran.throughput_images_per_s,
+        power_mean_w=float(np.mean(ran.readings_w)),
+        power_max_w=float(np.max(ran.readings_w)),
+        above_share=float(np.mean(ran.readings_w > cap_w)),
+        above_102_share=float(np.mean(ran.readings_w > TOLERATED * cap_w)),
+        true_above_102_share=float(np.mean(ran.true_w > TOLERATED * cap_w)),
+    )
+
+
+def seen(iteration: int, next_cap: float, actual: Settings, refused: Sequence[str], ran: Ran) -> Seen:
+    """What the controller is told of an iteration."""
+    return Seen(
+        iteration=iteration,
+        cap=next_cap,
+        settings=actual,
+        throughput_images_per_s=ran.throughput_images_per_s,
+        power_mean=float(np.mean(ran.readings_w)),
+        power_max=float(np.max(ran.readings_w)),
+        refused=tuple(refused),
+        sm_util_percent=ran.sm_util_percent,
+        mem_util_percent=ran.mem_util_percent,
+        latency_ms=ran.latency_ms,
+        latency_p95_ms=ran.latency_ms,
+        oom=ran.oom,
+    )
+
 
 OURS = "steady"
 THROUGHPUT = Metric("throughput_images_per_s", "higher")
@@ -195,3 +280,90 @@ def reader(path: str, network: str, gpu: str) -> Callable[[], Mapping[float, Mod
 def tables_for(path: str, network: str, gpu: str) -> Tables:
     """The models of a network on a GPU, read once a process. Raises: Refused."""
     return Tables(reader(path, network, gpu)(), platform(gpu))
+
+
+HEADS = ("algorithm", "images/s", "W", "above 1.02 cap", "worst seed", "so in truth", f"{OURS} against it")
+
+
+def render(asked: Asked, found: Sequence[Outcome], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
+    """Write a table for each task, what that comes to, and which of the models are `copied`."""
+    doubts = [hanging((one.mark, f"quality of {one.where}: {one.what}") for one in copied)] if copied else []
+    return on_page([*_parts(asked, found), *doubts], color=color)
+
+
+def as_json(asked: Asked, found: Sequence[Outcome], copied: Sequence[Finding] = ()) -> str:
+    """Write all of it for programs; `against` has the fields of an effect, gains and shares are fractions."""
+    said = {
+        "simulated": True,
+        "mismatch": {key: value for key, value in asdict(asked.mismatch).items() if key != "seed"},
+        "seeds": asked.seeds,
+        "tasks": [
+            {
+                "id": one.task.id,
+                "gpu": one.task.gpu,
+                "model": one.task.model,
+                "caps_w": one.task.schedule,
+                "seeds": one.seeds,
+                "iterations": iterations_of(asked, one.task),
+                "impossible_seeds": one.impossible,
+                "arms": [_arm_document(arm) for arm in one.arms],
+            }
+            for one in found
+        ],
+        "above_tolerated": [_named(one) for one in found if not one.kept],
+        "behind": [{"task": _named(one), "algorithms": one.behind} for one in found if one.behind],
+        "findings": [asdict(one) for one in copied],
+    }
+    return json.dumps(said, indent=2, allow_nan=False) + "\n"
+
+
+def _named(one: Outcome) -> str:
+    return f"{one.task.id} on {one.task.gpu}"
+
+
+def _arm_document(arm: Arm) -> dict[str, object]:
+    said = asdict(arm)
+    return {key: None if isinstance(value, float) and isnan(value) else value for key, value in said.items()}
+
+
+def _parts(asked: Asked, found: Sequence[Outcome]) -> Iterator[RenderableType]:
+    off = asked.mismatch
+    own = f", each partition by {off.partition_error:.1%} more (sd)" if off.partition_error else ""
+    yield Text(
+        f"SIMULATED: plants ±{off.gain_error:.1%} off the model{own}, noise {off.noise_w:g} W, lag {off.lag_s:g} s; "
+        f"{asked.seeds} seeds, the second half of each phase."
+    )
+    for one in found:
+        caps = "→".join(f"{cap:g}" for _, cap in one.task.schedule)
+        iterations = iterations_of(asked, one.task)
+        yield Text(f"\ntask {one.task.id}: {one.task.model} on {one.task.gpu} under {caps} W, {iterations} iterations")
+        if one.impossible:
+            yield Text(f"  {len(one.impossible)} of {asked.seeds} plants have no setting within the cap and are left out")
+        yield columns(HEADS, [_row(arm) for arm in one.arms])
+    yield Text("")
+    if any(arm.name == OURS for one in found for arm in one.arms):
+        yield from _verdict(found)
+
+
+def _row(arm: Arm) -> list[str]:
+    if arm.refused:
+        return [f"{arm.name}: {arm.refused}", *[""] * (len(HEADS) - 1)]
+    effect = arm.against
+    said = "" if effect is None else f"{effect.gain:+.2%} [{effect.low:+.2%}, {effect.high:+.2%}]"
+    shares = [f"{share:.1%}" for share in (arm.above_102_share, arm.worst_share, arm.true_share)]
+    return [arm.name, f"{arm.throughput_images_per_s:.1f}", f"{arm.power_w:.1f}", *shares, said]
+
+
+def _verdict(found: Sequence[Outcome]) -> Iterator[RenderableType]:
+    above = [_named(one) for one in found if not one.kept]
+    yield Text(
+        f"{OURS} is above 1.02 of the cap in more than {MOST_ABOVE:.0%} of the readings in task {', '.join(above)}."
+        if above
+        else f"{OURS} is above 1.02 of the cap in at most {MOST_ABOVE:.0%} of the readings in every task."
+    )
+    behind = [f"{name} in task {_named(one)}" for one in found for name in one.behind]
+    yield Text(
+        f"{OURS} is not shown to reach {', '.join(behind)}."
+        if behind
+        else f"{OURS} has at least the throughput of every other algorithm in every task (95 % intervals)."
+    )

@@ -14,16 +14,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.saving import must_be_a_name, write_whole
-from analysis.studies.io.saved import given_in
-from analysis.studies.power.traces import COLUMNS, OURS, OUTCOMES, STATIC, as_csv, parse
+from analysis.studies.power.reporting.records import given_in
 from analysis.terms import Refused, Unreadable
+
+from .traces import COLUMNS, OURS, OUTCOMES, STATIC, as_csv, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from analysis.studies.power.traces import Row
     from analysis.terms import Cell, Run
+
+    from .traces import Row
 
 POINT = "point"
 # As a cell's reason has it: `Point oom: 2 x 256 images do not fit.`

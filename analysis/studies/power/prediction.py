@@ -1,0 +1,281 @@
+"""What a setting gives by a model: utilisation, images/s and watts; and where the model was never fitted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.text import Text
+
+from analysis.plain import one_line
+from analysis.printing import columns, hanging, on_page
+from analysis.terms import Refused
+from control.power import grid
+from control.power.models.own import Spans, spans_of
+from control.power.models.reference import Reference
+from control.power.platforms import platforms
+from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Partition, Setting, pace_of, unit_of
+
+from . import parameters, traces
+from .quality import clock_of, copies_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from control.power.terms import Model
+
+    from .quality import Finding
+    from .traces import Row
+
+
+LARGE = 1e15  # from here on numbers are said by their size
+MOST = 1000  # processes; a GPU under MPS takes 48
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What a setting gives. `beyond` says, a sentence each, where it lies outside what the model was fitted on.
+
+    Utilisations are NVML's, percent of time, at the anchor clock; NaN where the model knows none. `power_w` is in `cap_unit`, and
+    `setting.sm_mhz` is what `clock` names: those of the model.
+    """
+
+    setting: Setting
+    sm_util_percent: float
+    mem_util_percent: float
+    throughput_images_per_s: float
+    power_w: float
+    beyond: tuple[str, ...]
+    cap_unit: str = WATTS
+    clock: str = CLOCK
+
+
+def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[Predicted]:
+    """Answer what each setting gives; `models` are by memory clock, MHz. Many settings cost little more than one.
+
+    Raises: Refused, for a setting that is none, and for a memory clock no model is of.
+    """
+    for setting in settings:
+        _must_be_setting(setting, models)
+    said: dict[int, Predicted] = {}
+    for mem_mhz, model in models.items():
+        chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
+        if chosen:
+            anchor = model.anchor([settings[number].partition for number in chosen])
+            clocks = np.array([settings[number].sm_mhz for number in chosen], dtype=np.float64)
+            throughput, power = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
+            rows = np.stack([anchor.sm_util_percent, anchor.mem_util_percent, throughput, power], axis=1).tolist()
+            for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
+                setting = settings[number]
+                outside, words = beyond(model, setting), (unit_of(model), pace_of(model))
+                said[number] = Predicted(setting, sm_util, mem_util, images_per_s, watts, outside, *words)
+    return [said[number] for number in range(len(settings))]
+
+
+def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
+    """Say where a setting lies outside what the model was fitted on, and outside what its GPU can do."""
+    low, high = model.sm_range_mhz
+    clock, partition = setting.sm_mhz, setting.partition
+    found = []
+    if not low <= clock <= high:
+        name = "clock" if pace_of(model) == CLOCK else pace_of(model)
+        found.append(f"{name} {clock:g} lies outside {low:g} to {high:g}, where the model was fitted")
+    known = platforms().get(model.gpu)
+    if known is not None and clock not in known.sm_mhz:
+        near = min(known.sm_mhz, key=lambda mhz: abs(mhz - clock))
+        found.append(f"clock {clock:g} is no state of {model.gpu}; the nearest is {near:g}")
+    spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
+    if spans is not None:
+        found += _outside(partition, spans)
+    if isinstance(model, Reference) and len(set(zip(partition.shares, partition.batches, strict=True))) > 1:
+        found.append("processes differ; only equal ones were measured")
+    return tuple(found)
+
+
+@cache
+def _of_grid() -> Spans:
+    """Of the original's grid: what its models were fitted to, its files do not say."""
+    return spans_of([point.partition for point in grid.anchor()])
+
+
+def _outside(partition: Partition, spans: Spans) -> Iterator[str]:
+    for name, unit, values, (low, high) in (
+        ("share", " %", partition.shares, spans.shares),
+        ("batch", "", partition.batches, spans.batches),
+    ):
+        if max(values) > high:
+            yield f"a {name} of {_short(max(values))}{unit}; the largest that was measured is {high:g}{unit}"
+        if min(values) < low:
+            yield f"a {name} of {_short(min(values))}{unit}; the smallest that was measured is {low:g}{unit}"
+    if len(partition.shares) > spans.processes:
+        yield f"{len(partition.shares)} processes; the most that were measured are {spans.processes}"
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if abs(value) < LARGE else "10^" + str(len(str(int(value))) - 1) + " or more"
+
+
+def _must_be_setting(setting: Setting, models: Mapping[float, Model]) -> None:
+    partition: Partition = setting.partition
+    if not 0 < len(partition.shares) == len(partition.batches) <= MOST:
+        counts = f"{len(partition.shares)} shares and {len(partition.batches)} batches"
+        raise Refused(f"{counts}: every process has one of each, and there are 1 to {MOST} processes.")
+    wrong = [share for share in partition.shares if not 0 < share <= 100]
+    if wrong:
+        raise Refused(f"a share of {wrong[0]:g} %: it is above 0 and at most 100, percent of the SMs.")
+    small = [batch for batch in partition.batches if batch < 1]
+    if small:
+        raise Refused(f"a batch of {small[0]}: it is 1 image or more.")
+    if not 0 < setting.sm_mhz < np.inf:
+        raise Refused(f"an SM clock of {setting.sm_mhz:g} MHz: it is above 0.")
+    if setting.mem_mhz not in models:
+        there = ", ".join(f"{mhz:g}" for mhz in models)
+        raise Refused(f"no model of a memory clock of {setting.mem_mhz:g} MHz; there are {there}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A setting of a network on a GPU. A `mem_mhz` of None is the only one there is a model of."""
+
+    network: str
+    gpu: str
+    partition: Partition
+    sm_mhz: float
+    mem_mhz: float | None
+
+
+def predicted(path: Path, settings: Sequence[Asked]) -> list[Predicted]:
+    """Predict each setting by the model that `path` has of it, in order. Raises: Refused."""
+    said: dict[int, Predicted] = {}
+    for network, gpu in dict.fromkeys((one.network, one.gpu) for one in settings):
+        chosen = [number for number, one in enumerate(settings) if (one.network, one.gpu) == (network, gpu)]
+        models = _models(path, network, gpu)
+        found = predict(models, [_setting(settings[number], models) for number in chosen])
+        said.update(zip(chosen, found, strict=True))
+    return [said[number] for number in range(len(settings))]
+
+
+def of_rows(path: Path, rows: Iterable[Row], network: str | None, gpu: str | None, mem_mhz: float | None) -> list[Asked]:
+    """Answer what rows of traces ask for: partition, clock (as it was, or as asked) and memory clock. What is named outdoes the row.
+
+    Raises: Refused.
+    """
+    asked = []
+    names: dict[str, tuple[str, str]] = {}
+    for row in rows:
+        if row.network == traces.STATIC:
+            continue
+        clock = clock_of(row)
+        if clock is None:
+            raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
+        if row.network not in names:
+            names[row.network] = only(path, network or row.network, gpu)
+        chosen = mem_mhz if mem_mhz is not None else row.mem_mhz
+        asked.append(Asked(*names[row.network], Partition(row.shares, row.batches), clock, chosen))
+    if not asked:
+        raise Refused("no row to predict.")
+    return asked
+
+
+def only(path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
+    """Answer which network and GPU are meant; what `path` has only one of need not be named. Raises: Refused, with what there is."""
+    there = sorted({key[:2] for key in parameters.available(path)})
+    fitting = [key for key in there if network in {None, key[0]} and gpu in {None, key[1]}]
+    if len(fitting) != 1:
+        known = "; ".join(f"{one_line(one)} on {one_line(other)}" for one, other in fitting or there)
+        wanted = " on ".join(one_line(word) for word in (network, gpu) if word is not None) or "any"
+        raise Refused(f"{path}: {wanted}: {len(fitting) or 'no'} models; there are {known}. Say which with --network and --gpu.")
+    return fitting[0]
+
+
+def copies(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> list[Finding]:
+    """Answer what the models behind predictions share with others, which one of each pair has no right to. Raises: Refused."""
+    return copies_of({(one.network, one.gpu, said.setting.mem_mhz) for one, said in zip(asked, found, strict=True)}, path)
+
+
+def document(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> dict[str, Any]:
+    """Write predictions for programs; names and units are those of the terms, or of the model where it knows no watts or no clock."""
+    return {
+        "parameters": str(path),
+        "predictions": [
+            {"network": one.network, "gpu": one.gpu, **in_units(asdict(said), said.cap_unit, said.clock)}
+            for one, said in zip(asked, found, strict=True)
+        ],
+        "findings": [asdict(one) for one in copies(path, asked, found)],
+    }
+
+
+def in_units(said: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, Any]:
+    """Rename what is no W (`power_w`, `cap_w`) and no MHz (`sm_mhz`) in a document, at any depth: `cpu_s_per_s`, `throttle`."""
+    names = {} if clock == CLOCK else {"sm_mhz": clock}
+    if cap_unit != WATTS:
+        unit = NAMED.get(cap_unit, "unknown")
+        names |= {"power_w": unit, "cap_w": f"cap_{unit}"}
+    return {names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value for key, value in said.items()}
+
+
+def _models(path: Path, network: str, gpu: str) -> dict[float, Model]:
+    there = parameters.available(path)
+    return {key[2]: read() for key, read in there.items() if key[:2] == (network, gpu)}
+
+
+def _setting(asked: Asked, models: dict[float, Model]) -> Setting:
+    if asked.mem_mhz is None and len(models) > 1:
+        known = ", ".join(f"{mhz:g}" for mhz in models)
+        raise Refused(f"{one_line(asked.network)} on {one_line(asked.gpu)}: models of memory clocks {known} MHz; say which with --mem.")
+    return Setting(asked.partition, asked.sm_mhz, next(iter(models)) if asked.mem_mhz is None else asked.mem_mhz)
+
+
+NOTED = 9  # notes with a number each; more are counted
+
+
+def render(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
+    """Write predictions, those of one network on one GPU together, in order; below them which models are `copied`."""
+    parts: list[RenderableType] = []
+    pairs = zip(asked, found, strict=True)
+    for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
+        said = [one for _, one in group]
+        notes = list(dict.fromkeys(note for one in said for note in one.beyond))
+        parts += [*([Text("")] if parts else []), Text(f"{one_line(network)} on {one_line(gpu)}", "bold" if color else "")]
+        parts.append(columns(heads(said[0].clock, said[0].cap_unit), [_row(one, notes) for one in said]))
+        parts.append(hanging((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1)))
+        if len(notes) > NOTED:
+            parts.append(Text(f"and {len(notes) - NOTED} more of the kind; --json has all."))
+    parts += [hanging((one.mark, f"quality of {one.where}: {one.what}") for one in copied)] if copied else []
+    return on_page(parts, color=color)
+
+
+def heads(clock: str, cap_unit: str) -> tuple[str, ...]:
+    """Name a prediction's columns: what sets the pace is the SM clock or the throttle, what a cap bounds is W or CPU s/s."""
+    drawn = "power" if cap_unit == "none" else SPOKEN.get(cap_unit, one_line(cap_unit, 30))
+    return ("processes", pace(clock), "mem", "SM %", "mem %", "images/s", drawn, "")
+
+
+def pace(clock: str) -> str:
+    """Write what sets the pace: `SM`, or what there is in place of a clock."""
+    return "SM" if clock == CLOCK else one_line(clock, 30)
+
+
+def processes(partition: Partition) -> str:
+    """Write a partition: equal processes once, `4 × 25 % b16`; in order."""
+    groups = [(pair, len(list(same))) for pair, same in groupby(zip(partition.shares, partition.batches, strict=True))]
+    return " + ".join(f"{count} × {share:g} % b{batch}" for (share, batch), count in groups)
+
+
+def _row(one: Predicted, notes: Sequence[str]) -> list[str]:
+    marks = "".join(f"[{notes.index(note) + 1}]" for note in one.beyond if notes.index(note) < NOTED)
+    clocks = [f"{one.setting.sm_mhz:g}", f"{one.setting.mem_mhz:g}"]
+    measures = _decimals((one.sm_util_percent, one.mem_util_percent, one.throughput_images_per_s))
+    drawn = _decimals((one.power_w,), 1 if one.cap_unit == WATTS else 3)
+    return [processes(one.setting.partition), *clocks, *measures, *drawn, marks]
+
+
+def _decimals(values: Iterable[float], digits: int = 1) -> list[str]:
+    return ["–" if math.isnan(value) else f"{value:.{digits}f}" for value in values]
