@@ -9,7 +9,6 @@ from analysis import studies
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.jobs.dependability.lines import of_run as lines_of_run
 from analysis.studies.jobs.queues.records import tells_of_jobs
-from analysis.studies.monitors.records import is_monitored
 from analysis.studies.power.reporting.records import is_capped
 
 from .arms import BASELINE, Arm, read_arm, same_runs
@@ -80,11 +79,6 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 
 
 def _text(run: Run, *, color: bool) -> str:
-    if is_monitored(run):
-        from analysis.studies.monitors.page import render_ending  # noqa: PLC0415  # each kind of run imports a second's worth that others need not
-        from analysis.studies.monitors.study import overheads  # noqa: PLC0415
-
-        return render_ending(run, overheads(run), color=color)
     if is_capped(run):
         from analysis.studies.power.reporting.page import render as render_capped  # noqa: PLC0415
         from analysis.studies.power.reporting.study import sides  # noqa: PLC0415
