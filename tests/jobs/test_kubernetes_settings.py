@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import studies
-from fixtures.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
-from fixtures.jobs.engines._k8s_settings import Settings
-from fixtures.jobs.terms import JobClass, Planned, Size
 from fixtures.kubernetes import job_streams
+from fixtures.studies.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
+from fixtures.studies.jobs.engines._k8s_settings import Settings
+from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Metric, Refused, Study
 
 if TYPE_CHECKING:
