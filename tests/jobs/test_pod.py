@@ -14,7 +14,10 @@ import pytest
 from fixtures.studies.jobs import pod
 
 HOUSE = Path(__file__).parents[2]
-PROGRAM = """import sys, pathlib; from fixtures.studies.jobs import pod; sys.exit(pod.main(sys.argv[2:], termination=pathlib.Path(sys.argv[1])))"""
+PROGRAM = (
+    "import sys; from pathlib import Path; from fixtures.studies.jobs import pod; "
+    "sys.exit(pod.main(sys.argv[2:], termination=Path(sys.argv[1])))"
+)
 
 
 def started(tmp_path: Path, **given: object) -> subprocess.Popen[str]:
