@@ -51,7 +51,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     module = ModuleType("fixtures.workloads.made")
     vars(module).update(DESCRIPTION="made up", PRIMARY=Metric("throughput_samples_per_s", "higher"), variant=variant)
     vars(module).update(VARIABLE={"kind": "of files", "readers": "how many"}, TYPICAL_CELL_S=1.0, FINITE="read them twice")
-    vars(module).update(cannot=lambda params: "no tar here" if params["kind"] == "tar" else None, data_sets=lambda *_: None)
+    vars(module).update(unavailable_reason=lambda params: "no tar here" if params["kind"] == "tar" else None, data_sets=lambda *_: None)
     vars(module).update(outlook=lambda *_: [], ESSENTIAL=("kind",))
     known = workloads.names()
     monkeypatch.setitem(sys.modules, module.__name__, module)
