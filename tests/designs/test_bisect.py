@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from control.adaptive.belief import prior, weigh
+from control.adaptive.bisection import Bisection
+from control.adaptive.confirmation import differences
 from fixtures.designs import Factor, Options, bisect
-from fixtures.designs._belief import prior, weigh
-from fixtures.designs._confirm import differences
 from fixtures.terms import BadInput, TweakSet
 from tests.designs.machine import Machine, keys
 from tests.designs.rates import NAMED, NONE, PROFILE, Case, Ended, bisected, costs
@@ -88,7 +89,7 @@ def test_a_key_that_helps_is_named_as_one_that_saves() -> None:
 def test_the_smallest_effect_it_says_is_named_four_times_of_five(count: int, noise: float) -> None:
     """What an undecided run says of itself, held against runs with just that effect (the noise known)."""
     engine = bisect.engine(PROFILE, keys(count), Options())
-    assert isinstance(engine, bisect.Bisection)
+    assert isinstance(engine, Bisection)
     ended = simulated(Case("smallest", costs(engine.smallest(noise)), keys=count, noise=noise), 200)
     named = sum(one.verdict == "named" and one.right for one in ended)
     assert 0.70 < named / 200 < 0.92

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fixtures.designs import Engine, Factor, Options, bisect, search
-from fixtures.designs._belief import weigh
-from fixtures.designs._evidence import comparisons, uneven, unknown, whole
+from control.adaptive.belief import comparisons, uneven, unknown, weigh, whole
+from fixtures.designs import Factor, Options, bisect, search
 from tests.designs.machine import Machine, keys
 from tests.designs.rates import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from control.adaptive import Engine
 
 Json = dict[str, Any]
 SEEDS = 40

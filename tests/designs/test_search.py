@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from control.adaptive.surface import Surface
 from fixtures.designs import Factor, Options, search
-from fixtures.designs._shrink import Surface
 from fixtures.terms import BadInput, TweakSet
 from tests.designs.landscapes import FACTORS, Landscape
 from tests.designs.machine import Machine
@@ -22,6 +22,8 @@ from tests.designs.rates import Found, plain, searched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from control.adaptive.search import Search
 
 SEEDS = 50
 PROFILE = TweakSet("tuned")
@@ -74,11 +76,10 @@ def test_intervals_of_the_confirmation_hold() -> None:
     assert binom.cdf(sum(covered), len(covered), 0.95) > 0.01
 
 
-def quick(seed: int, *, trials: int = 24, noise: float = 0.02) -> search.Search:
+def quick(seed: int, *, trials: int = 24, noise: float = 0.02) -> Search:
     """A search that has ended, over a surface where costs add."""
     land = Landscape("adds", seed)
     engine = search.engine(PROFILE, FACTORS, Options(seed=seed, trials=trials))
-    assert isinstance(engine, search.Search)
     Machine(lambda levels: float(np.log(land.at(levels))), noise, 0.05).run(engine, seed)
     return engine
 
