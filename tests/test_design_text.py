@@ -83,6 +83,7 @@ def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() 
         (1, "stock", {}, "F", "no, thanks"),
         (2, "typed", {"vm.swappiness": "+"}, "N", ""),
     ]
+    assert (sheet.done(), parse(HAND.replace(",N,2", ",Y,2"), "d.csv").done()) == (set(), {("idle", "typed", 1)})
     assert marked(HAND, {("idle", "typed", 1): ("F", "# no comment"), ("idle", "other", 1): ("Y", "")}) == (
         "# mine, with a comma\n"
         "\n"
