@@ -129,22 +129,6 @@ def test_the_incident_of_isolcpus_is_found_and_the_rest_shows_no_gain() -> None:
     assert unproven >= 20
 
 
-def test_told_the_same_it_asks_the_same() -> None:
-    """So a run that was interrupted goes on where it was."""
-    machine = Machine(lambda levels: 0.1 * (levels["vm.key_05"] is not None), 0.02, 0.05)
-    asked: list[list[str]] = []
-    for _ in range(2):
-        engine = bisect.engine(PROFILE, keys(12), Options(seed=7))
-        machine.run(engine, 3)
-        asked.append([cell["name"] for cell in engine.conclusion()["cells"]])
-    assert asked[0] == asked[1]
-
-
-def test_a_cell_is_asked_for_until_it_is_told() -> None:
-    engine = bisect.engine(PROFILE, keys(5), Options())
-    assert engine.ask() == engine.ask()
-
-
 @pytest.mark.parametrize("count", [2, 3, 4, 12, 40])
 def test_no_block_has_a_combination_twice(count: int) -> None:
     """Cells of a block are told apart by the name of what is in force."""
@@ -184,12 +168,6 @@ def test_what_is_no_cost_is_not_measured(cost: float | None) -> None:
     assert trial is not None
     engine.tell(trial, cost)
     assert engine.conclusion()["cells"][0]["cost"] is None
-
-
-def test_a_machine_where_nothing_runs_names_nothing() -> None:
-    engine = bisect.engine(PROFILE, keys(4), Options())
-    Machine(lambda _: 0.0, 0.02, fails=lambda _: True).run(engine, 1)
-    assert engine.conclusion()["verdict"] == "not measured"
 
 
 @given(
