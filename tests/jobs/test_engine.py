@@ -260,9 +260,9 @@ def test_no_group_is_left(tmp_path: Path) -> None:
 
 def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "place", lambda **_: "cgroup v2 is not mounted")
-    assert pool.cannot({}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
-    assert pool.cannot({}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
-    assert pool.cannot({}, [a_class()]) is None
+    assert pool.unavailable_reason({}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
+    assert pool.unavailable_reason({}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
+    assert pool.unavailable_reason({}, [a_class()]) is None
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -364,7 +364,7 @@ def test_every_engine_says_what_it_is(name: str) -> None:
     """Contract of the plug-in point."""
     module = engines.load(name)
     assert module.DESCRIPTION
-    assert callable(module.cannot)
+    assert callable(module.unavailable_reason)
     assert callable(module.opened)
 
 
