@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analysis.studies import keys
+from analysis import studies
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.jobs.dependability.lines import of_run as lines_of_run
 from analysis.studies.jobs.queues.records import tells_of_jobs
@@ -20,14 +20,16 @@ from .render import text
 from .terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from analysis.studies.gate.limits import Limits
 
+    from .answer import Answer
     from .terms import Run
 
 OWN = "this run"
 CONTROL = "stock"
+VERDICTS = 40  # studies of a smaller ORDER say what their verdicts mean themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,18 @@ def _text(run: Run, *, color: bool) -> str:
         from analysis.studies.power.reporting.study import sides  # noqa: PLC0415
 
         return render_capped(run, sides(run, []), color=color)
-    if keys.tells_of(run):
-        return text.render(keys.answer(run, brief=True), color=color)
     if tells_of_jobs(run) or lines_of_run(run, []):
         from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
         from analysis.studies.jobs.streams.page import render as render_streams  # noqa: PLC0415
 
         if streams := gather(run):
             return render_streams(run, streams, color=color)
-    return text.render(answer_of(compare(run), [run]), color=color)
+    return text.render(answer_of_run(run), color=color)
+
+
+def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), source: str = "") -> Answer:
+    """What a run's own study says of it; its verdicts, where it belongs to none or a session (`brief`) ends with them."""
+    for study in studies.of(run):
+        if study.ORDER < VERDICTS or not brief:
+            return replace(study.answer(run, brief=brief), refused=refused)
+    return answer_of(compare(run), [run], refused=refused, source=source)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from analysis.studies.monitors.terms import Overhead
     from analysis.terms import Run
 
+GROUP = "study"
 HELP = "monitors and profilers: what watching costs"
 EXAMPLE = """\
 example:
