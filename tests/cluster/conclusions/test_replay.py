@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.kubernetes.conclusions.removal import Removal
 from fixtures.kubernetes.conclusions.skyhook import SkyhookProgress
 from fixtures.kubernetes.conclusions.workload import JobProgress, WorkspaceProgress
+from fixtures.kubernetes.removal import Removal
 from tests.cluster.conclusions.recordings import FOLDER, Line, Part, Said, lines, names, part, play
 
 pytestmark = pytest.mark.needs("reference")
@@ -31,17 +31,16 @@ RECORDED = names() if FOLDER.is_dir() else []
 
 @dataclass(frozen=True)
 class Row:
-    """One wait of the client. With `asks`, it changed the spec in between, and `thinks` is what it thought from the answer on."""
+    """One wait of the client."""
 
     recording: str
     begin: str
     end: str
     thinks: tuple[Thought, ...]
-    asks: str = ""
     nth: int = 1
 
     def __str__(self) -> str:
-        return "-".join(filter(None, (self.recording, self.begin.split()[-1], self.asks.partition(" ")[0], str(self.nth) * (self.nth > 1))))
+        return "-".join(filter(None, (self.recording, self.begin.split()[-1], str(self.nth) * (self.nth > 1))))
 
 
 def waiting(t: float, reason: str = "") -> Thought:
@@ -333,55 +332,6 @@ CREATED = [
     ),
 ]
 
-CHANGED = [
-    # The old `complete` stays for 0.1 s, 4 s, 5 s, with the generation before; the old pod's end comes after the change, too.
-    Row("skyhook_config_change", "create skyhook conf", "delete skyhook", (waiting(18.551), complete(25.503)), asks="patch skyhook"),
-    # Complete, and yet `apply` was not run (upgrade), nor uninstall.sh (removal): that, only the readback on the node can tell.
-    Row("skyhook_version_upgrade", "create skyhook upgrade", "delete skyhook", (waiting(17.617), complete(37.674)), asks="patch skyhook"),
-    Row(
-        "skyhook_remove_package_shellscript",
-        "create skyhook remover",
-        "delete skyhook",
-        (waiting(17.911), complete(33.05)),
-        asks="patch skyhook",
-    ),
-    # `erroring` is visible for 40 ms only, then in_progress for ever: the pod's exit code is not missed.
-    Row(
-        "skyhook_remove_package_tuning",
-        "create skyhook remove",
-        "delete skyhook",
-        (
-            waiting(21.072),
-            failed(29.882, "remove-tuning-1-1-4-uninstall-rig-node1-4debd738: container tuning-uninstall ended with exit code 1"),
-        ),
-        asks="patch skyhook",
-    ),
-    # Failed before; `erroring` at first is the old one's. The repaired script did not reach the new pod, which fails the same way.
-    Row(
-        "skyhook_script_fails",
-        "create skyhook fails",
-        "delete skyhook",
-        (waiting(27.335), failed(33.194, "exit code 1")),
-        asks="patch skyhook",
-    ),
-    # The configuration is changed after a left-over `complete`: now a pod does run.
-    Row(
-        "skyhook_recreate_same_name",
-        "create skyhook again",
-        "delete skyhook",
-        (waiting(27.937), complete(34.975)),
-        asks="patch skyhook",
-        nth=2,
-    ),
-    Row(
-        "kaito_template_update_ignored",
-        "create workspace upd",
-        "delete workspace",
-        (waiting(3.605), failed(8.72, "Ready with the pod from before the change")),
-        asks="patch workspace",
-    ),
-]
-
 # What keeps a deletion from its end.
 HELD_UP = [
     # The operator is down, its finalizer stays: said after 5 s; a deletion takes 0.02 s otherwise. It was started at 25.19.
@@ -412,30 +362,11 @@ HELD_UP = [
 ]
 
 
-def thoughts(row: Row) -> list[Said]:
-    """What the client of a row thinks."""
-    recording = lines(row.recording)
-    seen = part(recording, row.begin, row.asks or row.end, row.nth)
+def client_of(row: Row, t: float) -> Progress:
     kind, name = row.begin.split()[1:3]
-    client: Progress
-    if kind == "job":
-        client = JobProgress(name, seen.t)
-    elif kind == "workspace":
-        client = WorkspaceProgress(name, seen.t, tuning="tuning" in row.recording)
-    else:
-        client = SkyhookProgress(name, seen.t)
-    told = list(play(seen, client.take, client.at))
-    if not row.asks:
-        return told
-    after = part(recording, row.asks, row.end)
-    new = Part(after.t, after.until, tuple(line for line in after.lines if line.t > after.t))
-    answer = next(line for line in new.lines if line.answered.startswith(row.asks))
-
-    def answered(line: Line) -> None:
-        if line is answer:
-            client.ask(line.generation, line.t)  # type: ignore[union-attr]
-
-    return [said for said in play(new, client.take, client.at, answered) if said.t >= answer.t]
+    if kind == "workspace":
+        return WorkspaceProgress(name, t, tuning="tuning" in row.recording)
+    return JobProgress(name, t) if kind == "job" else SkyhookProgress(name, t)
 
 
 def compare(found: list[Said], expected: tuple[Thought, ...]) -> None:
@@ -448,13 +379,9 @@ def compare(found: list[Said], expected: tuple[Thought, ...]) -> None:
 @pytest.mark.parametrize("row", CREATED, ids=str)
 def test_what_is_thought_of_something_new(row: Row) -> None:
     """From the creation on: when is it complete, when has it failed, when must somebody act, and with which reason."""
-    compare(thoughts(row), row.thinks)
-
-
-@pytest.mark.parametrize("row", CHANGED, ids=str)
-def test_what_is_thought_after_a_change(row: Row) -> None:
-    """From the API server's answer to a patch on: what was true before the change does not count for it."""
-    compare(thoughts(row), row.thinks)
+    seen = part(lines(row.recording), row.begin, row.end, row.nth)
+    client = client_of(row, seen.t)
+    compare(list(play(seen, client.take, client.at)), row.thinks)
 
 
 def deletions() -> list[tuple[str, str]]:
@@ -486,7 +413,7 @@ def test_deleted_is_what_is_gone_with_all_its_pods(recording: str, action: str) 
 
 
 def test_every_recording_is_in_the_tables() -> None:
-    assert {row.recording for row in (*CREATED, *CHANGED)} == set(RECORDED)
+    assert {row.recording for row in CREATED} == set(RECORDED)
     assert len(RECORDED) == 37
 
 
@@ -505,8 +432,7 @@ def test_no_piece_of_a_failure_looks_like_a_success(data: st.DataObject) -> None
     for _ in range(data.draw(st.integers(0, 3))):
         start = data.draw(st.integers(0, len(some)))
         some += [Line(some[-1].t, kind=line.kind, type_=line.type_, object=line.object) for line in some[start : start + 20]]
-    kind, name = row.begin.split()[1:3]
-    client: Progress = JobProgress(name, seen.t) if kind == "job" else SkyhookProgress(name, seen.t)
+    client = client_of(row, seen.t)
     states = [said.state for said in play(Part(seen.t, seen.until, tuple(some)), client.take, client.at)]
     assert "complete" not in states
     assert "failed" not in states[:-1]
@@ -527,13 +453,7 @@ def test_missing_fields_are_missing_and_no_crash(data: st.DataObject) -> None:
         return None if draw.random() < 0.02 else value
 
     kind, name = row.begin.split()[1:3]
-    client: Progress = (
-        JobProgress(name, seen.t)
-        if kind == "job"
-        else WorkspaceProgress(name, seen.t)
-        if kind == "workspace"
-        else SkyhookProgress(name, seen.t)
-    )
+    client = client_of(row, seen.t)
     poor = tuple(
         Line(line.t, kind=line.kind, type_=line.type_, object=thinned(copy.deepcopy(line.object))) for line in seen.lines if line.kind
     )
