@@ -43,11 +43,6 @@ HELD_S = 600.0  # another run of this machine may have it
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-
-
-@pytest.fixture
 def manifest(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Callable[[], Json]:
     """A new run's agent pod."""
 

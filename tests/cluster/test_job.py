@@ -121,11 +121,6 @@ def nothing_left(cluster: Cluster) -> None:
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(str(kubeconfig), None, namespace))
-
-
-@pytest.fixture
 def cells(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Iterator[Cells]:
     """A test's own cells, one after the other; after it neither Job nor pod may be there, however they ended."""
     yield Cells(cluster, node_name, image, settings.read_overlay(overlay_file))

@@ -25,12 +25,6 @@ LONG_S = 100.0
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection that works in the test's own namespace."""
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-
-
-@pytest.fixture
 def another(kubeconfig: Path, namespace: str) -> Cluster:
     """The connection of whoever finishes what the first one began."""
     return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))

@@ -18,7 +18,7 @@ import yaml
 
 from fixtures.cells import STOCK
 from fixtures.kubernetes import agent, api, marks, recovery, skyhook, ways
-from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.settings import Settings
 from fixtures.node.machine import Restored
@@ -48,11 +48,6 @@ SWAPPINESS = "/proc/sys/vm/swappiness"
 OURS = "/etc/default/grub.d/999-boot-tuning.cfg"
 STEPS = 5
 PATIENCE_S = 120.0
-
-
-@pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from fixtures.kubernetes import agent, api, lease, manifests, marks, names, recovery, settings
-from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.node import HeldNode, facts
 from fixtures.kubernetes.settings import Settings
@@ -48,11 +48,6 @@ class Machine(NamedTuple):
 
     node: str
     fake: FakeRoot
-
-
-@pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
 @pytest.fixture
