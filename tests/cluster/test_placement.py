@@ -28,12 +28,6 @@ SKYHOOK = "skyhook.nvidia.com"
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection that works in the test's own namespace."""
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-
-
-@pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leases of three seconds, renewed five times a second: a test need not wait for long."""
     monkeypatch.setattr(lease, "DURATION_S", 3)

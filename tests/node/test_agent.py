@@ -414,134 +414,21 @@ def test_after_an_operator_s_reboot_the_journal_stays_in_force(fake: FakeRoot) -
     assert (fake.get(LEFT_BEHIND), fake.journal.exists()) == (None, False)
 
 
-# -- the copy of the journal
-
-
-def test_a_node_that_lost_its_journal_is_put_back_from_the_copy(agent: Client, fake: FakeRoot) -> None:
-    """What was to be written, and only that: the rest is somebody else's."""
-    copy = in_force(agent, fake)
-    agent.process.kill()
-    agent.process.wait()  # until then it holds the machine
-    fake.lose_journal()
-    fake.put("/proc/sys/net/core/rmem_max", "1")
+@pytest.mark.parametrize("left_alone", [True, False])
+def test_it_remembers_which_journals_it_has_finished(agent: Client, fake: FakeRoot, *, left_alone: bool) -> None:
+    """Left alone it puts the node back by itself; a journal that is gone without that was lost."""
+    identity = json.loads(in_force(agent, fake))["id"]
+    if left_alone:
+        agent.to.close()
+        agent.process.wait(PATIENCE_S)
+    else:
+        agent.process.kill()
+        agent.process.wait()  # until then it holds the machine
+        fake.lose_journal()
     with Client(fake.path, fake.root) as second:
         second.ask("hold")
-        adopted = from_json(Restored, second.ask("adopt", begin=copy, mode="agent"))
-        assert (adopted.back, adopted.stuck) == ({SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}, {})
-    assert (fake.wrong(), fake.journal.exists()) == ({"/proc/sys/net/core/rmem_max": "1"}, False)
-
-
-def test_from_the_copy_an_operator_s_node_is_put_back_as_a_whole(agent: Client, fake: FakeRoot) -> None:
-    agent.ask("hold")
-    copy = agent.begin([], "operator")["begin"]
-    agent.process.kill()
-    agent.process.wait()
-    fake.lose_journal()
-    fake.put(SWAPPINESS, "10")
-    fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
-    with Client(fake.path, fake.root) as second:
-        second.ask("hold")
-        assert from_json(Restored, second.ask("adopt", begin=copy, mode="operator")).back.keys() == {SWAPPINESS, LEFT_BEHIND}
-    assert fake.wrong() == {}
-
-
-def test_a_copy_of_what_is_finished_changes_nothing(agent: Client, fake: FakeRoot) -> None:
-    """The agent had put the node back by itself; what others have changed since is not taken for the dead run's."""
-    copy = in_force(agent, fake)
-    agent.to.close()
-    agent.process.wait(PATIENCE_S)
-    fake.put(SWAPPINESS, "33")
-    with Client(fake.path, fake.root) as second:
-        second.ask("hold")
-        adopted = from_json(Restored, second.ask("adopt", begin=copy, mode="agent"))
-        assert (adopted.back, len(adopted.notes)) == ({}, 1)
-        assert "was finished on this machine before" in adopted.notes[0]
-    assert fake.wrong() == {SWAPPINESS: "33"}
-
-
-@pytest.mark.parametrize("copy", ["", "{}", '{"record":"begin"}', "[" * 100000, '{"record":"wrote","path":"/etc/passwd"}'])
-def test_a_copy_that_is_none_is_refused(agent: Client, fake: FakeRoot, copy: str) -> None:
-    agent.ask("hold")
-    refused = agent.ask("adopt", begin=copy, mode="agent")["refused"]
-    assert (refused["type"], refused["message"][:50]) == ("BadInput", "the copy of the journal is no first record of one ")
-    assert not fake.journal.exists()
-
-
-# What stands in a copy for what a node with the fake root's values was before, and why that is not carried out.
-A_LINK = '{"kind": "link", "owner": "0:0", "mtime_ns": 1}\n/etc/shadow'
-A_FILE = '{"kind": "file", "owner": "0:0", "mtime_ns": 1, "mode": "4755", "xattrs": {}}\n'
-EVIL = {
-    "a program for each crash": ("/proc/sys/kernel/core_pattern", "|/bin/sh -c id", "names a program"),
-    "a program for each module": ("/etc/modprobe.d/x.conf", "install x /bin/sh", "can name programs"),
-    "a program for each device": ("/etc/udev/rules.d/60-io.rules", 'RUN+="/bin/sh"', "can name programs"),
-    "a program for each start": ("/etc/systemd/system/x.d/x.conf", "[Service]\nExecStartPre=/bin/sh", "can name programs"),
-    "one after the next boot": ("/etc/sysctl.d/10-net.conf", "kernel/core_pattern=|/bin/sh", "names a program"),
-    "a link": ("/etc/sysctl.conf", A_LINK, "may not make links"),
-    "a link in a file": ("/etc/sysctl.conf", f"{A_FILE}{A_LINK}", "may not make links"),
-    "one behind a pattern": ("/etc/sysctl.d/10-net.conf", "kernel.core_patter?=|/bin/sh", "names a program"),
-    "one when grub is written": ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="$(/bin/sh)"', "write commands"),
-}
-
-
-@pytest.mark.parametrize("mode", ["agent", "operator"])
-@pytest.mark.parametrize("evil", EVIL.values(), ids=EVIL)
-def test_a_copy_does_not_give_root_to_whoever_may_edit_it(agent: Client, fake: FakeRoot, mode: str, evil: tuple[str, str, str]) -> None:
-    """What names programs stays as it is, and is said; the rest of the copy is put back. The copy is not taken for finished."""
-    path, value, why = evil
-    copy = json.loads(in_force(agent, fake))
-    agent.process.kill()
-    agent.process.wait()
-    fake.lose_journal()
-    copy["before"][path] = value
-    copy["writes"].append([path, value, "x"])
-    found = fake.get(path)
-    for _ in range(2):
-        with Client(fake.path, fake.root) as second:
-            second.ask("hold")
-            adopted = from_json(Restored, second.ask("adopt", begin=json.dumps(copy), mode=mode))
-            assert adopted.stuck.keys() == {path}
-            assert why in adopted.stuck[path]
-            assert (fake.get(path), fake.get(SWAPPINESS), fake.get(RATIO)) == (found, "60", "20")
-            assert not fake.journal.exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [({"undo": [["p", "uninstall", "touch {mark}"]]}, "brings scripts"), ({"id": "../" * 5 + "*"}, "which no run gives")],
-)
-def test_a_copy_that_no_run_has_written_is_refused_as_a_whole(agent: Client, fake: FakeRoot, change: dict[str, Any], says: str) -> None:
-    """No run on a cluster has scripts to be undone: they would run as root."""
-    copy = json.loads(in_force(agent, fake)) | json.loads(json.dumps(change).replace("{mark}", f"{fake.path}/mark"))
-    agent.process.kill()
-    agent.process.wait()
-    fake.lose_journal()
-    with Client(fake.path, fake.root) as second:
-        second.ask("hold")
-        refused = second.ask("adopt", begin=json.dumps(copy), mode="operator")["refused"]
-        assert (refused["type"], says in refused["message"]) == ("BadInput", True)
-    assert not (fake.path / "mark").exists()
-    assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("10", False)
-
-
-def test_a_copy_puts_plain_files_back(agent: Client, fake: FakeRoot) -> None:
-    """Boot tokens, sysctls and limits as they were; what an operator has left behind goes, wherever it lies."""
-    tokens, net, limits, left = "/etc/default/grub", "/etc/sysctl.d/10-net.conf", "/etc/security/limits.d/90.conf", "/etc/modprobe.d/x.conf"
-    fake.put(tokens, 'GRUB_DISTRIBUTOR=`lsb_release -i`\nGRUB_CMDLINE_LINUX="quiet"\n')
-    before: dict[str, str | None] = {path: fake.get(path) for path in (tokens, net, limits, left)}
-    agent.ask("hold")
-    copy = agent.begin([], "operator")["begin"]
-    agent.process.kill()
-    agent.process.wait()
-    fake.lose_journal()
-    fake.put(tokens, 'GRUB_DISTRIBUTOR=`lsb_release -i`\nGRUB_CMDLINE_LINUX="quiet isolcpus=1"\n')
-    for path in (net, limits, left):
-        fake.put(path, "# another\n")
-    with Client(fake.path, fake.root) as second:
-        second.ask("hold")
-        adopted = from_json(Restored, second.ask("adopt", begin=copy, mode="operator"))
-        assert adopted.stuck == {}
-        assert set(adopted.back) == {*before, "/etc/modprobe.d"}
-    assert {path: fake.get(path) for path in before} == before
+        assert second.ask("finished", journal=identity) == {"finished": left_alone}
+    assert (fake.wrong() == {}) is left_alone
 
 
 # -- a state folder that is full, or whose files nobody can read
@@ -602,21 +489,6 @@ def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoo
         assert (fake.wrong(), fake.journal.exists()) == ({}, False)
 
 
-@pytest.mark.needs("root")
-def test_a_copy_is_put_back_though_the_disk_takes_no_journal(agent: Client, fake: FakeRoot) -> None:
-    """What is to be put back is known all the same."""
-    with small_disk(fake) as filler:
-        copy = in_force(agent, fake)
-        agent.process.kill()
-        agent.process.wait()
-        fake.lose_journal()
-        fill(filler)
-        with Client(fake.path, fake.root) as second:
-            second.ask("hold")
-            assert from_json(Restored, second.ask("adopt", begin=copy, mode="agent")).back.keys() == {SWAPPINESS, RATIO}
-        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
-
-
 # -- what it does not understand, and whom it does not let in
 
 
@@ -629,10 +501,10 @@ def test_a_copy_is_put_back_though_the_disk_takes_no_journal(agent: Client, fake
         (b"7", "A request is an object"),
         (
             b'{"id": 7, "do": "reboot"}',
-            r"There is no 'reboot'; there are adopt, begin, bye, .*, values\. Is the agent's image of this commit\?",
+            r"There is no 'reboot'; there are begin, bye, .*, values\. Is the agent's image of this commit\?",
         ),
-        (b'{"id": 7}', r"There is no None; there are adopt"),
-        (b'{"id": 7, "do": ["ping"]}', r"There is no \['ping'\]; there are adopt"),
+        (b'{"id": 7}', r"There is no None; there are begin"),
+        (b'{"id": 7, "do": ["ping"]}', r"There is no \['ping'\]; there are begin"),
         (b'{"id": 7, "do": "begin", "label": "x"}', r"begin\(label: .*was asked with label: missing a required argument: 'writes'"),
         (b'{"id": 7, "do": "ping", "loud": true}', r"ping\(\).* was asked with loud: got an unexpected keyword argument 'loud'"),
         (b'{"id": 7, "do": "begin", "label": "x", "writes": [], "mode": "skyhook"}', "This node is not held yet"),

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from fixtures.kubernetes.conclusions import pod
-from fixtures.kubernetes.conclusions.removal import Removal
 from fixtures.kubernetes.conclusions.skyhook import SkyhookProgress
 from fixtures.kubernetes.conclusions.workload import JobProgress, WorkspaceProgress
+from fixtures.kubernetes.removal import Removal
 
 Object = dict[str, Any]
 
@@ -288,11 +288,8 @@ def test_a_step_that_failed_and_runs_again_has_failed() -> None:
 def test_a_new_pod_of_an_old_name_is_new() -> None:
     """Names come back with each stage. Where the watch was cut while the old one went, the uid tells them apart."""
     s = SkyhookProgress("s", 0.0)
-    s.take("Pod", "ADDED", package_pod(0, 0, uid="old"), 0.1)
-    s.ask(2, 1.0)
-    complete = skyhook("complete", nodes="1/1", observedGeneration=2)
-    assert s.take("Skyhook", "MODIFIED", complete, 1.1).state == "waiting"
-    assert s.take("Pod", "ADDED", package_pod(0, 0, uid="old"), 1.2).state == "waiting"
+    s.take("Pod", "ADDED", package_pod(0, 0, uid="old", deletionTimestamp="2026-01-01T00:00:00Z"), 0.1)
+    assert s.take("Skyhook", "MODIFIED", skyhook("complete", nodes="1/1", observedGeneration=2), 1.1).state == "waiting"
     assert s.take("Pod", "ADDED", package_pod(0, 0, uid="new"), 1.3).state == "complete"
 
 
