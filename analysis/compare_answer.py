@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from .answer import Answer, Column, Line, Section, Table, Word, bullets
 from .checks import LEVEL, warnings_of
 from .disturbance import disturbances
-from .labels import amount, headline, label_of
+from .labels import amount, headline, label_of, shorten
 from .switched.inside import outlasts
 from .unseen import unseen
 from .verdict import without_guards
@@ -49,25 +49,23 @@ class Names:
     """Names of comparisons by what differs between them: workload, run, tweak set. What is equal in all is said once, above."""
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
-        self.common = ""
-        workloads = {one.workload for one in comparisons}
+        self._workloads, self.common = shorten(dict.fromkeys(one.workload for one in comparisons))
         runs = {one.candidate_run for one in comparisons}
-        files = {workload.rpartition("::")[0] for workload in workloads}  # pytest's names begin with their file
-        if len(workloads) > 1 and len(files) == 1 and (file := files.pop()):
-            self.common = f"{file}::"
         self._stems = {run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run for run in runs}
-        self.heads = ["workload"] * (len(workloads) > 1) + ["run"] * (len(runs) > 1)
+        self.heads = ["workload"] * (len(self._workloads) > 1) + ["run"] * (len(runs) > 1)
         sets = {one.tweakset for one in comparisons}
         if len(sets) > 1 or not self.heads:
             self.heads.append("tweak set")
+        elif names := sets - {one.baseline for one in comparisons}:
+            self.common = ", ".join(filter(None, [self.common, f"tweak set {names.pop()}"]))
+
+    def workload(self, one: Comparison) -> str:
+        """Its workload without what all have in common."""
+        return self._workloads[one.workload]
 
     def parts(self, one: Comparison) -> list[str]:
         """What tells a comparison from the others, in the order of `heads`."""
-        every = {
-            "workload": one.workload.removeprefix(self.common),
-            "run": self._stems[one.candidate_run],
-            "tweak set": one.tweakset,
-        }
+        every = {"workload": self.workload(one), "run": self._stems[one.candidate_run], "tweak set": one.tweakset}
         return [every[head] for head in self.heads]
 
     def name(self, one: Comparison) -> str:
@@ -101,6 +99,9 @@ def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
     else:
         title, *more = [nothing.sentence] if nothing else _findings(asked)
     facts = headline(runs).splitlines()
+    common = Names(asked).common if asked else ""
+    if common:
+        facts.append(f"All rows: {common}")
     sections = [section for study in dict.fromkeys(one.study for one in asked) for section in _study(study, asked, every=every)]
     if opinions:
         sections.append(Section("Without assuming a distribution (primary metric, Hodges-Lehmann gain and interval)", bullets(opinions)))
@@ -218,7 +219,7 @@ def _by_workload(comparisons: Sequence[Comparison], names: Names, *, mde: bool =
     lists: dict[str, list[str]] = {}
     for one in comparisons:
         suffix = f" ({size(one.mde)} %)" if mde and one.mde is not None else ""
-        lists.setdefault(one.workload.removeprefix(names.common), []).append(f"{names.short(one)}{suffix}")
+        lists.setdefault(names.workload(one), []).append(f"{names.short(one)}{suffix}")
     if len(lists) > ROWS or "workload" not in names.heads or names.heads == ["workload"]:
         return [", ".join(_some([text for texts in lists.values() for text in texts]))]
     return [f"{workload}: {', '.join(_some(texts))}" for workload, texts in lists.items()]

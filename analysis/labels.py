@@ -9,7 +9,7 @@ from .printing import unit_of
 from .wording import blocks_of, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from .terms import Metric, Run
 
@@ -55,6 +55,19 @@ def amount(metric: Metric, value: float) -> str:
         return f"{value:.4g}{next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), '')}"
     scale, unit = unit_of([value])
     return f"{value * scale:.4g} {unit}"
+
+
+def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
+    """Write workloads by what differs between them; and what all have in common: a file (pytest's names), parameters."""
+    names = list(workloads)
+    if len(names) < 2:  # one differs from nothing
+        return {name: name for name in names}, ""
+    files = {name.rpartition("::")[0] for name in names}
+    common = [files.pop()] if len(files) == 1 and "" not in files else []
+    parts = {name: name.rpartition("::")[2].split(":") for name in names} if common or "::" not in "".join(names) else {}
+    shared = [part for part in parts[names[0]][1:] if "=" in part and all(part in other for other in parts.values())] if parts else []
+    short = {name: ":".join(part for part in parts[name] if part not in shared) for name in names} if parts else {n: n for n in names}
+    return short, ", ".join([*common, *shared])
 
 
 def headline(runs: Sequence[Run]) -> str:

@@ -7,6 +7,7 @@ falls on both. Cells of two runs did not: whatever happened in between looks lik
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -245,8 +246,16 @@ def _enough_units(pairing: Pairing) -> None:
 
 
 def _why(pairing: Pairing) -> str:
-    why = "; ".join(f"{listed(set(blocks))} {reason.rstrip('.')}" for reason, blocks in pairing.left_out.items())
+    why = "; ".join(f"{blocks} {reason}" for blocks, reason in _left_out(pairing))
     return f" ({why})" if why else ""
+
+
+def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
+    """Blocks left out and why, those together whose reasons differ in their figures alone."""
+    groups: dict[str, tuple[str, list[int]]] = {}
+    for reason, blocks in pairing.left_out.items():
+        groups.setdefault(re.sub(r"\d+(\.\d+)?", "#", reason), (reason.rstrip("."), []))[1].extend(blocks)
+    return [(listed(set(blocks)), reason) for reason, blocks in groups.values()]
 
 
 def effect_of(metric: Metric, pairing: Pairing, margin: float, value: Callable[[Place, Cell, Metric], float]) -> Effect:
@@ -294,4 +303,4 @@ def pair_notes(pairing: Pairing) -> list[str]:
         n, m = map(len, pairing.samples)
         notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} an arm one odd run can decide.")
         notes += [BORROWED.format("one run" if min(n, m) == 1 else "two runs")] if min(n, m) < MINIMUM_UNITS else []
-    return notes + [f"{listed(set(blocks))} left out: {reason.rstrip('.')}." for reason, blocks in pairing.left_out.items()]
+    return notes + [f"{blocks} left out: {reason}." for blocks, reason in _left_out(pairing)]

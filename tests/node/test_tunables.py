@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.node.coupled import neighbours
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import SCHED_FEATURES, Tunables, alike, diff, same, shown, sysctl_path
 from tests import fake_root
 from tests.fake_root import plain
@@ -101,6 +102,28 @@ def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(tm
     assert plain(Tunables(fake.root).snapshot()) == {**fake_root.SETTINGS, **fake_root.CONFIG, "/etc/sysctl.d/large.conf": ""}
 
 
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [
+        ("/sys/class/scsi_host/host0/link_power_management_policy", True),
+        ("/sys/class/scsi_host/host0/scan", False),
+        ("/sys/class/devfreq/a.gpu/governor", True),
+        ("/sys/class/devfreq/a.gpu/max_freq", True),
+        ("/sys/class/devfreq/a.gpu/trans_stat", False),
+        ("/sys/class/thermal/thermal_zone0/policy", True),
+        ("/sys/class/thermal/cooling_device0/cur_state", False),
+        ("/sys/bus/usb/devices/1-1/power/control", True),
+        ("/sys/bus/usb/devices/1-1/authorized", False),
+        ("/sys/firmware/acpi/platform_profile", True),
+    ],
+)
+def test_of_devices_settings_are_taken_and_neither_triggers_nor_what_moves_by_itself(tmp_path: Path, path: str, *, taken: bool) -> None:
+    fake = fake_root.make(tmp_path)
+    fake.put(path, "1")
+    assert (path in Tunables(fake.root).snapshot()) == taken
+    assert bool(TUNABLE.fullmatch(path)) == taken
+
+
 def test_a_snapshot_leaves_out_what_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some files of the kernel answer EIO or EINVAL by design (`/proc/sys/net/ipv6/conf/*/stable_secret`)."""
     fake = fake_root.make(tmp_path)
@@ -186,6 +209,7 @@ def test_the_kernel_itself_gives_and_takes_a_list_longer_than_a_page() -> None:
     Even ports of 20000…21998: 1000 entries of 6 characters less the last comma.
     """
     check = """
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import Tunables
 path, tunables = "/proc/sys/net/ipv4/ip_local_reserved_ports", Tunables()
 ports = ",".join(map(str, range(20000, 22000, 2)))
@@ -201,6 +225,7 @@ def test_the_kernels_files_stay_open_and_a_snapshot_is_of_now_all_the_same() -> 
     """A value that was written, a device that went, another of its name; what is started meanwhile inherits neither file nor limit."""
     check = """
 import os, resource, subprocess
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import FIRST_KEPT, Tunables
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 path, tunables = "/proc/sys/net/ipv4/conf/br7/forwarding", Tunables()
@@ -312,6 +337,7 @@ def test_an_ordinary_user_is_told_to_be_root() -> None:
 _REFUSAL = """
 import sys
 from pathlib import Path
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import Tunables
 print(Tunables(Path(sys.argv[1])).refusal("/proc/sys/vm/swappiness"))
 """
