@@ -384,9 +384,16 @@ def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: Fa
 
 
 def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_else(agent: Client, fake: FakeRoot) -> None:
-    """Files and flags, logs; those of other resources stay, and no name leads out of the two folders."""
+    """Files and flags, logs; those of other resources stay, and no name leads out of the two folders.
+
+    The first process may have a capability that the agent has not, and is closed to it then; a container's root is not the node's.
+    """
     ours, other = "dt-0123456789ab-10001", "gpu-tuning"
-    host = fake.root / "proc/1/root/var"
+    assert list(agent.ask("forget", names=[ours])["left"]) == [f"/var/{folder}/skyhook/{ours}" for folder in ("lib", "log")]
+    (fake.root / "proc/7/root/etc").mkdir(parents=True)
+    (fake.root / "proc/11/root").mkdir(parents=True)
+    (fake.root / "proc/11/root/etc").symlink_to(fake.root / "etc")
+    host = fake.root / "proc/11/root/var"
     for folder in ("lib", "log"):
         for name in (ours, other):
             (host / folder / "skyhook" / name / "flags").mkdir(parents=True)
