@@ -59,8 +59,8 @@ ENDS: list[tuple[Object, str]] = [
     ),
     (
         a_pod(state=ended(143), phase="Failed", conditions=[PREEMPTED]),
-        " made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
-        "container c ended with exit code 143, SIGTERM.",
+        (" made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
+        "container c ended with exit code 143, SIGTERM."),
     ),
 ]
 
