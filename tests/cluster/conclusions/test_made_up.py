@@ -59,8 +59,10 @@ ENDS: list[tuple[Object, str]] = [
     ),
     (
         a_pod(state=ended(143), phase="Failed", conditions=[PREEMPTED]),
-        (" made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
-        "container c ended with exit code 143, SIGTERM."),
+        (
+            " made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
+            "container c ended with exit code 143, SIGTERM."
+        ),
     ),
 ]
 
@@ -242,6 +244,14 @@ def test_a_pod_whose_end_is_seen_after_the_resources_complete_still_counts() -> 
     s.take("Pod", "ADDED", package_pod(0, None), 0.1)
     assert s.take("Skyhook", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=2), 0.2).state == "waiting"
     assert s.take("Pod", "MODIFIED", package_pod(0, 0), 0.3).state == "complete"
+
+
+def test_complete_of_an_earlier_generation_is_not_complete() -> None:
+    """Somebody has changed the spec: what the operator says is of before."""
+    s = SkyhookProgress("s", 0.0)
+    s.take("Pod", "ADDED", package_pod(0, 0), 0.1)
+    assert s.take("Skyhook", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=1), 0.2).state == "waiting"
+    assert s.take("Skyhook", "MODIFIED", skyhook("complete", nodes="1/1", observedGeneration=2), 0.3).state == "complete"
 
 
 def test_a_pod_that_is_killed_because_it_is_deleted_has_not_failed() -> None:
