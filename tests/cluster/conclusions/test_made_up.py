@@ -246,6 +246,14 @@ def test_a_pod_whose_end_is_seen_after_the_resources_complete_still_counts() -> 
     assert s.take("Pod", "MODIFIED", package_pod(0, 0), 0.3).state == "complete"
 
 
+def test_complete_of_an_earlier_generation_is_not_complete() -> None:
+    """Somebody has changed the spec: what the operator says is of before."""
+    s = SkyhookProgress("s", 0.0)
+    s.take("Pod", "ADDED", package_pod(0, 0), 0.1)
+    assert s.take("Skyhook", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=1), 0.2).state == "waiting"
+    assert s.take("Skyhook", "MODIFIED", skyhook("complete", nodes="1/1", observedGeneration=2), 0.3).state == "complete"
+
+
 def test_a_pod_that_is_killed_because_it_is_deleted_has_not_failed() -> None:
     """The operator deletes a pod to make a new one, e.g. after a change; whatever runs in it ends with 143 or 137."""
     s = SkyhookProgress("s", 0.0)
