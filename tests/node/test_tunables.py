@@ -107,10 +107,17 @@ def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(tm
     [
         ("/sys/class/scsi_host/host0/link_power_management_policy", True),
         ("/sys/class/scsi_host/host0/scan", False),
+        ("/sys/class/scsi_host/host0/eh_deadline", True),
+        ("/sys/class/scsi_host/host0/em_buffer", False),
         ("/sys/class/devfreq/a.gpu/governor", True),
         ("/sys/class/devfreq/a.gpu/max_freq", True),
+        ("/sys/class/devfreq/a.gpu/polling_interval", True),
+        ("/sys/class/devfreq/a.gpu/userspace/set_freq", True),
         ("/sys/class/devfreq/a.gpu/trans_stat", False),
         ("/sys/class/thermal/thermal_zone0/policy", True),
+        ("/sys/class/thermal/thermal_zone0/trip_point_0_temp", True),
+        ("/sys/class/thermal/thermal_zone0/k_po", True),
+        ("/sys/class/thermal/thermal_zone0/hwmon0/temp1_max", False),
         ("/sys/class/thermal/cooling_device0/cur_state", False),
         ("/sys/bus/usb/devices/1-1/power/control", True),
         ("/sys/bus/usb/devices/1-1/authorized", False),
@@ -121,7 +128,15 @@ def test_of_devices_settings_are_taken_and_neither_triggers_nor_what_moves_by_it
     fake = fake_root.make(tmp_path)
     fake.put(path, "1")
     assert (path in Tunables(fake.root).snapshot()) == taken
-    assert bool(TUNABLE.fullmatch(path)) == taken
+    assert TUNABLE.fullmatch(path) or not taken
+
+
+@pytest.mark.parametrize("path", ["/etc/sysfs.conf", "/etc/sysfs.d/a.conf", "/etc/rc.local", "/etc/sysctl.d/below/a.conf"])
+def test_what_brings_settings_back_at_boot_is_taken(tmp_path: Path, path: str) -> None:
+    fake = fake_root.make(tmp_path)
+    fake.put(path, "echo 1 >/proc/sys/vm/swappiness")
+    assert path in Tunables(fake.root).snapshot()
+    assert TUNABLE.fullmatch(path)
 
 
 def test_a_snapshot_leaves_out_what_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
