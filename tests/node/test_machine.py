@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.display import restored_lines
-from fixtures.node.coupled import neighbours
+from fixtures.node.attribution import neighbours
 from fixtures.node.journal import Journal
 from fixtures.node.machine import Restored
 from fixtures.node.tunables import Tunables, alike

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.node.coupled import neighbours
+from fixtures.node.attribution import neighbours
 from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import SCHED_FEATURES, Tunables, alike, diff, same, shown, sysctl_path
 from tests import fake_root
