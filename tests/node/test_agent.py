@@ -23,7 +23,6 @@ from fixtures.node.tunables import Tunables
 from fixtures.node.wire import from_json, to_json
 from fixtures.terms import Script, Telemetry, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
-from tests import fake_root
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 from tests.waiting import PATIENCE_S, cpu_s, until
 
@@ -87,11 +86,6 @@ class Client:
                 end.close()
             except BrokenPipeError:  # what the killed one had not read
                 continue
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 @pytest.fixture

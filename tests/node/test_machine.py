@@ -37,11 +37,6 @@ OTHERS = st.dictionaries(st.sampled_from([*SETTINGS, *CONFIG, "/etc/sysctl.d/new
 ASKED = st.dictionaries(st.sampled_from(list(SETTINGS)), VALUES, max_size=6)
 
 
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
-
-
 class Kernel(Tunables):
     """Files that answer as the kernel does: it refuses, it clamps, and it moves one setting when another is written."""
 

@@ -13,7 +13,6 @@ import pytest
 from fixtures.node import scripts as bash
 from fixtures.node.tunables import Tunables
 from fixtures.terms import Script, TweakRefused
-from tests import fake_root
 from tests.fake_root import FakeRoot, writes
 
 if TYPE_CHECKING:
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 READ_AHEAD = "/sys/block/vda/queue/read_ahead_kb"
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 def test_stages_run_package_by_package_in_the_operator_s_order() -> None:

@@ -17,7 +17,6 @@ from fixtures.node.signals import STOPPING, shielded, stop_if_asked, stop_like_c
 from fixtures.node.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.terms import Order
-from tests import fake_root
 from tests.fake_root import FakeRoot, writes
 from tests.sessions import HOUSE
 
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 def in_child(work: Callable[[], int]) -> int:

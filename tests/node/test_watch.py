@@ -10,17 +10,11 @@ import pytest
 from fixtures.node.journal import Journal
 from fixtures.node.machine import Write
 from fixtures.terms import Refused, TweakRefused
-from tests import fake_root
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 LEFT_BEHIND = "/etc/sysctl.d/999-tuning-tuning.conf"  # what Skyhook's tuning package leaves on a node
 DROP_IN = "/etc/systemd/system/containerd.service.d/999-tuning-tuning.conf"
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 def kinds(fake: FakeRoot) -> list[str]:
