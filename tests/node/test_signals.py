@@ -67,7 +67,7 @@ def test_a_signal_during_apply_waits_and_the_machine_is_put_back(fake: FakeRoot,
 
     expected = 42 if like_ctrl_c or number == signal.SIGINT else -number
     assert in_child(work) == expected
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 @pytest.mark.parametrize("number", STOPPING)
@@ -81,7 +81,7 @@ def test_a_signal_during_restore_waits_until_all_is_back(fake: FakeRoot, number:
         return 0
 
     assert in_child(work) == 42
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_a_script_is_not_cut_off_by_a_signal_to_us(fake: FakeRoot) -> None:
@@ -96,7 +96,7 @@ def test_a_script_is_not_cut_off_by_a_signal_to_us(fake: FakeRoot) -> None:
     assert in_child(work) == 42
     assert fake.get("/done") == ""
     fake.put("/done", None)
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_what_nohup_ignores_stays_ignored(fake: FakeRoot) -> None:

@@ -64,7 +64,7 @@ def test_what_an_operator_changed_is_seen_and_put_back(fake: FakeRoot) -> None:
     assert kinds(fake) == ["begin", "scripts", "applied"]
     result = machine.restore()
     assert (result.back.keys(), result.stuck, result.left_alone, result.label) == (effects.changed.keys(), {}, {}, "x")
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 @pytest.mark.parametrize("observed", [False, True])
@@ -76,7 +76,7 @@ def test_whoever_dies_the_next_one_puts_it_back(fake: FakeRoot, observed: bool) 
     if observed:
         machine.observed()
     assert fake.machine().restore().stuck == {}
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_what_changes_after_it_was_observed_is_somebody_else_s(fake: FakeRoot) -> None:
