@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NODE = "some-node.example.com"
 OURS, THEIRS = "0123456789ab", "ba9876543210"
-CELL = {"label": "writeback-eager", "journal": "j", "apply": "agent", "resources": [], "boot_id": "b", "boot": None}
+CELL: dict[str, Any] = {"label": "writeback-eager", "journal": "j", "apply": "agent", "resources": [], "boot_id": "b", "boot": None}
 LONG_S = 100.0
 
 

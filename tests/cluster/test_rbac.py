@@ -239,7 +239,7 @@ def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[li
     assert TWEAK in left_out[node]
     with Held(cluster, RUN_ID, node):
         journal = Journal(cluster, RUN_ID, node).open()
-        journal.begin({"label": "x"}, b"{}")
+        journal.begin({"label": "x"})
         patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
         assert clean_node(cluster, node, [TWEAK]) == [f"condition skyhook.nvidia.com/{TWEAK}/NotReady"]
         journal.clean()

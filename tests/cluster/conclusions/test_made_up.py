@@ -30,70 +30,46 @@ def waits(reason: str, message: str = "") -> Object:
     return {"waiting": {"reason": reason, "message": message}}
 
 
-@pytest.mark.parametrize(
-    ("made_up", "says"),
-    [
+def failed(reason: str, message: str = "") -> Object:
+    return {"metadata": {"name": "p"}, "status": {"phase": "Failed", "reason": reason, "message": message}}
+
+
+PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}
+ENDS: list[tuple[Object, str]] = [
+    (
+        a_pod(state=ended(137, "OOMKilled"), phase="Failed"),
+        ": container c was killed because it used more memory than its limit allows (OOMKilled, exit code 137).",
+    ),
+    (a_pod(state=ended(137), phase="Failed"), ": container c ended with exit code 137, SIGKILL."),
+    (a_pod(state=ended(0, "Completed"), phase="Succeeded"), ": container c ended with exit code 0."),
+    (
+        a_pod(state=ended(128, "StartError", message="exec: no such file")),
+        ": container c ended with exit code 128, StartError (exec: no such file).",
+    ),
+    (failed("Evicted", "The node was low on resource: memory."), " was evicted by its node (The node was low on resource: memory)."),
+    (
+        failed("NodeLost", "Node n which was running p is unresponsive"),
+        " was lost with its node (Node n which was running p is unresponsive).",
+    ),
+    (failed("Terminated", "imminent node shutdown."), " was ended because its node was shut down (imminent node shutdown)."),
+    (failed("DeadlineExceeded"), " ran longer than its activeDeadlineSeconds allow (DeadlineExceeded)."),
+    (
+        failed("OutOfcpu", "Node didn't have enough resource: cpu"),
+        " was refused by its node (OutOfcpu, Node didn't have enough resource: cpu).",
+    ),
+    (
+        a_pod(state=ended(143), phase="Failed", conditions=[PREEMPTED]),
         (
-            a_pod(state=ended(137, "OOMKilled"), phase="Failed"),
-            "Pod p: container c was killed because it used more memory than its limit allows (OOMKilled, exit code 137).",
+            " made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
+            "container c ended with exit code 143, SIGTERM."
         ),
-        (a_pod(state=ended(137), phase="Failed"), "Pod p: container c ended with exit code 137, SIGKILL."),
-        (a_pod(state=ended(0, "Completed"), phase="Succeeded"), "Pod p: container c ended with exit code 0."),
-        (
-            a_pod(state=ended(128, "StartError", message="exec: no such file"), phase="Failed"),
-            "Pod p: container c ended with exit code 128, StartError (exec: no such file).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
-            },
-            "Pod p was evicted by its node (The node was low on resource: memory).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {"phase": "Failed", "reason": "NodeLost", "message": "Node n which was running p is unresponsive"},
-            },
-            "Pod p was lost with its node (Node n which was running p is unresponsive).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {
-                    "phase": "Failed",
-                    "reason": "Terminated",
-                    "message": "Pod was terminated in response to imminent node shutdown.",
-                },
-            },
-            "Pod p was ended because its node was shut down (Pod was terminated in response to imminent node shutdown).",
-        ),
-        (
-            {"metadata": {"name": "p"}, "status": {"phase": "Failed", "reason": "DeadlineExceeded"}},
-            "Pod p ran longer than its activeDeadlineSeconds allow (DeadlineExceeded).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"},
-            },
-            "Pod p was refused by its node (OutOfcpu, Node didn't have enough resource: cpu).",
-        ),
-        (
-            a_pod(
-                state=ended(143),
-                phase="Failed",
-                conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}],
-            ),
-            (
-                "Pod p made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
-                "container c ended with exit code 143, SIGTERM."
-            ),
-        ),
-    ],
-)
+    ),
+]
+
+
+@pytest.mark.parametrize(("made_up", "says"), ENDS)
 def test_how_a_pod_ended(made_up: Object, says: str) -> None:
-    assert pod.how_it_ended(made_up) == says
+    assert pod.how_it_ended(made_up) == f"Pod p{says}"
 
 
 def test_a_pod_that_goes_on_has_not_ended() -> None:
