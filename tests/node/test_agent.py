@@ -23,7 +23,6 @@ from fixtures.node.tunables import Tunables
 from fixtures.node.wire import from_json, to_json
 from fixtures.terms import Script, Telemetry, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
-from tests import fake_root
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 from tests.waiting import PATIENCE_S, cpu_s, until
 
@@ -90,11 +89,6 @@ class Client:
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
-
-
-@pytest.fixture
 def agent(fake: FakeRoot) -> Iterator[Client]:
     with Client(fake.path, fake.root) as client:
         yield client
@@ -125,7 +119,7 @@ def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
     result = from_json(Restored, agent.ask("restore"))
     assert (result.back, result.label) == ({SWAPPINESS: ("10", "60")}, "x")
     assert agent.ask("compare")["changed"] == {}
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
     assert agent.ask("bye") == {}
     assert (agent.said(), agent.process.returncode) == ("nothing was left to put back.", 0)
 
@@ -139,7 +133,7 @@ def test_an_operator_s_changes_are_observed_and_put_back(agent: Client, fake: Fa
     seen = from_json(Effects, agent.ask("observe")).changed
     assert plain(seen) == {SWAPPINESS: ("60", "10"), LEFT_BEHIND: (None, "vm.swappiness=10\n")}
     assert from_json(Restored, agent.ask("restore")).stuck == {}
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_it_says_who_it_is_and_what_a_tweak_set_means_here(agent: Client, fake: FakeRoot) -> None:
@@ -262,7 +256,7 @@ def test_workloads_of_pods_take_turns_under_their_own_settings(agent: Client, fa
         agent.ask("bye")
         agent.said()
         assert (one.poll(), other.poll()) == (None, None)
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(agent: Client, fake: FakeRoot) -> None:
@@ -276,7 +270,7 @@ def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(agen
         agent.to.close()
         assert "put back" in agent.said()
         assert one.wait(PATIENCE_S) == -signal.SIGKILL
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def host_limits(name: str, pid: int) -> tuple[int, int]:
@@ -316,7 +310,7 @@ def test_silence_puts_the_node_back(fake: FakeRoot) -> None:
             assert agent.ask("ping") == {}
         assert fake.get(SWAPPINESS) == "10"
         assert agent.said() == "nothing was asked for 3 s; 'x' was put back: 2 settings."
-        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+        fake.must_be_as_found()
 
 
 def test_an_answer_that_nobody_takes_puts_the_node_back(fake: FakeRoot) -> None:
@@ -340,7 +334,7 @@ def test_killed_in_between_the_next_one_puts_it_back(fake: FakeRoot) -> None:
     with Client(fake.path, fake.root) as second:
         recovered = from_json(Restored, second.ask("hold")["recovered"])
         assert (recovered.back, recovered.label) == ({SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}, "x")
-        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+        fake.must_be_as_found()
 
 
 @pytest.mark.parametrize("ending", ["stdin", "SIGTERM"])
@@ -380,7 +374,7 @@ def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: Fa
         fake.put(SWAPPINESS, "11")
         shutil.rmtree(step)
         assert from_json(Restored, second.ask("hold")["recovered"]).back == {SWAPPINESS: ("11", "60")}
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_else(agent: Client, fake: FakeRoot) -> None:
@@ -477,7 +471,7 @@ def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back
     else:
         agent.to.close()
         assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 @pytest.mark.needs("root")
@@ -493,7 +487,7 @@ def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoo
         else:
             agent.to.close()
             assert agent.said() == "the harness is gone (end of stdin); 'x' was put back: 2 settings."
-        assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+        fake.must_be_as_found()
 
 
 # -- what it does not understand, and whom it does not let in
