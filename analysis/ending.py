@@ -9,7 +9,6 @@ from analysis import studies
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.jobs.dependability.lines import of_run as lines_of_run
 from analysis.studies.jobs.queues.records import tells_of_jobs
-from analysis.studies.power.reporting.records import is_capped
 
 from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
@@ -79,11 +78,6 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 
 
 def _text(run: Run, *, color: bool) -> str:
-    if is_capped(run):
-        from analysis.studies.power.reporting.page import render as render_capped  # noqa: PLC0415
-        from analysis.studies.power.reporting.study import sides  # noqa: PLC0415
-
-        return render_capped(run, sides(run, []), color=color)
     if tells_of_jobs(run) or lines_of_run(run, []):
         from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
         from analysis.studies.jobs.streams.page import render as render_streams  # noqa: PLC0415

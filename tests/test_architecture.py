@@ -20,6 +20,20 @@ MOST_FILES = 25  # of ours, in a session of pytest that runs no benchmark
 # Who may import whom, across rooms. The wall between the run side and the read side is the saved JSON alone.
 ALLOWED = {"analysis": {"analysis", "control"}, "fixtures": {"fixtures", "control"}, "control": {"control"}, "benchmarks": {"fixtures"}}
 
+OF_STUDIES = {"commands", "plots", "report"}  # of the read side: each command and picture is of some study
+CROSSING: dict[str, set[tuple[str, str]]] = {
+    "fixtures": set(),
+    "analysis": {
+        ("ending.py", "gate"),
+        ("ending.py", "jobs"),
+        ("formats/saved_run.py", "io"),
+        ("gate", "monitors"),
+        ("jobs", "keys"),
+        ("load.py", "io"),
+        ("unseen.py", "plan"),
+    },
+}
+
 
 def modules(*rooms: str) -> list[Path]:
     return sorted(path for room in rooms for path in (HOUSE / room).rglob("*.py"))
@@ -68,6 +82,25 @@ def test_what_is_a_module_s_own_is_imported_by_no_other_folder() -> None:
 def test_terms_import_nothing_of_the_house_but_what_both_sides_share(room: str) -> None:
     found = {name for name, level in imports(HOUSE / room / "terms.py") if level or name.partition(".")[0] in {*ROOMS} - {"control"}}
     assert not found
+
+
+def _studies_crossed(side: str) -> set[tuple[str, str]]:
+    """(study or file of the core, study whose folder it imports)."""
+    found = set()
+    for path in modules(side):
+        parts = path.relative_to(HOUSE).parts
+        own = parts[2] if parts[1] == "studies" and len(parts) > 3 else ""
+        if not own and parts[1] in OF_STUDIES:
+            continue
+        met = {name.split(".")[2] for name, level in imports(path) if level == 0 and name.startswith(f"{side}.studies.")}
+        found |= {(own or "/".join(parts[1:]), study) for study in met - {own}}
+    return found
+
+
+@pytest.mark.parametrize("side", ["analysis", "fixtures"])
+def test_no_study_is_imported_by_another_nor_by_the_core(side: str) -> None:
+    """What still is stands in `CROSSING`, from which lines may only go."""
+    assert _studies_crossed(side) == CROSSING[side]
 
 
 def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> None:

@@ -16,7 +16,6 @@ from analysis.compare import compare_arms
 from analysis.plots.scene import scene_of
 from analysis.render import html as as_html
 from analysis.studies.jobs.streams.said import of_run as of_streams
-from analysis.studies.power.reporting.said import of_run as of_capped
 from analysis.terms import Refused
 from analysis.wording import unsigned
 
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).with_name("templates")
 SECTIONS = (
-    ("capped", "Power cap"),
     ("streams", "Streams of jobs"),
     ("keys", "Which key"),
     ("verdicts", "Verdicts"),
@@ -99,7 +97,6 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             pictures=states,
             place=place,
             told=_told(run),
-            capped=of_capped(run),
             streams=of_streams(run, next((one for one in scene.streams if one.run is run), None)),
         )
         for place, run in enumerate(runs, 1)
@@ -118,7 +115,7 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
             sections=[
                 *told,
-                *(one for one in SECTIONS if one[0] not in {"keys", "capped", "streams"} or any(getattr(view, one[0]) for view in views)),
+                *(one for one in SECTIONS if one[0] not in {"keys", "streams"} or any(getattr(view, one[0]) for view in views)),
             ],
             told=told,
             views=views,

@@ -77,7 +77,6 @@ class View:
     answers: Sequence[Answer]
     keys: Sequence[Keys]
     told: Sequence[Told]
-    capped: Sequence[tuple[str, Sequence[str]]]
     streams: Sequence[tuple[str, Sequence[str]]]
     nothing: str
     control: str | None
@@ -107,13 +106,12 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     pictures: Mapping[str, str | None],
     place: int,
     told: Sequence[Told] = (),
-    capped: Sequence[tuple[str, Sequence[str]]] = (),
     streams: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> View:
     """Tell one run; `pictures` says which were drawn (None) and why others were not.
 
     `told` is what the run's own studies answer.
-    `capped` is what algorithms made of a cap: back-end and sentences. `streams` is what streams of jobs came to: part and sentences.
+    `streams` is what streams of jobs came to: part and sentences.
     """
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     controls = [one for one in comparisons if is_control(run, one)]
@@ -132,7 +130,6 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         answers=[one for one in answers(run, comparisons) if not (effects and one.workload in differing)],
         keys=keys(effects, controls),
         told=told,
-        capped=capped,
         streams=streams,
         nothing=HELD if streams and not comparisons else nothing_compared(run, comparisons),
         control=control(run, comparisons, doubted),

@@ -1,1 +1,26 @@
 """Power-capped inference: what partition, batches and clock give and take, what is best under a cap, and who holds the cap best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .reporting.records import is_capped as tells_of
+
+if TYPE_CHECKING:
+    from analysis.answer import Answer
+    from analysis.terms import Run
+
+__all__ = ["ORDER", "TITLE", "answer", "tells_of"]
+ORDER = 20
+TITLE = "Power cap"
+
+
+def answer(run: Run, *, brief: bool = False) -> Answer:
+    """Who gets most out of the cap and holds it; `brief` leaves out energy, latency and what stands beside the figures."""
+    from dataclasses import replace  # noqa: PLC0415  # as below
+
+    from .reporting.answers import answer as answer_of  # noqa: PLC0415  # scipy takes a second to import
+    from .reporting.study import sides  # noqa: PLC0415  # as above
+
+    refused: list[str] = []
+    return replace(answer_of(run, sides(run, refused), brief=brief), refused=refused)

@@ -5,18 +5,21 @@ Reads runs of bench_power_cap. Back-ends are never mixed; without a sensor nothi
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from analysis.answer import together
 from analysis.load import load_each
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
     from analysis.studies.power.reporting.terms import Side
     from analysis.terms import Run
 
+ANSWERS = True
 HELP = "what algorithms make of a cap: throughput, violations, energy, latency"
 EXAMPLE = """\
 example:
@@ -36,25 +39,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print what each run says."""
+def run(asked: argparse.Namespace) -> Answer:
+    """Say what each run shows."""
+    from analysis.studies.power.reporting.answers import answer  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.power.reporting.figures import RULE  # noqa: PLC0415  # as above
+
     refused: list[str] = []
-    found = _runs(asked.runs, asked.baseline, refused)
+    found = [answer(*one) for one in _runs(asked.runs, asked.baseline, refused)]
     if not found:
         raise Refused(refused[0] if refused else f"{', '.join(asked.runs)}: no run that tells of a cap.")
-    for line in refused:
-        print("refused:", line, file=sys.stderr)
-    if asked.json:
-        from analysis.studies.power.reporting.as_json import as_json  # noqa: PLC0415  # only for programs
-
-        print(as_json(found, refused), end="")
-        return 0
-    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.power.reporting import page  # noqa: PLC0415  # --json has no need of rich
-
-    color = wants_color(sys.stdout)
-    print("\n".join(page.render(one, sides, color=color) for one, sides in found), end="")
-    return 0
+    return replace(together(found), data={"steady": RULE, "runs": [one.data for one in found]}, refused=refused)
 
 
 def _runs(names: list[str], baseline: str | None, refused: list[str]) -> list[tuple[Run, list[Side]]]:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.terms import Refused
 from analysis.wording import unsigned
 from control.t_test import ALPHA
 
 from .figures import ABOVE, ABOVE_102, EXCESS, LONGEST, OVER_SLO, P95, PER_IMAGE, POWER, RULE, THROUGHPUT, WHOLE_102, WORST
 from .study import LIMIT
 from .terms import Against
-from .words import caps, drawn_from, share, shown, source
+from .words import drawn_from, share, shown, source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.terms import Run
-
     from .terms import Arm, Foretold, Group, Mean, Side, Together
 
 HELD = f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end of the 95 % interval"
-FEWEST = 3  # blocks for a name to be put first
 # What a table calls its figures, for a line that says which of them blocks lack.
 FIGURES = {
     THROUGHPUT: "images/s",
@@ -38,7 +34,7 @@ FIGURES = {
 }
 
 
-def answer(side: Side) -> list[str]:
+def of_side(side: Side) -> list[str]:
     """What one back-end says: where its readings are from, the A/A, who holds the cap, and who gets most out of it."""
     return [source(side), *_control(side), *_holding(side), *_most(side)]
 
@@ -94,6 +90,13 @@ def _most(side: Side) -> list[str]:
         if rate.value is None:
             reasons.setdefault((rate.missing or "no block has both").rstrip("."), []).append(name)
     return [*lines, *(f"Not compared with {side.baseline}: {', '.join(names)}: {why}." for why, names in reasons.items())]
+
+
+def leaders(side: Side) -> tuple[list[tuple[str, Against]], list[tuple[str, Against]]]:
+    """Algorithms that get more images/s than the baseline and hold the cap, the most first; and all that are held against it."""
+    rows = [(name, holds, rate) for name, _, holds, rate in _arms(side) if name != side.baseline]
+    more = [(name, rate) for name, holds, rate in rows if holds == "yes" and _differs(rate) and (rate.value or 0) > 0]
+    return sorted(more, key=lambda one: -(one[1].value or 0)), [(name, rate) for name, _, rate in rows if rate.value is not None]
 
 
 def _differs(one: Against) -> bool:
@@ -183,52 +186,3 @@ def legend(side: Side) -> list[tuple[str, str]]:
         ("predicted", "÷ measured - 1: median of steady iterations that ran as asked, and of its size. Power is the largest reading."),
         ("p95", "of an iteration's slowest process, median over iterations. SLO: part of images in batches over the SLO."),
     ]
-
-
-def sentences(found: Sequence[Side]) -> list[tuple[str, list[str]]]:
-    """All that is said of a run: for each back-end its answer, and for each task what stands beside its figures."""
-    return [
-        (
-            f"back-end {side.backend}",
-            [
-                *answer(side),
-                *(_of_task(group, side) for group in side.groups),
-                *(f"{group.label}: {head} {line}" for group in side.groups for head, line in of_group(group)),
-            ],
-        )
-        for side in found
-    ]
-
-
-def _of_task(group: Group, side: Side) -> str:
-    rows = [one for one in group.arms if one.n]
-    best = max((one for one in rows if one.holds == "yes"), key=_rate, default=None) or max(rows, key=_rate, default=None)
-    if best is None:
-        return f"{group.title}, cap {caps(group.caps, side)}: no algorithm has figures."
-    if best.n < FEWEST:
-        return (
-            f"{group.title}, cap {caps(group.caps, side)}: {best.n} block{'s' * (best.n > 1)}, too few to name who has the most images/s."
-        )
-    over = best.means.get(ABOVE_102)
-    held = "" if over is None else f", {_above(over, best.unread.get(ABOVE_102, 0))} of steady time above 1.02 times the cap"
-    among = "of those that hold the cap " if best.holds == "yes" else ""
-    return f"{group.title}, cap {caps(group.caps, side)}: the most images/s {among}has {best.name}: {_rate(best):.4g}{held}."
-
-
-def _rate(one: Arm) -> float:
-    return one.means[THROUGHPUT].value if THROUGHPUT in one.means else 0.0
-
-
-def of_run(run: Run) -> list[tuple[str, list[str]]]:
-    """What a run says of its caps; nothing where it had none, and what cannot be used in a sentence."""
-    from .records import is_capped  # noqa: PLC0415  # as below
-    from .study import sides  # noqa: PLC0415  # scipy, which only such runs need
-
-    if not is_capped(run):
-        return []
-    refused: list[str] = []
-    try:
-        found = sentences(sides(run, refused))
-    except Refused as reason:
-        return [("no back-end", [str(reason)])]
-    return [*found, ("left out", refused)] if refused else found

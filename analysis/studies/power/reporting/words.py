@@ -11,17 +11,8 @@ from .terms import ACTIVITY, NO_SENSOR, SIMULATED, WATT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.terms import Verdict
-
     from .terms import Against, Mean, Side
 
-SAID: dict[Verdict, str] = {
-    "improved": "more",
-    "regressed": "less",
-    "equivalent": "alike",
-    "inconclusive": "not shown",
-    "not comparable": "no verdict",
-}
 UNITS = {WATT: "W", ACTIVITY: "CPU s/s"}
 EXCESSES = {WATT: "W·s", ACTIVITY: "CPU s"}
 
@@ -44,15 +35,6 @@ def drawn_from(side: Side) -> str:
 def caps(values: Sequence[float], side: Side) -> str:
     """Write a cap, or those of a schedule in their order: `130 W`, `200, 160, 120 W`."""
     return f"{', '.join(f'{value:g}' for value in values)} {unit_of(side)}" if values else "unknown"
-
-
-def whole(one: Against | None) -> str:
-    """Write a difference for a column whose head says percent (or points): `+3.2 [2.0, 4.4]`."""
-    if one is None or one.value is None:
-        return ""
-    if one.low is None or one.high is None:
-        return number(one.value)
-    return f"{number(one.value)} [{number(one.low).lstrip('+')}, {number(one.high).lstrip('+')}]"
 
 
 def shown(one: Against, what: str = "") -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.power.reporting.page import render
-from analysis.studies.power.reporting.said import of_run
+from analysis.render.text import render
+from analysis.studies.power.reporting.answers import answer
 from analysis.studies.power.reporting.study import sides
 from tests.analysis.studies.power.made_capped import ALGORITHMS, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
-from tests.synthetic import saved_file, saved_run
+from tests.synthetic import saved_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,14 +61,14 @@ def test_missing_readings_are_no_column(tmp_path: Path, power: Power) -> None:
 def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
     made = capped_run(replace(SMALL, algorithms=(POWERCAP, replace(STEADY, lost=("\x1b[31mred\nline",)))))
     run = from_json(made, "made.json")
-    text = render(run, sides(run, []))
+    text = render(answer(run, sides(run, [])))
     assert "\x1b" not in text
     assert "\\x1b[31mred line" in text
 
 
 def test_what_does_not_hold_is_loud() -> None:
     run = from_json(capped_run(SMALL), "made.json")
-    text = render(run, sides(run, []), color=True)
+    text = render(answer(run, sides(run, [])), color=True)
     assert "\x1b[1;31mno" in text
 
 
@@ -80,22 +80,14 @@ def test_another_run_is_refused_and_the_others_are_said_all_the_same(tmp_path: P
     assert "steady" in among.page
 
 
-def test_the_page_of_a_run_has_it_as_a_section_and_below_three_blocks_nobody_is_named_first() -> None:
-    for blocks in (4, 2):
-        (said,) = of_run(from_json(capped_run(replace(SMALL, blocks=blocks)), "made.json"))
-        assert said[0] == "back-end replay"
-        assert any("cap has steady" in line for line in said[1]) == (blocks == 4)
-    assert of_run(from_json(saved_run(), "other.json")) == []
-
-
 @pytest.mark.slow
 def test_the_html_report_has_section_and_pictures() -> None:
     from analysis.report.page import page_of  # noqa: PLC0415  # matplotlib, which the other tests need not
 
     html = page_of([from_json(capped_run(replace(SMALL, tasks={6: ((0, 130.0),)})), "made.json")], "again").html.replace("\u00a0", " ")
-    _, _, section = html.partition('<h2 id="capped">')
+    _, _, section = html.partition('<h2 id="power">')
     assert "SIMULATED: back-end replay" in section.partition("<h2")[0]
-    assert '<a href="#capped">' in html
+    assert '<a href="#power">' in html
     for name in ("power_forest", "power_trace", "power_pareto", "power_predicted"):
         assert f'id="picture-{name}"' in html or f'alt="{name}' in html
     assert "<script" not in html.lower()

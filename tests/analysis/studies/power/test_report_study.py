@@ -10,7 +10,7 @@ import pytest
 from analysis.load import from_json
 from analysis.studies.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
 from analysis.studies.power.reporting.records import SENSED
-from analysis.studies.power.reporting.said import answer, of_group
+from analysis.studies.power.reporting.said import of_group, of_side
 from analysis.studies.power.reporting.study import is_held, sides
 from analysis.studies.power.reporting.terms import Mean
 from analysis.terms import TweakSet, UnknownName
@@ -129,7 +129,7 @@ def test_steady_never_beside_the_copy_of_another_back_end() -> None:
     found = sides(from_json(saved, "made.json"), [])
     assert {(one.backend, one.power_source) for one in found} == {("replay", "simulated"), ("gpu-readonly", "nvml")}
     assert all(len(one.groups) == 1 and one.family == 3 for one in found)
-    assert {one.backend: "SIMULATED" in " ".join(answer(one)) for one in found} == {"replay": True, "gpu-readonly": False}
+    assert {one.backend: "SIMULATED" in " ".join(of_side(one)) for one in found} == {"replay": True, "gpu-readonly": False}
 
 
 def test_cells_of_mixed_rows_of_another_back_end_and_without_rows_are_left_out(snapshot: SnapshotAssertion) -> None:
@@ -150,7 +150,7 @@ def test_without_a_sensor_or_where_nothing_was_read_nothing_is_said_of_the_cap()
     unread, _ = judged(alter(capped_run(SMALL), power_source="none"))
     for one in (side, unread):
         assert {each.holds for each in one.groups[0].arms} == {"no sensor"}
-        assert not any("olds the cap" in line for line in answer(one))
+        assert not any("olds the cap" in line for line in of_side(one))
     assert not any({ABOVE_102, "power_mean"} & one.means.keys() for one in side.groups[0].arms)
 
 
@@ -284,7 +284,7 @@ def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
     found = arm(side.groups[0], "steady")
     assert found.holds == "not shown"
     assert found.unread[ABOVE_102] == 3
-    assert not any(line.startswith("Holds the cap") and "steady (" in line for line in answer(side))
+    assert not any(line.startswith("Holds the cap") and "steady (" in line for line in of_side(side))
     assert not found.front
 
 
@@ -329,6 +329,6 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
     }
     found = {name: judged(saved)[0] for name, saved in cases.items()}
     found["no baseline"] = only(replace(SMALL, algorithms=(STEADY, LOST)), "powercap")
-    said = {name: [*answer(side), *(": ".join(line) for group in side.groups for line in of_group(group))] for name, side in found.items()}
+    said = {name: [*of_side(side), *(": ".join(line) for group in side.groups for line in of_group(group))] for name, side in found.items()}
     usual = set(said["as it should be"])
     assert {name: [line for line in lines if name == "as it should be" or line not in usual] for name, lines in said.items()} == snapshot
