@@ -10,10 +10,10 @@ from analysis.studies.io.sentences import answers
 
 from .io_shared import IO, parts_of, upright
 from .lettering import fitted, wrapped
+from .marks import MUCH, log_or_linear
 from .page import INSIDE, LINE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import DASHES, INK, MARKERS, SMALL, drawn
-from .ticks import MUCH, log_or_linear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,8 @@ from analysis.studies.io.study import apart
 from analysis.studies.keys.observed import AGAIN
 
 from .io_shared import IO
+from .labels import minus
 from .lettering import fitted, room_for
-from .measures import minus
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import AGAIN as GREY

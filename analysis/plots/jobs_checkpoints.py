@@ -12,10 +12,10 @@ from analysis.studies.jobs.dependability.intervals import daly_s, time_per_work,
 from analysis.studies.jobs.queues.words import figure, number
 
 from .jobs_shared import interval
+from .marks import log_or_linear
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import BAND, COLOURS, GRID, INK, QUIET, drawn
-from .ticks import log_or_linear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

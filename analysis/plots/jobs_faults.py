@@ -9,10 +9,10 @@ from analysis.studies.jobs.streams.words import in_order, names
 from analysis.wording import digits, probability, unsigned
 
 from .lettering import fitted, room_for
+from .marks import log_or_linear
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import BAND, GRID, INK, QUIET, SMALL, drawn
-from .ticks import log_or_linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

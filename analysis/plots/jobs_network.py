@@ -10,10 +10,10 @@ from analysis.studies.jobs.queues.words import figure, unit
 from analysis.wording import digits
 
 from .jobs_shared import interval, scaled
+from .marks import log_or_linear
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import COLOURS, INK, QUIET, drawn
-from .ticks import log_or_linear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from analysis.studies.jobs.simulation.study_page import METRIC_HEADS
 from analysis.wording import digits, probability
 
 from .lettering import fitted, room_for
+from .marks import log_or_linear
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import INK, QUIET, SMALL, drawn
-from .ticks import log_or_linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

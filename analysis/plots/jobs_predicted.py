@@ -12,10 +12,10 @@ from analysis.terms import Unreadable
 from analysis.wording import digits
 
 from .jobs_shared import JOBS
+from .marks import log_or_linear
 from .page import PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import BAND, COLOURS, GRID, INK, QUIET, SMALL, drawn
-from .ticks import log_or_linear
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

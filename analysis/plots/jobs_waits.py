@@ -17,10 +17,10 @@ from analysis.wording import unsigned
 
 from .jobs_shared import JOBS, interval, look, waits_of
 from .lettering import fitted, room_for
+from .marks import log_or_linear
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import AGAIN, BAND, FAINT, GRID, INK, QUIET, SMALL, drawn
-from .ticks import log_or_linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

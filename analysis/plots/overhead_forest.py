@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from analysis.studies.monitors.words import whole
 from analysis.wording import unsigned
 
+from .labels import minus
 from .lettering import fitted, room_for, wrapped
-from .measures import minus
 from .overhead_shared import SCALE, STATES, parts_of, percents
 from .page import INSIDE, LINE, PANEL_HEAD, Entry, page, panel_head
 from .style import AGAIN, BAND, GRID, INK, QUIET, SMALL, drawn

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from .marks import round_ticks
 from .overhead_shared import SCALE, looks, parts_of, percents
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw
 from .style import BAND, GRID, INK, QUIET, SMALL, drawn
-from .ticks import round_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from analysis.studies.power.reporting.study import LIMIT
 from analysis.studies.power.reporting.terms import Against
 from analysis.wording import unsigned
 
-from .forest import VERDICTS
 from .lettering import fitted, room_for
+from .marks import VERDICTS
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .power_shared import CAPPED, HELD, HOLDS, parts_of, sources
 from .style import BAND, GRID, INK, QUIET, SMALL, drawn

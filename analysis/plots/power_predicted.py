@@ -11,8 +11,8 @@ from analysis.studies.power.reporting.figures import steady
 from analysis.studies.power.reporting.study import PREDICTED, as_asked
 from analysis.studies.power.reporting.words import unit_of
 
+from .labels import minus
 from .lettering import wrapped
-from .measures import minus
 from .page import INSIDE, LINE, PANEL_HEAD, Entry, page, panel_head
 from .power_shared import CAPPED, looks, parts_of, sources
 from .scene import NothingToDraw
