@@ -174,7 +174,7 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
         interval(axes, middle + 0.08, row.faint, {"color": FAINT, "marker": "|", "markersize": 5, "linewidth": 1.0}, reach=reach)
         middle -= 0.025
     for at, mark in enumerate(row.marks):
-        line = middle + 0.19 * (at - (len(row.marks) - 1) / 2)
+        line = middle + min(0.19, 0.45 * row.tall) * (at - (len(row.marks) - 1) / 2)
         interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach)
         for column, text in zip(columns, mark.texts, strict=True):
             last = column == INSIDE
