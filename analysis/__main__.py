@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import shlex
 import sys
 import traceback
+from difflib import get_close_matches
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Protocol, cast
@@ -24,14 +27,19 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 PAGE = 100  # columns
+GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
 TRACEBACK = "DEEPTWEAK_TRACEBACK"
 COMMANDS = sorted(path.stem for path in Path(__file__).with_name("commands").glob("*.py") if not path.stem.startswith("_"))
 
 
 class Command(Protocol):
-    """What a file of `commands/` holds: the docstring is its description, `HELP` its line in the list, `EXAMPLE` ends its help."""
+    """What a file of `commands/` holds.
+
+    The docstring is its description, `HELP` its line in the list under `GROUP`, `EXAMPLE` ends its help.
+    """
 
     __doc__: str | None
+    GROUP: str
     HELP: str
     EXAMPLE: str
 
@@ -69,26 +77,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m analysis", description="What saved runs say.")
-    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    wanted = [name for name in COMMANDS if given and _said(name) == given[0]]
-    for name in wanted or COMMANDS:
-        command = cast("Command", import_module(f"analysis.commands.{name}"))
-        one = parsers.add_parser(
-            _said(name),
-            help=command.HELP,
-            description=_page(command.__doc__ or ""),
-            epilog=_page(command.EXAMPLE),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.arguments(one)
-        if getattr(command, "ANSWERS", False):
-            render.add_options(one)
-        else:
-            one.add_argument("--json", action="store_true", help="write JSON instead of text")
-        one.set_defaults(command=command)
-    asked = parser.parse_args(given)
-    answer = cast("Command", asked.command).run(asked)
+    name = given[0] if given else ""
+    if name in {"", "-h", "--help"}:
+        print(_help())
+        return 0 if name else USAGE_ERROR
+    if _module(name) not in COMMANDS:
+        if not Path(name).exists():
+            near = get_close_matches(name, map(_said, COMMANDS), n=1)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise Refused(f"{name}: no such command, and no such file.{hint} `python -m analysis --help` lists the commands.")
+        name, given = "show", ["show", *given]
+    command = cast("Command", import_module(f"analysis.commands.{_module(name)}"))
+    parser = argparse.ArgumentParser(
+        prog=f"python -m analysis {name}",
+        description=_page(command.__doc__ or ""),
+        epilog=_page(command.EXAMPLE),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.arguments(parser)
+    if getattr(command, "ANSWERS", False):
+        render.add_options(parser)
+    else:
+        parser.add_argument("--json", action="store_true", help="write JSON instead of text")
+    asked = parser.parse_args(given[1:])
+    answer = command.run(asked)
     if not isinstance(answer, Answer):
         return answer
     for line in answer.refused:
@@ -97,6 +109,22 @@ def _run(given: Sequence[str]) -> int:
     if reason := say(render.write(answer, asked)):
         complain(f"standard output cannot be written: {reason}.")
     return answer.exit_code or (USAGE_ERROR if reason else 0)
+
+
+def _help() -> str:
+    """List the commands by what they are for; their files are parsed, not imported, since that takes a second."""
+    listed: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for module in COMMANDS:
+        tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8"))
+        told = {
+            node.targets[0].id: node.value.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
+        }
+        listed[str(told["GROUP"])].append(f"  {_said(module):<12} {told['HELP']!s}")
+    parts = ["usage: python -m analysis RUN | COMMAND …\n\nWhat saved runs say. With a saved run alone: `show`."]
+    parts += ["\n".join([f"{GROUPS[group]}:", *lines]) for group, lines in listed.items()]
+    return "\n\n".join([*parts, "`python -m analysis COMMAND --help` says the rest."])
 
 
 def _failed(what: object) -> int:
@@ -117,6 +145,11 @@ def _fault(given: Sequence[str], error: Exception) -> str:
 def _page(text: str) -> str:
     """Break prose at 100 columns; what is indented is typed or copied as it stands."""
     return "\n".join(line if line.startswith(" ") else fill(line, PAGE) for line in text.splitlines())
+
+
+def _module(name: str) -> str:
+    found = name.replace("-", "_")
+    return f"{found}_" if iskeyword(found) else found
 
 
 def _said(name: str) -> str:

@@ -6,7 +6,7 @@ text harmless there. No study escapes, wraps or colours anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -115,3 +115,19 @@ def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
     for name, sentence in pairs:
         who.setdefault(sentence, {})[name] = None
     return [sentence if 1 < len(names) == of else f"{', '.join(names)}: {sentence}" for sentence, names in who.items()]
+
+
+def together(answers: Sequence[Answer]) -> Answer:
+    """Several answers as one, each under its title; one alone is itself."""
+    first, *others = answers
+    if not others:
+        return first
+    later = [section for one in others for section in (Section(one.title, one.findings), *one.sections)]
+    return replace(
+        first,
+        sections=[*first.sections, *later],
+        warnings=[line for one in answers for line in one.warnings],
+        legend=list(dict.fromkeys(line for one in answers for line in one.legend)),
+        refused=list(dict.fromkeys(line for one in answers for line in one.refused)),
+        next="",
+    )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analysis.studies import keys
+from analysis import studies
 from analysis.studies.gate import limits as limits_file
 from analysis.studies.jobs.dependability.lines import of_run as lines_of_run
 from analysis.studies.jobs.queues.records import tells_of_jobs
-from analysis.studies.monitors.records import is_monitored
 from analysis.studies.power.reporting.records import is_capped
 
 from .arms import BASELINE, Arm, read_arm, same_runs
@@ -20,14 +19,16 @@ from .render import text
 from .terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from analysis.studies.gate.limits import Limits
 
+    from .answer import Answer
     from .terms import Run
 
 OWN = "this run"
 CONTROL = "stock"
+VERDICTS = 40  # studies of a smaller ORDER say what their verdicts mean themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +79,23 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 
 
 def _text(run: Run, *, color: bool) -> str:
-    if is_monitored(run):
-        from analysis.studies.monitors.page import render_ending  # noqa: PLC0415  # each kind of run imports a second's worth that others need not
-        from analysis.studies.monitors.study import overheads  # noqa: PLC0415
-
-        return render_ending(run, overheads(run), color=color)
     if is_capped(run):
         from analysis.studies.power.reporting.page import render as render_capped  # noqa: PLC0415
         from analysis.studies.power.reporting.study import sides  # noqa: PLC0415
 
         return render_capped(run, sides(run, []), color=color)
-    if keys.tells_of(run):
-        return text.render(keys.answer(run, brief=True), color=color)
     if tells_of_jobs(run) or lines_of_run(run, []):
         from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
         from analysis.studies.jobs.streams.page import render as render_streams  # noqa: PLC0415
 
         if streams := gather(run):
             return render_streams(run, streams, color=color)
-    return text.render(answer_of(compare(run), [run]), color=color)
+    return text.render(answer_of_run(run), color=color)
+
+
+def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), source: str = "") -> Answer:
+    """What a run's own study says of it; its verdicts, where it belongs to none or a session (`brief`) ends with them."""
+    for study in studies.of(run):
+        if study.ORDER < VERDICTS or not brief:
+            return replace(study.answer(run, brief=brief), refused=refused)
+    return answer_of(compare(run), [run], refused=refused, source=source)

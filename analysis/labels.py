@@ -60,7 +60,7 @@ def amount(metric: Metric, value: float) -> str:
 def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
     """Write workloads by what differs between them; and what all have in common: a file (pytest's names), parameters."""
     names = list(workloads)
-    if len(names) < 2:  # noqa: PLR2004  # one differs from nothing
+    if len(names) < 2:  # one differs from nothing
         return {name: name for name in names}, ""
     files = {name.rpartition("::")[0] for name in names}
     common = [files.pop()] if len(files) == 1 and "" not in files else []

@@ -106,6 +106,10 @@ class FakeRoot:
         made = {**SETTINGS, **CONFIG, **PASSED_OVER}
         return {p: self.get(p) for p in sorted(paths | made.keys()) if not alike(p, made.get(p), self.get(p))}
 
+    def must_be_as_found(self) -> None:
+        """Nothing is changed, and no journal is left."""
+        assert (self.wrong(), self.journal.exists()) == ({}, False)
+
 
 def make(path: Path) -> FakeRoot:
     """A fresh tree below `path`."""

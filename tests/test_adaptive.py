@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.designs import Trial, _factors
+from control.adaptive import Trial
+from fixtures.designs import _factors
 from fixtures.layout import Adaptive, cost
 from fixtures.terms import Refused
 from fixtures.tweaks import manifest as manifests

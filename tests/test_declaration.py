@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fixtures import designs
-from fixtures.designs._file import rows_of, text_of
+from fixtures.design_file import planned as sheet_of
 from fixtures.options import Options
 from fixtures.plan import RunPlan, check_time_limit
 from fixtures.progress import ProgressFile
@@ -208,7 +208,7 @@ def test_a_file_that_is_what_the_design_would_have_laid_out_stays_that_design(tm
     """Written by one session, read by the next: the same cells, points, and notes."""
     keys = KEYS | {"vm.swappiness": "1/30/10", "vm.min_free_kbytes": "70000"}
     first = planned(tmp_path, design="fractional", resolution=4, tweaks=manifest(tmp_path, "more", keys))
-    text = text_of(*rows_of(first.whole, first.layout))
+    text = sheet_of(first.whole, first.layout).text()
     path = tmp_path / "design.csv"
     path.write_text(text)
     again = planned(tmp_path, design="fractional", resolution=4, tweaks=str(tmp_path / "more.yaml"), design_file=path)
@@ -378,7 +378,7 @@ def test_a_file_that_is_another_design_is_not_taken_for_it(tmp_path: Path, optio
     sets = manifest(tmp_path, "four", KEYS | {"vm.min_free_kbytes": "70000"})
     first = planned(tmp_path, design="ablation", tweaks=sets)
     path = tmp_path / "design.csv"
-    path.write_text(text_of(*rows_of(first.whole, first.layout)))
+    path.write_text(sheet_of(first.whole, first.layout).text())
     with pytest.raises(BadInput, match=re.escape(says)):
         planned(tmp_path, tweaks=sets, design_file=path, **options)
     assert planned(tmp_path, tweaks=sets, design_file=path, design="ablation").layout.kind == "ablation"

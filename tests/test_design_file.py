@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import design_file
-from fixtures.design_file import DesignFile
-from fixtures.designs._file import Row
+from fixtures.design_file import DesignFile, Row, Sheet
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def made(path: Path) -> DesignFile:
     made = DesignFile(path)
-    made.begin(ROWS, ["vm.swappiness"], ["a comment"])
+    made.begin(Sheet.made(ROWS, ["vm.swappiness"], ["a comment"]))
     return made
 
 
@@ -50,7 +49,7 @@ def test_a_file_is_written_once_and_marked_row_by_row(path: Path, made: DesignFi
         "3,1,idle,knobs,+,N,\n"
     )
     assert made.mark(STOCK, "Y") is None
-    assert made.mark(X, "F", "it said:\n no, thanks") is None
+    assert made.mark(X, "F", "it said:\r\n no,\u2028thanks") is None
     assert letters(path) == "YFN"
     assert '2,1,idle,knobs.x,7,F,"it said: no, thanks"\n' in path.read_text()
     assert not made.complete()
@@ -63,7 +62,7 @@ def test_a_file_is_written_once_and_marked_row_by_row(path: Path, made: DesignFi
 
 def test_a_file_that_is_there_is_not_written_anew(path: Path) -> None:
     path.write_text("mine")
-    DesignFile(path).begin(ROWS, [], [])
+    DesignFile(path).begin(Sheet.made(ROWS, []))
     assert path.read_text() == "mine"
 
 
@@ -144,7 +143,7 @@ def test_a_full_disk_loses_neither_the_file_nor_the_run(path: Path, made: Design
 def test_a_file_that_cannot_be_begun_ends_before_the_first_cell(tmp_path: Path) -> None:
     path = tmp_path / "no such folder" / "design.csv"
     with pytest.raises(BadInput, match=r"cannot be written.*Give another path"):
-        DesignFile(path).begin(ROWS, [], [])
+        DesignFile(path).begin(Sheet.made(ROWS, []))
 
 
 def something_else(path: Path, kind: str) -> None:
@@ -185,7 +184,7 @@ def test_a_file_that_becomes_something_else_during_the_run_is_told_of(path: Path
 def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(tmp_path: Path, path: Path) -> None:
     path.symlink_to(tmp_path / "real.csv")
     assert not design_file.is_there(path)
-    DesignFile(path).begin(ROWS, ["vm.swappiness"], [])
+    DesignFile(path).begin(Sheet.made(ROWS, ["vm.swappiness"]))
     assert path.is_symlink()
     assert letters(path) == "NNN"
 

@@ -30,7 +30,7 @@ def test_a_level_that_the_kernel_refuses_costs_its_own_points_only(place: Place)
     }
     assert done.lines("NOT MEASURED: over.no-vm.dirty_writeback_centisecs (vm.swappiness=999): vm.swappiness: ")
     assert done.lines("Machine: as it was found")
-    reasons = {row["tweakset"]: row["reason"] for row in design_file.read(file_of(place)).table.rows.values() if row["run"] == "F"}
+    reasons = {row.tweakset: row.reason for row in design_file.read(file_of(place)).rows if row.run == "F"}
     assert reasons.keys() == failed
     assert all("vm.swappiness" in reason and "999" in reason for reason in reasons.values())
 

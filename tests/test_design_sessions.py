@@ -80,7 +80,7 @@ def outcomes(saved: Json) -> dict[str, str]:
 
 
 def letters(place: Place) -> dict[str, str]:
-    return {f"{row['tweakset']} {row['block']}": row["run"] for row in design_file.read(file_of(place)).table.rows.values()}
+    return {f"{row.tweakset} {row.block}": row.run for row in design_file.read(file_of(place)).rows}
 
 
 def started(saved: Json) -> dict[str, str]:

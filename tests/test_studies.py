@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures import studies
-from fixtures.jobs import arrivals, engines
+from fixtures.studies.jobs import arrivals, engines
 from fixtures.studies.jobs.workloads import job_stream
 from fixtures.studies.power import backends, options, points
 from fixtures.terms import BadInput, Metric, Study

@@ -155,7 +155,7 @@ def test_more_steps_than_its_data_set_has_are_refused_at_once(place: Place) -> N
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--vary=wait=1",), "--vary wait: no parameter 'wait'; did you mean wait_s?"),
+        (("--vary=wait=1",), "--vary wait: no parameter 'wait' of idle. Did you mean 'wait_s'?"),
         (("--vary=wait_s=0",), "wait_s=0: a number above 0 and at most 10"),
         (("--vary=wait_s=1", "--vary=wait_s=2"), "--vary wait_s: is there twice"),
         (("--io-engine=dlio",), "--vary engine: no parameter 'engine' of idle."),

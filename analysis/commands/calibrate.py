@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from analysis.answer import Answer
 
 ANSWERS = True
+GROUP = "design"
 HELP = "how often each rule, ours and others', is wrong"
 EXAMPLE = """\
 example:

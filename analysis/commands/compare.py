@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from analysis.terms import Comparison
 
 ANSWERS = True
+GROUP = "run"
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
 EXAMPLE = """\
 BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or of pytest-benchmark, a DeepTweak directory (DIR:exp1 or DIR/exp1 is

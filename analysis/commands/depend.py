@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.steps import Steps
 
+GROUP = "study"
 HELP = "faults: report, checkpoint intervals, packet loss, simulate"
 EXAMPLE = """\
 example:

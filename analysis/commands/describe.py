@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analysis.terms import Run
 
 ANSWERS = True
+GROUP = "run"
 HELP = "what is inside runs: steps, stationarity, energy, noise"
 EXAMPLE = """\
 example:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from analysis.terms import Run
 
 ANSWERS = True
+GROUP = "design"
 HELP = "which key did it: effects, intervals, ANOVA, and a sentence"
 EXAMPLE = """\
 RUN is a saved run of any design, or a table of another study: a .csv file with a column a factor and a row a cell.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from analysis.terms import Run
 
 UNTOLD = 2
+GROUP = "run"
 HELP = "fail a build on a regression"
 EXAMPLE = """\
 BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs made at different times say nothing about the tweak alone: interleave both

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from analysis.studies.gpu.asked import Found
 
+GROUP = "study"
 HELP = "GPU metrics over a grid of blocks × threads: relations, bounds, heat maps"
 EXAMPLE = """\
 examples:

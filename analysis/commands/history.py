@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from analysis.studies.history.history import History
 
 ANSWERS = True
+GROUP = "run"
 HELP = "change points in many saved runs over time"
 EXAMPLE = """\
 A run is one value in each series: the geometric mean over its blocks. A series has one workload, tweak set, metric and kind of

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Run
 
+GROUP = "tool"
 HELP = "runs of other tools as one of ours"
 EXAMPLE = """\
 examples:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from analysis.answer import Answer
 
 ANSWERS = True
+GROUP = "study"
 HELP = "input of a training: utilisation, throughput, DLIO results"
 EXAMPLE = """\
 example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.steps import Steps
 
+GROUP = "study"
 HELP = "jobs by class and system: profile, hyper-parameters"
 EXAMPLE = """\
 example:

@@ -6,19 +6,23 @@ workload whose two arms without a monitor differ, and "no effect" only where the
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.answer import together
 from analysis.load import load_each
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
     from analysis.studies.monitors.terms import Overhead
     from analysis.terms import Run
 
+ANSWERS = True
+GROUP = "study"
 HELP = "monitors and profilers: what watching costs"
 EXAMPLE = """\
 example:
@@ -35,30 +39,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs of bench_monitoring_overhead, folders of a study's logs")
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Print what each run or folder says."""
-    from analysis.studies.monitors import directory  # noqa: PLC0415  # numpy, which --help need not wait for
+def run(asked: argparse.Namespace) -> Answer:
+    """Say what each run or folder shows."""
+    from analysis.studies.monitors import directory, directory_answer  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.monitors.answers import answer  # noqa: PLC0415  # as above
 
     folders = [Path(name) for name in asked.runs if directory.is_it(Path(name))]
     refused: list[str] = []
-    found = _runs([name for name in asked.runs if Path(name) not in folders], refused)
-    if not found and not folders:
+    runs = [answer(*one) for one in _runs([name for name in asked.runs if Path(name) not in folders], refused)]
+    others = [directory_answer.answer(directory.read(folder)) for folder in folders]
+    if not runs and not others:
         raise Refused(refused[0] if refused else f"{', '.join(asked.runs)}: no run that tells of monitors.")
-    for line in refused:
-        print("refused:", line, file=sys.stderr)
-    if asked.json:
-        from analysis.studies.monitors.as_json import as_json  # noqa: PLC0415  # only for programs
-
-        print(as_json(found, [directory.document(folder) for folder in folders], refused), end="")
-        return 0
-    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.monitors import page  # noqa: PLC0415  # --json has no need of rich
-
-    color = wants_color(sys.stdout)
-    said = [page.render(one, workloads, color=color) for one, workloads in found]
-    said += ["".join(f"{line}\n" for line in directory.lines(folder, color=color)) for folder in folders]
-    print("\n".join(said), end="")
-    return 0
+    data = {"runs": [one.data for one in runs], "folders": [one.data for one in others]}
+    return replace(together([*runs, *others]), data=data, refused=refused)
 
 
 def _runs(names: list[str], refused: list[str]) -> list[tuple[Run, list[Overhead]]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from analysis.answer import Answer
 
 ANSWERS = True
+GROUP = "design"
 HELP = "blocks and time needed to find an effect, by a pilot's noise"
 EXAMPLE = """\
 example:

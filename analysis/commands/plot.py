@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from analysis.summary import Row
     from analysis.terms import Run
 
+GROUP = "run"
 HELP = "pictures of saved runs and summary tables, a file each"
 EXAMPLE = """\
 example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.steps import Steps
 
+GROUP = "study"
 HELP = "power-capped inference: fit, predict, partition, simulate, report"
 EXAMPLE = """\
 example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.steps import Steps
 
+GROUP = "study"
 HELP = "predict times from factors: fit, cross-validate, show, give back to the scheduler"
 EXAMPLE = """\
 examples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.steps import Steps
 
+GROUP = "study"
 HELP = "streams of jobs: fit, predict, validate, closed systems"
 EXAMPLE = """\
 example:

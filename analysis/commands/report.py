@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analysis.report.page import Page
     from analysis.terms import Run
 
+GROUP = "run"
 HELP = "one HTML page with verdicts, pictures, provenance and data"
 EXAMPLE = """\
 example:

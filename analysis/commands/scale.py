@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.steps import Steps
 
+GROUP = "study"
 HELP = "replicas for jobs: fit laws of speed-up, choose, simulate"
 EXAMPLE = """\
 example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.steps import Steps
 
+GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"
 EXAMPLE = """\
 example:

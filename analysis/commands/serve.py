@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Served = tuple[Json, Callable[[Json], Json]]
 T = TypeVar("T")
+GROUP = "tool"
 HELP = "decide for another program, over lines of JSON: schedule, scale, power"
 EXAMPLE = """\
 example:

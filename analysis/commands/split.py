@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from analysis.terms import Cell, Run
 
 ANSWERS = True
+GROUP = "run"
 HELP = "one file per tweak set, for `pytest-benchmark compare`"
 EXAMPLE = """\
 example:

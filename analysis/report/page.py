@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis import provenance
+from analysis import provenance, studies
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots.scene import scene_of
-from analysis.studies.io.run_answer import sentences_of as of_run
+from analysis.render import html as as_html
 from analysis.studies.jobs.streams.said import of_run as of_streams
-from analysis.studies.monitors.said import sentences
 from analysis.studies.power.reporting.said import of_run as of_capped
 from analysis.terms import Refused
 from analysis.wording import unsigned
@@ -28,7 +27,7 @@ from .pictures import pictures_of
 from .saving import GENERATOR
 from .summary import as_markdown, summary
 from .verdicts import Table, tables
-from .view import view_of
+from .view import Told, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).with_name("templates")
 SECTIONS = (
-    ("input", "Input"),
-    ("watched", "Monitors"),
     ("capped", "Power cap"),
     ("streams", "Streams of jobs"),
     ("keys", "Which key"),
@@ -101,13 +98,13 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             scene.effects.get(run.origin, ()),
             pictures=states,
             place=place,
-            read=of_run(scene, run.origin),
-            watched=sentences(scene.overhead.get(run.origin, ())),
+            told=_told(run),
             capped=of_capped(run),
             streams=of_streams(run, next((one for one in scene.streams if one.run is run), None)),
         )
         for place, run in enumerate(runs, 1)
     )
+    told = list(dict.fromkeys((one.id, one.title) for view in views for one in view.told))
     between = _between(runs) if len(runs) > 1 else None
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
     html = (
@@ -120,10 +117,10 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
             dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
             style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
             sections=[
-                one
-                for one in SECTIONS
-                if one[0] not in {"keys", "input", "watched", "capped", "streams"} or any(getattr(view, one[0]) for view in views)
+                *told,
+                *(one for one in SECTIONS if one[0] not in {"keys", "capped", "streams"} or any(getattr(view, one[0]) for view in views)),
             ],
+            told=told,
             views=views,
             between=between,
             refused=refused,
@@ -135,6 +132,21 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
         )
     )
     return Page(html, views, between, states)
+
+
+def _told(run: Run) -> list[Told]:
+    """What the run's own studies answer; one that has a part of its own on the page is left out."""
+    found = []
+    for study in studies.of(run):
+        name = study.__name__.rpartition(".")[2]
+        if name == "keys":
+            continue
+        try:
+            answer = study.answer(run)
+            found.append(Told(name, study.TITLE, answer.title, as_html.render(answer, 4)))
+        except Refused as reason:
+            found.append(Told(name, study.TITLE, str(reason), Markup()))
+    return found
 
 
 def _environment() -> Environment:

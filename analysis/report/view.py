@@ -21,6 +21,8 @@ from .verdicts import Table, tables
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from markupsafe import Markup
+
     from analysis.provenance import Fact
     from analysis.studies.keys.terms import Effects
     from analysis.terms import Cell, Comparison, Design, Run
@@ -54,6 +56,16 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What a study answers of a run: its section's id and heading, the answer in a line, and the rest as HTML."""
+
+    id: str
+    title: str
+    answer: str
+    html: Markup
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A run, told. `prefix` begins the ids of its places on the page."""
 
@@ -64,9 +76,7 @@ class View:
     counts: str
     answers: Sequence[Answer]
     keys: Sequence[Keys]
-    fed: Sequence[str]
-    input: Sequence[str]
-    watched: Sequence[tuple[str, Sequence[str]]]
+    told: Sequence[Told]
     capped: Sequence[tuple[str, Sequence[str]]]
     streams: Sequence[tuple[str, Sequence[str]]]
     nothing: str
@@ -96,14 +106,13 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     *,
     pictures: Mapping[str, str | None],
     place: int,
-    read: tuple[Sequence[str], Sequence[str]] = ((), ()),
-    watched: Sequence[tuple[str, Sequence[str]]] = (),
+    told: Sequence[Told] = (),
     capped: Sequence[tuple[str, Sequence[str]]] = (),
     streams: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> View:
     """Tell one run; `pictures` says which were drawn (None) and why others were not.
 
-    `read` is what its input did: the answer, and the rest. `watched` is what monitors cost: workload and sentences.
+    `told` is what the run's own studies answer.
     `capped` is what algorithms made of a cap: back-end and sentences. `streams` is what streams of jobs came to: part and sentences.
     """
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
@@ -122,9 +131,7 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         # Where the control differs, counts of verdicts on the sets of a design would say more than can be trusted.
         answers=[one for one in answers(run, comparisons) if not (effects and one.workload in differing)],
         keys=keys(effects, controls),
-        fed=read[0],
-        input=read[1],
-        watched=watched,
+        told=told,
         capped=capped,
         streams=streams,
         nothing=HELD if streams and not comparisons else nothing_compared(run, comparisons),

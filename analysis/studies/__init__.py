@@ -27,6 +27,7 @@ class Study(Protocol):
     `TITLE` is its heading in a report.
     """
 
+    __name__: str
     ORDER: int
     TITLE: str
 

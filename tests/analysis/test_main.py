@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.synthetic import JSON
 
 HOUSE = Path(__file__).parents[2]
+COMMANDS = [path.stem.rstrip("_").replace("_", "-") for path in (HOUSE / "analysis/commands").glob("*.py") if not path.stem.startswith("_")]
 MADE = Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, {"vm.swappiness": "1"})))
 
 
@@ -114,10 +115,34 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
     assert error.__name__ in refused(capsys, "compare", path)
 
 
-def test_bad_usage_is_exit_code_2() -> None:
-    for words in ("", "compare", "compare a --adjust luck", "compare a --margin 3", "judge"):
-        with pytest.raises(SystemExit, match="2"):
-            main(words.split())
+@pytest.mark.parametrize("words", ["compare", "compare a --adjust luck", "compare a --margin 3"])
+def test_bad_usage_is_exit_code_2(words: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words.split())
+
+
+def test_no_command_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    """What went wrong is exit code 2, being asked for is 0; each command stands in one group."""
+    assert (main([]), main(["--help"])) == (2, 0)
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert sorted(listed) == sorted(COMMANDS * 2)
+
+
+def test_a_command_that_is_none_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "`compare`" in refused(capsys, "comprae", "run.json")
+
+
+@pytest.mark.parametrize("words", [["show"], []])
+def test_a_run_alone_is_shown_as_its_study_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    """A run of no study: its verdicts; one that was taken apart: which key; one that read files: its input."""
+    path = str(saved_file(tmp_path, MADE))
+    main(["compare", path])
+    compared = capsys.readouterr().out
+    assert main([*words, path]) == 0
+    assert capsys.readouterr().out == compared
+    for name, answer in {"ablation_2026-11-21": "No key can be named", "io_patterns_2026-11-22": "Cold cache"}.items():
+        assert main([*words, str(HOUSE / f"data/runs/{name}_amd-epyc-2cpu.json")]) == 0
+        assert answer in capsys.readouterr().out
 
 
 def test_a_program_without_a_terminal_writes_plain_ascii_where_that_is_all_there_is(tmp_path: Path) -> None:

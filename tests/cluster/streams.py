@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fixtures.jobs.engines import Wanted, load
-from fixtures.jobs.terms import Event, JobClass, Planned, Size
 from fixtures.kubernetes import api as apis
 from fixtures.kubernetes import job_streams
 from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.studies.jobs.engines import Wanted, load
+from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fixtures.jobs.engines._k8s import KubernetesJobs
+    from fixtures.studies.jobs.engines._k8s import KubernetesJobs
     from tests.cluster.runs import Here
 
 PATIENCE_S = 120.0

@@ -45,12 +45,6 @@ LONG_S = 100.0
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection that works in the test's own namespace."""
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-
-
-@pytest.fixture
 def way(kubeconfig: Path, tmp_path: Path) -> Iterator[tuple[Line, Path]]:
     """A line to the cluster, and the kubeconfig over it."""
     with to_cluster(kubeconfig, tmp_path) as found:

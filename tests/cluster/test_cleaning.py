@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes.api import NODES, create, delete, get, patch
-from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.marks import clean_node, ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from fixtures.kubernetes.client import Cluster
 
 
 Object = dict[str, Any]
@@ -21,12 +21,6 @@ OF_OTHER_RUN = "dt-ba9876543210-1"
 OF_SAME_RUN = f"{OURS}1"
 SITE = "site-tuning"
 GROUPS = ("skyhook.nvidia.com", "nodewright.nvidia.com")
-
-
-@pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection to the cluster."""
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes import manifests, removal, runner, settings, workload
+from fixtures.kubernetes import manifests, removal, settings, workload
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.targets import _process
 from fixtures.targets.kubernetes import Shared
@@ -45,7 +45,7 @@ class Cells:
         return manifests.workload_job(chosen, spot, order, self.n, "study/cell", Shared(network=False, ipc=False))
 
     def run(self, job: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        result, self.place = runner.run(self.cluster, job, order, on_start=on_start, patience_s=patience_s)
+        result, self.place = workload.run(self.cluster, job, order, on_start=on_start, patience_s=patience_s)
         return result
 
     def play(  # noqa: PLR0913
@@ -118,11 +118,6 @@ def played(request: pytest.FixtureRequest, crowd: dict[int, Any]) -> tuple[Workl
 def nothing_left(cluster: Cluster) -> None:
     for kind in (apis.JOBS, apis.PODS):
         assert [one["metadata"]["name"] for one in apis.list_(cluster, kind)[0]] == []
-
-
-@pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(str(kubeconfig), None, namespace))
 
 
 @pytest.fixture

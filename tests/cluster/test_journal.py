@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,15 +20,8 @@ if TYPE_CHECKING:
 
 NODE = "some-node.example.com"
 OURS, THEIRS = "0123456789ab", "ba9876543210"
-CELL = {"label": "writeback-eager", "apply": "agent", "resources": [], "unschedulable": False, "boot_id": "b"}
-RECORD = json.dumps({"kind": "begin", "values": {"/proc/sys/vm/dirty_ratio": "20"}}).encode()
+CELL: dict[str, Any] = {"label": "writeback-eager", "journal": "j", "apply": "agent", "resources": [], "boot_id": "b", "boot": None}
 LONG_S = 100.0
-
-
-@pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection that works in the test's own namespace."""
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
 @pytest.fixture
@@ -38,17 +31,17 @@ def another(kubeconfig: Path, namespace: str) -> Cluster:
 
 
 def test_what_was_begun_is_found_by_anybody_until_it_is_clean(cluster: Cluster, another: Cluster) -> None:
-    """Byte by byte what the agent wrote; in between and afterwards: whose it is, and that nothing is in force."""
+    """What is in force; in between and afterwards: whose it is, and that nothing is."""
     journal = Journal(cluster, OURS, NODE).open()
     [found] = Journal.unfinished(another)
-    assert (found.run_id, found.node, found.cell, found.begin_record) == (OURS, NODE, None, None)
-    assert found.run.items() >= {"run_id": OURS, "node": NODE, "namespace": cluster.namespace, "pid": os.getpid()}.items()
+    assert (found.run_id, found.node, found.cell) == (OURS, NODE, None)
+    run = json.loads(found.object["data"]["run.json"])
+    assert run.items() >= {"run_id": OURS, "node": NODE, "namespace": cluster.namespace, "pid": os.getpid()}.items()
     for n in range(2):
-        journal.begin({**CELL, "label": str(n)}, RECORD + str(n).encode())
-        [found] = Journal.unfinished(another)
-        assert (found.cell, found.begin_record) == ({**CELL, "label": str(n)}, RECORD + str(n).encode())
+        journal.begin({**CELL, "label": str(n)})
+        assert Journal.unfinished(another)[0].cell == {**CELL, "label": str(n)}
         journal.clean()
-        assert (Journal.unfinished(another)[0].cell, Journal.unfinished(another)[0].begin_record) == (None, None)
+        assert Journal.unfinished(another)[0].cell is None
     journal.close()
     assert Journal.unfinished(another) == []
 
@@ -56,7 +49,7 @@ def test_what_was_begun_is_found_by_anybody_until_it_is_clean(cluster: Cluster, 
 def test_each_of_the_three_writings_is_one_request(cluster: Cluster) -> None:
     before = cluster.requests
     journal = Journal(cluster, OURS, NODE).open()
-    journal.begin(CELL, RECORD)
+    journal.begin(CELL)
     journal.clean()
     assert cluster.requests - before == 3
 
@@ -78,23 +71,10 @@ def test_a_run_that_left_something_in_force_must_put_it_back_first(cluster: Clus
     """A worker that was killed and started anew: its journal says what it left. One that left nothing goes on with it."""
     journal = Journal(cluster, OURS, NODE).open()
     assert Journal(another, OURS, NODE).open().object["metadata"]["uid"] == journal.object["metadata"]["uid"]
-    journal.begin(CELL, RECORD)
+    journal.begin(CELL)
     with pytest.raises(Refused, match=r"says that 'writeback-eager' is in force there\. .*restore --target=kubernetes"):
         Journal(another, OURS, NODE).open()
-    assert Journal.unfinished(another)[0].begin_record == RECORD
-
-
-def test_what_does_not_fit_into_a_configmap_is_refused_before_anything_changes(cluster: Cluster) -> None:
-    """A ConfigMap takes one MiB: random bytes do not become smaller; a large node's text does (here to a fiftieth)."""
-    journal = Journal(cluster, OURS, NODE).open()
-    with pytest.raises(Refused, match=r"takes 1\d\d\d KiB even compressed, and a ConfigMap holds 1024 KiB.* Nothing was changed"):
-        journal.begin(CELL, os.urandom(1 << 20))
-    assert Journal.unfinished(cluster)[0].cell is None
-    fits = os.urandom((1 << 20) - 1024)
-    journal.begin(CELL, fits)
-    assert Journal.unfinished(cluster)[0].begin_record == fits
-    journal.begin(CELL, RECORD * 100_000)
-    assert Journal.unfinished(cluster)[0].begin_record == RECORD * 100_000
+    assert Journal.unfinished(another)[0].cell == CELL
 
 
 def test_what_the_journal_owns_goes_with_it(cluster: Cluster) -> None:

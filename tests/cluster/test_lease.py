@@ -32,12 +32,6 @@ NOBODY_WATCHED = ""
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    """A connection that works in the test's own namespace."""
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-
-
-@pytest.fixture
 def cuttable(kubeconfig: Path, tmp_path: Path, namespace: str) -> Iterator[tuple[Cluster, Line]]:
     """A connection whose way to the server can be cut."""
     with to_cluster(kubeconfig, tmp_path) as (line, over):

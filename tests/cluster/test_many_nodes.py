@@ -50,11 +50,6 @@ def fifty(kubeconfig: Path) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-
-
-@pytest.fixture
 def chosen(kubeconfig: Path, fifty: list[str], namespace: str) -> Iterator[Callable[[Sequence[str]], str]]:
     """`chosen(nodes)`: the selector for these."""
     administrator = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))

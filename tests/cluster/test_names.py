@@ -64,9 +64,9 @@ def test_marks_of_both_groups_are_read() -> None:
     }
     skyhook, nodewright = names.OPERATOR_GROUPS
     assert marks.on(node) == {(skyhook, "tune"), (nodewright, "two_words"), (skyhook, "late"), (skyhook, "fails")}
-    assert marks.annotations_of(node, "tune") == ["skyhook.nvidia.com/nodeState_tune", "skyhook.nvidia.com/status_tune"]
-    assert marks.labels_of(node, "tune") == ["skyhook.nvidia.com/status_tune"]
-    assert marks.conditions_of(node, "fails") == ["skyhook.nvidia.com/fails/NotReady"]
+    states = ["skyhook.nvidia.com/nodeState_tune", "skyhook.nvidia.com/status_tune"]
+    assert marks.found(node, ["tune"]) == (states, ["skyhook.nvidia.com/status_tune"], [])
+    assert marks.found(node, ["fails"]).conditions == ["skyhook.nvidia.com/fails/NotReady"]
     assert marks.cordoned_by(node) == [(skyhook, "late")]
     assert marks.on({"metadata": {"name": "bare"}}) == set()
 
@@ -93,7 +93,7 @@ def test_the_commands_take_off_all_marks_of_some_resources_and_no_other() -> Non
     annotate, patch = map(shlex.split, marks.removal(left(), ["site.example.com", "zwei"]).split(" && "))
     keys = [f"{GROUP}/{what}_{name}-" for name in ("site.example.com", "zwei") for what in ("nodeState", "version")]
     assert annotate == ["kubectl", "annotate", "node", "n1", *keys]
-    gone = [f"{GROUP}/{name}/{what}" for name in ("site.example.com", "zwei") for what in ("NotReady", "Erroring")]
+    gone = [f"{GROUP}/{name}/{what}" for name in ("zwei", "site.example.com") for what in ("NotReady", "Erroring")]
     assert json.loads(patch[-1]) == {"status": {"conditions": [{"type": type_, "$patch": "delete"} for type_ in gone]}}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fixtures import record
@@ -153,6 +153,7 @@ def test_a_loss_that_is_no_number_is_missing() -> None:
 NUMBERS = st.one_of(st.floats(), st.integers(), st.none(), st.booleans(), st.text(max_size=5))
 
 
+@example(tpm=5e-324, ttft=None, tpot=None, stamp="")  # a sixtieth of it is 0
 @given(tpm=NUMBERS, ttft=NUMBERS, tpot=NUMBERS, stamp=st.sampled_from(["", "2026-01-01T00:00:00Z "]))
 def test_every_metric_is_either_a_positive_number_or_missing_with_a_reason(tpm: object, ttft: object, tpot: object, stamp: str) -> None:
     found = benchmark([f"KAITO_BENCHMARK_RESULT {stamp}{json.dumps({'vllm_total_tpm': tpm, 'ttft_avg_ms': ttft, 'tpot_avg_ms': tpot})}"])

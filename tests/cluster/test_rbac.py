@@ -239,7 +239,7 @@ def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[li
     assert TWEAK in left_out[node]
     with Held(cluster, RUN_ID, node):
         journal = Journal(cluster, RUN_ID, node).open()
-        journal.begin({"label": "x"}, b"{}")
+        journal.begin({"label": "x"})
         patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
         assert clean_node(cluster, node, [TWEAK]) == [f"condition skyhook.nvidia.com/{TWEAK}/NotReady"]
         journal.clean()
@@ -251,7 +251,7 @@ def test_a_stream_of_jobs_needs_no_more(
     allowed: Callable[[list[Object]], Cluster], here: Here, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Carried out with the file's rights: a Job with a checkpoint, its node drained and back, all taken away."""
-    from fixtures.jobs.engines import _k8s  # noqa: PLC0415 as streams, for this test alone
+    from fixtures.studies.jobs.engines import _k8s  # noqa: PLC0415 as streams, for this test alone
     from tests.cluster.streams import LONG_S, Streams, job  # noqa: PLC0415
 
     cluster = allowed(documents("job streams"))

@@ -18,7 +18,7 @@ import yaml
 
 from fixtures.cells import STOCK
 from fixtures.kubernetes import agent, api, marks, recovery, skyhook, ways
-from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.settings import Settings
 from fixtures.node.machine import Restored
@@ -48,11 +48,6 @@ SWAPPINESS = "/proc/sys/vm/swappiness"
 OURS = "/etc/default/grub.d/999-boot-tuning.cfg"
 STEPS = 5
 PATIENCE_S = 120.0
-
-
-@pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
 @pytest.fixture
@@ -119,7 +114,7 @@ def journals(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> list[Json]:
     def look_first(at: Cluster, kind: api.Kind, body: Json) -> Json:
         if kind is api.SKYHOOKS:
             (journal,) = Journal.unfinished(cluster)
-            found.append({"makes": body["metadata"]["name"], "before": journal.begin_record, **(journal.cell or {})})
+            found.append({"makes": body["metadata"]["name"], **(journal.cell or {})})
         return create(at, kind, body)
 
     monkeypatch.setattr(api, "create", look_first)
@@ -198,7 +193,7 @@ def test_before_each_resource_is_made_the_journal_in_the_cluster_knows_it_and_th
     for one in journals:
         assert one["label"] == "isolated"
         assert (one["boot"]["cmdline"], one["boot"]["boot_id"]) == (cmdline, boot_id)
-        assert f'"{SWAPPINESS}":"60"'.encode() in one["before"]
+        assert one["journal"]
 
 
 # -- when it does not work
@@ -232,7 +227,7 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
     before, boot_id = files(fake), fake.get(BOOT_ID)
     fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
     boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "image": "registry.invalid/shellscript", "configured": True}
-    (note,) = ways._boot_back(target.held, api.SKYHOOKS, boot, [])
+    (note,) = ways.ByOperator(api.SKYHOOKS, [], boot)._boot_back(target.held, boot)
     assert note == f"node {node}: its boot loader's configuration was made anew, without the boot tokens"
     assert (files(fake), fake.get(BOOT_ID)) == (before, boot_id)
     assert_untouched(cluster, node)
@@ -311,7 +306,7 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
     node, _ = machine
     boot = {"cmdline": "ro", "boot_id": "1", "image": "registry.invalid/shellscript", "configured": True}
     journal = Journal(cluster, "0123456789ab", node).open({"image": "registry.invalid/deeptweak", "overlay": {}})
-    journal.begin({"label": "isolated", "apply": "skyhook", "resources": ["dt-0123456789ab-1"], "boot": boot}, b"{}")
+    journal.begin({"label": "isolated", "apply": "skyhook", "resources": ["dt-0123456789ab-1"], "boot": boot})
     monkeypatch.setattr(skyhook, "served", lambda _: None)
     ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], PATIENCE_S, say=print)
     assert name == node

@@ -169,3 +169,16 @@ def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(cluster: Cluster, 
     with pytest.raises(ApiError) as gone:
         next(logs(cluster, "p"))
     assert gone.value.status == 404
+
+
+def test_a_workload_that_prints_the_kubelet_s_words_keeps_its_log(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kubelet says them instead of a log, without an end of line."""
+    line = b"unable to retrieve container logs for containerd://bfdbbf5716477cd6"
+
+    class Told(Response):
+        def stream(self, _: int) -> Iterator[bytes]:
+            yield line + b"\n"
+            yield b"step 1\n" + line
+
+    monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_: Told())
+    assert list(logs(cluster, "p")) == [line, b"step 1", line]

@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.kubernetes import manifests, settings, workload
 from fixtures.kubernetes.client import Where
+from fixtures.kubernetes.conclusions import pod
 from fixtures.targets.kubernetes import Shared
 from fixtures.terms import BadInput, Order
 
@@ -135,8 +136,8 @@ def test_a_container_that_was_started_anew_is_told_by_how_it_ended_before() -> N
     """Seen late: it runs again, its log is a new one, and only its last state knows."""
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     status = {"name": "workload", "restartCount": 1, "state": {"running": {}}, "lastState": last}
-    again = workload._before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
+    again = pod.before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
     assert again is not None
     assert again["status"]["containerStatuses"][0]["state"] == last
-    assert workload._before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
-    assert workload._before_restart({}) is None
+    assert pod.before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
+    assert pod.before_restart({}) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fixtures.designs import Trial
+from control.adaptive import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from fixtures.designs import Factor
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fixtures.designs import Engine
+    from control.adaptive import Engine
 
 
 @dataclass

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from control.adaptive.bisection import Bisection
 from fixtures.designs import Options, bisect, search
 from fixtures.terms import TweakSet
 from tests.designs.landscapes import FACTORS, SIZES, Landscape
@@ -20,7 +21,7 @@ from tests.designs.machine import Machine, keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fixtures.designs import Json
+    from control.adaptive import Json
 
 PROFILE = TweakSet("tuned")
 
@@ -74,7 +75,7 @@ class Ended(NamedTuple):
     verdict: str
     right: bool
     runs: int
-    engine: bisect.Bisection
+    engine: Bisection
 
 
 def bisected(case: Case, seed: int) -> Ended:
@@ -82,7 +83,7 @@ def bisected(case: Case, seed: int) -> Ended:
     factors = keys(case.keys)
     one, other = np.random.default_rng([seed, 1]).choice([factor.name for factor in factors], 2, replace=False)
     engine = bisect.engine(PROFILE, factors, Options(seed=seed, trials=case.trials))
-    assert isinstance(engine, bisect.Bisection)
+    assert isinstance(engine, Bisection)
 
     def truth(levels: Mapping[str, str | None]) -> float:
         return case.truth(levels[one] is not None, levels[other] is not None)

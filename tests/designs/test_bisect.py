@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from control.adaptive.belief import prior, weigh
+from control.adaptive.bisection import Bisection
+from control.adaptive.confirmation import differences
 from fixtures.designs import Factor, Options, bisect
-from fixtures.designs._belief import prior, weigh
-from fixtures.designs._confirm import differences
 from fixtures.terms import BadInput, TweakSet
 from tests.designs.machine import Machine, keys
 from tests.designs.rates import NAMED, NONE, PROFILE, Case, Ended, bisected, costs
@@ -88,7 +89,7 @@ def test_a_key_that_helps_is_named_as_one_that_saves() -> None:
 def test_the_smallest_effect_it_says_is_named_four_times_of_five(count: int, noise: float) -> None:
     """What an undecided run says of itself, held against runs with just that effect (the noise known)."""
     engine = bisect.engine(PROFILE, keys(count), Options())
-    assert isinstance(engine, bisect.Bisection)
+    assert isinstance(engine, Bisection)
     ended = simulated(Case("smallest", costs(engine.smallest(noise)), keys=count, noise=noise), 200)
     named = sum(one.verdict == "named" and one.right for one in ended)
     assert 0.70 < named / 200 < 0.92
@@ -126,22 +127,6 @@ def test_the_incident_of_isolcpus_is_found_and_the_rest_shows_no_gain() -> None:
     # Both are intervals of 95 %; the second leaves the truth of 1.3 % in some more seeds on one side of zero.
     assert held >= 21
     assert unproven >= 20
-
-
-def test_told_the_same_it_asks_the_same() -> None:
-    """So a run that was interrupted goes on where it was."""
-    machine = Machine(lambda levels: 0.1 * (levels["vm.key_05"] is not None), 0.02, 0.05)
-    asked: list[list[str]] = []
-    for _ in range(2):
-        engine = bisect.engine(PROFILE, keys(12), Options(seed=7))
-        machine.run(engine, 3)
-        asked.append([cell["name"] for cell in engine.conclusion()["cells"]])
-    assert asked[0] == asked[1]
-
-
-def test_a_cell_is_asked_for_until_it_is_told() -> None:
-    engine = bisect.engine(PROFILE, keys(5), Options())
-    assert engine.ask() == engine.ask()
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 12, 40])
@@ -183,12 +168,6 @@ def test_what_is_no_cost_is_not_measured(cost: float | None) -> None:
     assert trial is not None
     engine.tell(trial, cost)
     assert engine.conclusion()["cells"][0]["cost"] is None
-
-
-def test_a_machine_where_nothing_runs_names_nothing() -> None:
-    engine = bisect.engine(PROFILE, keys(4), Options())
-    Machine(lambda _: 0.0, 0.02, fails=lambda _: True).run(engine, 1)
-    assert engine.conclusion()["verdict"] == "not measured"
 
 
 @given(

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from control.adaptive import slugs
 from fixtures.designs import Factor
-from fixtures.designs._factors import factors, found, own, remarks, slugs
+from fixtures.designs._factors import factors, found, own, remarks
 from fixtures.terms import BadInput
 from fixtures.tweaks import available
 from fixtures.tweaks.manifest import parse, read

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fixtures.designs import Options, fractional, screening
 from fixtures.designs._factors import LETTERS, factors, own
-from fixtures.designs._fractions import Fraction, smallest
+from fixtures.designs._fractions import smallest
 from fixtures.terms import BadInput
 from tests.designs.profiles import keys, sysctls
 
@@ -169,16 +169,6 @@ def test_confounding_algebra_of_a_half_of_four_factors() -> None:
     assert [point.name for point in found.points] == [f"p.p{n:02}" for n in range(2, 8)] + ["p"]
 
 
-def test_with_a_shorter_word_the_same_half_has_resolution_three() -> None:
-    """I = ABD, here with the sign by which stock belongs to it: A = -BD, B = -AD, D = -AB; C and all of its interactions stand alone."""
-    notes = fractional.notes(Fraction((1, 2, 4, 3)), keys(4))
-    assert (notes["generators"], notes["defining_relation"], notes["resolution"]) == ({"D": "-AB"}, "I = -ABD", 3)
-    assert notes["aliases"] == {"A": ["-BD"], "B": ["-AD"], "D": ["-AB"], "AB": ["-D"], "AD": ["-B"], "BD": ["-A"]}
-    signs = np.array(fractional.runs(Fraction((1, 2, 4, 3))))
-    assert resolution_of(signs) == 3
-    assert [-1, -1, -1, -1] in signs.tolist()
-
-
 def test_seven_factors_in_eight_runs_have_the_generators_of_the_textbook() -> None:
     """2^(7-4): D = AB, E = AC, F = BC, G = ABC (Jain 1991, ex. 19.1), the first three turned round so that stock is a run of it."""
     found, signs = laid(fractional, 7, resolution=3)
@@ -213,15 +203,6 @@ def test_effects_asked_for_are_apart_from_main_effects_and_from_each_other(count
         lines = [line for line in found.said if line.startswith(f"{name} cannot be told from ")]
         assert len(lines) == bool(others)
         assert all(":".join(f"vm.k{n:02d}" for n in other) in lines[0] for other in others)
-
-
-def test_effects_that_need_another_fraction_get_it() -> None:
-    """Six settings in 16 runs have AB = CE = DF. Asked for AB, CE and DF together, the design is another one."""
-    assert laid(fractional, 6)[0].notes["aliases"]["AB"] == ["CE", "DF"]
-    wanted = ("vm.k00:vm.k01", "vm.k02:vm.k04", "vm.k03:vm.k05")
-    found, signs = laid(fractional, 6, estimate=wanted)
-    assert len(signs) == 16
-    assert not {"CE", "DF"} & set(found.notes["aliases"].get("AB", []))
 
 
 def test_effects_that_no_fraction_keeps_apart_are_refused_with_what_they_are_aliased_with() -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from math import log1p
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from fixtures.designs import Engine, Factor, Options, bisect, search
-from fixtures.designs._belief import weigh
-from fixtures.designs._evidence import comparisons, uneven, unknown, whole
+from control.adaptive.belief import comparisons, uneven, unknown, weigh, whole
+from fixtures.designs import Factor, Options, bisect, search
 from tests.designs.machine import Machine, keys
 from tests.designs.rates import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import ModuleType
+
+    from control.adaptive import Engine
 
 Json = dict[str, Any]
 SEEDS = 40
@@ -229,3 +232,16 @@ def test_a_candidate_that_could_not_be_confirmed_is_told() -> None:
     assert (said["verdict"], said["unmeasured"]) == ("no gain", False)
     assert f"Of {lost}, a candidate too, nothing was confirmed" in said["text"]
     assert "for both candidates together" not in said["text"]
+
+
+@pytest.mark.parametrize("design", [bisect, search], ids=lambda module: module.__name__.rpartition(".")[2])
+def test_told_the_same_an_engine_asks_the_same_and_its_conclusion_can_be_saved(design: ModuleType) -> None:
+    """So a run that was interrupted goes on where it was; and a cell is asked for until it is told. Optuna's sampler included."""
+    conclusions = []
+    for _ in range(2):
+        engine = design.engine(PROFILE, FACTORS, Options(seed=7, trials=24))
+        assert engine.ask() == engine.ask()
+        Machine(lambda levels: 0.1 * (levels["vm.k1"] is not None), 0.02, 0.05).run(engine, 3)
+        conclusions.append(engine.conclusion())
+    assert conclusions[0] == conclusions[1] == json.loads(json.dumps(conclusions[0], allow_nan=False))
+    assert len(conclusions[0]["cells"]) > 12

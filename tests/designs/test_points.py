@@ -32,15 +32,6 @@ def test_a_design_says_what_it_is_and_is_of_one_kind(name: str) -> None:
     assert sum(hasattr(module, kind) for kind in ("points", "engine", "WITHIN", "TURNS")) == 1
 
 
-def test_the_designs_over_keys_are_there() -> None:
-    assert {"ablation", "factorial", "fractional", "screening"} <= set(STATIC)
-
-
-def test_an_unknown_design_is_answered_with_those_that_exist() -> None:
-    with pytest.raises(BadInput, match=r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, "):
-        designs.load("ablatoin")
-
-
 def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str], **options: object) -> Laid:
     laid: Laid = designs.load(name).points(sysctls(*profile_keys), varied, Options(**options))  # type: ignore[arg-type]
     return laid

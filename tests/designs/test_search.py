@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from control.adaptive.surface import Surface
 from fixtures.designs import Factor, Options, search
-from fixtures.designs._shrink import Surface
 from fixtures.terms import BadInput, TweakSet
 from tests.designs.landscapes import FACTORS, Landscape
 from tests.designs.machine import Machine
@@ -22,6 +21,8 @@ from tests.designs.rates import Found, plain, searched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from control.adaptive.search import Search
 
 SEEDS = 50
 PROFILE = TweakSet("tuned")
@@ -74,18 +75,12 @@ def test_intervals_of_the_confirmation_hold() -> None:
     assert binom.cdf(sum(covered), len(covered), 0.95) > 0.01
 
 
-def quick(seed: int, *, trials: int = 24, noise: float = 0.02) -> search.Search:
+def quick(seed: int, *, trials: int = 24, noise: float = 0.02) -> Search:
     """A search that has ended, over a surface where costs add."""
     land = Landscape("adds", seed)
     engine = search.engine(PROFILE, FACTORS, Options(seed=seed, trials=trials))
-    assert isinstance(engine, search.Search)
     Machine(lambda levels: float(np.log(land.at(levels))), noise, 0.05).run(engine, seed)
     return engine
-
-
-def test_told_the_same_it_asks_the_same() -> None:
-    """Optuna's sampler included; so a run that was interrupted goes on where it was."""
-    assert quick(4).conclusion() == quick(4).conclusion()
 
 
 def test_it_looks_on_differently_with_another_seed() -> None:
@@ -94,11 +89,6 @@ def test_it_looks_on_differently_with_another_seed() -> None:
     for engine in (one, other):
         Machine(lambda levels: float(np.log(land.at(levels))), 0.0).run(engine, 0)
     assert [cell["levels"] for cell in one.conclusion()["cells"]] != [cell["levels"] for cell in other.conclusion()["cells"]]
-
-
-def test_a_cell_is_asked_for_until_it_is_told() -> None:
-    engine = search.engine(PROFILE, FACTORS, Options())
-    assert engine.ask() == engine.ask()
 
 
 def test_it_begins_with_stock_and_the_profile_and_ends_with_candidates_beside_stock() -> None:
@@ -163,14 +153,6 @@ def test_a_difference_within_the_noise_is_no_gain(seed: int) -> None:
     assert said["text"].startswith("Nothing found in tuned beats stock for certain: the best candidate, tuned.c")
 
 
-def test_a_machine_where_nothing_runs_claims_nothing() -> None:
-    engine = search.engine(PROFILE, FACTORS, Options(trials=24))
-    Machine(lambda _: 0.0, 0.02, fails=lambda _: True).run(engine, 1)
-    said = engine.conclusion()
-    assert (said["verdict"], said["pick"]) == ("not measured", None)
-    assert said["text"].startswith("Nothing can be said of tuned: none of 24 cells was measured.")
-
-
 def test_before_it_is_done_it_claims_nothing() -> None:
     engine = search.engine(PROFILE, FACTORS, Options())
     trial = engine.ask()
@@ -179,11 +161,6 @@ def test_before_it_is_done_it_claims_nothing() -> None:
     said = engine.conclusion()
     assert (said["done"], said["verdict"], said["pick"]) == (False, "going on", None)
     assert "1 of 60 cells done" in said["text"]
-
-
-def test_its_conclusion_can_be_saved() -> None:
-    said = quick(3).conclusion()
-    assert json.loads(json.dumps(said, allow_nan=False)) == said
 
 
 def test_optuna_is_quiet(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:

@@ -239,6 +239,6 @@ def test_a_key_with_a_letter_left_out_is_answered_with_the_key(word: str) -> Non
 
 
 def test_why_a_variant_cannot_run_here_is_its_formats_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert parameters.cannot(complete({})) is None
+    assert parameters.unavailable_reason(complete({})) is None
     monkeypatch.setattr(formats.Format, "missing", lambda form: f"no {form.name}")
-    assert parameters.cannot(complete({"format": "hdf5"})) == "no hdf5"
+    assert parameters.unavailable_reason(complete({"format": "hdf5"})) == "no hdf5"

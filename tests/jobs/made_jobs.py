@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from fixtures.jobs.terms import Event, JobClass, Planned, Size, Used
+from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size, Used
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

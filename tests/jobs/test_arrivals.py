@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fixtures.jobs import arrivals
-from fixtures.jobs.arrivals import TICK_S, Fltk, Mmpp, TraceRow, read_trace
+from fixtures.studies.jobs import arrivals
+from fixtures.studies.jobs.arrivals import TICK_S, Fltk, Mmpp, TraceRow, read_trace
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:

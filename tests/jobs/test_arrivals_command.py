@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.__main__ import main
-from fixtures.jobs import arrivals, checked, classes, stream
+from fixtures.studies.jobs import arrivals, checked, classes, stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

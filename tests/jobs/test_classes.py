@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.jobs import checked, classes, stream
-from fixtures.jobs.terms import JobClass, Size
+from fixtures.studies.jobs import checked, classes, stream
+from fixtures.studies.jobs.terms import JobClass, Size
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from analysis.studies.jobs.queues.little import little, most_held
 from analysis.studies.jobs.queues.sound import columns
 from analysis.studies.jobs.queues.terms import Job, Stream
-from fixtures.jobs.course import attempt_rows, job_row
-from fixtures.jobs.dispatcher import Dispatcher, Rules
-from fixtures.jobs.terms import Planned
+from fixtures.studies.jobs.course import attempt_rows, job_row
+from fixtures.studies.jobs.dispatcher import Dispatcher, Rules
+from fixtures.studies.jobs.terms import Planned
 from fixtures.terms import Refused
 from tests.jobs.made_jobs import Made, a_class, planned
 
@@ -163,7 +163,7 @@ def test_where_the_only_node_is_lost_for_good_nothing_ends() -> None:
 
 
 class Strikes:
-    """Faults at times of their own, as `fixtures.jobs.faults.Faults` has them."""
+    """Faults at times of their own, as `fixtures.studies.jobs.faults.Faults` has them."""
 
     def __init__(self, at: Sequence[tuple[float, Any]], engine: Made) -> None:
         self.at, self.engine, self.closed = list(at), engine, False

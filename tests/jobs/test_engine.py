@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.jobs import engines, zygote
-from fixtures.jobs.engines import Wanted, pool
-from fixtures.jobs.kinds import Asked, complete
-from fixtures.jobs.terms import Event, Planned
 from fixtures.node import cgroups
+from fixtures.studies.jobs import engines, zygote
+from fixtures.studies.jobs.engines import Wanted, pool
+from fixtures.studies.jobs.kinds import Asked, complete
+from fixtures.studies.jobs.terms import Event, Planned
 from fixtures.terms import BadInput, Refused
 from tests import waiting
 from tests.jobs.made_jobs import a_class
@@ -27,8 +27,8 @@ from tests.waiting import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fixtures.jobs.engines.pool import Pool
-    from fixtures.jobs.terms import JobClass
+    from fixtures.studies.jobs.engines.pool import Pool
+    from fixtures.studies.jobs.terms import JobClass
 
 HOUSE = Path(__file__).parents[2]
 HELD = {name: place for name in ("cpu", "memory") if isinstance(place := cgroups.place(controller=name), cgroups.Place)}
@@ -260,9 +260,9 @@ def test_no_group_is_left(tmp_path: Path) -> None:
 
 def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "place", lambda **_: "cgroup v2 is not mounted")
-    assert pool.cannot({}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
-    assert pool.cannot({}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
-    assert pool.cannot({}, [a_class()]) is None
+    assert pool.unavailable_reason({}, [a_class(cores=1)]) == "the cores of jobs cannot be held: cgroup v2 is not mounted"
+    assert pool.unavailable_reason({}, [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be held: cgroup v2 is not mounted"
+    assert pool.unavailable_reason({}, [a_class()]) is None
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -300,7 +300,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
     """The kernel kills what starts jobs, and that takes the jobs with it; a keeper removes the groups."""
     script = (
         "import sys, tempfile, time; from pathlib import Path\n"
-        "from fixtures.jobs.engines import Wanted, pool; from tests.jobs.made_jobs import a_class, planned\n"
+        "from fixtures.studies.jobs.engines import Wanted, pool; from tests.jobs.made_jobs import a_class, planned\n"
         "class_ = a_class('spin', cores=float(sys.argv[1]) or None)\n"
         "with tempfile.TemporaryDirectory() as folder, pool.opened(Wanted(1, 1, (class_,), Path(folder))) as engine:\n"
         "    engine.admit(planned(0.0, work=600.0, class_=class_)[0], 1, 0.0)\n"
@@ -364,7 +364,7 @@ def test_every_engine_says_what_it_is(name: str) -> None:
     """Contract of the plug-in point."""
     module = engines.load(name)
     assert module.DESCRIPTION
-    assert callable(module.cannot)
+    assert callable(module.unavailable_reason)
     assert callable(module.opened)
 
 

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.jobs import faults
-from fixtures.jobs.faults import FAULTS, Faults, Hogs
-from fixtures.jobs.terms import Event, JobClass, Planned, Size
+from fixtures.studies.jobs import faults
+from fixtures.studies.jobs.faults import FAULTS, Faults, Hogs
+from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
 from tests.waiting import alive, cpu_s, until
 
@@ -300,7 +300,7 @@ def test_a_neighbour_that_ended_by_itself_is_told() -> None:
 @pytest.mark.parametrize("kind", ["cpu", "memory", "io"])
 def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
     """Even where that one had no time to say goodbye."""
-    program = f"from fixtures.jobs.faults import Hogs; print(*Hogs([({kind!r}, 4)]).pids, flush=True); input()"
+    program = f"from fixtures.studies.jobs.faults import Hogs; print(*Hogs([({kind!r}, 4)]).pids, flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", program], cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         (pid,) = map(int, parent.stdout.readline().split())

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.jobs import classes, kinds
-from fixtures.jobs.kinds import federated
+from fixtures.studies.jobs import classes, kinds
+from fixtures.studies.jobs.kinds import federated
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:

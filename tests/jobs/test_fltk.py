@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fixtures.jobs import fltk
-from fixtures.jobs.arrivals import Fltk
-from fixtures.jobs.kinds import complete
+from fixtures.studies.jobs import fltk
+from fixtures.studies.jobs.arrivals import Fltk
+from fixtures.studies.jobs.kinds import complete
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
-    from fixtures.jobs.fltk import Stream
+    from fixtures.studies.jobs.fltk import Stream
 
 FILES = Path(__file__).parent / "fltk_files"
 CLUSTER = json.loads((FILES / "cluster.json").read_text())

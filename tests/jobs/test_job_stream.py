@@ -17,8 +17,8 @@ from analysis.studies.jobs.queues.sound import columns
 from analysis.studies.jobs.queues.terms import Job, Stream
 from analysis.terms import Steps
 from fixtures import record, studies, workloads
-from fixtures.jobs import classes, kinds
 from fixtures.studies import jobs
+from fixtures.studies.jobs import classes, kinds
 from fixtures.studies.jobs.workloads import job_stream
 from fixtures.targets._report import measured_window
 from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun

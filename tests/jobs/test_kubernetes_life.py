@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.jobs.engines._k8s_life import Life, Lives
+from fixtures.studies.jobs.engines._k8s_life import Life, Lives
 
 if TYPE_CHECKING:
-    from fixtures.jobs.terms import Event
+    from fixtures.studies.jobs.terms import Event
 
 Json = dict[str, Any]
 NAME, NODE = "deeptweak-0123456789ab-0-1", "node-a"

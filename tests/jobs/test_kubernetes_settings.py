@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures import studies
-from fixtures.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
-from fixtures.jobs.engines._k8s_settings import Settings
-from fixtures.jobs.terms import JobClass, Planned, Size
 from fixtures.kubernetes import job_streams
+from fixtures.studies.jobs.engines import Wanted, _k8s, _k8s_manifest, _k8s_nodes, _k8s_settings, jobs, kueue
+from fixtures.studies.jobs.engines._k8s_settings import Settings
+from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Metric, Refused, Study
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_
 
 
 def test_a_policy_is_not_recorded_where_kueue_decides() -> None:
-    assert "it is Kueue's to say which job is next" in (kueue.cannot({"policy": "sjf"}, [CLASS]) or "")
-    assert (kueue.cannot({"policy": "fifo"}, [CLASS]), jobs.cannot({"policy": "sjf"}, [CLASS])) == (None, None)
+    assert "it is Kueue's to say which job is next" in (kueue.unavailable_reason({"policy": "sjf"}, [CLASS]) or "")
+    assert (kueue.unavailable_reason({"policy": "fifo"}, [CLASS]), jobs.unavailable_reason({"policy": "sjf"}, [CLASS])) == (None, None)
 
 
 def test_without_a_file_the_cluster_is_kubectl_s() -> None:
@@ -101,9 +101,9 @@ def test_checkpoints_need_a_place_that_outlives_a_pod(tmp_path: Path) -> None:
 
 
 def test_an_engine_without_its_client_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert jobs.cannot({}, ()) is kueue.cannot({}, ()) is None
+    assert jobs.unavailable_reason({}, ()) is kueue.unavailable_reason({}, ()) is None
     monkeypatch.setattr(_k8s_settings, "find_spec", lambda _: None)
-    assert "pip install kubernetes" in str(jobs.cannot({}, ()))
+    assert "pip install kubernetes" in str(jobs.unavailable_reason({}, ()))
 
 
 def test_the_option_hands_the_file_to_cells_that_run_on_a_cluster_alone(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.jobs import kinds
+from fixtures.studies.jobs import kinds
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fixtures.jobs import pod
-from fixtures.jobs.course import Course, attempt_rows, job_row
-from fixtures.jobs.terms import Event, Used
 from fixtures.node import cgroups
+from fixtures.studies.jobs import pod
+from fixtures.studies.jobs.course import Course, attempt_rows, job_row
+from fixtures.studies.jobs.terms import Event, Used
 from tests.jobs.made_jobs import a_class, planned
 from tests.jobs.test_engine import a_job, opened, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fixtures.jobs.terms import JobClass
+    from fixtures.studies.jobs.terms import JobClass
 
 
 def used(folder: Path, class_: JobClass, replicas: int = 1) -> Used:

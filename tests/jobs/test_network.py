@@ -179,7 +179,7 @@ class TestReal:
     )
     def test_a_line_is_what_was_asked_for(self, line: Line, means: set[str], mss: int) -> None:
         """The largest segment is the MTU without 40 bytes of headers and 12 of timestamps; a round trip has two delays."""
-        assert network.cannot(line) is None
+        assert network.unavailable_reason(line) is None
         found = tried(line)
         assert found["means"] in means
         assert (found["congestion"], found["mss_bytes"]) == (line.congestion, mss)
@@ -188,7 +188,9 @@ class TestReal:
         assert found["segments_out"] > 0
 
     def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_it_has(self) -> None:
-        assert "No congestion control 'rino' in this kernel. Did you mean 'reno'?" in (network.cannot(Line(congestion="rino")) or "")
+        assert "No congestion control 'rino' in this kernel. Did you mean 'reno'?" in (
+            network.unavailable_reason(Line(congestion="rino")) or ""
+        )
 
     @pytest.mark.needs("torch")
     def test_training_over_a_line_that_loses_packets_sends_some_again(self) -> None:

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from fixtures.jobs import pod
+from fixtures.studies.jobs import pod
 
 HOUSE = Path(__file__).parents[2]
 PROGRAM = (
-    "import sys; from pathlib import Path; from fixtures.jobs import pod; sys.exit(pod.main(sys.argv[2:], termination=Path(sys.argv[1])))"
+    "import sys; from pathlib import Path; from fixtures.studies.jobs import pod; "
+    "sys.exit(pod.main(sys.argv[2:], termination=Path(sys.argv[1])))"
 )
 
 

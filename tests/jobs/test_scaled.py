@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from fixtures import workloads
-from fixtures.jobs import scaled
-from fixtures.jobs.terms import Event, JobClass, Planned, Size
+from fixtures.studies.jobs import scaled
+from fixtures.studies.jobs.terms import Event, JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
 
 if TYPE_CHECKING:

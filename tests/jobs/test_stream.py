@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.jobs import checked, classes, stream
-from fixtures.jobs.arrivals import read_trace
-from fixtures.jobs.terms import JobClass, Size
+from fixtures.studies.jobs import checked, classes, stream
+from fixtures.studies.jobs.arrivals import read_trace
+from fixtures.studies.jobs.terms import JobClass, Size
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fixtures.jobs.terms import Planned
+    from fixtures.studies.jobs.terms import Planned
 
 MANY = 20_000
 TWO = """\

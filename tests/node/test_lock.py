@@ -33,9 +33,10 @@ with lock.held(Path(sys.argv[1])):
 
 
 @pytest.fixture(autouse=True)
-def own_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock of a machine of our own: a run of root's that holds the real one would keep an ordinary user out of these too."""
-    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path_factory.mktemp("machine"))
+    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
+    monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "run")
 
 
 @pytest.fixture
@@ -163,10 +164,8 @@ def _as_nobody(folder: Path) -> str:
     return answer
 
 
-def test_two_state_folders_are_still_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_state_folders_are_still_one_machine(tmp_path: Path) -> None:
     """The journal may lie anywhere; the kernel is one. Root always takes the machine's own lock too."""
-    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
-    monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "run")
     with (
         lock.machine_held(tmp_path / "one"),
         pytest.raises(MachineHeld, match=f"held by process {os.getpid()} "),
@@ -177,8 +176,6 @@ def test_two_state_folders_are_still_one_machine(tmp_path: Path, monkeypatch: py
 
 def test_a_lock_is_lent_only_by_the_process_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever names another pid, or one that holds nothing, is refused as anybody else."""
-    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
-    monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "run")
     with lock.held(tmp_path / "machine"):
         monkeypatch.setenv(lock.LENT, str(os.getpid()))
         with lock.machine_held(tmp_path / "one"):
@@ -188,10 +185,8 @@ def test_a_lock_is_lent_only_by_the_process_that_has_it(tmp_path: Path, monkeypa
             pass
 
 
-def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_path: Path) -> None:
     """Stock would be measured on a machine that somebody has left changed. Once that journal is finished, all is well."""
-    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
-    monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "run")
     with lock.machine_held(tmp_path / "one"):
         (tmp_path / "one" / "journal.jsonl").write_text("a run was killed here")
     for folder in (tmp_path / "other", tmp_path / "machine"):
@@ -208,8 +203,6 @@ def test_a_killed_run_is_found_from_any_folder_whatever_its_state_folder_is_call
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The next run is refused, from whatever folder and with whatever state folder, in one line whose command a shell can run."""
-    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
-    monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "run")
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     monkeypatch.chdir(tmp_path)
@@ -233,9 +226,8 @@ def test_a_killed_run_is_found_from_any_folder_whatever_its_state_folder_is_call
         pass
 
 
-def test_a_list_of_an_older_program_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_an_older_program_is_read(tmp_path: Path) -> None:
     """A bare path in each line."""
-    monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
     for folder in ("machine", "one"):
         (tmp_path / folder).mkdir()
     (tmp_path / "machine" / "state-folders").write_text(f"{tmp_path / 'one'}\n")
@@ -266,7 +258,6 @@ def test_where_root_s_folder_cannot_be_made_another_is_the_machine_s(tmp_path: P
     """A read-only /var/lib. Once it can be written, whoever comes then still meets the lock of who came before."""
     (tmp_path / "lib").write_text("")  # no folder
     monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "lib" / "machine")
-    monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "run")
     with lock.machine_held(tmp_path / "one"):
         for _ in range(2):
             with pytest.raises(MachineHeld), lock.machine_held(tmp_path / "other"):

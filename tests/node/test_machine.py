@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.display import restored_lines
-from fixtures.node.coupled import neighbours
+from fixtures.node.attribution import neighbours
 from fixtures.node.journal import Journal
 from fixtures.node.machine import Restored
 from fixtures.node.tunables import Tunables, alike
@@ -35,11 +35,6 @@ VALUES = st.sampled_from(["0", "1", "7", "60", "madvise", "always", "4096 131072
 # A value, and for configuration files also their removal or a torn-looking part.
 OTHERS = st.dictionaries(st.sampled_from([*SETTINGS, *CONFIG, "/etc/sysctl.d/new.conf"]), VALUES, max_size=4)
 ASKED = st.dictionaries(st.sampled_from(list(SETTINGS)), VALUES, max_size=6)
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 class Kernel(Tunables):
@@ -83,7 +78,7 @@ def test_settings_are_in_force_and_then_as_before(fake: FakeRoot) -> None:
     result = machine.restore()
     assert result.back == {SWAPPINESS: ("10", "60"), THP: ("always", "always [madvise] never")}
     assert (result.left_alone, result.stuck, result.elsewhere, result.notes, result.label) == ({}, {}, {}, (), "x")
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_without_a_journal_there_is_nothing_to_restore(fake: FakeRoot) -> None:
@@ -146,7 +141,7 @@ def test_a_value_the_kernel_refuses_leaves_everything_as_it_was(fake: FakeRoot) 
     own.refuses = {RATIO}
     with pytest.raises(TweakRefused, match=r"dirty_ratio: the kernel refused '5' \(Invalid argument\); it stays '20'. .*drop it from 'x'"):
         machine.apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5"), (BYTES, "1")]))
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_a_value_the_kernel_silently_changes_is_not_called_in_force(fake: FakeRoot) -> None:
@@ -154,13 +149,13 @@ def test_a_value_the_kernel_silently_changes_is_not_called_in_force(fake: FakeRo
     own.answers = lambda path, value: {path: "200" if value == "1000" else value}
     with pytest.raises(TweakRefused, match="wrote '1000', the kernel answers '200'; it is not in force"):
         machine.apply("x", writes([(RATIO, "5"), (SWAPPINESS, "1000")]))
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_a_setting_that_cannot_be_read_is_not_written(fake: FakeRoot) -> None:
     with pytest.raises(TweakRefused, match=r"no_such.*cannot be read.*nothing was written"):
         fake.machine().apply("x", writes([(SWAPPINESS, "10"), ("/proc/sys/vm/no_such", "1")]))
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_the_same_key_twice_with_two_values_is_refused_and_put_back(fake: FakeRoot) -> None:
@@ -195,7 +190,7 @@ def test_a_full_disk_changes_nothing(fake: FakeRoot, room: int) -> None:
             machine.apply("x", asked)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 @pytest.mark.needs("namespaces")
@@ -229,7 +224,7 @@ def test_a_value_the_kernel_rounds_is_ours_where_the_set_breaks_off(fake: FakeRo
     own.refuses = {RATIO}
     with pytest.raises(TweakRefused, match="dirty_ratio: the kernel refused"):
         machine.apply("x", writes([(SWAPPINESS, "1000"), (RATIO, "5")]))
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 # -- settings that hang together
@@ -252,7 +247,7 @@ def test_a_set_that_breaks_off_between_neighbours_is_put_back(fake: FakeRoot, or
     own.answers, own.refuses = either_or, {SWAPPINESS}
     with pytest.raises(TweakRefused, match="refused"):
         machine.apply("x", writes([(path, "1000000") for path in order]))
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_putting_back_one_setting_does_not_lose_what_it_moves(fake: FakeRoot) -> None:
@@ -346,7 +341,7 @@ def test_a_setting_that_does_not_answer_is_nobody_else_s(fake: FakeRoot) -> None
     fake.real(SWAPPINESS).rmdir()
     away.rename(fake.real(SWAPPINESS))
     assert fake.machine().restore().stuck == {}
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_a_device_that_left_does_not_block_the_machine(fake: FakeRoot) -> None:

@@ -10,9 +10,9 @@ import pytest
 from fixtures.node import recording as recording_of_a_cell
 from fixtures.node import sampler as process
 from fixtures.node.recording import Recording
+from fixtures.node.sampler import Watch
 from fixtures.node.sources import Converted, Row, SourceMissing
 from fixtures.node.sources._columns import Field, convert
-from fixtures.node.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

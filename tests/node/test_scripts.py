@@ -13,7 +13,6 @@ import pytest
 from fixtures.node import scripts as bash
 from fixtures.node.tunables import Tunables
 from fixtures.terms import Script, TweakRefused
-from tests import fake_root
 from tests.fake_root import FakeRoot, writes
 
 if TYPE_CHECKING:
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 READ_AHEAD = "/sys/block/vda/queue/read_ahead_kb"
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 def test_stages_run_package_by_package_in_the_operator_s_order() -> None:
@@ -65,7 +59,7 @@ def test_effects_are_found_and_put_back(fake: FakeRoot) -> None:
     }
     result = machine.restore()
     assert (result.back.keys(), result.stuck) == (effects.changed.keys(), {})
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 MORE = {
@@ -123,7 +117,7 @@ def test_a_script_that_fails_is_undone(fake: FakeRoot, monkeypatch: pytest.Monke
     with pytest.raises(TweakRefused, match=says):
         fake.machine().apply("x", writes([(RATIO, "5")]), asked)
     time.sleep(0.4 if "env -i" in text else 0.0)
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_no_bash_is_said_to_be_no_bash(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +147,7 @@ def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) 
     machine.apply("x", [], [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", "echo no; exit 1")])
     result = machine.restore()
     assert result.notes == ("tune/uninstall.sh failed: exit code 1: no (values are put back from the snapshot all the same)",)
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: FakeRoot) -> None:
@@ -215,7 +209,7 @@ def test_a_script_of_a_killed_run_is_ended_before_anything_is_put_back(fake: Fak
     assert len([n for n in result.notes if "was ended" in n]) >= 1
     fake.put("/started", None)
     time.sleep(0.1)
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_settings_that_come_with_a_module_do_not_block_the_machine(fake: FakeRoot) -> None:

@@ -17,7 +17,6 @@ from fixtures.node.signals import STOPPING, shielded, stop_if_asked, stop_like_c
 from fixtures.node.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.terms import Order
-from tests import fake_root
 from tests.fake_root import FakeRoot, writes
 from tests.sessions import HOUSE
 
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 def in_child(work: Callable[[], int]) -> int:
@@ -73,7 +67,7 @@ def test_a_signal_during_apply_waits_and_the_machine_is_put_back(fake: FakeRoot,
 
     expected = 42 if like_ctrl_c or number == signal.SIGINT else -number
     assert in_child(work) == expected
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 @pytest.mark.parametrize("number", STOPPING)
@@ -87,7 +81,7 @@ def test_a_signal_during_restore_waits_until_all_is_back(fake: FakeRoot, number:
         return 0
 
     assert in_child(work) == 42
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_a_script_is_not_cut_off_by_a_signal_to_us(fake: FakeRoot) -> None:
@@ -102,7 +96,7 @@ def test_a_script_is_not_cut_off_by_a_signal_to_us(fake: FakeRoot) -> None:
     assert in_child(work) == 42
     assert fake.get("/done") == ""
     fake.put("/done", None)
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_what_nohup_ignores_stays_ignored(fake: FakeRoot) -> None:

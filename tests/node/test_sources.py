@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.node.sources import Converted, Row, SourceMissing, load, names
 from fixtures.node.sources._columns import Field, convert
+from fixtures.node.sources._files import KeptOpen
 from fixtures.node.sources.network import watched
 from fixtures.node.sources.process import usage
 
@@ -135,6 +136,22 @@ def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_
     source.close()
     assert out.columns["process_rss_bytes"] == [31602.0 * os.sysconf("SC_PAGE_SIZE")] * 2
     assert "CONFIG_PROC_CHILDREN" in out.missing["process_descendants"]
+
+
+@pytest.mark.parametrize(("name", "device"), [("disk", "vda"), ("network", "eth0")])
+def test_a_device_that_goes_is_named_with_its_reason(name: str, device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, read = load(name), KeptOpen.read
+    source.open(recorded(tmp_path, "before"), None)
+
+    def gone(self: KeptOpen) -> bytes:
+        if device in self.path.parts:
+            raise OSError(19, "No such device")
+        return read(self)
+
+    monkeypatch.setattr(KeptOpen, "read", gone)
+    missing = source.convert(TIMES, [source.sample(), source.sample()]).missing
+    source.close()
+    assert missing[f"{'net' if name == 'network' else name}_{device}"].endswith("No such device")
 
 
 @pytest.mark.parametrize("name", HOST)

@@ -24,11 +24,6 @@ ASKED = fake_root.writes([(SWAPPINESS, "10"), (RATIO, "30"), (THP, "always madvi
 SEED = 20240301
 
 
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
-
-
 def switched(fake: FakeRoot) -> tuple[Machine, Switch]:
     machine = fake.machine()
     machine.apply("x", ASKED)

@@ -31,11 +31,6 @@ APPLY = f"echo 'always madvise [never]' > $ROOT{ENABLED}; echo 4096 > $ROOT{READ
 UNDO = f"echo madvise > $ROOT{ENABLED}; echo 128 > $ROOT{READ_AHEAD}; echo ran >> $ROOT/uninstall"
 
 
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
-
-
 @pytest.fixture(autouse=True)
 def scripts_of_the_killed_leave_nothing_in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scripts").mkdir()

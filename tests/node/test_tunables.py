@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.node.coupled import neighbours
+from fixtures.node.attribution import neighbours
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import SCHED_FEATURES, Tunables, alike, diff, same, shown, sysctl_path
 from tests import fake_root
-from tests.fake_root import plain
+from tests.fake_root import FakeRoot, plain
 
 HOUSE = Path(__file__).parents[2]
 
@@ -89,9 +90,8 @@ def test_brackets_are_choices_in_sysfs_alone() -> None:
     assert alike("/proc/sys/net/ipv4/tcp_rmem", "1\t2\t3", "1 2 3")
 
 
-def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(tmp_path: Path) -> None:
+def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(fake: FakeRoot) -> None:
     """Triggers, identities, loop devices, what is read-only and what does not answer are no settings; of a large file there is no text."""
-    fake = fake_root.make(tmp_path)
     fake.put("/proc/sys/vm/read_only", "1")
     fake.real("/proc/sys/vm/read_only").chmod(0o444)
     fake.real("/proc/sys/vm/link").symlink_to("swappiness")
@@ -101,9 +101,43 @@ def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(tm
     assert plain(Tunables(fake.root).snapshot()) == {**fake_root.SETTINGS, **fake_root.CONFIG, "/etc/sysctl.d/large.conf": ""}
 
 
-def test_a_snapshot_leaves_out_what_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [
+        ("/sys/class/scsi_host/host0/link_power_management_policy", True),
+        ("/sys/class/scsi_host/host0/scan", False),
+        ("/sys/class/scsi_host/host0/eh_deadline", True),
+        ("/sys/class/scsi_host/host0/em_buffer", False),
+        ("/sys/class/devfreq/a.gpu/governor", True),
+        ("/sys/class/devfreq/a.gpu/max_freq", True),
+        ("/sys/class/devfreq/a.gpu/polling_interval", True),
+        ("/sys/class/devfreq/a.gpu/userspace/set_freq", True),
+        ("/sys/class/devfreq/a.gpu/trans_stat", False),
+        ("/sys/class/thermal/thermal_zone0/policy", True),
+        ("/sys/class/thermal/thermal_zone0/trip_point_0_temp", True),
+        ("/sys/class/thermal/thermal_zone0/k_po", True),
+        ("/sys/class/thermal/thermal_zone0/hwmon0/temp1_max", False),
+        ("/sys/class/thermal/cooling_device0/cur_state", False),
+        ("/sys/bus/usb/devices/1-1/power/control", True),
+        ("/sys/bus/usb/devices/1-1/authorized", False),
+        ("/sys/firmware/acpi/platform_profile", True),
+    ],
+)
+def test_of_devices_settings_are_taken_and_neither_triggers_nor_what_moves_by_itself(fake: FakeRoot, path: str, *, taken: bool) -> None:
+    fake.put(path, "1")
+    assert (path in Tunables(fake.root).snapshot()) == taken
+    assert TUNABLE.fullmatch(path) or not taken
+
+
+@pytest.mark.parametrize("path", ["/etc/sysfs.conf", "/etc/sysfs.d/a.conf", "/etc/rc.local", "/etc/sysctl.d/below/a.conf"])
+def test_what_brings_settings_back_at_boot_is_taken(fake: FakeRoot, path: str) -> None:
+    fake.put(path, "echo 1 >/proc/sys/vm/swappiness")
+    assert path in Tunables(fake.root).snapshot()
+    assert TUNABLE.fullmatch(path)
+
+
+def test_a_snapshot_leaves_out_what_does_not_answer(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some files of the kernel answer EIO or EINVAL by design (`/proc/sys/net/ipv6/conf/*/stable_secret`)."""
-    fake = fake_root.make(tmp_path)
     tunables = Tunables(fake.root)
     silent = fake.real("/proc/sys/vm/swappiness").stat().st_ino
     answered = os.pread
@@ -131,9 +165,8 @@ def test_a_configuration_file_is_put_back_to_the_byte(tmp_path_factory: pytest.T
     assert real.read_bytes() == content
 
 
-def test_a_configuration_file_is_never_written_through_a_link(tmp_path: Path) -> None:
+def test_a_configuration_file_is_never_written_through_a_link(fake: FakeRoot) -> None:
     """A script that moved a file and left a link in its place must not make us overwrite what it points to."""
-    fake = fake_root.make(tmp_path)
     fake.put("/etc/precious", "mine")
     link = fake.real("/etc/sysctl.conf")
     link.unlink()
@@ -142,8 +175,7 @@ def test_a_configuration_file_is_never_written_through_a_link(tmp_path: Path) ->
     assert (link.is_symlink(), link.read_text(), fake.get("/etc/precious")) == (False, "# nothing\n", "mine")
 
 
-def test_the_chosen_word_is_what_is_written(tmp_path: Path) -> None:
-    fake = fake_root.make(tmp_path)
+def test_the_chosen_word_is_what_is_written(fake: FakeRoot) -> None:
     tunables = Tunables(fake.root)
     for path in fake_root.SETTINGS:
         tunables.write(path, tunables.read(path))
@@ -152,9 +184,8 @@ def test_the_chosen_word_is_what_is_written(tmp_path: Path) -> None:
     assert fake.get("/proc/sys/kernel/core_pattern") == "|/usr/bin/dump [%e] now"
 
 
-def test_scheduler_features_are_written_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_features_are_written_one_at_a_time(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """kernel/sched/debug.c, sched_feat_write: one name a write, though a read shows them all."""
-    fake = fake_root.make(tmp_path)
     fake.put(SCHED_FEATURES, "X")
     written: list[bytes] = []
 
@@ -167,8 +198,7 @@ def test_scheduler_features_are_written_one_at_a_time(tmp_path: Path, monkeypatc
     assert written == [b"PLACE_LAG\n", b"NO_HRTICK\n", b"UTIL_EST\n"]
 
 
-def test_a_value_longer_than_a_page_is_read_and_written_whole(tmp_path: Path) -> None:
-    fake = fake_root.make(tmp_path)
+def test_a_value_longer_than_a_page_is_read_and_written_whole(fake: FakeRoot) -> None:
     ports = ",".join(map(str, range(10000, 12000, 2)))
     path = "/proc/sys/net/ipv4/ip_local_reserved_ports"
     fake.put(path, ports)
@@ -186,6 +216,7 @@ def test_the_kernel_itself_gives_and_takes_a_list_longer_than_a_page() -> None:
     Even ports of 20000…21998: 1000 entries of 6 characters less the last comma.
     """
     check = """
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import Tunables
 path, tunables = "/proc/sys/net/ipv4/ip_local_reserved_ports", Tunables()
 ports = ",".join(map(str, range(20000, 22000, 2)))
@@ -201,6 +232,7 @@ def test_the_kernels_files_stay_open_and_a_snapshot_is_of_now_all_the_same() -> 
     """A value that was written, a device that went, another of its name; what is started meanwhile inherits neither file nor limit."""
     check = """
 import os, resource, subprocess
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import FIRST_KEPT, Tunables
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 path, tunables = "/proc/sys/net/ipv4/conf/br7/forwarding", Tunables()
@@ -229,8 +261,7 @@ assert len(os.listdir("/proc/self/fd")) < 10
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_kernel_setting_is_never_removed_or_made(tmp_path: Path) -> None:
-    fake = fake_root.make(tmp_path)
+def test_a_kernel_setting_is_never_removed_or_made(fake: FakeRoot) -> None:
     with pytest.raises(OSError, match="cannot be removed"):
         Tunables(fake.root).write("/proc/sys/vm/swappiness", None)
     with pytest.raises(FileNotFoundError):
@@ -279,16 +310,14 @@ def test_the_kernel_moves_neighbours_and_nothing_else(written: str) -> None:
     assert neighbours([beside], [beside, "/proc/sys/vm/swappiness"]) == set()
 
 
-def test_a_setting_this_kernel_lacks_is_refused(tmp_path: Path) -> None:
-    fake = fake_root.make(tmp_path)
+def test_a_setting_this_kernel_lacks_is_refused(fake: FakeRoot) -> None:
     assert Tunables(fake.root).refusal("/proc/sys/vm/no_such") == "this kernel has no such setting"
     assert Tunables(fake.root).refusal("/proc/sys/vm/swappiness") is None
 
 
 @pytest.mark.needs("namespaces")
-def test_a_read_only_mount_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_a_read_only_mount_is_refused_by_its_name(fake: FakeRoot) -> None:
     """As in a container without privileges, where /proc/sys is mounted read-only; here in a mount namespace of its own."""
-    fake = fake_root.make(tmp_path)
     check = 'mount --bind $1 $1 && mount -o remount,ro,bind $1 && exec $0 -c "$2" $1'
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", check, sys.executable, str(fake.root), _REFUSAL],
@@ -312,6 +341,7 @@ def test_an_ordinary_user_is_told_to_be_root() -> None:
 _REFUSAL = """
 import sys
 from pathlib import Path
+from fixtures.node.places import TUNABLE
 from fixtures.node.tunables import Tunables
 print(Tunables(Path(sys.argv[1])).refusal("/proc/sys/vm/swappiness"))
 """

@@ -10,17 +10,11 @@ import pytest
 from fixtures.node.journal import Journal
 from fixtures.node.machine import Write
 from fixtures.terms import Refused, TweakRefused
-from tests import fake_root
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 LEFT_BEHIND = "/etc/sysctl.d/999-tuning-tuning.conf"  # what Skyhook's tuning package leaves on a node
 DROP_IN = "/etc/systemd/system/containerd.service.d/999-tuning-tuning.conf"
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeRoot:
-    return fake_root.make(tmp_path)
 
 
 def kinds(fake: FakeRoot) -> list[str]:
@@ -70,7 +64,7 @@ def test_what_an_operator_changed_is_seen_and_put_back(fake: FakeRoot) -> None:
     assert kinds(fake) == ["begin", "scripts", "applied"]
     result = machine.restore()
     assert (result.back.keys(), result.stuck, result.left_alone, result.label) == (effects.changed.keys(), {}, {}, "x")
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 @pytest.mark.parametrize("observed", [False, True])
@@ -82,7 +76,7 @@ def test_whoever_dies_the_next_one_puts_it_back(fake: FakeRoot, observed: bool) 
     if observed:
         machine.observed()
     assert fake.machine().restore().stuck == {}
-    assert (fake.wrong(), fake.journal.exists()) == ({}, False)
+    fake.must_be_as_found()
 
 
 def test_what_changes_after_it_was_observed_is_somebody_else_s(fake: FakeRoot) -> None:

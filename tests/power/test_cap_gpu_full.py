@@ -17,6 +17,7 @@ import pytest
 
 from control.power.terms import Knobs, Settings
 from fixtures.node import gpus
+from fixtures.node.cgroups import started
 from fixtures.studies.power.backends.gpu_full import GpuFull
 from fixtures.studies.power.terms import Probe
 from fixtures.terms import Refused
@@ -257,7 +258,7 @@ def test_a_journal_with_such_a_number_is_put_back_all_the_same(changed: tuple[gp
 def test_a_run_that_was_killed_and_is_not_waited_for_yet_is_at_work_no_more(tmp_path: Path) -> None:
     """A zombie: the kernel has its number and its start still."""
     with subprocess.Popen(["sleep", "600"]) as process:
-        began = gpus.started(process.pid)
+        began = started(process.pid)
         begin = {"record": "begin", "version": 1, "pid": process.pid, "started": began, "begun_utc": "", "power_limit_mw": {}, "mps": None}
         made = gpus.Gpus(tmp_path)
         made.journal.begin(begin)
@@ -265,7 +266,7 @@ def test_a_run_that_was_killed_and_is_not_waited_for_yet_is_at_work_no_more(tmp_
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert Path(f"/proc/{process.pid}/stat").exists()
-        assert (gpus.started(process.pid), made.alive()) == (None, False)
+        assert (started(process.pid), made.alive()) == (None, False)
         gpus.tidy(tmp_path)
         assert not made.journal.path.exists()
 
@@ -283,7 +284,7 @@ def test_a_run_that_is_at_work_is_not_put_back_by_another(machine: Machine, monk
     """Its journal names a process that lives: this one."""
     for name in ("LD_LIBRARY_PATH", "DEEPTWEAK_STATE_DIR"):
         monkeypatch.setenv(name, machine.environment[name])
-    begin = {"record": "begin", "version": 1, "pid": os.getpid(), "started": gpus.started(os.getpid()), "begun_utc": ""}
+    begin = {"record": "begin", "version": 1, "pid": os.getpid(), "started": started(os.getpid()), "begun_utc": ""}
     kept = gpus.Gpus(machine.state)
     kept.journal.begin({**begin, "power_limit_mw": {UUID: 250000}, "mps": None})
     assert kept.alive()

@@ -189,15 +189,15 @@ def test_options_that_do_not_go_together_are_refused(options: Json, said: str) -
         studies.apply(options, STUDY, workloads=None)
 
 
-def cannot(**given: str) -> str:
-    why = options.cannot(options.complete(given))
+def unavailable_reason(**given: str) -> str:
+    why = options.unavailable_reason(options.complete(given))
     assert why is not None
     return why
 
 
 def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
-    assert "add --allow-gpu-changes if that is meant" in cannot(backend="gpu-full")
-    assert "leave --no-privilege out" in cannot(backend="gpu-full", gpu_changes="allowed", privilege="no")
+    assert "add --allow-gpu-changes if that is meant" in unavailable_reason(backend="gpu-full")
+    assert "leave --no-privilege out" in unavailable_reason(backend="gpu-full", gpu_changes="allowed", privilege="no")
 
 
 def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPat
 
     probe = cpu.probe
     monkeypatch.setattr(cpu, "probe", lambda params: probe(params, tmp_path))
-    assert cannot(backend="cpu").startswith("task 6 has a cap in W: no RAPL")
+    assert unavailable_reason(backend="cpu").startswith("task 6 has a cap in W: no RAPL")
     task = {"task": "101", "gpu": "A100", "model": "mobilenet_v2", "dataset": "random", "cap_cpu_s_per_s": "1"}
-    assert cannot(backend="cpu", **task) == "task 101 is for A100, and cpu has cpu here"
-    assert options.cannot(options.complete({"backend": "cpu", **task, "gpu": "cpu"})) is None
+    assert unavailable_reason(backend="cpu", **task) == "task 101 is for A100, and cpu has cpu here"
+    assert options.unavailable_reason(options.complete({"backend": "cpu", **task, "gpu": "cpu"})) is None
 
 
 def test_gpus_are_known_by_a_part_of_the_name_that_the_driver_gives_them() -> None:

@@ -97,10 +97,10 @@ def test_the_idle_machine_is_a_point_too() -> None:
 @pytest.mark.needs("torch")
 def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     """The CPUs have no clocks to lock; nothing is started to find that out."""
-    why = power_profile.cannot(power_profile.variant({"sm_mhz": "1410"}))
+    why = power_profile.unavailable_reason(power_profile.variant({"sm_mhz": "1410"}))
     assert why
     assert why.startswith("power back-end cpu: sm_mhz:")
-    why = power_profile.cannot(power_profile.variant({"backend": "gpu-full"}))
+    why = power_profile.unavailable_reason(power_profile.variant({"backend": "gpu-full"}))
     assert why
     assert "add --allow-gpu-changes if that is meant" in why
 

@@ -86,6 +86,8 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "more than 0 is needed"),
         (beside("uninstall: {apply: true}"), "uninstall.apply needs uninstall.enabled"),
         (beside("gracefulShutdown: soon"), "gracefulShutdown 'soon' is no duration"),
+        (beside("interrupt: {type: explode}"), "interrupt 'explode' is none of noop, reboot, restartAllServices, service"),
+        (beside("configInterrupts: {'*.conf': {type: explode}}"), "interrupt 'explode' is none of"),
     ],
 )
 def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(tmp_path: Path, change: tuple[str, str], says: str) -> None:

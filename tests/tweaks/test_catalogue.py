@@ -176,25 +176,22 @@ FOUND = {
     f"{CPU}/policy0/scaling_governor": "schedutil\n",
     f"{CPU}/policy4/scaling_governor": "powersave\n",
 }
+RA, SCHEDULER, THP_FILES = "queue/read_ahead_kb", "queue/scheduler", (f"{THP}/enabled", f"{THP}/defrag")
+
+
+def _disks(file: str, value: str, sda: str, nvme: str) -> dict[str, tuple[str, str]]:
+    return {f"sys/block/sda/{file}": (value, sda), f"sys/block/nvme0n1/{file}": (value, nvme)}
+
+
 # What stands in each file after apply, and after uninstall (a plain file keeps the word written, the kernel would show it in brackets).
-EFFECTS = {
-    "thp-always": {f"{THP}/enabled": ("always", "madvise"), f"{THP}/defrag": ("always", "madvise")},
-    "thp-never": {f"{THP}/enabled": ("never", "madvise"), f"{THP}/defrag": ("never", "madvise")},
-    "block-readahead": {"sys/block/sda/queue/read_ahead_kb": ("4096", "128"), "sys/block/nvme0n1/queue/read_ahead_kb": ("4096", "512")},
-    "block-readahead-128": {"sys/block/sda/queue/read_ahead_kb": ("128", "128"), "sys/block/nvme0n1/queue/read_ahead_kb": ("128", "512")},
-    "block-readahead-8192": {
-        "sys/block/sda/queue/read_ahead_kb": ("8192", "128"),
-        "sys/block/nvme0n1/queue/read_ahead_kb": ("8192", "512"),
-    },
-    "block-scheduler-mq-deadline": {
-        "sys/block/sda/queue/scheduler": ("mq-deadline", "mq-deadline"),
-        "sys/block/nvme0n1/queue/scheduler": ("mq-deadline", "none"),
-    },
-    "block-scheduler-none": {
-        "sys/block/sda/queue/scheduler": ("none", "mq-deadline"),
-        "sys/block/nvme0n1/queue/scheduler": ("none", "none"),
-    },
-    "training-host": {f"{THP}/enabled": ("always", "madvise"), f"{THP}/defrag": ("always", "madvise")},
+EFFECTS: dict[str, dict[str, tuple[str, str]]] = {
+    **{name: dict.fromkeys(THP_FILES, (name.removeprefix("thp-"), "madvise")) for name in ("thp-always", "thp-never")},
+    "training-host": dict.fromkeys(THP_FILES, ("always", "madvise")),
+    "block-readahead": _disks(RA, "4096", "128", "512"),
+    "block-readahead-128": _disks(RA, "128", "128", "512"),
+    "block-readahead-8192": _disks(RA, "8192", "128", "512"),
+    "block-scheduler-mq-deadline": _disks(SCHEDULER, "mq-deadline", "mq-deadline", "none"),
+    "block-scheduler-none": _disks(SCHEDULER, "none", "mq-deadline", "none"),
     "scheduler-slice": {"sys/kernel/debug/sched/base_slice_ns": ("12000000", "2800000")},
     "cpufreq-performance": {
         f"{CPU}/policy0/scaling_governor": ("performance", "schedutil"),

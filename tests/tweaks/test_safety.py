@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.node.tunables import number
 from fixtures.tweaks import resolve
-from fixtures.tweaks.safety import hazardous, irreversible, number, order
+from fixtures.tweaks.safety import hazardous, irreversible, order
 
 
 @pytest.mark.parametrize(

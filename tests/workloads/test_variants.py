@@ -40,7 +40,9 @@ def _one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A workload `made` beside those of the folder."""
     module = ModuleType("fixtures.workloads.made")
     vars(module).update(DESCRIPTION="made up", PRIMARY=Metric("step_time_p10_s", "lower"), VARIABLE=VARIABLE, variant=variant)
-    vars(module).update(TYPICAL_CELL_S=lambda params: params["batch"] / 2, cannot=lambda params: "no" if params["readers"] else None)
+    vars(module).update(
+        TYPICAL_CELL_S=lambda params: params["batch"] / 2, unavailable_reason=lambda params: "no" if params["readers"] else None
+    )
     known = workloads.names()
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(workloads, "names", lambda: (*known, "made"))

@@ -9,6 +9,7 @@ undecided, and that is no pass.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -150,17 +151,9 @@ def blocks_needed(effect: Effect, limit: float) -> int | None:
     Solves (t_0.95 + t_0.80) · s / √n = -ln(1 - limit); two samples have √(2/n) and twice the degrees of freedom.
     """
     edge = -math.log1p(-limit)
-    paired = effect.design != "two-sample"
-    low, high = FEWEST_BLOCKS, MOST_BLOCKS
-    if _reach(effect.log_sd, high, paired=paired) > edge:
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if _reach(effect.log_sd, middle, paired=paired) > edge:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    counts = range(FEWEST_BLOCKS, MOST_BLOCKS + 1)
+    at = bisect_left(counts, -edge, key=lambda n: -_reach(effect.log_sd, n, paired=effect.design != "two-sample"))
+    return counts[at] if at < len(counts) else None
 
 
 def _reach(sd: float, n: int, *, paired: bool) -> float:

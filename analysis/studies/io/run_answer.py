@@ -28,12 +28,9 @@ from .sentences import (
     tweaks,
     untouched,
 )
-from .study import study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from analysis.plots.scene import Scene
 
     from .configurations import Configuration, Mean
     from .effects import Analysis, Contrast
@@ -239,15 +236,6 @@ class _Gain:
 
 def _known(one: Contrast | None) -> _Gain | None:
     return None if one is None or one.effect is None else _Gain(one)
-
-
-def sentences_of(scene: Scene, origin: str) -> tuple[Sequence[str], Sequence[str]]:
-    """The answer of one saved run that is drawn, and all else in sentences; nothing, where no workload of it reported its input."""
-    runs = [one.run for one in scene.io if one.run.origin == origin]
-    if not runs:
-        return (), ()
-    found = study(origin, runs)
-    return [*findings(found), *basis(found)], [*of_factors(found), *of_tweak_sets(found)]
 
 
 def record_of(found: Study) -> dict[str, Any]:

@@ -1,1 +1,23 @@
 """What monitors and profilers cost: by the saved runs of our own study, and by the logs of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .records import is_monitored as tells_of
+
+if TYPE_CHECKING:
+    from analysis.answer import Answer
+    from analysis.terms import Run
+
+__all__ = ["ORDER", "TITLE", "answer", "tells_of"]
+ORDER = 10
+TITLE = "Monitors"
+
+
+def answer(run: Run, *, brief: bool = False) -> Answer:
+    """What watching costs; `brief` is each workload's answer with the table of costs."""
+    from .answers import answer as answer_of  # noqa: PLC0415  # scipy takes a second to import
+    from .study import overheads  # noqa: PLC0415  # as above
+
+    return answer_of(run, overheads(run), brief=brief)

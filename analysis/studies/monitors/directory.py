@@ -6,7 +6,7 @@ Each `exN`, and `again`, is a condition: which monitors ran in it is told by the
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.logs import dcgmi_dmon, nvidia_smi_csv, top_batch, training_output
@@ -14,8 +14,6 @@ from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from . import counters, of_logs
-from .directory_words import began, reason, same_training
 from .of_logs import Condition
 
 if TYPE_CHECKING:
@@ -87,47 +85,6 @@ def read(folder: Path) -> Found:
     heavy = any(HEAVY.search(one.name) for one in trainings)
     missing = () if heavy else ("no file of the heavy training (ResNet-50), so nothing is said of it",)
     return Found(str(folder), trainings, missing)
-
-
-def lines(folder: Path, *, color: bool = False) -> list[str]:
-    """What there is to say of such a folder, as text of at most 100 columns. Raises: Unreadable."""
-    from .directory_page import render  # noqa: PLC0415  # --json has no need of rich
-
-    return render(read(folder), color=color).splitlines()
-
-
-def document(folder: Path) -> dict[str, object]:
-    """Give the same for programs: null is what is not known. Raises: Unreadable."""
-    found = read(folder)
-    return {"origin": found.origin, "trainings": [_as_json(one) for one in found.trainings], "missing": [*found.missing]}
-
-
-def _as_json(one: Training) -> dict[str, object]:
-    conditions = [
-        {
-            "name": each.name,
-            "monitors": [*each.monitors],
-            "time_s": each.time_s,
-            "began": began(each),
-            "accuracies": None if each.training is None else [test.accuracy for test in each.training.tests],
-            "other_work": of_logs.other_work(each, one.conditions) or None,
-            "missing": dict(each.missing),
-            "notes": [*each.notes],
-        }
-        for each in one.conditions
-    ]
-    return {
-        "name": one.name,
-        "verdict": "not comparable",
-        "reason": reason(one.conditions),
-        "same_training": same_training(one.conditions),
-        "conditions": conditions,
-        "differences": [asdict(each) for each in of_logs.differences(one.conditions)],
-        "cpu": [asdict(share) for each in one.conditions for share in of_logs.shares(each)],
-        "counters": [asdict(counter) for each in one.conditions for counter in counters.counters(each)],
-        "absent": [*one.absent],
-        "unread": [*one.unread],
-    }
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, re.Match[str]]]:

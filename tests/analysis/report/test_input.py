@@ -29,9 +29,9 @@ def html() -> str:
 
 def test_it_says_which_factor_how_much_and_how_sure(html: str, snapshot: SnapshotAssertion) -> None:
     """It stands before the verdicts, and its pictures are drawn."""
-    assert section(html, "input") == snapshot
-    assert html.index('href="#input"') < html.index('href="#verdicts"')
-    assert html.index('id="input"') < html.index('aria-label="The answer"')
+    assert section(html, "io") == snapshot
+    assert html.index('href="#io"') < html.index('href="#verdicts"')
+    assert html.index('id="io"') < html.index('aria-label="The answer"')
     for name in ("io_whole_steady", "io_bottleneck", "io_format_cache"):
         assert f'id="picture-{name}"' in html
 

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from analysis.stats import changepoint
 from analysis.stats.alarm_rates import Shape as Levels
 from analysis.stats.alarm_rates import exact_rate, noise, ours, shaped
 from analysis.stats.changepoint import change_points, without_outliers
-from analysis.stats.step_evidence import SHORTEST
+from analysis.stats.step_evidence import SHORTEST, step_evidence
 from tests.analysis.stats.test_divergence import TOY
 
 SEEDS = st.integers(0, 10_000)
@@ -44,6 +45,23 @@ def test_the_published_toy_series_has_one_change_with_the_published_evidence() -
     assert point.shift == pytest.approx(np.mean(TOY[10:]) - np.mean(TOY[:10]), abs=0.005)  # 1.12 is pulled in
     assert point.low < point.shift < point.high < 0
     assert change_points(TOY).p < 1e-6
+
+
+def test_a_change_is_placed_anew_where_that_leaves_a_last_level_of_three_points() -> None:
+    """Three are a level: the first pass cuts at 8, between its neighbours the change is at 9."""
+    series = [9.8, 9.8, 9.9, 10.1, 10.1, 10.0, 10.1, 9.9, 9.5, 8.1, 8.7, 8.8, 8.8, 8.4, 11.6, 11.2, 11.0]
+    assert [point.index for point in change_points(series).points] == [9, 14]
+
+
+def test_a_change_with_evidence_of_just_the_limit_does_not_convince(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step is asked after several were: these convince, and that has to exceed the limit too."""
+    series = [10.0, 10.1, 9.9, 9.7, 9.9, 9.7, 10.0, 10.4, 9.9, 9.8, 10.9, 10.9, 10.8, 10.5, 10.8, 11.0, 10.4, 10.7, 10.2, 10.4]
+    tame = without_outliers(np.array(series))
+    one = step_evidence(tame, most=1).log_bayes_factor
+    assert [point.index for point in change_points(series).points] == [10]
+    assert one < step_evidence(tame).log_bayes_factor
+    monkeypatch.setattr(changepoint, "CONVINCING", one)
+    assert change_points(series).points == ()
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("white", 1), ("t3", 2), ("AR(1) 0.3", 3), ("AR(1) 0.5", 4), ("one 10x outlier", 5)])

@@ -25,12 +25,10 @@ _AS_BEFORE = ("labels", "annotations", "ownerReferences", "generateName", "creat
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a recording: a watch event, something that was done (`action`), or the answer to it with its `generation`."""
+    """A line of a recording: a watch event, or something that was done (`action`)."""
 
     t: float
     action: str = ""
-    answered: str = ""
-    generation: int = 0
     kind: str = ""
     type_: str = ""
     object: Mapping[str, Any] | None = None
@@ -50,8 +48,6 @@ def lines(name: str) -> tuple[Line, ...]:
         line = json.loads(text)
         if "action" in line:
             found.append(Line(line["t"], action=line["action"]))
-        elif "result" in line:
-            found.append(Line(line["t"], answered=line["result"]["of"], generation=line["result"].get("generation", 0)))
         elif "kind" in line:
             obj = line["object"]
             if line["kind"] == "Pod":
@@ -108,7 +104,6 @@ def play(
     seen: Part,
     take: Callable[[str, str, Any, float], Conclusion],
     at: Callable[[float], Conclusion],
-    answered: Callable[[Line], None] = lambda _: None,
 ) -> Iterator[Said]:
     """Each change of mind of a client that sees these events and, between them, looks at its clock four times a second."""
     last: tuple[str, str] | None = None
@@ -124,7 +119,6 @@ def play(
             if (told.state, told.reason) != last:
                 last = (told.state, told.reason)
                 yield Said(round(then, 2), *last)
-        answered(line)
         told = take(line.kind, line.type_, line.object, now) if line.kind else at(now)
         if (told.state, told.reason) != last:
             last = (told.state, told.reason)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from fixtures.kubernetes.conclusions import pod
-from fixtures.kubernetes.conclusions.removal import Removal
 from fixtures.kubernetes.conclusions.skyhook import SkyhookProgress
 from fixtures.kubernetes.conclusions.workload import JobProgress, WorkspaceProgress
+from fixtures.kubernetes.removal import Removal
 
 Object = dict[str, Any]
 
@@ -30,70 +30,46 @@ def waits(reason: str, message: str = "") -> Object:
     return {"waiting": {"reason": reason, "message": message}}
 
 
-@pytest.mark.parametrize(
-    ("made_up", "says"),
-    [
+def failed(reason: str, message: str = "") -> Object:
+    return {"metadata": {"name": "p"}, "status": {"phase": "Failed", "reason": reason, "message": message}}
+
+
+PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}
+ENDS: list[tuple[Object, str]] = [
+    (
+        a_pod(state=ended(137, "OOMKilled"), phase="Failed"),
+        ": container c was killed because it used more memory than its limit allows (OOMKilled, exit code 137).",
+    ),
+    (a_pod(state=ended(137), phase="Failed"), ": container c ended with exit code 137, SIGKILL."),
+    (a_pod(state=ended(0, "Completed"), phase="Succeeded"), ": container c ended with exit code 0."),
+    (
+        a_pod(state=ended(128, "StartError", message="exec: no such file")),
+        ": container c ended with exit code 128, StartError (exec: no such file).",
+    ),
+    (failed("Evicted", "The node was low on resource: memory."), " was evicted by its node (The node was low on resource: memory)."),
+    (
+        failed("NodeLost", "Node n which was running p is unresponsive"),
+        " was lost with its node (Node n which was running p is unresponsive).",
+    ),
+    (failed("Terminated", "imminent node shutdown."), " was ended because its node was shut down (imminent node shutdown)."),
+    (failed("DeadlineExceeded"), " ran longer than its activeDeadlineSeconds allow (DeadlineExceeded)."),
+    (
+        failed("OutOfcpu", "Node didn't have enough resource: cpu"),
+        " was refused by its node (OutOfcpu, Node didn't have enough resource: cpu).",
+    ),
+    (
+        a_pod(state=ended(143), phase="Failed", conditions=[PREEMPTED]),
         (
-            a_pod(state=ended(137, "OOMKilled"), phase="Failed"),
-            "Pod p: container c was killed because it used more memory than its limit allows (OOMKilled, exit code 137).",
+            " made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
+            "container c ended with exit code 143, SIGTERM."
         ),
-        (a_pod(state=ended(137), phase="Failed"), "Pod p: container c ended with exit code 137, SIGKILL."),
-        (a_pod(state=ended(0, "Completed"), phase="Succeeded"), "Pod p: container c ended with exit code 0."),
-        (
-            a_pod(state=ended(128, "StartError", message="exec: no such file"), phase="Failed"),
-            "Pod p: container c ended with exit code 128, StartError (exec: no such file).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
-            },
-            "Pod p was evicted by its node (The node was low on resource: memory).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {"phase": "Failed", "reason": "NodeLost", "message": "Node n which was running p is unresponsive"},
-            },
-            "Pod p was lost with its node (Node n which was running p is unresponsive).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {
-                    "phase": "Failed",
-                    "reason": "Terminated",
-                    "message": "Pod was terminated in response to imminent node shutdown.",
-                },
-            },
-            "Pod p was ended because its node was shut down (Pod was terminated in response to imminent node shutdown).",
-        ),
-        (
-            {"metadata": {"name": "p"}, "status": {"phase": "Failed", "reason": "DeadlineExceeded"}},
-            "Pod p ran longer than its activeDeadlineSeconds allow (DeadlineExceeded).",
-        ),
-        (
-            {
-                "metadata": {"name": "p"},
-                "status": {"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"},
-            },
-            "Pod p was refused by its node (OutOfcpu, Node didn't have enough resource: cpu).",
-        ),
-        (
-            a_pod(
-                state=ended(143),
-                phase="Failed",
-                conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}],
-            ),
-            (
-                "Pod p made room for a more important pod (DisruptionTarget, PreemptionByScheduler, preempting): "
-                "container c ended with exit code 143, SIGTERM."
-            ),
-        ),
-    ],
-)
+    ),
+]
+
+
+@pytest.mark.parametrize(("made_up", "says"), ENDS)
 def test_how_a_pod_ended(made_up: Object, says: str) -> None:
-    assert pod.how_it_ended(made_up) == says
+    assert pod.how_it_ended(made_up) == f"Pod p{says}"
 
 
 def test_a_pod_that_goes_on_has_not_ended() -> None:
@@ -270,6 +246,14 @@ def test_a_pod_whose_end_is_seen_after_the_resources_complete_still_counts() -> 
     assert s.take("Pod", "MODIFIED", package_pod(0, 0), 0.3).state == "complete"
 
 
+def test_complete_of_an_earlier_generation_is_not_complete() -> None:
+    """Somebody has changed the spec: what the operator says is of before."""
+    s = SkyhookProgress("s", 0.0)
+    s.take("Pod", "ADDED", package_pod(0, 0), 0.1)
+    assert s.take("Skyhook", "ADDED", skyhook("complete", nodes="1/1", observedGeneration=1), 0.2).state == "waiting"
+    assert s.take("Skyhook", "MODIFIED", skyhook("complete", nodes="1/1", observedGeneration=2), 0.3).state == "complete"
+
+
 def test_a_pod_that_is_killed_because_it_is_deleted_has_not_failed() -> None:
     """The operator deletes a pod to make a new one, e.g. after a change; whatever runs in it ends with 143 or 137."""
     s = SkyhookProgress("s", 0.0)
@@ -288,11 +272,8 @@ def test_a_step_that_failed_and_runs_again_has_failed() -> None:
 def test_a_new_pod_of_an_old_name_is_new() -> None:
     """Names come back with each stage. Where the watch was cut while the old one went, the uid tells them apart."""
     s = SkyhookProgress("s", 0.0)
-    s.take("Pod", "ADDED", package_pod(0, 0, uid="old"), 0.1)
-    s.ask(2, 1.0)
-    complete = skyhook("complete", nodes="1/1", observedGeneration=2)
-    assert s.take("Skyhook", "MODIFIED", complete, 1.1).state == "waiting"
-    assert s.take("Pod", "ADDED", package_pod(0, 0, uid="old"), 1.2).state == "waiting"
+    s.take("Pod", "ADDED", package_pod(0, 0, uid="old", deletionTimestamp="2026-01-01T00:00:00Z"), 0.1)
+    assert s.take("Skyhook", "MODIFIED", skyhook("complete", nodes="1/1", observedGeneration=2), 1.1).state == "waiting"
     assert s.take("Pod", "ADDED", package_pod(0, 0, uid="new"), 1.3).state == "complete"
 
 

@@ -5,9 +5,7 @@ Nodes are simulated, and so are their machines (`simulated_agents`); the API ser
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import gzip
 import json
 import os
 import uuid
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from fixtures.kubernetes import agent, api, lease, manifests, marks, names, recovery, settings
-from fixtures.kubernetes.client import Cluster, Where, connect
+from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import Journal
 from fixtures.kubernetes.node import HeldNode, facts
 from fixtures.kubernetes.settings import Settings
@@ -53,11 +51,6 @@ class Machine(NamedTuple):
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path, namespace: str) -> Cluster:
-    return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-
-
-@pytest.fixture
 def machines(kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
     """Two of them."""
     folder = tmp_path / "machines"
@@ -74,7 +67,7 @@ def skyhook(cluster: Cluster, crds: list[str]) -> Iterator[Callable[..., str]]:
 
     def make(node: str, n: int = 1, run_id: str = RUN, *, marks: bool = True) -> str:
         name = names.tweak_of(run_id, node, n)
-        labels = {**names.labels(run_id, "tweak"), names.NODE: names.node_label(node)}
+        labels = names.labels(run_id, "tweak", node)
         package = {"version": "1.1.4", "image": "registry.invalid/tuning", "configMap": {"sysctl.conf": "vm.swappiness = 10\n"}}
         spec = {"nodeSelectors": {"matchLabels": {"no": "such"}}, "packages": {"tuning": package}}
         api.create(cluster, api.SKYHOOKS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
@@ -137,14 +130,35 @@ def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
     """The same run on another node, whose worker lives."""
     (dead, fake), (living, _) = machines
     mine, theirs = skyhook(dead), skyhook(living)
-    record = json.dumps(fake.machine().watch("left")).encode()
-    Journal(cluster, RUN, dead).open(AGENT).begin(cell([mine]), record)
-    Journal(cluster, RUN, living).open(AGENT).begin(cell([theirs]), record)
+    fake.machine().watch("left")
+    Journal(cluster, RUN, dead).open(AGENT).begin(cell([mine]))
+    Journal(cluster, RUN, living).open(AGENT).begin(cell([theirs]))
     with lease.Held(cluster, RUN, living), lease.Held(cluster, OTHER, dead) as ours:
         recovery.finish_node(cluster, ours, PATIENCE_S)
     assert resources(cluster) == [theirs]
     assert marks.ours(of_node(cluster, dead)) == set()
     assert marks.ours(of_node(cluster, living)) == {theirs}
+
+
+def test_a_node_whose_own_journal_is_gone_unfinished_is_told_and_left_out(cluster: Cluster, machines: list[Machine]) -> None:
+    """Nobody knows what to put back there; the cluster's journal, which stays, holds no values."""
+    node, _ = machines[0]
+    Journal(cluster, RUN, node).open(AGENT).begin(cell(journal="lost"))
+    result = well(restored(cluster)[node])
+    assert "is gone unfinished" in result.stuck["/var/lib/deeptweak"]
+    assert "is gone unfinished" in str(drifted(cluster, node))
+    assert [one.node for one in Journal.unfinished(cluster)] == [node]
+
+
+def test_a_node_that_its_own_agent_has_put_back_is_done(cluster: Cluster, machines: list[Machine]) -> None:
+    """As one does that is left alone: it remembers which journal that was."""
+    node, fake = machines[0]
+    Journal(cluster, RUN, node).open(AGENT).begin(cell(journal="done"))
+    fake.state.mkdir(exist_ok=True)
+    (fake.state / "finished").write_text("before\ndone\n")
+    result = well(restored(cluster)[node])
+    assert (result.stuck, "had put it back by itself" in " ".join(result.notes)) == ({}, True)
+    assert is_empty(cluster)
 
 
 # -- what a ConfigMap may say
@@ -158,7 +172,7 @@ def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_t
     Journal(cluster, OTHER, machines[1].node)  # that run lives elsewhere
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     before = Journal(cluster, RUN, node).open(AGENT)
-    before.begin(cell([somebodys, "anything-else"]), b"{}")
+    before.begin(cell([somebodys, "anything-else"]))
     with lease.Held(cluster, OTHER, node) as held:
         result = recovery.finish_node(cluster, held, PATIENCE_S)
     assert resources(cluster) == [somebodys]
@@ -194,9 +208,6 @@ SPOILT: dict[str, Json] = {
     "agent-runs-something": {"data": {"agent.json": '{"image": "x", "overlay": {"container": {"command": ["sh"]}}}'}},
     "agent-no-json": {"data": {"agent.json": "}"}},
     "run-no-json": {"data": {"run.json": "}"}},
-    "begin-no-gzip": {"binaryData": {"begin.gz": base64.b64encode(b"no gzip").decode()}},
-    "begin-cut-off": {"binaryData": {"begin.gz": base64.b64encode(gzip.compress(b"x" * 1000)[:-12]).decode()}},
-    "begin-a-bomb": {"binaryData": {"begin.gz": base64.b64encode(gzip.compress(bytes(80 << 20))).decode()}},
     "no-run": {"metadata": {"labels": {names.RUN: None}}, "data": {"run.json": "{}"}},
     "run-no-run-id": {"metadata": {"labels": {names.RUN: "everything"}}},
 }
@@ -279,7 +290,7 @@ def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(cluster: Cluster, 
 def test_of_a_node_that_is_gone_the_resources_go_too(cluster: Cluster, skyhook: Callable[..., str]) -> None:
     node = f"gone-{uuid.uuid4().hex[:8]}"
     mine = skyhook(node, marks=False)
-    Journal(cluster, RUN, node).open(AGENT).begin(cell([mine]), b"{}")
+    Journal(cluster, RUN, node).open(AGENT).begin(cell([mine]))
     (note,) = well(restored(cluster)[node]).notes
     assert "not part of the cluster any more" in note
     assert resources(cluster) == []
@@ -337,9 +348,9 @@ def test_a_node_that_cannot_be_put_back_keeps_later_runs_away_until_a_restore_ha
 ) -> None:
     """By the run itself. A second journal that is clean does not take that off while the first is stuck."""
     node, fake = machines[0]
-    record = fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
+    fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     fake.machine().journal.add({"record": "wrote", "path": SWAPPINESS, "observed": "10"})
-    target.held.journal.begin(cell(), json.dumps(record).encode())
+    target.held.journal.begin(cell())
     fake.put(SWAPPINESS, None)
     fake.real(SWAPPINESS).mkdir()
     target._changed = True

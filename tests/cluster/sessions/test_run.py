@@ -15,7 +15,7 @@ import yaml
 from fixtures.kubernetes import api as apis
 from fixtures.kubernetes.client import Request, Where, connect, send
 from tests.cluster.conftest import fresh_namespace
-from tests.cluster.operators.fixtures import standing_in
+from tests.cluster.operators.fixtures import HOST_FOLDERS, standing_in
 from tests.cluster.runs import ClusterPlace, comes, in_force, place_for
 from tests.sessions import Place, another_swappiness, swappiness
 from tests.test_session import SCHEMA
@@ -178,19 +178,25 @@ def by_operator(here: Here, crds: list[str], tmp_path_factory: pytest.TempPathFa
     ):
         operator.start(speed=20)
         options = [f"--tweaks={place.manifest('reclaim', sysctl=f'vm.swappiness = {value}')}", "--blocks=1", "--steps=300"]
+        folders = operators_folders()
         process = place.start("--apply=skyhook", *options, "--benchmark-save=exp1")
         with in_force(place, process, value):
             pass
         done = place.ended(process)
         assert done.code == 0, done.out + operator.log
-        return {"saved": place.saved(), "value": value, "found": found}
+        return {"saved": place.saved(), "value": value, "found": found, "left": operators_folders() - folders}
+
+
+def operators_folders() -> set[Path]:
+    """What package pods keep on this machine, which is the node."""
+    return {path for folder in HOST_FOLDERS for path in folder.glob("dt-*")}
 
 
 @pytest.mark.needs("reference")
 def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_and_gone_afterwards(by_operator: Json) -> None:
     """By the node's word in the record, and by this process's own look at the kernel while the pod ran.
 
-    What the operator leaves is gone: marks, resources, its file in /etc/sysctl.d (the whole snapshot is compared as the place is left).
+    What the operator leaves is gone: marks, resources, folders, its file in /etc/sysctl.d (the snapshot is compared as the place is left).
     """
     jsonschema.Draft202012Validator(SCHEMA).validate(by_operator["saved"])
     (record,) = [r for r in records(by_operator["saved"]).values() if r["tweakset"] == "reclaim"]
@@ -198,6 +204,7 @@ def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_an
     assert record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": str(by_operator["found"])}
     assert (record["place"]["apply"], record["outcome"]) == ("skyhook", "measured")
     assert by_operator["saved"]["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
+    assert by_operator["left"] == set()
 
 
 @pytest.mark.needs("reference")

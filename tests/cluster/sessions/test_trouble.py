@@ -109,6 +109,20 @@ def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
 
 
 @pytest.mark.needs("reference")
+def test_scripts_of_which_nothing_is_seen_on_the_node_are_not_in_force(place: ClusterPlace, operator: StandIn) -> None:
+    """`complete` alone is not believed of them either, where no check of theirs ran."""
+    manifest = yaml.safe_load(Path(reclaim(place).partition("=")[2]).read_text())
+    script = {"version": "1.1.1", "image": "x/shellscript", "configMap": {"apply.sh": f"sysctl -w vm.swappiness={asked(place)}"}}
+    manifest["spec"]["packages"] = {"script": script}
+    (place.folder / "reclaim.yaml").write_text(yaml.safe_dump(manifest))
+    operator.start(fault="lies", speed=20)
+    done = by_operator(place)
+    assert done.code == 2, done.out
+    (cell,) = cells(place)
+    assert "nothing shows that it is in force" in cell["reason"]
+
+
+@pytest.mark.needs("reference")
 def test_a_complete_of_before_is_not_believed(place: ClusterPlace, operator: StandIn) -> None:
     """The status lags behind a change for a second: the values are in force when the cell begins."""
     operator.start(fault="stale-complete", speed=20)

@@ -166,8 +166,8 @@ def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:  # 
         replay("1", steps=15)
 
 
-def cannot(given: Mapping[str, str]) -> str | None:
-    return dlio_engine.cannot(parameters.complete({"engine": "dlio", **given}))
+def unavailable_reason(given: Mapping[str, str]) -> str | None:
+    return dlio_engine.unavailable_reason(parameters.complete({"engine": "dlio", **given}))
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_what_dlio_cannot_do_is_said_before_it_runs(
 ) -> None:
     here = program(tmp_path)
     monkeypatch.setattr(dlio, "find", lambda: here)
-    assert cannot({"cache": "warm"}) is None
-    assert says in str(cannot(given))
+    assert unavailable_reason({"cache": "warm"}) is None
+    assert says in str(unavailable_reason(given))
 
 
 def test_without_dlio_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
-    assert str(cannot({})).startswith("DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program; install dlio-benchmark")
+    assert str(unavailable_reason({})).startswith("DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program; install dlio-benchmark")
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def test_every_engine_says_whether_it_can_run(name: str) -> None:
     params = parameters.complete({"engine": name})
     engine = _engine(params)
     assert callable(engine.prepare)
-    reason = engine.cannot(params)
+    reason = engine.unavailable_reason(params)
     assert reason is None or reason
 
 
@@ -29,7 +29,7 @@ def test_an_engine_is_asked_without_what_it_runs_on() -> None:
     """`--plan` works, and quickly, where there is no torch."""
     ask = (
         "import sys; from fixtures.studies.io.workloads import io_train; "
-        "[io_train.cannot(io_train.variant({'engine': name})) for name in ('torch', 'dlio')]; "
+        "[io_train.unavailable_reason(io_train.variant({'engine': name})) for name in ('torch', 'dlio')]; "
         "sys.exit(str(sorted({'torch', 'numpy', 'h5py'} & set(sys.modules))))"
     )
     done = subprocess.run((sys.executable, "-c", ask), cwd=ROOT, capture_output=True, text=True, check=False)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis.render.text import render
 from analysis.studies.monitors import counters
-from analysis.studies.monitors.directory import document, is_it, lines, read
+from analysis.studies.monitors.directory import is_it, read
+from analysis.studies.monitors.directory_answer import answer
 from analysis.terms import Unreadable
 from tests.analysis.logs.made import A100, Smi, dcgmi
 
@@ -73,7 +75,7 @@ def put(path: Path, text: str | bytes) -> None:
 
 def training(folder: Path) -> dict[str, Any]:
     """The one training of a folder, as programs get it; JSON has no NaN."""
-    made: Any = json.loads(json.dumps(document(folder), allow_nan=False))
+    made: Any = json.loads(json.dumps(answer(read(folder)).data, allow_nan=False))
     [one] = made["trainings"]
     return one  # type: ignore[no-any-return]
 
@@ -88,10 +90,10 @@ def compared(folder: Path) -> dict[tuple[str, str], float]:
 
 
 def page(folder: Path) -> list[str]:
-    text = lines(folder)
-    assert max(map(len, text)) <= 100
-    assert not [line for line in text if line.rstrip().endswith("..")]
-    return text
+    lines = render(answer(read(folder)), explain=True).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert not [line for line in lines if line.rstrip().endswith("..")]
+    return lines
 
 
 def test_conditions_are_compared_with_the_baselines_whose_monitors_they_have(tmp_path: Path) -> None:
@@ -158,11 +160,11 @@ def test_a_condition_without_a_time_has_none_and_says_why(tmp_path: Path, text: 
 
 def test_a_link_back_to_its_own_folder_gives_no_second_file(tmp_path: Path) -> None:
     folder = study(tmp_path)
-    before = document(folder)
+    before = training(folder)
     (folder / "MNIST" / "again").symlink_to(folder / "MNIST")
     (folder / "MNIST" / "01-baseline" / "up").symlink_to("..")
     (folder / "MNIST" / "ex1_model_s.txt").symlink_to("ex1_model_s.txt")
-    assert document(folder) == before
+    assert training(folder) == before
 
 
 @pytest.mark.parametrize("damage", [b"", bytes(range(256)), None])
@@ -286,6 +288,6 @@ def test_a_folder_with_none_of_it_is_refused(tmp_path: Path) -> None:
     assert not is_it(tmp_path / "example_model_s.txt")
     assert not is_it(tmp_path / "nowhere")
     with pytest.raises(Unreadable, match="condition") as refused:
-        lines(tmp_path)
+        read(tmp_path)
     assert "\n" not in str(refused.value)
     assert is_it(study(tmp_path))

@@ -15,7 +15,7 @@ from tests.made_monitoring import MadeMonitoring, monitored_run
 def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
     text, code = ending(monitored_run(MadeMonitoring(blocks=6)), None)
     assert code == 0
-    assert "cprofile costs: +" in text
+    assert "Costs CPU: cprofile" in text
     assert "faster" not in text
     assert "tweak set" not in text
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.monitors.page import render
+from analysis.render.text import render
+from analysis.studies.monitors.answers import answer
 from analysis.studies.monitors.study import overheads
 from analysis.terms import Unreadable
 from tests.made_monitoring import PLACEBO, PROFILE, SAMPLER, MadeMonitoring, monitored_run
@@ -27,7 +28,7 @@ def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> A
             record["monitor"] = None if said is None else {**record["monitor"], **said}
     run = from_json(saved, "made.json")
     found = overheads(run)
-    assert render(run, found)
+    assert render(answer(run, found))
     return next(one for one in found[0].arms if one.tweakset == arm)
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.load import from_json
-from analysis.studies.monitors.page import render
+from analysis.render.text import render
+from analysis.studies.monitors.answers import answer
 from analysis.studies.monitors.study import overheads
 from analysis.studies.monitors.terms import Figure
 from analysis.studies.monitors.words import whole
@@ -61,10 +62,10 @@ def test_any_figure_fits_its_column(value: float, below: float, above: float) ->
 
 def test_loud_where_the_a_a_differs() -> None:
     run = from_json(monitored_run(MadeMonitoring(again=0.05, blocks=6)), "made.json")
-    text = render(run, overheads(run), color=True)
-    assert "\x1b[1;31mA/A DIFFERS" in text
-    assert "against the placebo" not in text
-    assert "dose order" not in text
+    page = render(answer(run, overheads(run)), color=True)
+    assert "\x1b[1;31mA/A DIFFERS" in page
+    assert "against the placebo" not in page
+    assert "dose order" not in page
 
 
 def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,9 +84,9 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
     made = monitored_run(MadeMonitoring(monitors=(replace(PERF, broken={1: ("failed", "\x1b[31mred\nline")}),), blocks=5))
     run = from_json(made, "made.json")
-    text = render(run, overheads(run))
-    assert "\x1b" not in text
-    assert "\\x1b[31mred line" in text
+    page = render(answer(run, overheads(run)))
+    assert "\x1b" not in page
+    assert "\\x1b[31mred line" in page
 
 
 def test_another_run_is_refused_and_the_others_are_said_all_the_same(

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from analysis.logs import dcgmi_dmon, nvidia_smi_csv
+from analysis.render.text import render
 from analysis.studies.monitors import counters, of_logs
-from analysis.studies.monitors.directory import is_it, lines, read
-from analysis.studies.monitors.directory_words import reason
+from analysis.studies.monitors.directory import is_it, read
+from analysis.studies.monitors.directory_answer import answer, reason
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ def test_nvidia_smi_wrote_every_1_006_s(mnist: Training) -> None:
 
 def test_what_was_not_published_is_said_and_never_counted_as_nothing(mnist: Training) -> None:
     assert mnist.absent == ("ex6", "ex7", "ex8", "again")
-    text = "\n".join(lines(OVERHEAD))
-    assert max(map(len, text.splitlines())) <= 100
+    page = render(answer(read(OVERHEAD)))
+    assert max(map(len, page.splitlines())) <= 100
 
 
 def test_the_logs_of_the_micro_benchmark_are_none_of_it() -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.monitors.as_json import as_json
-from analysis.studies.monitors.page import render
-from analysis.studies.monitors.said import answer, sentences
+from analysis.render import data
+from analysis.render.text import render
+from analysis.studies.monitors.answers import answer, sentences
 from analysis.studies.monitors.study import overheads
 from analysis.terms import Unreadable
 from tests.made_monitoring import (
@@ -121,7 +121,7 @@ def test_a_wide_interval_inside_a_wide_margin_is_no_absence_either() -> None:
 def test_where_none_and_none_again_differ_nothing_is_claimed(again: float) -> None:
     found = found_in(MadeMonitoring(again=again))
     assert found.control.state == "differs"
-    assert answer(found) == [found.control.sentence]
+    assert sentences(found) == [found.control.sentence]
     assert {one.verdict for one in found.arms} == {"not comparable"}
     assert {one.passed for one in found.checks[1:]} == {"NOT SHOWN"}
     assert found.checks[0].passed == "FAIL"
@@ -201,8 +201,8 @@ def test_a_figure_that_cannot_be_is_missing_with_its_reason(wrong: dict[str, dic
     assert core is None or 0 <= core.value < 1
     numbers = [sampler.own.samples, sampler.own.memory_bytes, sampler.own.start_s, sampler.own.written_bytes]
     assert all(one is None or one >= 0 for one in numbers)
-    assert render(run, found)
-    assert json.loads(as_json([(run, found)], [], []))
+    assert render(answer(run, found))
+    assert json.loads(data.render(answer(run, found)))
 
 
 def test_an_interval_that_nobody_keeps_is_no_rate() -> None:
@@ -227,8 +227,8 @@ def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
     run = from_json(saved, "made.json")
     found = overheads(run)
     assert arm(found[0], "cprofile").energy is not None
-    assert render(run, found)
-    assert json.loads(as_json([(run, found)], [], []))
+    assert render(answer(run, found))
+    assert json.loads(data.render(answer(run, found)))
 
 
 @pytest.mark.parametrize("twice", [0.0, 0.05])
@@ -267,4 +267,4 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
         "less than none": MadeMonitoring(monitors=(replace(PROFILE, cost=-0.1),)),
         "place in a block": MadeMonitoring(monitors=(PLACEBO, *THREADS, *PROCESSES), position=0.05),
     }
-    assert {name: sentences([found_in(made)]) for name, made in cases.items()} == snapshot
+    assert {name: sentences(found_in(made)) for name, made in cases.items()} == snapshot

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.monitors.as_json import as_json
-from analysis.studies.monitors.page import render, render_ending
+from analysis.render.text import render
+from analysis.studies.monitors.answers import answer
 from analysis.studies.monitors.study import overheads
 from tests.made_turns import turned_run
 
@@ -75,10 +74,9 @@ def test_nothing_is_said_of_what_only_whole_processes_have(found: Overhead) -> N
 
 
 def test_the_page_and_the_ending(run: Run, found: Overhead, snapshot: SnapshotAssertion) -> None:
-    text = render(run, [found])
-    assert text == snapshot(name="page")
-    assert render_ending(run, [found]) == snapshot(name="ending")
-    assert json.loads(as_json([(run, [found])], [], []))["runs"][0]["workloads"][0]["units"] == "processes"
+    assert render(answer(run, [found]), explain=True) == snapshot(name="page")
+    assert render(answer(run, [found], brief=True)) == snapshot(name="ending")
+    assert found.units == "processes"
 
 
 def test_few_processes_speak_by_their_pairs() -> None:

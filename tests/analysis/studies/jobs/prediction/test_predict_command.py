@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
-from fixtures.jobs.classes import read as read_classes
+from fixtures.studies.jobs.classes import read as read_classes
 from tests.analysis.answers import refusals
 from tests.analysis.studies.jobs.prediction.made import as_csv, law, rows, streams
 

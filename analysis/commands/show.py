@@ -1,0 +1,43 @@
+"""Show what a saved run says: the answer of the study it belongs to, verdicts where it belongs to none.
+
+`python -m analysis RUN` is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.arms import read_arm
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analysis.answer import Answer
+
+ANSWERS = True
+GROUP = "run"
+HELP = "what a saved run says, whichever study it is of"
+EXAMPLE = """\
+example:
+  python -m analysis show .benchmarks/*/0001_exp1.json
+  python -m analysis .benchmarks/*/0001_exp1.json        the same
+
+Exit code 0: shown, whatever was found. 2: bad usage, or the file cannot be used.
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("run", metavar="RUN", help="a saved run")
+
+
+def run(asked: argparse.Namespace) -> Answer:
+    """Ask the run's own study, or compare."""
+    from analysis.ending import answer_of_run  # noqa: PLC0415  # scipy, which --help need not wait for
+
+    refused: list[str] = []
+    arm = read_arm(asked.run, refused)
+    if len(arm.runs) != 1:
+        raise Refused(f"{asked.run}: {len(arm.runs)} runs; name one, or `history` and `compare` for several.")
+    return answer_of_run(arm.runs[0], brief=False, refused=refused, source=asked.run)

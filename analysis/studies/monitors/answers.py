@@ -1,0 +1,205 @@
+"""What a monitored run answers: which monitors cost CPU, what they take themselves, rates, place, and what such a study must show."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from analysis.answer import TONES, Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.labels import absolute, headline, shorten
+from analysis.terms import Metric
+from analysis.wording import probability, unsigned
+
+from .words import amount, ends, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from analysis.answer import Tone
+    from analysis.terms import Run
+
+    from .terms import Arm, Overhead, Passed
+
+MIB = 2**20
+DIFFERS = "differs"
+STATES: dict[str, Tone] = {"quiet": "", "underpowered": "open", DIFFERS: "bad", "missing": "open"}
+MARKS: dict[Passed, Tone] = {"PASS": "good", "FAIL": "bad", "NOT SHOWN": "open"}
+CLAIMS = ("regressed", "improved")
+LEGEND = (
+    ("costs", "% more than without a monitor, paired by block (n), on log ratios; its own 95 % interval; p is Holm's, over the study."),
+    ("CPU", "seconds of the workload's process in its measured steps, by which verdicts are given. Wall: the same steps by the clock."),
+    ("all CPU", "the process from start to exit and the monitor's own processes: what watching takes from the machine."),
+    ("core", "% of one core: its own processes' CPU by the time at work, report included, start not. Inside ones have none."),
+    ("memory", "MiB of peak RSS: the monitor's own, and what the workload's grew by. Written: MiB it left behind. Medians over blocks."),
+    ("outside", "seconds that are no measured step, more than without: until it watches (start), from last step to gone (stop), the rest."),
+    ("load", "1-minute load average of the arm's cells, smallest and largest."),
+)
+TURNS = "{}: the monitor was stopped in half of the segments of a process and let go on; start and report are in no segment."
+
+
+def answer(run: Run, found: Sequence[Overhead], *, brief: bool = False) -> Answer:
+    """Say what watching costs; `brief` is the answer of each workload with the table of costs."""
+    short, common = shorten(one.workload for one in found)
+    facts = headline([run]).splitlines() + ([f"All workloads: {common}"] if common else [])
+    margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in found))
+    within = ("same", f"the 90 % interval lies inside ±{margins} (two one-sided tests), and the A/A's is narrow enough to tell.")
+    units = dict.fromkeys(one.units for one in found if one.units != "blocks")
+    return Answer(
+        title=_title(found, short),
+        findings=[
+            *(Line(text, tone=STATES[one.control.state]) for one in found for text in [_control(one, short, len(found))]),
+            *(Line(text, tone="quiet") for text in facts),
+        ],
+        sections=[section for one in found for section in _sections(one, short[one.workload] if len(found) > 1 else "", brief=brief)],
+        warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
+        legend=[*LEGEND, *(("n", TURNS.format(word)) for word in units), within],
+        data=document(run, found),
+    )
+
+
+def document(run: Run, found: Sequence[Overhead]) -> dict[str, object]:
+    """Give the same for programs: the fields are those of `terms`; overheads are fractions."""
+    return {
+        "run_id": run.run_id,
+        "origin": run.origin,
+        "started_utc": run.started_utc,
+        "commit": run.commit,
+        "seed": run.design.seed,
+        "interrupted": run.interrupted,
+        "warnings": list(run.warnings),
+        "workloads": [{**asdict(one), "answer": sentences(one)} for one in found],
+    }
+
+
+def sentences(found: Overhead) -> list[str]:
+    """What one workload says: the A/A first, then what costs, what does not, and what is not known."""
+    if found.control.state == DIFFERS:
+        return [found.control.sentence]
+    monitors = [one for one in found.arms if one.base]
+    lines = [found.control.sentence, *(f"{arm.label} {arm.said}: {_cost(arm)}, {arm.n} {found.units}." for arm in _claims(monitors))]
+    for verdict, words in (("equivalent", "No effect beyond the margin"), ("inconclusive", "Neither a cost nor its absence is shown")):
+        names = [one.label for one in monitors if one.verdict == verdict]
+        lines += [f"{words}: {', '.join(names)}."] if names else []
+    return lines
+
+
+def _cost(arm: Arm) -> str:
+    if arm.cpu is None:
+        return ""
+    p = "" if arm.cpu.p_adjusted is None else f", Holm p {probability(arm.cpu.p_adjusted)}"
+    return f"{amount(arm.cpu)} CPU {ends(arm.cpu)}{p}"
+
+
+def _claims(arms: Iterable[Arm]) -> list[Arm]:
+    """Those that claim an effect, the dearest first; one with nothing behind its verdict claims none."""
+    claims = [(arm.cpu.value, arm) for arm in arms if arm.verdict in CLAIMS and arm.cpu is not None]
+    return [arm for _, arm in sorted(claims, key=lambda one: -one[0])]
+
+
+def _title(found: Sequence[Overhead], short: dict[str, str]) -> str:
+    """What costs, each monitor with its workloads: `cprofile 188.5 % (python_loop), 3 % (cnn_train)`."""
+    sure = [one for one in found if one.control.state != DIFFERS]
+    if not sure:
+        return "Nothing can be said: arms without a monitor differ."
+    places: dict[str, list[str]] = {}
+    for one in sure:
+        for arm in _claims(arm for arm in one.arms if arm.base):
+            where = f" ({short[one.workload]})" if len(found) > 1 else ""
+            if arm.cpu is not None:
+                places.setdefault(arm.label, []).append(f"{amount(arm.cpu).lstrip('+')}{where}")
+    if not places:
+        return "No monitor is shown to cost CPU."
+    return f"Costs CPU: {'; '.join(' '.join([label, ', '.join(texts)]) for label, texts in places.items())}."
+
+
+def _control(found: Overhead, short: dict[str, str], of: int) -> str:
+    return f"{short[found.workload]}: {found.control.sentence}" if of > 1 else found.control.sentence
+
+
+def _sections(found: Overhead, title: str, *, brief: bool) -> Iterable[Section]:
+    base = "" if found.base is None else f"none: {absolute(Metric(found.metric, 'lower'), found.base)}"
+    head = ", ".join(filter(None, [title, base]))
+    arms = found.arms[1:]
+    costs = _costs([*_claims(arms), *(one for one in arms if one not in _claims(arms))], open_to=found.control.state != DIFFERS)
+    if brief:
+        yield Section(head, [costs])
+        return
+    yield Section(head, [costs, _own([one for one in found.arms if one.n]), *_further(found)])
+    marks = [Line(f"{one.name}: {one.figures}", one.passed, MARKS[one.passed]) for one in found.checks]
+    yield Section("What such a study must show" + (f", {title}" if title else ""), marks)
+
+
+def _costs(arms: Sequence[Arm], *, open_to: bool) -> Table:
+    columns = [
+        Column("monitor", "monitor", left=True),
+        Column("CPU", "verdict", left=True),
+        Column("95 % interval\n+ costs", "cpu", ends),
+        Column("wall\n+ % [95 %]", "wall", whole, spare=2),
+        Column("p\nHolm", "p_adjusted", probability),
+        Column("n", "n", spare=1),
+    ]
+    rows = [
+        [one.label, _verdict(one, open_to=open_to), one.cpu, one.wall, one.cpu and one.cpu.p_adjusted, f"{one.n}/{one.blocks}"]
+        for one in arms
+    ]
+    return Table(columns, rows)
+
+
+def _verdict(arm: Arm, *, open_to: bool) -> Word:
+    """A word beside the number: `costs 188.5 %`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
+    if arm.cpu is None or arm.verdict == "not comparable" or not open_to:
+        return Word(arm.said, TONES[arm.verdict] if open_to else "quiet")
+    size = amount(arm.cpu)
+    if not arm.base:
+        return Word(f"{arm.said} ({size})", "" if arm.verdict == "equivalent" else "open")
+    if arm.verdict in CLAIMS:
+        cost = arm.verdict == "regressed"
+        return Word(f"{'costs ' if cost else ''}{size.lstrip('+-')}{'' if cost else ' less'}", "bad" if cost else "good")
+    word = "same" if arm.verdict == "equivalent" else "can't tell"
+    return Word(f"{word} ({size})", "" if arm.verdict == "equivalent" else "open")
+
+
+def _own(arms: Sequence[Arm]) -> Table:
+    mib, seconds = (lambda value: f"{round(value / MIB, 1) + 0.0:.1f}"), "{:.2f}".format
+    columns = [
+        Column("monitor", "monitor", left=True),
+        Column("all CPU\n+ % [95 %]", "total", whole),
+        Column("core\n%", "core_fraction", lambda mean: f"{100 * mean.value:.2f}"),
+        Column("memory\nMiB", "memory_bytes", mib),
+        Column("written\nMiB", "written_bytes", mib, spare=3),
+        Column("start\ns", "start_s", seconds),
+        Column("stop\ns", "stop_s", seconds),
+        Column("outside\ns", "outside_s", seconds, spare=1),
+        Column("samples", "samples", "{:.0f}".format),
+        Column("load\nmin-max", "load", lambda load: f"{load[1]:.1f}-{load[2]:.1f}", spare=2),
+    ]
+    names = ("core", "memory_bytes", "written_bytes", "start_s", "stop_s", "outside_s", "samples")
+    return Table(columns, [[one.label, one.total, *(getattr(one.own, name) for name in names), one.load] for one in arms])
+
+
+def _further(found: Overhead) -> list[Line | Table]:
+    """Placebo, energy, rates, place, and what is missing."""
+    parts: list[Line | Table] = []
+    for name, head in (("placebo", "inside the process, against the placebo"), ("energy", "energy")):
+        rows = [[one.label, figure, figure.p_adjusted, figure.n] for one in found.arms if (figure := getattr(one, name)) is not None]
+        if rows and found.control.state != DIFFERS:
+            what = "CPU" if name == "placebo" else "energy"
+            columns = [Column(head, "monitor", left=True), Column(f"{what} + % [95 %]", name, whole)]
+            columns += [Column("p\nHolm", "p_adjusted", probability), Column("n", "n")]
+            filled = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
+            parts.append(Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows]))
+    arms = found.arms
+    every = sum(1 for one in arms[1:] if one.n)
+    lost = [(one.label, f"{count} {reason}") for one in arms for reason, count in one.lost.items()]
+    notes = [(one.label, note) for one in arms for note in one.notes]
+    parts += [Line(one.sentence, "rates:") for one in found.doses]
+    parts += [Line(found.position.sentence, "place:")] if found.position is not None else []
+    parts += bullets(grouped(lost), "left out:") + bullets(grouped(notes, every), "note:")
+    # What an inside monitor has no processes for is said once, in the legend.
+    missing = [
+        (one.label, f"{name.partition('.')[2]}: {reason.rstrip('.')}.")
+        for one in arms
+        for name, reason in one.missing.items()
+        if not (one.kind == "inside" and name in {"monitor.cpu_s", "monitor.peak_rss_bytes"})
+    ]
+    return [*parts, *bullets(grouped(missing, every + 1), "missing:")]

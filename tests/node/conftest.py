@@ -1,0 +1,18 @@
+"""What the tests of this folder share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import fake_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> fake_root.FakeRoot:
+    """A small machine made of files, and a folder for its journal."""
+    return fake_root.make(tmp_path)
