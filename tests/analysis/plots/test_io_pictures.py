@@ -171,7 +171,7 @@ def test_cold_and_warm_of_a_configuration_are_neighbours(drawings: dict[str, Fig
 def test_no_loss_is_beyond_all_there_is() -> None:
     """A set that takes a tenth of the speed here and the tenfold there: the axis is of ratios, and no tick is below -100 %."""
     wild = replace(MADE, factors={"format": ("raw",), "cache": ("cold", "warm")}, cell_sd=0.5)
-    (axes, *_) = io_tweaks.draw(scene_with(wild)).axes
+    (*_, axes) = io_tweaks.draw(scene_with(wild)).axes
     ticks = [text.get_text() for text in axes.get_xticklabels()]
     assert {"0"} < set(ticks)
     assert all(float(tick.replace("\N{MINUS SIGN}", "-")) > -100 for tick in ticks)

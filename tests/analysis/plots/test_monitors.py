@@ -10,13 +10,12 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import fitting, overhead_dose, overhead_forest, overhead_share, pictures
 from analysis.plots.scene import Scene, scene_of
-from tests.analysis.plots.reading import faults, lines_of, points, refusal, sentences
+from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.made_monitoring import MONITORS, PLACEBO, PROFILE, SAMPLER, MadeMonitoring, Monitor, monitored_run
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from syrupy.assertion import SnapshotAssertion
 
 NAMES = ("overhead_forest", "overhead_share", "overhead_dose")
 NSYS = Monitor("nsys", "around", broken=dict.fromkeys(range(1, 9), ("skipped", "no nsys in PATH")))
@@ -39,10 +38,6 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
     assert faults(drawings[name]) == []
-
-
-def test_what_each_says(drawings: dict[str, Figure], snapshot: SnapshotAssertion) -> None:
-    assert {name: sentences(figure) for name, figure in drawings.items()} == snapshot
 
 
 def test_runs_without_monitors_miss_none_of_them() -> None:
@@ -75,12 +70,14 @@ def test_a_noisy_run_is_drawn_without_one_thing_over_another(name: str) -> None:
     assert faults(pictures()[name].draw(scene)) == []
 
 
-def test_nothing_is_claimed_where_the_a_a_differs(snapshot: SnapshotAssertion) -> None:
+def test_nothing_is_claimed_where_the_a_a_differs() -> None:
     """The forest says so, and the others are not drawn."""
     scene = scene_with(MadeMonitoring(monitors=(PLACEBO, PROFILE), blocks=6, again=0.05))
     figure = overhead_forest.draw(scene)
     assert not lines_of(figure.axes[0], "^")
-    assert [sentences(figure), refusal(overhead_share, scene), refusal(overhead_dose, scene)] == snapshot
+    assert "not claimed" in said(figure)
+    assert "two arms without a monitor agree" in refusal(overhead_share, scene)
+    assert "A/A holds" in refusal(overhead_dose, scene)
 
 
 def test_a_monitors_share_of_a_core_is_where_it_stands(drawings: dict[str, Figure]) -> None:
