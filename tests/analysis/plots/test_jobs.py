@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,16 +12,17 @@ import pytest
 
 from analysis.load import from_json, load
 from analysis.plots import (
+    faults,
     fitting,
-    jobs_checkpoints,
     jobs_faults,
     jobs_network,
     jobs_over_time,
     jobs_overview,
     jobs_policies,
     jobs_predicted,
-    jobs_tail,
     pictures,
+    policies,
+    waits,
 )
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs.dependability.intervals import daly_s, young_s
@@ -28,7 +30,8 @@ from analysis.studies.jobs.queues.open_queues import mmc
 from analysis.studies.jobs.queues.terms import Inputs
 from analysis.studies.jobs.streams.held import attempts, lanes, last_moment, waiting
 from analysis.studies.jobs.streams.words import names
-from tests.analysis.plots.reading import faults, lines_of, points, refusal, said, sentences
+from tests.analysis.plots.reading import faults as wrong
+from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row
 from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
-    from syrupy.assertion import SnapshotAssertion
 
     from tests.analysis.studies.jobs.streams.made_runs import Report
 
@@ -61,27 +63,23 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
-    assert faults(drawings[name]) == []
+    assert wrong(drawings[name]) == []
 
 
-def test_what_each_says(drawings: dict[str, Figure], snapshot: SnapshotAssertion) -> None:
-    assert {name: sentences(figure) for name, figure in drawings.items()} == snapshot
-
-
-def test_what_cannot_be_drawn_says_why(snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_drawn_says_why() -> None:
     """No streams, one policy, faults without a stream that had none to be held against."""
     run = from_json(saved_run(), "plain.json")
     assert not set(NAMES) & fitting(pictures(), [run]).keys()
-    found = {name: refusal(pictures()[name], scene_of([run])) for name in NAMES}
-    found["one policy"] = refusal(jobs_policies, scene_of([scheduling_run(("fifo",), count=60)]))
+    for name in NAMES:
+        assert re.search("job|stream|fault", refusal(pictures()[name], scene_of([run])))
+    assert "no two policies" in refusal(jobs_policies, scene_of([scheduling_run(("fifo",), count=60)]))
     faulty = faulty_run((0.0, 0.5), blocks=2, count=30)
     alone = replace(faulty, cells=tuple(cell for cell in faulty.cells if "fault=" in cell.workload))
-    found["faults alone"] = refusal(jobs_faults, scene_of([alone]))
-    assert found == snapshot
+    assert "nothing to hold the faults against" in refusal(jobs_faults, scene_of([alone]))
 
 
 def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
-    assert not {"averages", "steps", "distribution", "run_order"} & fitting(pictures(), scene.runs).keys()
+    assert not {"steps", "distribution", "run_order"} & fitting(pictures(), scene.runs).keys()
 
 
 def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:
@@ -95,18 +93,18 @@ def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[
 
 
 def test_the_part_that_waits_longer_falls_from_the_part_that_waits_at_all() -> None:
-    steps, parts = jobs_tail.steps(np.array([0.0, 0.0, 1.0, 3.0]), 1.0)
+    steps, parts = waits.steps_of(np.array([0.0, 0.0, 1.0, 3.0]), 1.0)
     assert list(zip(steps.tolist(), parts.tolist(), strict=True)) == [(0.0, 0.5), (0.0, 0.5), (0.0, 0.5), (1.0, 0.25), (3.0, 0.0)]
 
 
 def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
-    (_, place), *_ = jobs_policies.places_of(scene)
-    rows = jobs_policies.rows_of(place, "mean_wait_s")
+    (_, place), *_ = policies.places_of(scene)
+    rows = policies.rows_of(place, "mean_wait_s")
     effect = next(arm for arm in place.arms if arm.policy == rows[0].policy).against["mean_wait_s"].effect
     assert effect is not None
     assert (rows[0].ratio, rows[0].low) == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
     assert [row.ratio for row in rows] == sorted(row.ratio or 0.0 for row in rows)
-    assert jobs_policies.words(rows[0]) in said(drawings["jobs_policies"])
+    assert policies.words(rows[0]) in said(drawings["jobs_policies"])
 
 
 def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene: Scene) -> None:
@@ -124,8 +122,8 @@ def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
     """Its integral over time is the sum of all waits."""
     told = scene.streams[0].told[0]
     times, counts = waiting(told)
-    waits = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in told.stream.jobs)
-    assert float((counts[:-1] * np.diff(times)).sum()) == pytest.approx(waits)
+    waited = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in told.stream.jobs)
+    assert float((counts[:-1] * np.diff(times)).sum()) == pytest.approx(waited)
 
 
 def test_a_job_that_never_got_a_slot_waits_to_the_end(scene: Scene) -> None:
@@ -143,19 +141,19 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
 
 def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
     """What all had is left out of the names: the rate, and the retries."""
-    arms = [arm for _, arm in jobs_faults.arms_of(scene)]
+    arms = [arm for _, arm in faults.arms_of(scene)]
     assert set(names(arms)) == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
     text = said(drawings["jobs_faults"])
-    assert all(jobs_faults.words(arm) in text for arm in arms)
+    assert all(faults.words(arm) in text for arm in arms)
     assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
 
 
 def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Scene) -> None:
-    _, arm = jobs_faults.arms_of(scene)[0]
+    _, arm = faults.arms_of(scene)[0]
     assert arm.slowdown is not None
     quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5), p=0.001)
-    assert [jobs_faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
-    assert jobs_faults.words(replace(arm, slowdown=None)) == "no job done"
+    assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
+    assert faults.words(replace(arm, slowdown=None)) == "no job done"
 
 
 def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(drawings: dict[str, Figure], scene: Scene) -> None:
@@ -164,7 +162,7 @@ def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(draw
     marks = sorted(points(line)[0][0] for line in lines_of(axes, "o"))
     assert marks[:3] == [0.2, 0.6, 2.0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.2", "0.6", "2", "none"]
-    (_, trial), *_ = jobs_checkpoints.trials_of(scene)
+    (_, trial), *_ = faults.trials_of(scene)
     assert trial.cost_s is not None
     assert trial.mtbf_s is not None
     upright = {round(points(line)[0][0], 6) for line in axes.lines if len(points(line)) == 2 and points(line)[0][0] == points(line)[1][0]}
@@ -196,19 +194,19 @@ def test_the_overview_names_what_was_not_measured() -> None:
     """Of queues alone: no policies, no faults, and two panels left."""
     figure = jobs_overview.draw(scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))]))
     assert len(figure.axes) == 2
-    assert said(figure).count("Not in these") == 2
-    assert faults(figure) == []
+    assert said(figure).count("not in these runs") == 2
+    assert wrong(figure) == []
 
 
 def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
     """No loss is left of all others; communication by Mathis's law lies on its curve, from the loss on at which it takes most."""
     scene = scene_of([load(saved(tmp_path, MadeLine(root)))])
     figure = jobs_network.draw(scene)
-    assert faults(figure) == []
+    assert wrong(figure) == []
     steps, spent = figure.axes
     assert [label.get_text() for label in steps.get_xticklabels()] == ["none", "0.1 %", "0.3 %", "1 %", "3 %"]
-    (_, line), *_ = jobs_network.lines_of(scene)
-    law = next(one for one in spent.lines if one.get_color() == jobs_network.MATHIS)
+    (_, line), *_ = faults.lines_of(scene)
+    law = next(one for one in spent.lines if one.get_color() == faults.MATHIS)
     measured = sorted(point for one in lines_of(spent, "o") for point in points(one))
     assert [y for _, y in points(law)] == pytest.approx([y for _, y in measured], rel=0.1)
     assert "bound by" in said(figure)
@@ -218,15 +216,15 @@ def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
 def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
     """Classes of the stream, each with the factor by which its predictions are off in the median."""
     scene = scene_of([scheduling_run(("fifo",), blocks=2, count=80)])
-    pairs = jobs_predicted.pairs_of(scene.streams[0].told)
+    pairs = policies.pairs_of(scene.streams[0].told)
     assert len(pairs) == 160
     assert {pair.kind for pair in pairs} == {"urgent", "patient"}
     figure = jobs_predicted.draw(scene)
-    assert faults(figure) == []
-    assert [line.partition(":")[0] for line in jobs_predicted.words(pairs)] == ["all", "patient", "urgent"]
+    assert wrong(figure) == []
+    assert list(policies.by_class(pairs)) == ["all", "patient", "urgent"]
 
 
 def test_jobs_that_began_again_are_no_test_of_a_prediction() -> None:
     told = scene_of([scheduling_run(("fifo",), blocks=1, count=40)]).streams[0].told
     told[0].cell.report["job"][0]["attempts"] = 2  # type: ignore[index]  # ours, just made
-    assert len(jobs_predicted.pairs_of(told)) == 39
+    assert len(policies.pairs_of(told)) == 39
