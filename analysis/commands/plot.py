@@ -77,7 +77,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _write(runs: Sequence[Run], asked: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[Row]]:
-    from analysis.plots import fitting, pictures  # noqa: PLC0415  # matplotlib, which --help need not wait for
+    from analysis.plots import DROPPED, fitting, pictures  # noqa: PLC0415  # matplotlib, which --help need not wait for
     from analysis.plots.scene import NothingToDraw, scene_of  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above
     from analysis.summary import rows_of  # noqa: PLC0415  # only of use with the pictures
@@ -85,7 +85,8 @@ def _write(runs: Sequence[Run], asked: argparse.Namespace) -> tuple[list[Written
     known = pictures()
     unknown = [name for name in asked.picture if name not in {*known, SUMMARY}]
     if unknown:
-        raise Refused(f"no picture {unknown[0]!r}; there are {', '.join([*known, SUMMARY])}.")
+        instead = f" any more: {DROPPED[unknown[0]]}" if unknown[0] in DROPPED else ""
+        raise Refused(f"no picture {unknown[0]!r}{instead}; there are {', '.join([*known, SUMMARY])}.")
     scene = scene_of(runs)
     files: list[Written] = []
     missing: dict[str, str] = {}

@@ -1,63 +1,65 @@
-"""One file per picture; the file's name is the picture's.
+"""Pictures of saved runs, one module a study: `@picture` makes one of the function that draws it from a scene.
 
-A picture says what it is (`TITLE`), what a reader can see in it (`ANSWERS`), where it stands among the others (`ORDER`) and how it is
-drawn: `draw(scene)` answers a figure, or raises `NothingToDraw` with the reason. `DESIGNS`, where there is one, are the designs of which it
-is a picture, `REPORTS` what a workload must have reported, `NOT_OF` what it must not: where steps are stretches of time they say nothing of
-speed. `MONITORED` says that it is of monitors, and other runs do without it; or, where it is False, that it is of tweak sets, and runs of
-monitors do without it. A file without `draw` helps the others.
+Each says what it is, what a reader can see in it, where it stands among the others and of which runs it is (`style.Picture`). They stand on
+one sheet (`page`) and are made of six marks (`marks`); what they are drawn from is read once (`scene`).
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from analysis.studies.monitors.records import is_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from matplotlib.figure import Figure
-
     from analysis.terms import Run
 
-    from .scene import Scene
+    from .style import Picture
 
-
-class Picture(Protocol):
-    """What a picture's file holds."""
-
-    TITLE: str
-    ANSWERS: str
-    ORDER: int
-
-    def draw(self, scene: Scene) -> Figure:
-        """Draw it. Raises: NothingToDraw."""
+# What was drawn once, and what says it now.
+DROPPED = {
+    "averages": "`--picture summary` has the averages in a table, `forest` the differences with their intervals",
+    "impact": "`forest` has the effect of each tweak set, `parameters` the keys it changes",
+}
 
 
 def pictures() -> dict[str, Picture]:
-    """Find every picture that is drawn from a scene, by name, in the order in which a reader wants them.
+    """Find every picture that is drawn from a scene, by name, in the order in which a reader wants them."""
+    return dict(_every())
 
-    One that is drawn from anything else says so in `NEEDS` and has its own command.
-    """
+
+@cache
+def _every() -> dict[str, Picture]:
+    from .style import Picture  # noqa: PLC0415  # matplotlib, which a list of names need not wait for
+
     names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
-    modules = {name: import_module(f"{__name__}.{name}") for name in names}
-    found = {name: cast("Picture", module) for name, module in modules.items() if hasattr(module, "draw") and not hasattr(module, "NEEDS")}
-    return dict(sorted(found.items(), key=lambda one: one[1].ORDER))
+    modules: dict[str, Any] = {name: import_module(f"{__name__}.{name}") for name in names}
+    every = {one.NAME: one for module in modules.values() for one in vars(module).values() if isinstance(one, Picture)}
+    every |= {name: one for name, one in modules.items() if hasattr(one, "draw") and not hasattr(one, "NEEDS")}  # until all are converted
+    return dict(sorted(every.items(), key=lambda item: item[1].ORDER))
+
+
+def __getattr__(name: str) -> Picture:
+    if name.startswith("_") or name not in _every():
+        raise AttributeError(name)
+    return _every()[name]
 
 
 def fitting(known: Mapping[str, Picture], runs: Iterable[Run]) -> dict[str, Picture]:
     """Leave out pictures of designs that none of the runs had, and of what none reported: nobody misses them there."""
     runs = list(runs)
     kinds = {run.design.kind for run in runs}
-    told = {name for run in runs for cell in run.cells for name in cell.report}
+    reported = {name for run in runs for cell in run.cells for name in cell.report}
     monitored = {is_monitored(run) for run in runs}
     return {
         name: one
         for name, one in known.items()
         if kinds & getattr(one, "DESIGNS", kinds)
-        and getattr(one, "REPORTS", frozenset()) <= told
-        and (not hasattr(one, "MONITORED") or one.MONITORED in monitored)
-        and not getattr(one, "NOT_OF", frozenset()) & told
+        and getattr(one, "REPORTS", frozenset()) <= reported
+        and getattr(one, "MONITORED", None) in {None, *monitored}
+        and not getattr(one, "NOT_OF", frozenset()) & reported
     }

@@ -11,8 +11,8 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from analysis.stats.changepoint import without_outliers
 from analysis.wording import percent
 
+from .labels import direction, measure_of, minus
 from .lettering import width_in
-from .measures import direction, measure_of, minus
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw, Scene
 from .style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style

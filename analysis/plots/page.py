@@ -17,10 +17,10 @@ from analysis.wording import blocks_of, gpus_of
 
 from .lettering import fitted, width_in, wrapped
 from .scene import NothingToDraw
-from .style import GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
+from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -35,6 +35,20 @@ TALLEST = 120.0
 INSIDE = WIDTH - 2 * EDGE
 LINE = 0.16  # of small text
 HEAD_LINE = 0.19
+
+
+class Section(NamedTuple):
+    """A part of a page under a head of its own: title, small print beside or below it, lines of text; `draw` fills `tall` inches.
+
+    `run` is whose it is: the foot of the page names the runs that are drawn, and no others.
+    """
+
+    title: str
+    tall: float
+    draw: Callable[[Page, float], None]
+    beside: str = ""
+    lines: Sequence[str] = ()
+    run: Run | None = None
 
 
 class Entry(NamedTuple):
@@ -71,7 +85,15 @@ class Page:
         self.figure.add_artist(Line2D([EDGE / WIDTH, 1 - EDGE / WIDTH], [at, at], color=GRID, linewidth=0.7))
 
 
-def page(scene: Scene, title: str, lead: str, body_in: float, legend: Sequence[Entry] = (), notes: Sequence[str] = ()) -> Page:  # noqa: PLR0913, PLR0917  # the parts of a page
+def page(  # noqa: PLR0913, PLR0917  # the parts of a page
+    scene: Scene,
+    title: str,
+    lead: str,
+    body_in: float,
+    legend: Sequence[Entry] = (),
+    notes: Sequence[str] = (),
+    runs: Sequence[Run] | None = None,
+) -> Page:
     """Lay out a page whose body is `body_in` inches high; `lead` says how to read it, `notes` what must be known besides.
 
     Raises: NothingToDraw, where nobody could read so long a page.
@@ -79,7 +101,7 @@ def page(scene: Scene, title: str, lead: str, body_in: float, legend: Sequence[E
     head = wrapped(lead, INSIDE, TEXT)
     places, legend_in = _flow(legend)
     foot = [line for note in notes for line in wrapped(note, INSIDE, SMALL)]
-    stamp = [line for run in scene.runs for line in wrapped(stamp_of(run), INSIDE, SMALL)]
+    stamp = [text for run in (scene.runs if runs is None else runs) for text in wrapped(stamp_of(run), INSIDE, SMALL)]
     legend_top = EDGE + 0.27 + HEAD_LINE * 0.92 * len(head) + 0.06
     top = legend_top + legend_in + 0.04
     height = top + body_in + 0.08 + LINE * (len(foot) + len(stamp)) + (0.05 if foot else 0) + EDGE
@@ -100,6 +122,72 @@ def page(scene: Scene, title: str, lead: str, body_in: float, legend: Sequence[E
         sheet.text(0, below, line, fontsize=SMALL, color=QUIET)
         below += LINE
     return sheet
+
+
+def stack(  # noqa: PLR0913, PLR0917  # the parts of a page
+    scene: Scene, title: str, lead: str, sections: Sequence[Section], legend: Sequence[Entry] = (), notes: Sequence[str] = ()
+) -> Figure:
+    """Lay out a page of sections, one below the other."""
+    heads = [_head(section) for section in sections]
+    tall = sum(head + section.tall for section, (_, head) in zip(sections, heads, strict=True))
+    drawn = [section.run for section in sections if section.run is not None]
+    runs = tuple(run for run in scene.runs if run in drawn) if len(drawn) == len(sections) else scene.runs
+    sheet = page(scene, title, lead, tall, legend, notes, runs)
+    top = 0.0
+    for section, (texts, head) in zip(sections, heads, strict=True):
+        sheet.rule(top + 0.02)
+        for left, down, text, style in texts:
+            sheet.text(left, top + down, text, **style)
+        section.draw(sheet, top + head)
+        top += head + section.tall
+    return sheet.figure
+
+
+def _head(section: Section) -> tuple[list[tuple[float, float, str, dict[str, Any]]], float]:
+    """Set the head of a section: where its texts stand and how they look; answers its height, too."""
+    shown = fitted([section.title], INSIDE, HEAD, lines=1, weight="bold")[section.title]
+    texts: list[tuple[float, float, str, dict[str, Any]]] = [(0.0, 0.07, shown, {"fontsize": HEAD, "fontweight": "bold"})]
+    quiet: dict[str, Any] = {"fontsize": SMALL, "color": QUIET}
+    down, left = 0.26, width_in(shown, HEAD, "bold") + 0.15
+    if section.beside and width_in(one_line(section.beside), SMALL) <= INSIDE - left:
+        texts.append((left, 0.085, section.beside, quiet))
+    else:
+        for line in wrapped(section.beside, INSIDE, SMALL):
+            texts.append((0.0, down, line, quiet))
+            down += LINE
+    for text in section.lines:
+        for line in wrapped(text, INSIDE, TEXT):
+            texts.append((0.0, down, line, {}))
+            down += HEAD_LINE * 0.92
+    return texts, down + 0.04
+
+
+def places(  # noqa: PLR0913  # a grid
+    count: int, columns: int, tall: float, *, left: float, gap: float, start: float = 0.0
+) -> list[tuple[float, float, float]]:
+    """Set small panels in rows of `columns`: left, top and width, inches; `left` of each, and `start` of a row, is for numbers."""
+    wide = (INSIDE - start - columns * left - (columns - 1) * gap - 0.05) / columns
+    return [(start + left + at % columns * (wide + left + gap), at // columns * tall, wide) for at in range(count)]
+
+
+def dot(label: str, color: str = INK, marker: str = "o", size: float = 5.0, **style: Any) -> Entry:  # noqa: ANN401  # matplotlib's words
+    """Explain a mark."""
+    return Entry(label, {"color": color, "marker": marker, "markersize": size, "linestyle": "none", **style})
+
+
+def line(label: str, color: str = INK, width: float = 1.4, **style: Any) -> Entry:  # noqa: ANN401  # as above
+    """Explain a line."""
+    return Entry(label, {"color": color, "linewidth": width, **style})
+
+
+def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry:  # noqa: ANN401  # as above
+    """Explain a filled area; the band inside which a change counts as none, unless told otherwise."""
+    return Entry(label, {"facecolor": color, "edgecolor": edge, **style}, patch=True)
+
+
+def verdict_entries(words: Mapping[str, str], looks: Mapping[str, Mapping[str, Any]], there: Collection[str]) -> list[Entry]:
+    """Explain the verdicts that are there: verdict → what it says, verdict → mark."""
+    return [Entry(words[name], {"linestyle": "-", "markersize": 6, **looks[name]}) for name in words if name in there]
 
 
 def arms_legend(looks: Mapping[str, Look], names: Sequence[str], labels: Mapping[str, str], *, lines: bool = False) -> list[Entry]:

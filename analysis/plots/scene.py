@@ -130,3 +130,13 @@ def comparison_of(scene: Scene, panel: Panel, arm: str) -> Comparison | None:
         if place == (panel.study, panel.workload, arm) and one.candidate_run == panel.run.origin:
             return one
     return None
+
+
+def called(scene: Scene, one: Comparison) -> bool:
+    """Whether a comparison is improved or regressed, and no A/A check beside it fails."""
+    if one.verdict not in {"improved", "regressed"}:
+        return False
+    place = one.candidate_run, one.study, one.workload
+    checks = [other for other in scene.comparisons if other.untouched and (other.candidate_run, other.study, other.workload) == place]
+    keys = [found for found in scene.effects.get(one.candidate_run, ()) if (found.observed.study, found.observed.workload) == place[1:]]
+    return not any(other.verdict == "not comparable" for other in checks) and not any(found.again_fails for found in keys)

@@ -98,6 +98,36 @@ def drawn(draw: Callable[[Scene], Figure]) -> Callable[[Scene], Figure]:
     return styled
 
 
+class Picture:
+    """A picture that is drawn from a scene: its name, the question it answers, its place among the others, and how it is drawn.
+
+    What else is said of it says of which runs it is: `DESIGNS`, the designs whose picture it is; `REPORTS`, what a workload must have
+    reported, and `NOT_OF`, what it must not: where steps are stretches of time they say nothing of speed; `MONITORED`, whether it is of
+    runs of monitors, or of all others.
+    """
+
+    REPORTS: frozenset[str] = frozenset()
+    NOT_OF: frozenset[str] = frozenset()
+    MONITORED: bool | None = None
+    DESIGNS: frozenset[str]  # only where it is of some
+
+    def __init__(self, function: Callable[[Scene], Figure], order: int, title: str, answers: str, **fits: Any) -> None:  # noqa: ANN401
+        self.NAME, self.ORDER, self.TITLE, self.ANSWERS = function.__name__, order, title, answers
+        self.__doc__ = function.__doc__
+        self._function = function
+        vars(self).update(fits)
+
+    def draw(self, scene: Scene) -> Figure:
+        """Draw it. Raises: NothingToDraw, with the reason."""
+        with house_style():
+            return self._function(scene)
+
+
+def picture(order: int, title: str, answers: str, **fits: Any) -> Callable[[Callable[[Scene], Figure]], Picture]:  # noqa: ANN401
+    """Make a picture of the function that draws it; its name is the picture's."""
+    return lambda function: Picture(function, order, title, answers, **fits)
+
+
 def looks_of(scene: Scene) -> Mapping[str, Look]:
     """Give every tweak set its look: black for a baseline, grey for what changes nothing else, then colour and mark."""
     looks: dict[str, Look] = {}

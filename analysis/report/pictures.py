@@ -19,8 +19,8 @@ from .inline_svg import inlined
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from analysis.plots import Picture as Module
     from analysis.plots.scene import Scene
+    from analysis.plots.style import Picture as Module
 
 # From here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures and the data have to fit into 2 MB.
 HEAVY_BYTES = 300_000

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Bbox
 
-    from analysis.plots import Picture
     from analysis.plots.scene import Scene
+    from analysis.plots.style import Picture
 
 
 def said(figure: Figure) -> str:

@@ -13,18 +13,17 @@ from matplotlib.patches import Rectangle
 
 from analysis.load import from_json
 from analysis.plots import key_effects, key_impact, pictures, run_order
-from analysis.plots.odd import odd_cells
-from analysis.plots.points import spoken
+from analysis.plots.labels import arm_labels
+from analysis.plots.runs import odd_cells
 from analysis.plots.scene import scene_of
 from tests import made_designs as designs
-from tests.analysis.plots.reading import faults, points, said, sentences
+from tests.analysis.plots.reading import faults, points, said
 from tests.synthetic import Made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
-    from syrupy.assertion import SnapshotAssertion
 
     from analysis.plots.scene import Scene
     from analysis.terms import Cell
@@ -57,13 +56,12 @@ def depth(cell: Rectangle) -> float:
 
 
 @pytest.mark.parametrize(("gain", "odd"), [(0.0, {}), (-0.1, {}), (-0.1, AGAIN_DIFFERS)], ids=["nothing", "guilty", "copy differs"])
-def test_what_is_said_of_an_ablation(gain: float, odd: Mapping[tuple[str, int], float], snapshot: SnapshotAssertion) -> None:
-    """Nothing is called a bundle; where nothing is called, or the copy of stock differs, each picture says so."""
+def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int], float]) -> None:
+    """Full colour stands only where a set is called; never where the copy of stock differs."""
     made = scene(gain, odd)
     assert made.effects["run.json"][0].again_fails == bool(odd)
-    drawn = {name: pictures()[name].draw(made) for name in ("key_impact", "key_effects", "parameters", "impact", "forest")}
+    drawn = {name: pictures()[name].draw(made) for name in ("key_impact", "key_effects", "parameters", "forest")}
     assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in drawn}
-    assert {name: sentences(figure) for name, figure in drawn.items()} == snapshot
     deepest = max(map(depth, cells(drawn["parameters"].axes[0]).values()))
     assert (deepest > 0.5) == (gain != 0 and not odd), "full colour only where a set is called"
 
@@ -114,12 +112,12 @@ def test_where_the_copy_of_stock_differs_nothing_has_full_colour_and_the_copy_is
 def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
     made = scene(odd=ONE_BAD)
     names = [*made.runs[0].tweaksets]
-    called = spoken(made.runs, names)
+    called = arm_labels(made.runs, names)
     assert called["profile.only-0"] == f"{GUILTY} alone"
     assert called["profile.no-1"] == f"all but {INNOCENT}"
     assert (called["stock"], called["profile"]) == ("stock", "profile")
     assert len(set(called.values())) == len(names)
-    for name in ("parameters", "impact", "run_order", "forest", "averages", "distribution", "steps"):
+    for name in ("parameters", "forest", "distribution"):
         figure = pictures()[name].draw(made)
         assert (name, faults(figure)) == (name, [])
         text = said(figure).replace("\n", "")

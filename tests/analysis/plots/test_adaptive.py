@@ -11,17 +11,15 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from analysis.load import from_json
-from analysis.plots import bisection, fitting, pictures, switching
+from analysis.plots import alternation, bisection, fitting, pictures, switching
 from analysis.plots.scene import Scene, panels_of, scene_of
 from analysis.terms import Design, Factor
-from tests.analysis.plots.reading import faults, lines_of, points, refusal, sentences
+from tests.analysis.plots.reading import faults, lines_of, points, refusal
 from tests.made_switched import Switched, switched_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from syrupy.assertion import SnapshotAssertion
 
 KEYS = ("net.ipv4.tcp_congestion_control", "vm.swappiness", "script:set-transparent-hugepages", "vm.dirty_ratio")
 GUILTY = KEYS[0]
@@ -67,19 +65,13 @@ TRIED: list[tuple[set[str], float | None]] = [
 MOVED = [0.1, 0.1, 0.5, 0.9, 0.95, 0.97, 0.97, 0.98]
 
 
-def test_a_bisection_shows_which_keys_were_set_in_which_cell_and_how_fast_it_was(snapshot: SnapshotAssertion) -> None:
+def test_a_bisection_shows_which_keys_were_set_in_which_cell_and_how_fast_it_was() -> None:
     """Slower cells are orange, faster ones blue; the key that is in every slow cell stands above, a failed cell is grey."""
     figure = bisection.draw(bisected(TRIED, MOVED))
     assert faults(figure) == []
-    assert sentences(figure) == snapshot
     speed, grid, _ = figure.axes
     squares = [one for one in grid.patches if isinstance(one, Rectangle) and round(one.get_height(), 2) == 0.84]
-    assert {(round(one.get_x() + 0.44), round(one.get_y() + 0.42)) for one in squares if one.get_y() < 0} == {
-        (2, 0),
-        (3, 0),
-        (5, 0),
-        (7, 0),
-    }
+    assert {round(one.get_x() + 0.44) for one in squares if one.get_y() < 1} == {2, 3, 5, 7}
     assert len(squares) == sum(len(keys) for keys, _ in TRIED)
     mean = statistics.fmean(math.log(cost) for _, cost in TRIED[:4] if cost)
     dots = points(lines_of(speed, "o")[0])
@@ -97,12 +89,14 @@ def test_the_belief_after_each_cell_is_a_line_of_the_most_suspected() -> None:
     )
 
 
-def test_a_conclusion_of_another_version_is_refused_not_guessed(snapshot: SnapshotAssertion) -> None:
+def test_a_conclusion_of_another_version_is_refused_not_guessed() -> None:
     scene = bisected(TRIED, MOVED[:3])
     run = scene.runs[0]
     none = Scene((replace(run, design=replace(run.design, conclusion={})),))
     other = Scene((from_json(saved_run(Made()), "matrix.json"),))
-    assert [refusal(bisection, one) for one in (scene, none, other)] == snapshot
+    assert "does not say which cells" in refusal(bisection, scene)
+    assert "before its design came to any conclusion" in refusal(bisection, none)
+    assert "--design=bisect" in refusal(bisection, other)
 
 
 THP = Arm("thp-always", gain=0.06, requested={"vm.x": "1"})
@@ -125,10 +119,10 @@ def test_steps_stand_where_they_ran_in_the_colour_of_their_arm() -> None:
         assert segment.steps
         wanted = 1000 * statistics.median(segment.steps.wall_s[segment.steps.warmup :])
         assert points(line)[0][1] == pytest.approx(wanted)
-        assert (line.get_color() == switching.UNDER) == (segment.tweakset == "thp-always")
+        assert (line.get_color() == alternation.UNDER) == (segment.tweakset == "thp-always")
 
 
-def test_each_pair_is_a_gain_with_the_interval_of_all_behind(snapshot: SnapshotAssertion) -> None:
+def test_each_pair_is_a_gain_with_the_interval_of_all_behind() -> None:
     scene = switched(arms=(THP,), processes=2, pairs=6, stalled=0.0)
     figure = switching.draw(scene)
     axes = figure.axes[2]
@@ -141,7 +135,6 @@ def test_each_pair_is_a_gain_with_the_interval_of_all_behind(snapshot: SnapshotA
     )
     band = [one.get_window_extent().transformed(axes.transData.inverted()) for one in axes.patches][1]
     assert (band.y0, band.y1) == (pytest.approx(100 * said_of.primary.low), pytest.approx(100 * said_of.primary.high))
-    assert sentences(figure) == snapshot
 
 
 def test_a_pair_that_a_stall_struck_does_not_squash_the_others() -> None:
@@ -149,7 +142,7 @@ def test_a_pair_that_a_stall_struck_does_not_squash_the_others() -> None:
     scene = switched(arms=(THP,), processes=1, stalled=0.02, seed=3)
     axes = switching.draw(scene).axes[1]
     panel = panels_of(scene)[0]
-    taken = switching.Taken(panel, "thp-always", panel.cells, None)
-    gains = [100 * gain for _, gain in switching.pair_gains(taken, panel.metric, "stock")[0]]
+    taken = alternation.Taken(panel, "thp-always", panel.cells, None)
+    gains = [100 * gain for _, gain in alternation.pair_gains(taken, panel.metric, "stock")[0]]
     beyond = [gain for gain in gains if abs(gain) > axes.get_ylim()[1]]
     assert len(beyond) == sum(len(lines_of(axes, mark)) for mark in "v^") > 0

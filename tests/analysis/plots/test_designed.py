@@ -16,14 +16,13 @@ from analysis.plots.scene import scene_of
 from tests import made_designs as designs
 from tests import made_effects as made
 from tests.analysis.plots.conftest import scene_with
-from tests.analysis.plots.reading import faults, points, refusal, said, sentences
+from tests.analysis.plots.reading import faults, points, refusal, said
 from tests.synthetic import AGAIN, STOCK, Made, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from syrupy.assertion import SnapshotAssertion
 
     from analysis.studies.keys.terms import Effects
 
@@ -78,17 +77,11 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else(name: str, effects: 
     assert faults(pictures()[name].draw(scene_with(*effects))) == []
 
 
-def test_what_each_says_of_a_factorial(snapshot: SnapshotAssertion) -> None:
-    """What was found, and how it was measured."""
-    effects = made.factorial({"vm.swappiness": -0.1}, together={("vm.dirty_ratio", "kernel.numa_balancing"): -0.1})
-    assert {name: sentences(pictures()[name].draw(scene_with(effects))) for name in sorted(OVER_KEYS)} == snapshot
-
-
-def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it(snapshot: SnapshotAssertion) -> None:
+def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it() -> None:
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN))), "matrix.json")])
     assert scene.effects == {}
     assert not OVER_KEYS & fitting(pictures(), scene.runs).keys()
-    assert {name: refusal(pictures()[name], scene) for name in sorted(OVER_KEYS)} == snapshot
+    assert all("took no tweak set apart" in refusal(pictures()[name], scene) for name in OVER_KEYS)
 
 
 def test_effects_that_were_refused_say_why() -> None:
@@ -96,7 +89,7 @@ def test_effects_that_were_refused_say_why() -> None:
     assert refusal(key_effects, scene_with(refused)) == "every cell failed"
 
 
-def test_a_real_analysis_is_drawn_from_cells_to_page(snapshot: SnapshotAssertion) -> None:
+def test_a_real_analysis_is_drawn_from_cells_to_page() -> None:
     """Two workloads, a point that failed in every block: the pictures of the design, and of its whole sets."""
     keys = designs.Keys(
         {"vm.swappiness": -0.1, GUILTY: 0.0, "vm.dirty_ratio": 0.0, "kernel.numa_balancing": 0.0},
@@ -108,7 +101,7 @@ def test_a_real_analysis_is_drawn_from_cells_to_page(snapshot: SnapshotAssertion
     assert "half_normal" in chosen
     drawn = {name: chosen[name].draw(scene) for name in chosen.keys() & {*OVER_KEYS, "parameters", "forest", "run_order"}}
     assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in drawn}
-    assert sentences(drawn["key_effects"]) == snapshot
+    assert len(values(drawn["key_effects"].axes[0])) > 4
 
 
 # Effect of each key
@@ -129,13 +122,12 @@ def test_a_guilty_key_is_in_view_among_eleven_that_do_nothing() -> None:
     assert axes.get_xlim()[0] < min(values(axes)) == pytest.approx(100 * math.expm1(-0.7))
 
 
-def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top(snapshot: SnapshotAssertion) -> None:
+def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top() -> None:
     effects = made.ablation({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.04}, {"vm.swappiness": -0.02})
     figure = key_effects.draw(scene_with(effects))
     wanted = [math.expm1(log) for log in (-0.06, -0.1, -0.02, 0.04)]
     assert values(figure.axes[0])[:4] == [pytest.approx(100 * one, abs=0.7) for one in wanted]
     assert [line.split(" ")[0] for line in said(figure).split("\n") if line.startswith(("in profile", "alone"))] == ["in", "alone"] * 4
-    assert sentences(figure) == snapshot
 
 
 def test_a_way_that_was_lost_has_no_mark_and_its_reason_below() -> None:
@@ -179,7 +171,7 @@ def test_a_cell_a_key_and_workload_with_its_gain_framed_where_called_and_pale_wh
     assert min(unproven) > 0.9, "pale"
 
 
-def test_what_was_not_measured_is_hatched_and_never_nought(snapshot: SnapshotAssertion) -> None:
+def test_what_was_not_measured_is_hatched_and_never_nought() -> None:
     effects = [
         made.ablation({}, {}, missing=[("alone", "vm.dirty_ratio")]),
         made.factorial({}, keys={"vm.swappiness": "10"}, workload="lora_finetune"),
@@ -190,7 +182,6 @@ def test_what_was_not_measured_is_hatched_and_never_nought(snapshot: SnapshotAss
     # One way of one key of the ablation, and all keys but one of the other workload.
     assert sum(column == 1 for _, column in hatched) == 1
     assert sum(column == 2 for _, column in hatched) == 3
-    assert sentences(figure) == snapshot
 
 
 def test_more_tweak_sets_than_a_page_has_columns_for_are_refused_not_printed_over_each_other() -> None:

@@ -11,7 +11,7 @@ from analysis.load import from_json, load
 from analysis.plots import forest
 from analysis.plots.scene import Scene, scene_of
 from analysis.verdict import ONE_RUN
-from tests.analysis.plots.reading import lines_of, points, said, sentences
+from tests.analysis.plots.reading import lines_of, points, said
 from tests.deeptweak_like import Like, directory
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from syrupy.assertion import SnapshotAssertion
 
     from analysis.terms import Comparison
 
@@ -98,9 +97,9 @@ def test_one_run_an_arm_is_a_point_without_an_interval(tmp_path: Path) -> None:
     assert f"{base.metrics['throughput_samples_per_s']:.3f} samples/s" in text
 
 
-def test_an_inconclusive_interval_that_leaves_out_0_is_explained(snapshot: SnapshotAssertion) -> None:
+def test_an_inconclusive_interval_that_leaves_out_0_is_explained() -> None:
     """A stranger sees an interval right of 0 and the word inconclusive: the adjustment for many contrasts must be named."""
     arms = [Arm(f"set-{at}", gain=0.02, requested={"vm.x": str(at)}) for at in range(9)]
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN, *arms), blocks=6, run_cv=0.012, seed=2)), "many.json")])
     assert any(one.verdict == "inconclusive" and one.primary and one.primary.low > 0 for one in scene.comparisons)
-    assert sentences(forest.draw(scene)) == snapshot
+    assert "adjusted for all" in said(forest.draw(scene)).replace("\n", " ")

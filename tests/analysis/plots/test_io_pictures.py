@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
-from analysis.plots.io_shared import parts_of
+from analysis.plots import fitting, io, io_bottleneck, io_format_cache, io_processes, io_tweaks, io_whole_steady, pictures
 from analysis.plots.scene import Scene, scene_of
 from analysis.plots.style import svg
 from analysis.studies.io import sources
+from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.responses import judge
-from tests.analysis.plots.reading import faults, lines_of, points, refusal, said, sentences
+from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
+from tests.dlio_like import Made, folder
 from tests.made_io import MadeIo, io_runs, saved_io
 from tests.synthetic import saved_run
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
-    from syrupy.assertion import SnapshotAssertion
 
 NAMES = [name for name, one in pictures().items() if "io" in getattr(one, "REPORTS", ())]
 FORMATS = {"raw": 0.0, "npz": -0.5, "png": -1.2}
@@ -50,7 +50,7 @@ MADE = MadeIo(
 
 
 def scene_with(made: MadeIo) -> Scene:
-    return Scene((), io=tuple(judge(run) for run in io_runs(made)))
+    return Scene((), io=tuple(map(judge, io_runs(made))))
 
 
 @pytest.fixture(scope="module")
@@ -70,20 +70,16 @@ def test_nothing_is_cut_or_lies_over_anything_and_the_svg_is_small(drawings: dic
     assert len(svg(drawings[name]).encode()) < 150_000
 
 
-def test_what_each_says(drawings: dict[str, Figure], snapshot: SnapshotAssertion) -> None:
-    assert {name: sentences(figure) for name, figure in drawings.items()} == snapshot
-
-
-def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene, snapshot: SnapshotAssertion) -> None:
+def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene) -> None:
     """Some need more than a run: several numbers of processes, more than a block."""
     other = from_json(saved_run(), "other.json")
     assert set(NAMES) == {"io_whole_steady", "io_processes", "io_bottleneck", "io_format_cache", "io_tweaks"}
     assert set(NAMES) <= fitting(pictures(), scene.runs).keys()
     assert not set(NAMES) & fitting(pictures(), [other]).keys()
-    found = {name: refusal(pictures()[name], scene_of([other])) for name in NAMES}
-    found["one number of processes"] = refusal(io_processes, scene_with(MadeIo()))
-    found["one block"] = refusal(io_format_cache, scene_with(replace(MADE, blocks=1)))
-    assert found == snapshot
+    for name in NAMES:
+        assert "input" in refusal(pictures()[name], scene_of([other]))
+    assert "several numbers of processes" in refusal(io_processes, scene_with(MadeIo()))
+    assert refusal(io_format_cache, scene_with(replace(MADE, blocks=1)))
 
 
 def test_whole_epoch_and_steady_stand_on_one_row_with_their_values() -> None:
@@ -95,21 +91,21 @@ def test_whole_epoch_and_steady_stand_on_one_row_with_their_values() -> None:
     assert steady == pytest.approx(40 / (1 - 0.9 * 0.97 * 0.6), rel=0.03)
 
 
-def test_of_a_refused_utilisation_nothing_is_drawn(snapshot: SnapshotAssertion) -> None:
+def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
     """Ten steps are too few: one mark, of the whole epoch, and a note; any place of another would be a value."""
     figure = io_whole_steady.draw(scene_with(replace(MADE, steps=10, factors={"cache": ("warm",)})))
     axes = figure.axes[0]
     assert sum(len(points(line)) for line in axes.lines if line.get_marker() != "None") == 1
-    assert sentences(figure) == snapshot
+    assert "none is drawn" in said(figure).replace("\n", " ")
     several = io_processes.draw(scene_with(replace(MADE, steps=10, factors={"processes": (1, 2)})))
     assert all(not points(line) for one in several.axes for line in lines_of(one, "o") if line.get_markerfacecolor() == "white")
-    assert "No figure" in said(several)
+    assert "none is drawn" in said(several).replace("\n", " ")
 
 
 def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
     made = replace(MADE, factors={"cache": ("warm",), "processes": (2,)}, tweaksets=("stock",), first=lambda _levels: 0.5)
     runs = io_runs(made)
-    shares = io_bottleneck.shares_of(runs)
+    shares = io.shares_of(runs)
     assert sum(one or 0.0 for one in shares) == pytest.approx(100)
     total_s = sum(epoch.duration_s for run in runs for epoch in run.epochs)
     assert shares.compute == pytest.approx(100 * sum(sum(epoch.compute_s) for run in runs for epoch in run.epochs) / total_s)
@@ -119,9 +115,9 @@ def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
 
 def test_a_barrier_that_was_not_clocked_is_part_of_the_rest_and_said_to_be() -> None:
     runs = [replace(run, epochs=tuple(replace(one, barrier_s=None) for one in run.epochs)) for run in io_runs(MADE)]
-    assert io_bottleneck.shares_of(runs).barrier is None
+    assert io.shares_of(runs).barrier is None
     text = said(io_bottleneck.draw(Scene((), io=tuple(map(judge, runs)))))
-    assert io_bottleneck.UNCLOCKED in text
+    assert io.UNCLOCKED in text
 
 
 def test_against_processes_each_configuration_has_its_row_on_one_scale(drawings: dict[str, Figure]) -> None:
@@ -160,13 +156,13 @@ def test_a_tweak_set_that_differs_is_filled_and_bold_on_the_cold_rows_alone(draw
     bold = [one.get_text() for one in drawings["io_tweaks"].texts if one.get_fontweight() == "bold" and "[" in one.get_text()]
     assert len(bold) == 3
     assert all(text.startswith("\N{MINUS SIGN}1") for text in bold)
-    filled = [line for line in lines_of(drawings["io_tweaks"].axes[0], "s") if line.get_markerfacecolor() == io_tweaks.COLOURS["cold"]]
+    filled = [line for line in lines_of(drawings["io_tweaks"].axes[0], "s") if line.get_markerfacecolor() == io.STATES["cold"]]
     assert len(filled) == 3
 
 
 def test_cold_and_warm_of_a_configuration_are_neighbours(drawings: dict[str, Figure]) -> None:
     """Colours of the rows of each panel alternate, whichever parameter is named after the cache."""
-    blue, red = io_tweaks.COLOURS["cold"], io_tweaks.COLOURS["warm"]
+    blue, red = io.STATES["cold"], io.STATES["warm"]
     lines = [line for line in drawings["io_tweaks"].axes[0].lines if line.get_color() in {blue, red}]
     marks = {float(np.asarray(line.get_ydata())[0]): line.get_color() for line in lines}
     assert [marks[row] for row in sorted(marks)] == [blue, red] * 9
@@ -175,7 +171,7 @@ def test_cold_and_warm_of_a_configuration_are_neighbours(drawings: dict[str, Fig
 def test_no_loss_is_beyond_all_there_is() -> None:
     """A set that takes a tenth of the speed here and the tenfold there: the axis is of ratios, and no tick is below -100 %."""
     wild = replace(MADE, factors={"format": ("raw",), "cache": ("cold", "warm")}, cell_sd=0.5)
-    (axes, *_) = io_tweaks.draw(scene_with(wild)).axes
+    (*_, axes) = io_tweaks.draw(scene_with(wild)).axes
     ticks = [text.get_text() for text in axes.get_xticklabels()]
     assert {"0"} < set(ticks)
     assert all(float(tick.replace("\N{MINUS SIGN}", "-")) > -100 for tick in ticks)
@@ -185,7 +181,7 @@ def test_no_loss_is_beyond_all_there_is() -> None:
 
 def test_ticks_of_ratios_are_round_and_apart() -> None:
     for reach in (0.01, 0.02, 0.05, 0.2, 0.8, 3.0):
-        ticks = [math.log1p(tick / 100) for tick in io_tweaks.ticks_of(reach)]
+        ticks = [math.log1p(tick / 100) for tick in io.ticks_of(reach)]
         assert 0.0 in ticks
         assert len(ticks) <= 9
         assert all(later - earlier > reach / 4 for earlier, later in itertools.pairwise(ticks))
@@ -195,13 +191,13 @@ def test_a_tweak_set_that_changed_nothing_is_grey_and_said_to_be() -> None:
     runs = [replace(run, changed_nothing=run.tweakset.startswith("block")) for run in io_runs(MADE)]
     figure = io_tweaks.draw(Scene((), io=tuple(map(judge, runs))))
     assert "changed nothing here" in said(figure)
-    assert io_tweaks.COLOURS["cold"] not in {line.get_color() for line in figure.axes[0].lines}
+    assert io.STATES["cold"] not in {line.get_color() for line in figure.axes[0].lines}
 
 
 def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
     """So the pictures show the means that table and sentences give."""
     made = replace(MADE, factors={"cache": ("cold", "warm")}, gain=lambda _levels, tweakset: 0.2 * (tweakset == "stock-again"), blocks=4)
-    (part,) = parts_of(scene_with(made))
+    (part,) = io.parts_of(scene_with(made))
     for one in part.configurations:
         values = [judge(run).value("samples_per_s_whole") or math.nan for run in one.runs]
         assert len(values) == 8
@@ -221,3 +217,36 @@ def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> N
     text = said(io_whole_steady.draw(Scene((), io=tuple(map(judge, runs)))))
     assert "4 runs of torch" in text
     assert "ran once" in text
+
+
+# DLIO's own folders
+
+LOADS = (1.0, *[0.02] * 79)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Scene:
+    """Readers in the order of a shuffled design, a shuffle between them, and a run of one step in 0.3 s whose rate DLIO gives below 0."""
+    where = tmp_path / "unet3d_h100"
+    for at, threads in enumerate((16, 1, 8)):
+        asked = (f"++workload.reader.read_threads={threads}",)
+        folder(where / f"2_read_threads_{threads}", Made(1000 * at, loads=LOADS, reader={"read_threads": threads}, overrides=asked))
+    asked = ("++workload.reader.file_shuffle=random",)
+    folder(where / "2_file_shuffle_random", Made(1500, loads=LOADS, reader={"read_threads": 4, "file_shuffle": "random"}, overrides=asked))
+    folder(where / "2", Made(5000, loads=(0.1,)))
+    refused: list[str] = []
+    made = Scene((), io=tuple(judge(run) for run in runs_of(where, refused)))
+    assert not refused
+    return made
+
+
+def test_levels_of_a_parameter_stand_together_in_their_order(folders: Scene) -> None:
+    (part,) = io.parts_of(folders)
+    names = [one.name for one in part.configurations]
+    readers = [at for at, name in enumerate(names) if name.startswith("read_threads")]
+    assert [names[at] for at in readers] == ["read_threads 1", "read_threads 8", "read_threads 16"]
+    assert readers == list(range(readers[0], readers[0] + 3))
+
+
+def test_runs_without_any_figure_are_counted_by_what_they_are(folders: Scene) -> None:
+    assert "Left out: 1 degenerate run (too few steps, or epochs under 1 s)." in io.notes_of(folders, io.parts_of(folders))

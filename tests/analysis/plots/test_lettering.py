@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.plots.labels import measure_of
 from analysis.plots.lettering import fitted, room_for, width_in, wrapped
-from analysis.plots.measures import measure_of
-from analysis.plots.ticks import round_ticks
+from analysis.plots.marks import round_ticks
 
 NAMES = st.lists(
     st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1, max_size=60),

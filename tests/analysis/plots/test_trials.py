@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from analysis.load import from_json
 from analysis.plots import trials
+from analysis.plots.adaptive import search_of
 from analysis.plots.scene import Scene
-from analysis.plots.searched import story_of
 from analysis.terms import Design, Factor
-from tests.analysis.plots.reading import faults, lines_of, points, said, sentences
+from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.synthetic import Made, saved_run
-
-if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
 
 KEYS = ("net.ipv4.tcp_congestion_control", "script:set-transparent-hugepages", "vm.dirty_background_ratio")
 Levels = dict[str, "str | None"]
@@ -70,7 +67,7 @@ def test_sixty_cells_stand_in_the_order_they_ran_and_the_stages_apart() -> None:
     assert [y for _, y in best] == pytest.approx([0.0] * 4 + [-20.0] * 37)
 
 
-def test_what_was_seen_while_exploring_stands_beside_what_was_confirmed(snapshot: SnapshotAssertion) -> None:
+def test_what_was_seen_while_exploring_stands_beside_what_was_confirmed() -> None:
     """The winner's curse: -20 % in its luckiest cell, -12 % expected, -5 % when it was run again."""
     figure = trials.draw(searched())
     axes = figure.axes[1]
@@ -78,18 +75,17 @@ def test_what_was_seen_while_exploring_stands_beside_what_was_confirmed(snapshot
     assert len(lines_of(axes, "x")) == 1, "the second was first run to confirm it"
     interval = next(line for line in axes.lines if line.get_linewidth() == 1.8)
     assert [x for x, _ in points(interval)] == pytest.approx([-8.0, -2.0])
-    assert sentences(figure) == snapshot
 
 
 def test_the_mean_of_each_arm_lies_over_the_confirming_cells() -> None:
     axes = trials.draw(searched()).axes[0]
     means = [points(line)[0][1] for line in axes.lines if line.get_linewidth() == 2.0]
-    assert means == [pytest.approx(0.0), pytest.approx(-5.0), pytest.approx(1.0)]
+    assert sorted(means) == pytest.approx([-5.0, 0.0, 1.0])
 
 
 def test_stock_is_the_mean_of_all_its_cells() -> None:
     scene = searched(exploring=12)
-    story = story_of(scene.runs[0])
+    story = search_of(scene.runs[0])
     assert story is not None
     logs = [cell.log for cell in story.cells if cell.levels == STOCK and cell.log is not None]
     assert statistics.fmean(logs) == pytest.approx(0.0)

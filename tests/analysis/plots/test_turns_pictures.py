@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.plots import convergence, fitting, pictures, turns
+from analysis.plots import alternation, convergence, effects, fitting, pictures, turns
 from analysis.plots.scene import panels_of, scene_of
 from tests.analysis.plots.reading import faults, refusal
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -27,7 +27,7 @@ def test_a_strip_is_of_the_block_whose_rounds_differ_most() -> None:
         record["metrics"] = {}
     scene = scene_of([from_json(in_turns(saved), "turns.json")])
     (panel,) = panels_of(scene)
-    strip = turns.strip_of(panel)
+    strip = alternation.strip_of(panel)
     assert strip is not None
     assert (strip.block, strip.blocks, list(strip.lanes)) == (4, 6, ["stock", "stock-again", "mine"])
     for lane in strip.lanes.values():
@@ -40,7 +40,7 @@ def test_a_strip_is_of_the_block_whose_rounds_differ_most() -> None:
     (axes,) = figure.axes
     bars = [patch.get_height() for patch in axes.patches if isinstance(patch, Rectangle)]
     assert len(bars) == 9
-    assert sum(bar == pytest.approx(-turns.ROOM) for bar in bars) == 3  # no higher than its lane
+    assert sum(bar == pytest.approx(-alternation.ROOM) for bar in bars) == 3  # no higher than its lane
 
 
 def test_only_runs_that_took_turns_have_a_strip_and_only_where_the_file_says_when() -> None:
@@ -56,7 +56,7 @@ def test_a_course_ends_at_the_verdict_and_begins_at_three_blocks() -> None:
     run = from_json(saved_run(MADE), "run.json")
     (mine,) = (one for one in compare(run) if one.tweakset == "mine")
     assert mine.primary is not None
-    course = convergence.running(mine.primary, mine.margin)
+    course = effects.running(mine.primary, mine.margin)
     assert [effect.n_baseline for effect in course] == [3, 4, 5, 6]
     assert course[-1] == mine.primary
     ratios = np.log(np.array(mine.primary.values_candidate) / np.array(mine.primary.values_baseline))

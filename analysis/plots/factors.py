@@ -1,0 +1,363 @@
+"""Pictures of factorial designs: effects beside chance, each key at its levels, and keys in company."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from analysis.wording import digits
+from control.t_test import ALPHA, t_quantile
+
+from .keys import CALLED, FACTORIAL, MARKS, Part, margins_entry, parts_of, shown, words
+from .labels import measure_of, minus
+from .lettering import fitted, width_in
+from .marks import (
+    known,
+)
+from .marks import (
+    lines as draw_lines,
+)
+from .page import INSIDE, Entry, dot, line, places, stack
+from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.studies.keys.terms import Effects, Level, Pair, Term
+
+    from .labels import Measure
+    from .marks import Ends, Style
+    from .page import Page
+    from .scene import Scene
+
+NORMAL_LEFT, NORMAL_TALL = 0.5, 2.5
+FEWEST, MOST_NAMES = 3, 12  # effects; and names, of the largest
+SINGLE: Style = {"color": QUIET, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+FAMILY: Style = {"color": INK, "linewidth": 1.2, "linestyle": (0, (6, 2))}
+NOTHING: Style = {"color": AGAIN, "marker": "o", "markersize": 5, "markerfacecolor": "white"}
+
+
+class Dots(NamedTuple):
+    """Sizes of effects in ascending order with their names and signs; the margins beyond which one is called, and the slope of chance."""
+
+    names: tuple[str, ...]
+    sizes: np.ndarray
+    signs: np.ndarray
+    single: float | None
+    family: float | None
+    slope: float
+
+
+@picture(
+    14,
+    "Effects against chance (half-normal plot)",
+    "Which effects of a two-level design are larger than chance makes the largest of so many.",
+    DESIGNS=FACTORIAL,
+)
+def half_normal(scene: Scene) -> Figure:
+    """Draw a section a workload: size of each effect to the right, its place among so many chance effects upwards.
+
+    Effects of nothing lie on a line through 0; what stands off it to the right is an effect.
+
+    Source: Daniel, Technometrics 1 (1959); margins of an unreplicated design: Lenth, Technometrics 31 (1989).
+    """
+    reason = "the design is none of two levels with at least three effects"
+    parts = parts_of(scene, lambda one: len(_estimates(one.effects)) >= FEWEST, reason)
+    legend = [
+        dot("raises the speed", COLOURS[0], "^", 6),
+        dot("lowers it", COLOURS[1], "v", 6),
+        dot("not told from chance", AGAIN, markerfacecolor="white"),
+        line("chance alone", FAINT, 1.2),
+        Entry("margin of one effect", SINGLE),
+        Entry("margin of all together", FAMILY),
+    ]
+    lead = (
+        "A mark an effect, by its size. Where keys do nothing, marks lie near the grey line; one to the right of the long-dashed margin is "
+        "larger than chance makes the largest of all in 19 of 20 such designs."
+    )
+    notes = []
+    if any(part.effects.lenth is not None for part in parts):
+        notes.append(
+            "Nothing was replicated: the margins are Lenth's, from the effects themselves, on the assumption that most are nothing."
+        )
+    if any(part.terms("interaction") for part in parts):
+        notes.append("An interaction (×) is drawn on the scale of a main effect, half of what the table of effects calls its effect.")
+    if any(part.effects.lenth is None for part in parts):
+        notes.append("Replicated cells: the margins are Student's, from the spread of cells of one point; all together by Šidák.")
+    sections = [part.section(0.2 + NORMAL_TALL + 0.46, partial(_normal, part=part)) for part in parts]
+    return stack(scene, half_normal.TITLE, lead, sections, legend, notes)
+
+
+def _estimates(effects: Effects) -> list[tuple[str, float]]:
+    """All contrasts on one scale: that of main effects, of which an interaction's coefficient makes twice."""
+    terms = [one for one in effects.terms if one.means in {"main", "interaction"}]
+    names = {one.label: " × ".join(one.factors) for one in terms}
+    if effects.lenth is not None:
+        return [(names.get(label, label), value) for label, value in effects.lenth.estimates]
+    return [(names[one.label], 2 * one.coefficient) for one in terms if one.coefficient is not None]
+
+
+def dots_of(effects: Effects) -> Dots:
+    """Order the effects by size and find the margins: Lenth's, or Student's where cells were replicated."""
+    found = sorted(_estimates(effects), key=lambda one: abs(one[1]))
+    scale = 1.0 if effects.observed.scale == "raw" else 100.0
+    sizes, signs = scale * np.abs([value for _, value in found]), np.sign([value for _, value in found])
+    # The standard error of a main effect; in an orthogonal design all have the same.
+    errors = [one.se for one in effects.terms if one.means == "main" and one.se is not None]
+    error = float(np.median(errors)) if errors and effects.error_df > 0 else None
+    single = family = None
+    if effects.lenth is not None:
+        error, single, family = effects.lenth.pse, scale * effects.lenth.me, scale * effects.lenth.sme
+    elif error is not None:
+        # Sidak's margin: all effects together stay inside it 19 times in 20 where there is nothing.
+        levels = (1 - ALPHA / 2, (1 + (1 - ALPHA) ** (1 / len(found))) / 2)
+        single, family = (scale * error * t_quantile(level, effects.error_df) for level in levels)
+    slope = scale * error if error else float(np.median(sizes)) / 0.6745
+    return Dots(tuple(name for name, _ in found), sizes, signs, single, family, slope)
+
+
+def quantiles(count: int) -> np.ndarray:
+    """Where the sizes of `count` chance effects are expected, in standard errors: shape (count,), ascending."""
+    from scipy.special import ndtri  # noqa: PLC0415  # as slow as the rest of this file
+
+    return np.asarray(ndtri(0.5 + 0.5 * (np.arange(1, count + 1) - 0.5) / count))
+
+
+def _normal(sheet: Page, top: float, part: Part) -> None:
+    dots = dots_of(part.effects)
+    heights = quantiles(len(dots.sizes))
+    margins = [(one, style, word) for one, style, word in ((dots.single, SINGLE, "one"), (dots.family, FAMILY, "all")) if one is not None]
+    right = 1.08 * max([float(dots.sizes[-1]), *(one for one, _, _ in margins)]) or 1.0
+    above = 1.12 * float(heights[-1])
+    wide = INSIDE - NORMAL_LEFT - 0.05
+    axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, above))
+    unit = measure_of(part.effects.observed.metric).label if part.raw else "size of effect, % of speed (100 × |log ratio|)"
+    axes.set(xlabel=unit, ylabel="expected of chance, standard errors")
+    axes.grid(axis="x")
+    reach = min(right, above * dots.slope)
+    axes.plot([0, reach], [0, reach / dots.slope if dots.slope else 0], color=FAINT, linewidth=1.2, zorder=1)
+    last = -math.inf
+    for margin, style, word in reversed(margins):  # what each is stands above it, unless the two would lie over each other
+        axes.axvline(margin, zorder=1, **style)
+        text = f"{word} {digits(margin, 3)}"
+        if math.isinf(last) or (last - margin) * wide / right > width_in(text, SMALL) + 0.1:
+            look: Style = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET}
+            axes.text(margin, 1.01, text, **look)
+        last = margin
+    for at, (size, sign) in enumerate(zip(dots.sizes, dots.signs, strict=True)):
+        beyond = dots.family is not None and size > dots.family
+        style = {"color": COLOURS[0 if sign > 0 else 1], "marker": "^" if sign > 0 else "v", "markersize": 7} if beyond else NOTHING
+        axes.plot([size], [heights[at]], linestyle="none", zorder=3, **style)
+    _dot_names(axes, dots, heights, right / wide, raw=part.raw)
+
+
+def _dot_names(axes: Axes, dots: Dots, heights: np.ndarray, inch: float, *, raw: bool) -> None:
+    """Name what is beyond the margin of one effect, the largest where none is; beside its mark, on the side where there is room."""
+    named = [at for at, size in enumerate(dots.sizes) if dots.names[at] and dots.single is not None and size > dots.single]
+    named = named[-MOST_NAMES:] or [at for at in range(len(dots.sizes)) if dots.names[at]][-1:]
+    fit = fitted([dots.names[at] for at in named], 2.3, SMALL, lines=1)
+    lowest = math.inf
+    for at in reversed(named):
+        size, beyond = float(dots.sizes[at]), dots.family is not None and dots.sizes[at] > dots.family
+        value = dots.signs[at] * size
+        text = f"{fit[dots.names[at]]} {minus(f'{value:+.3g}' if raw else f'{value:+.1f}')}"
+        leftward = size / inch > width_in(text, SMALL, "bold") + 0.25
+        lowest = min(float(heights[at]), lowest - 0.16 * axes.get_ylim()[1] / NORMAL_TALL)
+        style: Style = {"fontweight": "bold", "color": INK} if beyond else {"color": QUIET}
+        style["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
+        place = size + (-0.12 if leftward else 0.12) * inch
+        axes.text(place, lowest, text, ha="right" if leftward else "left", va="center", fontsize=SMALL, zorder=2, **style)
+
+
+def band(part: Part) -> tuple[float, ...]:
+    """Answer how far the margin reaches around the mean of all cells; it is always in view, so that noise does not fill a picture."""
+    margin = part.effects.observed.margin
+    return (centre(part) / (1 + margin), centre(part) * (1 + margin)) if margin and not part.raw else ()
+
+
+def centre(part: Part) -> float:
+    """Answer the mean of all cells in the metric's own unit."""
+    return part.effects.mean if part.raw else math.exp(part.effects.mean)
+
+
+def _small(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+    sheet: Page, spot: tuple[float, float, float], tall: float, part: Part, ends: Sequence[float], measure: Measure, *, first: bool
+) -> Axes:
+    """Make the axes of a small panel, with the margin; the `first` of a row has the numbers and says what they are."""
+    low, high = min(ends), max(ends)
+    room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+    axes = sheet.axes(spot[0], spot[1], spot[2], tall, ylim=((low - room) * measure.scale, (high + room) * measure.scale))
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.tick_params(axis="y", labelleft=first)
+    if first:
+        axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < tall + 0.4 else measure.unit or measure.label)
+    axes.grid(axis="y")
+    if margin := band(part):
+        axes.axhspan(*(end * measure.scale for end in margin), color=BAND, linewidth=0, zorder=0)
+    return axes
+
+
+MAIN_ABOVE, MAIN_TALL, MAIN_BELOW, MAIN_EACH = 0.50, 1.15, 0.34, 4
+
+
+@picture(16, "Main effects", "How the work went at each level of each key, on average over the levels of the others.", DESIGNS=FACTORIAL)
+def main_effects(scene: Scene) -> Figure:
+    """Draw small panels, one a key, all on the scale of the metric; the thin line through all is the mean of everything."""
+    parts = parts_of(scene, lambda one: bool(one.effects.levels), "the design has no average over the levels of other keys")
+    there = {one.verdict for part in parts for one in part.terms("main") if one.verdict in CALLED}
+    legend = [
+        line("mean at a level, with 95 % interval", INK, 1.2, marker="o", markersize=5),
+        *(line(word, MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in there),
+        line("mean of all cells", FAINT, 1.0, linestyle=(0, (3, 2))),
+        *margins_entry(parts, "±{}, the margin"),
+    ]
+    lead = (
+        "A panel a key, the strongest first, all on one scale: a flat line is a key that does nothing. The gain is from the first level "
+        "to the last."
+    )
+    notes = ["No intervals: nothing was replicated."] if any(one.low is None for part in parts for one in part.effects.levels) else []
+    if any(one.verdict in CALLED for part in parts for one in part.terms("interaction")):
+        notes.append("Keys interact here: an average over the levels of the others hides that; see the interactions.")
+    each = MAIN_ABOVE + MAIN_TALL + MAIN_BELOW
+    sections = [
+        part.section(each * math.ceil(len(_by_factor(part.effects)) / MAIN_EACH) + 0.08, partial(_factors, part=part)) for part in parts
+    ]
+    return stack(scene, main_effects.TITLE, lead, sections, legend, notes)
+
+
+def _by_factor(effects: Effects) -> dict[str, list[Level]]:
+    """Levels of each factor, the one that spans most first."""
+    found: dict[str, list[Level]] = {}
+    for one in effects.levels:
+        found.setdefault(one.factor, []).append(one)
+
+    def span(levels: Sequence[Level]) -> float:
+        return max(one.deviation for one in levels) - min(one.deviation for one in levels)
+
+    return dict(sorted(found.items(), key=lambda item: -span(item[1])))
+
+
+def _factors(sheet: Page, top: float, part: Part) -> None:
+    factors = _by_factor(part.effects)
+    every = known((one.mean, one.low, one.high) for levels in factors.values() for one in levels)
+    measure = measure_of(part.effects.observed.metric, every)
+    mains = {one.factors[0]: one for one in part.terms("main")}
+    spots = places(len(factors), MAIN_EACH, MAIN_ABOVE + MAIN_TALL + MAIN_BELOW, left=0.2, gap=0.0, start=0.36)
+    names = fitted(factors, spots[0][2], SMALL, lines=2, weight="bold")
+    for at, ((name, levels), (left, down, wide)) in enumerate(zip(factors.items(), spots, strict=True)):
+        down += top + MAIN_ABOVE  # noqa: PLW2901  # of the page
+        axes = _small(sheet, (left, down, wide), MAIN_TALL, part, [*every, *band(part)], measure, first=not at % MAIN_EACH)
+        axes.axhline(centre(part) * measure.scale, color=FAINT, linewidth=1.0, linestyle=(0, (3, 2)), zorder=1)
+        term = mains.get(name)
+        called = term is not None and term.verdict in CALLED
+        color = MARKS[term.verdict]["color"] if term is not None and called else INK
+        points = [
+            (x, tuple(None if end is None else end * measure.scale for end in (one.mean, one.low, one.high)))
+            for x, one in enumerate(levels)
+        ]
+        draw_lines(axes, points, {"color": color, "marker": "o", "markersize": 4.5})  # type: ignore[arg-type]  # three ends each
+        axes.set_xlim(-0.45, len(levels) - 0.55)
+        axes.set_xticks(range(len(levels)))
+        axes.set_xticklabels(list(fitted([one.level for one in levels], wide / len(levels) - 0.04, SMALL, lines=1).values()))
+        weight = "bold" if called else "normal"
+        sheet.text(left, down - 0.20, names[name], va="bottom", fontsize=SMALL, fontweight=weight, linespacing=1.0)
+        if term is not None:
+            text = words(part, shown(part, term)) + ("" if part.raw else " %")
+            sheet.text(left, down - 0.17, text, fontsize=SMALL, color=color if called else QUIET)
+
+
+PAIR_ABOVE, PAIR_TALL, PAIR_BELOW, PAIR_EACH, MOST_PAIRS = 0.86, 1.3, 0.5, 3, 6
+
+
+@picture(18, "Interactions", "Whether a key does something else in the company of another: lines that are not parallel.", DESIGNS=FACTORIAL)
+def interactions(scene: Scene) -> Figure:
+    """Draw small panels, one a pair of keys, the strongest interactions first; a line a level of the second key."""
+    reason = "the design cannot tell interactions of two keys from the effects of single keys"
+    parts = parts_of(scene, lambda one: bool(_strongest(one)), reason)
+    lead = (
+        "A panel a pair of keys, the strongest interactions first: along it the levels of the first key, a line a level of the second. "
+        "Parallel lines: each does the same whatever the other is set to. The number is by how much the effect of one changes."
+    )
+    legend = [
+        line("mean of the cells at two levels", INK, 1.2, marker="o", markersize=5),
+        *margins_entry(parts, "±{} around the mean of all"),
+    ]
+    each = PAIR_ABOVE + PAIR_TALL + PAIR_BELOW
+    sections = [part.section(each * math.ceil(len(_strongest(part)) / PAIR_EACH), partial(_pairs, part=part)) for part in parts]
+    notes = [note for part in parts for note in _interaction_notes(part, f"{part.title}: " if len(parts) > 1 else "")]
+    return stack(scene, interactions.TITLE, lead, sections, legend, notes)
+
+
+def _strongest(part: Part) -> list[tuple[Term, list[Pair]]]:
+    """The interactions whose cells are known, the largest first."""
+    by_size = sorted((one for one in part.terms("interaction") if len(one.factors) == 2), key=lambda one: -abs(one.effect))
+    found = [(one, [pair for pair in part.effects.pairs if set(pair.factors) == set(one.factors)]) for one in by_size]
+    return [(one, pairs) for one, pairs in found if len(pairs) > 2][:MOST_PAIRS]
+
+
+def _pairs(sheet: Page, top: float, part: Part) -> None:
+    chosen = _strongest(part)
+    measure = measure_of(part.effects.observed.metric, [one.mean for _, pairs in chosen for one in pairs])
+    ends = known([_pair_ends(part, one) for _, pairs in chosen for one in pairs])
+    spots = places(len(chosen), PAIR_EACH, PAIR_ABOVE + PAIR_TALL + PAIR_BELOW, left=0.25, gap=0.0, start=0.33)
+    for at, ((term, pairs), (left, down, wide)) in enumerate(zip(chosen, spots, strict=True)):
+        down += top + PAIR_ABOVE  # noqa: PLW2901  # of the page
+        axes = _small(sheet, (left, down, wide), PAIR_TALL, part, [*ends, *band(part)], measure, first=not at % PAIR_EACH)
+        _pair_lines(sheet, axes, (left, down, wide), pairs, part, measure.scale)
+        called = term.verdict in CALLED
+        text = words(part, shown(part, term)) + ("" if part.raw else " %")
+        first, second = fitted(pairs[0].factors, wide - 0.1, SMALL, lines=1, weight="bold").values()
+        weight = "bold" if called else "normal"
+        sheet.text(left, down - PAIR_ABOVE + 0.08, f"{first} ×\n{second}", linespacing=1.1, fontsize=SMALL, fontweight=weight)
+        sheet.text(left, down - PAIR_ABOVE + 0.42, text, fontsize=SMALL, color=MARKS[term.verdict]["color"] if called else QUIET)
+
+
+def _pair_lines(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+    sheet: Page, axes: Axes, spot: tuple[float, float, float], pairs: Sequence[Pair], part: Part, scale: float
+) -> None:
+    """Draw a line a level of the second key over the levels of the first; the lines' legend stands above them."""
+    left, top, wide = spot
+    along, across = (list(dict.fromkeys(one.levels[side] for one in pairs)) for side in (0, 1))
+    where = {one.levels: one for one in pairs}
+    room = (wide - 0.1) / len(across)
+    names = fitted(across, room - 0.30, SMALL, lines=1)
+    for at, level in enumerate(across):
+        look: Style = {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)], "linestyle": DASHES[at % len(DASHES)]}
+        offset = (at - (len(across) - 1) / 2) * 0.08
+        points = [(x + offset, _pair_ends(part, where[first, level], scale)) for x, first in enumerate(along) if (first, level) in where]
+        draw_lines(axes, points, look | {"markersize": 4.5})
+        sample = sheet.axes(left + at * room, top - 0.19, 0.24, 0.12, xlim=(0, 2), ylim=(-1, 1), xticks=[], yticks=[])
+        sample.axis("off")
+        sample.plot([0, 1, 2], [0, 0, 0], markersize=4.5, linewidth=1.3, markevery=[1], **look)
+        sheet.text(left + at * room + 0.27, top - 0.13, names[level], fontsize=SMALL, va="center")
+    axes.set_xlim(-0.4, len(along) - 0.6)
+    axes.set_xticks(range(len(along)))
+    axes.set_xticklabels(list(fitted(along, wide / len(along) - 0.04, SMALL, lines=1).values()))
+    name = pairs[0].factors[0]
+    axes.set_xlabel(fitted([name], wide, SMALL, lines=1)[name])
+
+
+def _pair_ends(part: Part, one: Pair, scale: float = 1.0) -> Ends:
+    """Answer the mean of some cells with its 95 % interval, from the common error; without, where there is none."""
+    effects = part.effects
+    if effects.error_ms is None or effects.error_df < 1 or one.n < 1:
+        return one.mean * scale, None, None
+    half = t_quantile(1 - ALPHA / 2, effects.error_df) * math.sqrt(effects.error_ms / one.n)
+    low, high = (one.mean - half, one.mean + half) if part.raw else (one.mean * math.exp(-half), one.mean * math.exp(half))
+    return one.mean * scale, low * scale, high * scale
+
+
+def _interaction_notes(part: Part, name: str) -> list[str]:
+    notes = []
+    if (count := len(part.terms("interaction"))) > MOST_PAIRS:
+        notes.append(f"{name or 'Shown: '}the {MOST_PAIRS} strongest of {count} interactions.")
+    aliased = [one for one, _ in _strongest(part) if one.aliases]
+    notes += [f"{name}{' × '.join(one.factors)} cannot be told from {', '.join(one.aliases)}." for one in aliased[:3]]
+    return notes + ([] if part.effects.error_ms is not None else [f"{name or 'Shown: '}no intervals, for nothing was replicated."])

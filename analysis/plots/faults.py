@@ -1,0 +1,335 @@
+"""What faults cost streams of jobs and training: slowdowns, intervals between checkpoints, and lines that lose packets."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.studies.jobs.dependability.intervals import daly_s, time_per_work, young_s
+from analysis.studies.jobs.queues.words import figure, number, unit
+from analysis.studies.jobs.streams.words import in_order, names
+from analysis.wording import digits, probability, unsigned
+
+from .lettering import fitted, room_for
+from .marks import DOWN, FOOT, HEADS, ROW, SAME, UP, Mark, Row, ends_of, forest, interval, known, lines, log_or_linear, ticks
+from .page import INSIDE, Section, fill, line, places, stack, verdict_entries
+from .scene import NothingToDraw
+from .style import BAND, COLOURS, INK, QUIET, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.studies.jobs.dependability.checkpoints import Trial
+    from analysis.studies.jobs.dependability.network import Line
+    from analysis.studies.jobs.dependability.study import Arm
+    from analysis.terms import Run
+
+    from .marks import Style
+    from .page import Page
+    from .scene import Scene
+
+FAULTS = frozenset({"job", "fault"})
+MARGIN, SURE = 0.10, 0.05
+# Shape says the same as colour.
+LOOKS: dict[str, Style] = {
+    "slower": {"color": DOWN, "marker": "^"},
+    "faster": {"color": UP, "marker": "v"},
+    "isolated": {"color": SAME, "marker": "s"},
+    "lost jobs": {"color": COLOURS[3], "marker": "X"},
+    "not shown": {"color": INK, "marker": "o", "markerfacecolor": "white"},
+}
+WORDS = {
+    "slower": "slower",
+    "faster": "faster",
+    "isolated": "isolated: as fast within the margin",
+    "lost jobs": "sooner, for others were lost: no gain",
+    "not shown": "neither is shown",
+}
+LEFT, TALL = 0.62, 2.1
+
+
+@picture(
+    -3,
+    "What faults cost",
+    "How much longer jobs took under each fault, how long a stream took to catch up, and what work was lost.",
+    REPORTS=FAULTS,
+)
+def jobs_faults(scene: Scene) -> Figure:
+    """Draw a section a condition, a row a fault with what is done against it."""
+    found = arms_of(scene)
+    arms = [arm for _, arm in found]
+    panels: dict[tuple[str, str], list[tuple[Run, Arm]]] = {}
+    for run, arm in found:
+        panels.setdefault((run.run_id, arm.condition), []).append((run, arm))
+    lead = (
+        "Response times under a fault over those of the same jobs without it, paired by block (the line at 1): right of it is slower. "
+        "Lines: 95 % intervals over blocks. Recovery: from a fault until as many jobs are done as were by then without it."
+    )
+    legend = verdict_entries(WORDS, LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None})
+    legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
+    left, limits = room_for(names(arms), 2.2), reach(arms)
+    sections = []
+    for (run_id, condition), rows in panels.items():
+        title = condition.partition(":")[2].replace(":", " · ") or condition
+        draw = partial(_slowdowns, arms=in_order([arm for _, arm in rows]), left=left, limits=limits)
+        beside = f"run {run_id}" if len(scene.runs) > 1 else ""
+        sections.append(Section(title, HEADS + ROW * len(rows) + FOOT, draw, beside, run=rows[0][0]))
+    return stack(scene, jobs_faults.TITLE, lead, sections, legend, _fault_notes(arms))
+
+
+def arms_of(scene: Scene) -> list[tuple[Run, Arm]]:
+    """Take all streams under faults. Raises: NothingToDraw."""
+    found = [(one.run, arm) for one in scene.streams for arm in one.arms if arm.fault]
+    if not found:
+        raise NothingToDraw("no stream had a fault")
+    if all(arm.slowdown is None for _, arm in found):
+        raise NothingToDraw("no stream without a fault met the same jobs: nothing to hold the faults against")
+    return found
+
+
+def verdict(arm: Arm) -> str:
+    """One of LOOKS."""
+    if arm.isolation == "isolated":
+        return "isolated"
+    if arm.thinned:
+        return "lost jobs"
+    if arm.slowdown is None or arm.p is None or arm.p >= SURE:
+        return "not shown"
+    return "slower" if arm.slowdown.value > 1 else "faster"
+
+
+def reach(arms: Sequence[Arm]) -> tuple[float, float]:
+    """Answer the ends of an axis of slowdowns: all intervals and the margin are in view."""
+    ends = known(ends_of(arm.slowdown) for arm in arms)
+    return min([1 / (1 + 2 * MARGIN), *ends]), max([1 + 2 * MARGIN, *ends])
+
+
+def mark(arm: Arm, *texts: str) -> Mark:
+    """Make the mark of a slowdown."""
+    return Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], texts, bold=False)
+
+
+def words(arm: Arm) -> str:
+    """Write a slowdown with its interval."""
+    one = arm.slowdown
+    if one is None:
+        return "no job done" if arm.paired else "no twin"
+    return digits(one.value, 3) + ("" if one.low is None or one.high is None else f" [{digits(one.low, 3)}, {digits(one.high, 3)}]")
+
+
+def _slowdowns(sheet: Page, top: float, arms: Sequence[Arm], left: float, limits: tuple[float, float]) -> None:
+    scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
+    called, rows = names(arms), []
+    shown = fitted(called, left - 0.12, lines=1)
+    for arm, name in zip(arms, called, strict=True):
+        recovery = figure(arm.recovery_s, scale).partition(" ")[0]
+        lost = number(arm.lost_s.value * scale if arm.lost_s else None)
+        p = "" if arm.p is None else probability(arm.p)
+        rows.append(Row(shown[name], [mark(arm, words(arm), recovery, lost, p)]))
+    heads = [("ratio [95 %]", 0.12), (f"recovery, {short}", 1.42), (f"lost, {short}", 2.15), ("p", 0)]
+    forest(
+        sheet,
+        top,
+        rows,
+        left=left,
+        right=2.85,
+        label="response time, ratio",
+        heads=heads,
+        scale=lambda axes: log_or_linear(axes, "x", *limits),
+        zero=1.0,
+        band=(1 / (1 + MARGIN), 1 + MARGIN),
+    )
+
+
+def _fault_notes(arms: Sequence[Arm]) -> list[str]:
+    notes = ["Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."]
+    never = sum(arm.hit for arm in arms if arm.recovered == 0 and arm.hit)
+    notes += [f"{never} hits have no recovery: the stream ended first, another fault came, or jobs were given up."] if never else []
+    called = names(arms)
+    by_note: dict[str, list[str]] = {}
+    for arm, name in zip(arms, called, strict=True):
+        notes += [f"{name}: {arm.lost_jobs} jobs were done without it, and not with it."] if arm.lost_jobs else []
+        for note in arm.notes:
+            by_note.setdefault(note, []).append(name)
+    return notes + [f"{'all' if len(of) == len(arms) > 1 else '; '.join(of)}: {note}" for note, of in by_note.items()]
+
+
+YOUNG, DALY = COLOURS[2], COLOURS[1]
+LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
+
+
+@picture(
+    -2,
+    "How often to write a checkpoint",
+    "Which interval between checkpoints costs least under faults, and whether Young's and Daly's formulas find it.",
+    REPORTS=FAULTS,
+)
+def jobs_checkpoints(scene: Scene) -> Figure:
+    """Draw a section a fault under which several intervals were tried."""
+    found = trials_of(scene)
+    lead = (
+        "Time that jobs held their slots for each second that was of use, by the interval between checkpoints, under one rate of faults: "
+        "too often costs checkpoints, too seldom costs lost work. Marks: means over blocks with 95 % intervals."
+    )
+    legend = [
+        line("measured", marker="o", markersize=5.5),
+        line("Daly's expected time", DALY, 1.3),
+        line("Young's interval", YOUNG, linestyle=LONG_DASHES),
+        line("Daly's interval", DALY, linestyle=DOTS),
+    ]
+    legend += [fill("where the measured curve is least, 95 %")] if any(trial.least_s is not None for _, trial in found) else []
+    sections = []
+    for run, trial in found:
+        beside = _trial_words(trial) + (f" · run {run.run_id}" if len(scene.runs) > 1 else "")
+        sections.append(Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), beside, run=run))
+    return stack(scene, jobs_checkpoints.TITLE, lead, sections, legend, [_trial_note(trial) for _, trial in found])
+
+
+def trials_of(scene: Scene) -> list[tuple[Run, Trial]]:
+    """Take every trial of intervals. Raises: NothingToDraw."""
+    found = [(one.run, trial) for one in scene.streams for trial in one.trials if any(tried.time for tried in trial.tried)]
+    if not found:
+        raise NothingToDraw("no fault met streams with several intervals between checkpoints")
+    return found
+
+
+def _choices(trial: Trial) -> list[float]:
+    """Young's and Daly's interval, s; none where what they take is not known."""
+    if not trial.cost_s or not trial.mtbf_s:
+        return []
+    return [formula(trial.cost_s, trial.mtbf_s.value) for formula in (young_s, daly_s)]
+
+
+def _trial(sheet: Page, top: float, trial: Trial) -> None:
+    """Draw measured times, Daly's curve, and the intervals that formulas and measurements choose."""
+    axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, TALL, xlabel="seconds of work between checkpoints", ylabel="time ÷ useful time")
+    tried = [(one.checkpoint_s, ends_of(one.time)) for one in trial.tried if one.time is not None]
+    levels, choices = [at for at, _ in tried if at > 0], _choices(trial)
+    low, high = min([*levels, *choices], default=1.0) / 1.3, max([*levels, *choices], default=1.0) * 1.3
+    none = high * 2.2  # where what has no checkpoint at all is drawn: beyond every interval
+    if trial.least_s is not None:
+        axes.axvspan(max(trial.least_s.low or low / 2, low / 2), min(trial.least_s.high or high, high), color=BAND, zorder=0)
+        axes.axvline(trial.least_s.value, color=QUIET, linewidth=0.9, zorder=1)
+    heights = known(ends for _, ends in tried)
+    most = max(heights) + 0.25 * (max(heights) - 1.0)
+    if choices and trial.cost_s and trial.mtbf_s:
+        spaced = np.geomspace(low, high, 200)
+        times = np.array([time_per_work(float(at), trial.cost_s, trial.mtbf_s.value) for at in spaced])
+        axes.plot(spaced[times <= most], times[times <= most], color=DALY, linewidth=1.3, zorder=1)
+        for at, color, dashes in zip(choices, (YOUNG, DALY), (LONG_DASHES, DOTS), strict=True):
+            axes.axvline(at, color=color, linestyle=dashes, linewidth=1.2, zorder=1)
+    for at, ends in tried:
+        interval(axes, at or none, ends, {"color": INK, "marker": "o"}, "y")
+    log_or_linear(axes, "y", max(0.5, min([1.0, *heights])), most)
+    axes.set(xscale="log", xlim=(low, none * 1.4))
+    shown = [*levels, *([none] if len(levels) < len(tried) else [])]
+    ticks(axes, "x", shown, lambda value: "none" if math.isclose(value, none) else f"{value:g}")
+    axes.grid(axis="y")
+
+
+def _trial_name(trial: Trial) -> str:
+    return trial.fault.partition(" ")[0]
+
+
+def _trial_words(trial: Trial) -> str:
+    cost = "" if trial.cost_s is None else f"a checkpoint takes {number(1000 * trial.cost_s)} ms"
+    mtbf = "" if trial.mtbf_s is None else f"a running job is hit every {number(trial.mtbf_s.value)} s"
+    return ", ".join(part for part in (cost, mtbf, f"{trial.blocks} blocks") if part)
+
+
+def _trial_note(trial: Trial) -> str:
+    if trial.least_s is None:
+        return f"{_trial_name(trial)}: {trial.why}."
+    note = f"{_trial_name(trial)}: the measured curve is least at {figure(trial.least_s).replace('inf', 'no end')} s"
+    return f"{note}; Young and Daly say {' and '.join(map(number, choices))} s." if (choices := _choices(trial)) else f"{note}."
+
+
+MATHIS, PADHYE = COLOURS[1], COLOURS[0]
+NONE = 3.0  # by which factor below the smallest loss "none" is drawn
+
+
+@picture(
+    -1,
+    "Training over lines that lose packets",
+    "How much longer a step takes at which loss, and whether it is TCP's law, its timeouts or something else that decides.",
+    REPORTS=frozenset({"network"}),
+)
+def jobs_network(scene: Scene) -> Figure:
+    """Draw two panels a line: steps, and what of them is communication."""
+    found = lines_of(scene)
+    lead = (
+        "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: what of it is communication, where "
+        "packets were lost, beside the time that TCP would need for as many bytes by Mathis's law (∝ √p) and with timeouts (Padhye)."
+    )
+    legend = [
+        line("measured", marker="o", markersize=5.5),
+        line("Mathis's law", MATHIS, linestyle=LONG_DASHES),
+        line("with timeouts (Padhye)", PADHYE, linestyle=DOTS),
+    ]
+    sections, notes = [], []
+    for run, one in found:
+        name = one.name.partition(":")[2].replace(":", " · ") or "a line without a delay"
+        several = f" · run {run.run_id}" if len(scene.runs) > 1 else ""
+        about = ["" if one.rtt_s is None else f"round trip {digits(1000 * one.rtt_s, 2)} ms", one.congestion, one.stand_in]
+        sections.append(Section(name + several, 1.9 + 0.55, partial(_network, line=one), ", ".join(filter(None, about)), run=run))
+        bounds = [f"{row.bound} at {100 * row.loss:g} %" for row in one.losses if row.loss > 0]
+        notes += [f"{name}: bound by {', '.join(bounds)}."] if bounds else []
+        if one.exponent is not None:
+            notes.append(f"{name}: communication goes as loss^β with β {figure(one.exponent)} ({one.shape}); Mathis has ½.")
+        notes += [f"{name}: {note}" for note in one.notes]
+    return stack(scene, jobs_network.TITLE, lead, sections, legend, notes)
+
+
+def lines_of(scene: Scene) -> list[tuple[Run, Line]]:
+    """Take every line that lost packets. Raises: NothingToDraw."""
+    found = [(one.run, line) for one in scene.streams for line in one.lines if any(row.loss > 0 and row.step_s for row in line.losses)]
+    if not found:
+        raise NothingToDraw("no line lost packets")
+    return found
+
+
+def _network(sheet: Page, top: float, line: Line) -> None:
+    spots = places(2, 2, 0, left=LEFT, gap=0.1)
+    steps, spent = (sheet.axes(left, top + down, wide, 1.9) for left, down, wide in spots)
+    none = min(row.loss for row in line.losses if row.loss > 0) / NONE
+    _times(steps, [(row.loss or none, row.step_s) for row in line.losses], "step", none)
+    lost = [row for row in line.losses if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0]
+    laws = [
+        (color, style, [(row.loss, getattr(row, name)) for row in lost])
+        for color, style, name in ((MATHIS, LONG_DASHES, "mathis_s"), (PADHYE, DOTS, "padhye_s"))
+    ]
+    if lost:
+        _times(spent, [(row.loss, row.communication_s) for row in lost], "communication", none, laws)
+    else:
+        spent.text(0.5, 0.5, "no communication time is known", transform=spent.transAxes, ha="center", color=QUIET)
+        spent.set(xticks=[], yticks=[])
+
+
+def _times(
+    axes: Axes,
+    rows: Sequence[tuple[float, object]],
+    what: str,
+    none: float,
+    laws: Sequence[tuple[str, object, list[tuple[float, float | None]]]] = (),
+) -> None:
+    """Draw times by loss on scales of ratios, beside what laws say; `none` is where no loss stands, left of all others."""
+    there = [(loss, one) for loss, one in rows if one is not None]
+    scale, short = unit(ends_of(one)[0] or 0.0 for _, one in there)
+    points = [(loss, ends_of(one, scale)) for loss, one in there]
+    heights = [end for end in known(ends for _, ends in points) if end > 0]
+    for color, dashes, law in laws:
+        curve = [(loss, value * scale) for loss, value in law if value is not None]
+        heights += [value for _, value in curve]
+        axes.plot([loss for loss, _ in curve], [value for _, value in curve], color=color, linestyle=dashes, linewidth=1.4, zorder=1)  # type: ignore[arg-type]  # dashes
+    lines(axes, points, {"color": INK, "marker": "o", "markersize": 5.5, "linestyle": "none" if laws else "-", "linewidth": 0.9})
+    log_or_linear(axes, "y", min(heights), max(heights))
+    losses = [loss for loss, _ in points]
+    axes.set(xscale="log", xlim=(min(losses) / 1.6, max(losses) * 1.6), xlabel="packets lost", ylabel=f"{what}, {short}")
+    ticks(axes, "x", sorted(losses), lambda value: "none" if value == none else f"{100 * value:g} %")
+    axes.grid(axis="y")

@@ -1,0 +1,462 @@
+"""What the input did: where an epoch goes, utilisation and throughput by what was varied, and tweak sets beside stock."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from functools import partial
+from os.path import commonpath
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from analysis.studies.io.configurations import configurations, in_order
+from analysis.studies.io.effects import analysed, contrasts, means
+from analysis.studies.io.factors import STOCK, alike_in_words, common, configuration
+from analysis.studies.io.identity import slept_in_words
+from analysis.studies.io.sentences import amount, answers
+from analysis.studies.io.study import apart
+from analysis.studies.keys.observed import AGAIN
+
+from .labels import minus
+from .lettering import fitted, room_for
+from .marks import FOOT, HEADS, MUCH, ROW, Mark, Row, bars, ends_of, forest, known, lines, log_or_linear, names_beside, ticks
+from .page import INSIDE, Section, dot, fill, line, places, stack
+from .scene import NothingToDraw
+from .style import AGAIN as GREY
+from .style import DASHES, GRID, INK, MARKERS, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.studies.io.configurations import Configuration
+    from analysis.studies.io.effects import Analysis, Contrast
+    from analysis.studies.io.responses import Judged
+    from analysis.studies.io.terms import IoRun
+    from analysis.terms import Run
+
+    from .marks import Style
+    from .page import Page
+    from .scene import Scene
+
+IO = frozenset({"io"})
+RATE = "samples_per_s_whole"  # what every run has that has any figure
+WHOLE, STEADY = "au_whole_percent", "au_steady_percent"
+WHOLE_STYLE: Style = {"color": INK, "marker": "o", "markersize": 5.5}
+STEADY_STYLE: Style = {"color": "#D55E00", "marker": "o", "markersize": 5.5, "markerfacecolor": "white"}
+WHOLE_WORDS, STEADY_WORDS = "over the whole epoch", "its first step left out, as DLIO does"
+WHY = {"degenerate": "too few steps, or epochs under 1 s"}
+STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
+SMALL_TALL, LEFT, GAP = 1.7, 0.62, 0.25
+
+
+class Part(NamedTuple):
+    """The untouched machine in one saved run, or in a study of DLIO's folders: its cells and what they come to, in the order of levels.
+
+    `left_out` is why runs have no figure at all, a word a run.
+    """
+
+    run: Run | None
+    title: str
+    alike: str
+    cells: tuple[Judged, ...]
+    configurations: tuple[Configuration, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def parts_of(scene: Scene) -> list[Part]:
+    """Take a scene's I/O runs on the untouched machine, a part a saved run or study of folders.
+
+    Raises: NothingToDraw, where there is none.
+    """
+    untouched = [one for one in scene.io if one.run.tweakset in {STOCK, AGAIN} and one.run.epochs]
+    folders = [one.run.origin for one in untouched if one.run.block is None]
+    above = commonpath(folders) if folders else ""
+    origins: dict[str, list[Judged]] = {}
+    for one in untouched:
+        origins.setdefault(above if one.run.block is None else one.run.origin, []).append(one)
+    parts = []
+    for origin, every in origins.items():
+        cells = tuple(one for one in every if one.value(RATE) is not None)
+        if not cells:
+            continue
+        left_out = [doubt.kind.replace("_", " ") for one in every if one not in cells for doubt in one.doubts[:1]]
+        alike = alike_in_words([one.run for one in cells])
+        run = next((run for run in scene.runs if run.origin == origin), None)
+        name = run.run_id if run else Path(origin).name or origin
+        alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a folder of DLIO's is called as its workload is
+        rows = configurations(cells)
+        rows = rows if cells[0].run.block is not None else sorted(rows, key=_by_name)
+        parts.append(Part(run, f"run {name}" if scene.runs else name, alike, cells, tuple(rows), tuple(left_out)))
+    if not parts:
+        raise NothingToDraw("no cell that reports its input was measured on the untouched machine")
+    return parts
+
+
+def _by_name(one: Configuration) -> list[tuple[int, str]]:
+    """Order words by the alphabet and numbers by size, so that what changed one parameter stands together."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", one.name)]
+
+
+def notes_of(scene: Scene, parts: Sequence[Part], *, intervals: bool = True) -> list[str]:
+    """What must be known of any picture of I/O runs: what a mark stands for, and where folders came from."""
+    notes = []
+    if intervals:
+        most = max(mean.runs for part in parts for one in part.configurations for mean in one.responses.values())
+        if most > 1:
+            notes.append("Bars around marks: 95 % of the mean, by Student's t over blocks (whole runs), never over steps or epochs.")
+            notes.append("Means of rates are geometric, those of AU and shares arithmetic; stock and its copy in one block are one value.")
+        else:
+            notes.append("Every configuration ran once: how far equal runs differ is not known, and there is no interval.")
+    for part in parts:
+        if not scene.runs:
+            machine = part.cells[0].run.host.name
+            notes.append(f"{part.title}: {len(part.cells)} runs of {part.cells[0].run.engine}{f' on {machine}' if machine else ''}.")
+        late = slept_in_words(part.cells)
+        notes += [f"{late[0].upper()}{late[1:]}."] if late is not None else []
+        counts = Counter(part.left_out).items()
+        said = [f"{count} {kind} run{'' if count == 1 else 's'}{f' ({WHY[kind]})' if kind in WHY else ''}" for kind, count in counts]
+        notes += [f"Left out: {', '.join(said)}."] if said else []
+    return notes
+
+
+def refused_in(parts: Sequence[Part]) -> list[str]:
+    """Say of how many configurations the steady utilisation is refused in all runs, and why: any place on an axis would be a value."""
+    every = [one.responses[STEADY] for part in parts for one in part.configurations]
+    why = [one.missing or "" for one in every if one.value is None]
+    kinds = ", ".join(dict.fromkeys(reason.partition(":")[0].replace("_", " ") for reason in why))
+    return [f"No AU with {STEADY_WORDS} in {len(why)} of {len(every)} configurations ({kinds}): none is drawn."] if why else []
+
+
+def _left(parts: Sequence[Part]) -> float:
+    return room_for([one.name for part in parts for one in part.configurations], 3.0)
+
+
+def _names(part: Part, left: float) -> list[str]:
+    return list(fitted([one.name for one in part.configurations], left - 0.15, lines=1).values())
+
+
+@picture(
+    21,
+    "Accelerator utilisation: whole epoch beside steady",
+    "How much of an epoch the accelerator computes, and how much of that leaving the first step out hides.",
+    REPORTS=IO,
+)
+def io_whole_steady(scene: Scene) -> Figure:
+    """Draw a row a configuration; the line between its two marks is what the first step took."""
+    parts = parts_of(scene)
+    if not any(one.responses[name].value is not None for part in parts for one in part.configurations for name in (WHOLE, STEADY)):
+        raise NothingToDraw("no run has a utilisation: nothing was computed")
+    lead = (
+        "Readers fetch the first batches while the accelerator waits. DLIO leaves that step out; the training does not. The further the "
+        "two marks are apart, the more reading is hidden in the step that is left out."
+    )
+    legend = [dot(WHOLE_WORDS, **WHOLE_STYLE), dot(STEADY_WORDS, **STEADY_STYLE)]
+    left = _left(parts)
+    sections = [
+        Section(part.title, 0.3 * len(part.configurations) + FOOT, partial(_utilisation, part=part, left=left), part.alike, run=part.run)
+        for part in parts
+    ]
+    return stack(scene, io_whole_steady.TITLE, lead, sections, legend, notes_of(scene, parts) + refused_in(parts))
+
+
+def _utilisation(sheet: Page, top: float, part: Part, left: float) -> None:
+    pairs = [(one.responses[WHOLE], one.responses[STEADY]) for one in part.configurations]
+    rows = [
+        Row(name, [Mark(ends_of(whole), WHOLE_STYLE), Mark(ends_of(steady), STEADY_STYLE)], tall=0.3)
+        for name, (whole, steady) in zip(_names(part, left), pairs, strict=True)
+    ]
+    label = "accelerator utilisation (AU), %"
+    axes = forest(sheet, top, rows, left=left, right=0.1, label=label, zero=None)
+    axes.set_xlim(0, 104)
+    for at, (whole, steady) in enumerate(pairs):
+        if whole.value is not None and steady.value is not None:
+            axes.plot([whole.value, steady.value], [0.3 * (at + 0.5)] * 2, color=GRID, linewidth=6, solid_capstyle="butt", zorder=1)
+
+
+@picture(
+    22,
+    "Utilisation and throughput against processes",
+    "Whether more processes still bring more data, and from how many on the accelerators wait.",
+    REPORTS=IO,
+)
+def io_processes(scene: Scene) -> Figure:
+    """Draw two panels a configuration: utilisation and throughput; both begin at 0."""
+    found = [(part, name, group) for part in parts_of(scene) for name, group in _groups(part).items()]
+    if not found:
+        raise NothingToDraw("no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does")
+    lead = (
+        "Each process feeds one accelerator. Throughput that rises with the processes and a utilisation that stays: the input keeps up. "
+        "Throughput that stays while utilisation falls: it is all there is."
+    )
+    legend = [line(WHOLE_WORDS, **WHOLE_STYLE), line(STEADY_WORDS, **STEADY_STYLE, linestyle="--")]
+    parts = list({id(part): part for part, _, _ in found}.values())
+    rates = [ends_of(one.responses[name], 1 / 1024) for _, _, group in found for one in group for name in NOMINAL]
+    highest = 1.06 * max(known(rates), default=1.0)  # one scale for all, so that they can be set beside each other
+    sections = []
+    for part, name, group in found:
+        title = f"{part.title}: {name}" if name and len(parts) > 1 else name or part.title
+        sections.append(Section(title, 1.5 + 0.5, partial(_counts, group=group, highest=highest), part.alike, run=part.run))
+    notes = [*notes_of(scene, parts[:1]), *refused_in(parts)]
+    notes.append("Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes.")
+    return stack(scene, io_processes.TITLE, lead, sections, legend, notes)
+
+
+NOMINAL = ("mb_per_s_nominal_whole", "mb_per_s_nominal_steady")
+
+
+def _groups(part: Part) -> dict[str, list[Configuration]]:
+    """Put configurations together that differ in nothing but processes, by their common name."""
+    alike = common([one.run for one in part.cells]) | {"processes"}
+    groups: dict[str, list[Configuration]] = {}
+    for one in part.configurations:
+        groups.setdefault(configuration(one.runs[0], alike), []).append(one)
+    ordered = {name: sorted(group, key=lambda one: one.runs[0].processes) for name, group in groups.items()}
+    return {name: group for name, group in ordered.items() if group[0].runs[0].processes < group[-1].runs[0].processes}
+
+
+def _counts(sheet: Page, top: float, group: Sequence[Configuration], highest: float) -> None:
+    counts = [one.runs[0].processes for one in group]
+    room = 0.06 * (counts[-1] - counts[0])
+    sides = (("AU, %", (WHOLE, STEADY), 1.0, 104.0), ("GiB/s, nominal", NOMINAL, 1 / 1024, highest))
+    for (label, names, scale, most), (left, down, wide) in zip(sides, places(2, 2, 0, left=LEFT, gap=GAP), strict=True):
+        axes = sheet.axes(left, top + down, wide, 1.5, xlim=(counts[0] - room, counts[-1] + room), xticks=counts)
+        axes.set(xlabel="processes", ylabel=label, ylim=(0, most))
+        axes.grid(axis="y")
+        for name, style in zip(names, (WHOLE_STYLE, STEADY_STYLE | {"linestyle": "--"}), strict=True):
+            lines(axes, [(at, ends_of(one.responses[name], scale)) for at, one in zip(counts, group, strict=True)], style)
+
+
+class Shares(NamedTuple):
+    """Parts of an epoch's wall time, in percent; they add up to 100. `barrier` is None where it was not clocked apart from the rest."""
+
+    first: float
+    later: float
+    compute: float
+    barrier: float | None
+    rest: float
+
+
+# Reading warm, computing cool: what a training is for is the one calm colour.
+LOOKS = {
+    "first": ("#D55E00", "waiting for the first batch"),
+    "later": ("#E69F00", "waiting for later batches"),
+    "compute": ("#56B4E9", "computing"),
+    "barrier": ("#8f4b7d", "waiting for other ranks"),
+    "rest": ("#d0d0d0", "rest: readers' start and end, checkpoints"),
+}
+
+UNCLOCKED = "waiting for other ranks, and the readers' end"
+
+
+@picture(
+    23,
+    "Where the time of an epoch goes",
+    "What the accelerator waits for: the first batch, later batches, other ranks, or nothing at all.",
+    REPORTS=IO,
+)
+def io_bottleneck(scene: Scene) -> Figure:
+    """Draw a bar a configuration, of all its runs on the untouched machine together."""
+    parts = parts_of(scene)
+    lead = (
+        "The wall time of an epoch, as its ranks spent it on average. A training wants one colour only: computing. While it waits for the "
+        "first batch the readers run and the accelerator does not."
+    )
+    legend = [fill(words, color, color) for color, words in LOOKS.values()]
+    if all(shares_of([part.cells[0].run]).barrier is None for part in parts):
+        legend[-2:] = [fill(UNCLOCKED, LOOKS["rest"][0])]
+    left = _left(parts)
+    sections = [
+        Section(part.title, ROW * len(part.configurations) + FOOT, partial(_epochs, part=part, left=left), part.alike, run=part.run)
+        for part in parts
+    ]
+    return stack(scene, io_bottleneck.TITLE, lead, sections, legend, notes_of(scene, parts, intervals=False))
+
+
+def _epochs(sheet: Page, top: float, part: Part, left: float) -> None:
+    count = len(part.configurations)
+    names_beside(sheet, top, left, _names(part, left))
+    axes = sheet.axes(left, top, INSIDE - left - 0.1, ROW * count, xlim=(0, 100), ylim=(count - 0.5, -0.5), yticks=[])
+    axes.set_xlabel("part of the epoch, %")
+    for row, one in enumerate(part.configurations):
+        shares = shares_of(one.runs)._asdict()
+        bars(axes, row, [(share, LOOKS[name][0]) for name, share in shares.items() if share is not None], least=8)
+
+
+def shares_of(runs: Iterable[IoRun]) -> Shares:
+    """Average over all epochs and ranks of all runs, each epoch of a rank as heavy as it was long."""
+    epochs = [epoch for run in runs for epoch in run.epochs]
+    total_s = math.fsum(one.duration_s for one in epochs)
+    first = math.fsum(one.load_s[0] for one in epochs if one.load_s)
+    later = math.fsum(math.fsum(one.load_s[1:]) for one in epochs)
+    compute = math.fsum(math.fsum(one.compute_s) for one in epochs)
+    clocked = [math.fsum(one.barrier_s) for one in epochs if one.barrier_s is not None]
+    barrier = math.fsum(clocked) if len(clocked) == len(epochs) else None
+    rest = max(0.0, total_s - first - later - compute - (barrier or 0.0))
+    scale = 100 / (first + later + compute + (barrier or 0.0) + rest)
+    return Shares(first * scale, later * scale, compute * scale, None if barrier is None else barrier * scale, rest * scale)
+
+
+PAIR = ("format", "cache")
+SIDES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whole epoch"}
+
+
+@picture(
+    24,
+    "Format and page cache together",
+    "What a cold cache costs each format: much where reading is the work, nothing where decoding is.",
+    REPORTS=IO,
+)
+def io_format_cache(scene: Scene) -> Figure:
+    """Draw two panels a run: utilisation and samples/s by format, a line a state of the cache; means over whatever else was varied."""
+    rows: list[tuple[Part, list[Analysis]]] = []
+    reasons: list[str] = []
+    for part in parts_of(scene):
+        found = [analysed(part.cells, name, sets=False) for name in SIDES]
+        reasons += [one.refusal for one in found if one.refusal]
+        complete = [one for one in found if _complete(one)]
+        rows += [(part, complete)] if complete else []
+    if not rows:
+        raise NothingToDraw("; ".join(dict.fromkeys(reasons)) or "format and cache were not both varied, or not in all combinations")
+    lead = (
+        "A line a state of the page cache before each epoch. Parallel lines: a cold cache costs every format the same, of samples/s the "
+        "same part. Lines that meet: that format is bound by its decoding, and a faster disk does not help it."
+    )
+    states = list(dict.fromkeys(state for _, found in rows for one in found for _, state in means(one, PAIR)))
+    legend = [line(state.replace("_", " "), **_state(state, at)) for at, state in enumerate(states)]
+    sections = []
+    for part, found in rows:
+        draw = partial(_formats, found=found)
+        sections.append(Section(part.title, 0.1 + SMALL_TALL + 0.44, draw, part.alike, [_interaction(one) for one in found], part.run))
+    note = "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
+    return stack(scene, io_format_cache.TITLE, lead, sections, legend, [note])
+
+
+def _complete(one: Analysis) -> bool:
+    """Whether there is a mean at every format and state."""
+    levels = {factor.name: factor.levels for factor in one.observed.factors}
+    return bool(one.findings) and set(PAIR) <= levels.keys() and len(means(one, PAIR)) == math.prod(len(levels[name]) for name in PAIR)
+
+
+def _interaction(one: Analysis) -> str:
+    found = [text for text in answers(one) if text.startswith(f"{' × '.join(PAIR)}:")]
+    return minus(f"{SIDES[one.response]}: {found[0] if found else 'no interaction of format and cache shown.'}")
+
+
+def _state(state: str, at: int) -> Style:
+    color = STATES.get(state, INK)
+    return {"color": color, "marker": MARKERS[at % len(MARKERS)], "linestyle": DASHES[at % len(DASHES)], "markersize": 5}
+
+
+def _formats(sheet: Page, top: float, found: Sequence[Analysis]) -> None:
+    for one, (left, down, wide) in zip(found, places(len(found), 2, 0, left=LEFT, gap=GAP), strict=True):
+        axes = sheet.axes(left, top + 0.1 + down, wide, SMALL_TALL, ylabel=SIDES[one.response])
+        values = means(one, PAIR)
+        formats, states = (list(dict.fromkeys(levels[side] for levels in values)) for side in (0, 1))
+        for at, state in enumerate(states):
+            shift = (at - (len(states) - 1) / 2) * 0.08
+            lines(axes, [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)], _state(state, at))
+        axes.set(xlim=(-0.4, len(formats) - 0.6), xticks=range(len(formats)))
+        axes.set_xticklabels(list(fitted(formats, wide / len(formats) - 0.04, 8.0, lines=2).values()))
+        axes.grid(axis="y")
+        if one.observed.scale == "log":
+            # Rates are compared by ratios: lines are parallel where the same part is lost, however little they differ.
+            low, high = (end(known(map(ends_of, values.values()))) for end in (min, max))
+            apart_by = max(1.0, 1.01 * MUCH * low / high) ** 0.5
+            log_or_linear(axes, "y", low / apart_by, high * apart_by)
+        else:
+            axes.set_ylim(bottom=0)
+
+
+PERCENTS = (-99, -90, -75, -50, -30, -20, -10, -5, -2, -1, 1, 2, 5, 10, 25, 50, 100, 300, 900, 9900)
+
+
+@picture(
+    25,
+    "Tweak sets and input: cold cache beside warm",
+    "Whether a tweak set feeds the accelerator faster, and whether it does so through the disk.",
+    REPORTS=IO,
+)
+def io_tweaks(scene: Scene) -> Figure:
+    """Draw a row a tweak set, configuration and state of the cache; the copy of stock stands last, in grey."""
+    groups: list[tuple[str, list[Contrast], Run | None]] = []
+    idle: set[str] = set()
+    for origin in dict.fromkeys(one.run.origin for one in scene.io):
+        treated, copies = apart(in_order([one for one in scene.io if one.run.origin == origin]))
+        found, nothing = contrasts(treated, RATE), contrasts(copies, RATE).tweaks
+        met = {one.configuration for one in (*found.tweaks, *nothing)}
+        every = [one for one in (*found.tweaks, *nothing, *found.again) if one.effect is not None and one.configuration in met]
+        idle |= {one.tweakset for one in nothing}
+        run = next((run for run in scene.runs if run.origin == origin), None)
+        names = dict.fromkeys(one.tweakset for one in every)
+        groups += [(name, beside([one for one in every if one.tweakset == name]), run) for name in names]
+    if not groups:
+        raise NothingToDraw("no tweak set was measured beside stock while a workload reported its input")
+    lead = (
+        "Samples/s over the whole epoch against stock in the same block. What is read from a cold cache comes from the disk; a warm one "
+        "holds it all, so that how a disk is read cannot matter there: what it seems to do is chance. Checkpoints are written either way."
+    )
+    every = [one for _, rows, _ in groups for one in rows]
+    legend = [dot(f"{state} cache", **_contrast(state)) for state in STATES if any(one.cache == state for one in every)]
+    legend.append(dot("filled: differs from stock after Holm's adjustment", marker="s"))
+    notes = ["Lines: 95 % intervals, paired by block (whole runs). The scale is of ratios: half is as far from stock as twice."]
+    left = room_for([one.configuration or "all" for one in every], 2.9)
+    reach = 1.1 * max(abs(_ratio(end)) for one in every for end in (one.low, one.high, 0.02))
+    sections = []
+    for name, rows, run in groups:
+        copy = "changes nothing: what this machine makes of chance" if name == AGAIN else ""
+        beside_it = "changed nothing here: a second A/A" if name in idle else copy
+        foot = FOOT if name == groups[-1][0] else 0.08
+        draw = partial(_tweaks, rows=rows, left=left, reach=reach, quiet=bool(beside_it), foot=foot)
+        sections.append(Section(name, HEADS + ROW * len(rows) + foot, draw, beside_it, run=run))
+    return stack(scene, io_tweaks.TITLE, lead, sections, legend, notes)
+
+
+def beside(rows: Sequence[Contrast]) -> list[Contrast]:
+    """Put the states of the cache of one configuration beside each other, cold first; otherwise the order stays."""
+    rests = list(dict.fromkeys(one.rest for one in rows))
+    states = list(dict.fromkeys([*STATES, *(one.cache for one in rows)]))
+    return sorted(rows, key=lambda one: (rests.index(one.rest), states.index(one.cache)))
+
+
+def _contrast(cache: str) -> Style:
+    return {"color": STATES.get(cache, INK), "marker": "s" if cache == "cold" else "o", "markersize": 5.5, "markerfacecolor": "white"}
+
+
+def _tweaks(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+    sheet: Page, top: float, rows: Sequence[Contrast], left: float, reach: float, foot: float, *, quiet: bool
+) -> None:
+    names = fitted(dict.fromkeys(one.configuration or "all" for one in rows), left - 0.15, lines=1)
+    drawn = []
+    for one in rows:
+        look = _contrast(one.cache) | ({"color": GREY} if quiet else {})
+        look |= {"markerfacecolor": look["color"]} if one.shown else {}
+        text = minus(f"{amount(RATE, '', one.effect or 0.0)} [{100 * (one.low or 0.0):.1f}, {100 * (one.high or 0.0):.1f}]")
+        mark = Mark((_ratio(one.effect), _ratio(one.low), _ratio(one.high)), look, (text,), bold=one.shown)
+        drawn.append(Row(names[one.configuration or "all"], [mark], tall=ROW))
+
+    def scale(axes: Axes) -> None:
+        axes.set_xlim(-reach, reach)
+        written = {_ratio(tick / 100): f"{tick:+d}" if tick else "0" for tick in ticks_of(reach)}
+        ticks(axes, "x", written, written)
+
+    label, heads = "samples/s against stock, %", [("change [95 %], %", 0.0)]
+    axes = forest(sheet, top, drawn, left=left, right=1.75, label=label if foot == FOOT else "", heads=heads, scale=scale)
+    axes.tick_params(labelbottom=foot == FOOT)
+
+
+def _ratio(change: float | None) -> float:
+    """Answer the logarithm of a ratio, which must not be that of 0 where an interval ends next to it."""
+    return math.log1p(max(change or 0.0, -0.999))
+
+
+def ticks_of(reach: float) -> list[int]:
+    """Choose percents for an axis of log ratios that ends at ± `reach`: round ones, far enough from each other."""
+    kept = [0]
+    for tick in sorted((one for one in PERCENTS if abs(_ratio(one / 100)) <= reach), key=lambda one: -abs(_ratio(one / 100))):
+        if all(abs(_ratio(tick / 100) - _ratio(other / 100)) > reach / 4 for other in kept):
+            kept.append(tick)
+    return sorted(kept)

@@ -1,0 +1,118 @@
+"""What stands on axes and rows: metrics with their units, and what tweak sets are called."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from analysis.plain import one_line
+from analysis.wording import digits
+
+from .lettering import fitted
+from .style import TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from analysis.terms import Metric, Run
+
+NAMES = {
+    "throughput_samples_per_s": ("throughput", "samples/s"),
+    "throughput_tokens_per_s": ("token throughput", "tokens/s"),
+    "step_time_p10_s": ("10th percentile of step time", "s"),
+    "step_time_q1_s": ("lower quartile of step time", "s"),
+    "step_time_round_adjusted_s": ("step time, cleared of its round", "s"),
+    "step_time_median_s": ("median step time", "s"),
+    "step_time_mean_s": ("mean step time", "s"),
+    "cpu_s_per_step": ("processor time a step", "s"),
+    "au_whole_percent": ("utilisation over the whole epoch", "%"),
+    "au_steady_percent": ("utilisation without the first step", "%"),
+    "samples_per_s_whole": ("throughput over the whole epoch", "samples/s"),
+    "mb_per_s_read": ("really read", "MiB/s"),
+}
+# Seconds are shown so that the numbers on an axis are neither long nor all noughts.
+UNITS_OF_TIME = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s"))
+# Designs that judge single keys: these effects have a picture of their own.
+BY_KEY = frozenset({"ablation", "factorial", "fractional", "screening", "file"})
+
+
+class Measure(NamedTuple):
+    """How a metric is written: values are multiplied by `scale` to be in `unit`."""
+
+    name: str
+    unit: str
+    scale: float
+
+    @property
+    def label(self) -> str:
+        """What stands on an axis."""
+        return f"{self.name}, {self.unit}" if self.unit else self.name
+
+    def value(self, number: float) -> str:
+        """Write one value with its unit, to four digits."""
+        return f"{digits(number * self.scale)} {self.unit}".strip()
+
+
+def measure_of(name: str, values: Sequence[float] = ()) -> Measure:
+    """Choose name and unit for values of a metric; an unknown one keeps its own name, which carries its unit."""
+    label, unit = NAMES.get(name, (one_line(name, 60), ""))
+    if unit != "s":
+        return Measure(label, unit, 1.0)
+    scale, unit = time_unit(values)
+    return Measure(label, unit, scale)
+
+
+def time_unit(values: Sequence[float]) -> tuple[float, str]:
+    """Choose the unit for times in seconds: the factor to it and its name."""
+    largest = max(map(abs, values), default=1.0)
+    return next((scale, unit) for limit, scale, unit in UNITS_OF_TIME if largest < limit)
+
+
+def minus(text: str) -> str:
+    """Write a minus sign where a hyphen stands before a digit, as the axes do."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "\N{MINUS SIGN}", text)
+
+
+def direction(metric: Metric) -> str:
+    """Say which way a metric is better."""
+    return f"{metric.better} is better"
+
+
+def joined(values: Iterable[str]) -> str:
+    """List each text once, by commas."""
+    return ", ".join(dict.fromkeys(values))
+
+
+def judged_by_key(runs: Iterable[Run]) -> bool:
+    """Whether all of some runs were of designs that tell what single keys do."""
+    return all(run.design.kind in BY_KEY for run in runs)
+
+
+def arm_labels(runs: Iterable[Run], names: Iterable[str]) -> dict[str, str]:
+    """Name the tweak sets of an ablation by the key that is taken away or left alone; others by themselves."""
+    runs = list(runs)
+    labels: dict[str, str] = {}
+    for name in names:
+        label = next((_by_key(run, name) for run in runs if name in run.design.points and run.design.kind == "ablation"), name)
+        labels[name] = name if label in labels.values() else label
+    return labels
+
+
+def fitted_arms(runs: Iterable[Run], names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2) -> dict[str, str]:
+    """Name tweak sets so that the names fit a column."""
+    labels = arm_labels(runs, names)
+    shown = fitted(labels.values(), room_in, points, lines)
+    return {name: shown[label] for name, label in labels.items()}
+
+
+def _by_key(run: Run, name: str) -> str:
+    point = run.design.points[name]
+    on = [key for key, level in point.levels.items() if level is not None]
+    off = [key for key, level in point.levels.items() if level is None]
+    # One run may take several tweak sets apart: then the key alone does not say whose.
+    origin = f" ({point.tweakset})" if len({one.tweakset for one in run.design.points.values()}) > 1 else ""
+    if not off:
+        return name
+    if len(on) == 1:
+        return f"{on[0]} alone{origin}"
+    return f"all but {off[0]}{origin}" if len(off) == 1 else name

@@ -1,0 +1,259 @@
+"""What watching costs: each monitor's overhead, what it takes for itself, and what looking more often costs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from analysis.studies.monitors.words import whole
+from analysis.variants import short_names
+from analysis.wording import unsigned
+
+from .labels import joined, minus
+from .lettering import fitted, room_for
+from .marks import FOOT, HEADS, ROW, VERDICTS, Mark, Row, axis_of, ends_of, forest, interval, lines, margin_band, round_ticks, ticks
+from .page import INSIDE, Section, dot, fill, line, stack, verdict_entries
+from .scene import NothingToDraw
+from .style import BAND, COLOURS, DASHES, INK, MARKERS, QUIET, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.studies.monitors.terms import Arm, Overhead
+    from analysis.terms import Run
+
+    from .marks import Style
+    from .page import Page
+    from .scene import Scene
+
+LINEAR = 1.0  # percent to either side of 0 in which the scale is linear; beyond it is logarithmic
+TICKS = (0.0, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+MOST_TICKS = 7
+SCALE = "The scale is linear to ±1 % and logarithmic beyond, so that 0.1 % and 60 % can both be read."
+SMALLEST = 0.05  # percent of a core: what takes less stands here
+LEFT, STRIP, GAP, SHARE_TALL, DOSE_TALL = 0.62, 1.1, 0.15, 2.6, 2.3
+# More is worse here: orange costs, whatever `compare` calls it.
+LOOKS: dict[str, Style] = VERDICTS | {
+    "regressed": VERDICTS["regressed"] | {"marker": "^"},
+    "improved": VERDICTS["improved"] | {"marker": "v"},
+}
+WORDS = {
+    "regressed": "costs",
+    "improved": "less than none",
+    "equivalent": "within the margin",
+    "inconclusive": "not shown, or underpowered",
+    "not comparable": "not claimed",
+}
+
+
+class Part(NamedTuple):
+    """One workload of one run."""
+
+    run: Run
+    title: str
+    found: Overhead
+
+
+def parts_of(scene: Scene) -> list[Part]:
+    """Take every workload that was watched. Raises: NothingToDraw, where none was."""
+    parts = []
+    for run in scene.runs:
+        names = short_names(run.workloads)
+        several = f" · run {run.run_id}" if len(scene.runs) > 1 else ""
+        parts += [Part(run, names[one.workload] + several, one) for one in scene.overhead.get(run.origin, ())]
+    if not any(arm.cpu is not None for part in parts for arm in part.found.arms):
+        raise NothingToDraw("no monitor was measured beside cells without one")
+    return parts
+
+
+def _percents(axes: Axes, which: Literal["x", "y"], arms: Iterable[Arm], margin: float) -> None:
+    """Scale one axis for overheads in percent: all of them, 0 and the margin are in view; the margin is shaded."""
+    ends = [100 * end for one in arms if one.cpu for end in (one.cpu.low, one.cpu.high)] + [150 * margin, -150 * margin]
+    low, high = (end * 1.25 if abs(end) > LINEAR else end + (0.2 if end > 0 else -0.2) for end in (min(ends), max(ends)))
+    axes.set(**{f"{which}lim": (low, high)})
+    getattr(axes, f"set_{which}scale")("symlog", linthresh=LINEAR, linscale=0.7)
+    there = [tick for tick in (*(-tick for tick in reversed(TICKS[1:])), *TICKS) if low <= tick <= high]
+    there = [tick for tick in there if abs(tick) != 0.5 or max(high, -low) < 5]
+    if len(there) > MOST_TICKS:  # of a noisy run, whose intervals span decades
+        there = [tick for tick in there if not f"{abs(tick):g}".startswith("3")]
+    ticks(axes, which, there, lambda value: f"{value:+g}" if value else "0")
+    across, through = (axes.axvspan, axes.axvline) if which == "x" else (axes.axhspan, axes.axhline)
+    across(*margin_band(margin), color=BAND, zorder=0)
+    through(0, color=INK, linewidth=0.9, zorder=1)
+    axis_of(axes, which).grid(visible=True)
+
+
+def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
+    """Give every monitor a colour and a mark, the same in all workloads; of one monitor at several rates the colour is the same."""
+    arms = {arm.label: arm for part in parts for arm in part.found.arms if arm.base}
+    bases = list(dict.fromkeys(arm.base for arm in arms.values()))
+    seen: dict[str, int] = {}
+    looks = {}
+    for label, arm in arms.items():
+        turn, at = divmod(bases.index(arm.base), len(COLOURS))
+        seen[arm.base] = seen.get(arm.base, -1) + 1
+        looks[label] = COLOURS[at], MARKERS[(seen[arm.base] + turn) % len(MARKERS)]
+    return looks
+
+
+def _name(one: Arm) -> str:
+    return f"{one.label}, n {one.n}"
+
+
+@picture(
+    26,
+    "What watching costs",
+    "How much more CPU time the work takes under each monitor or profiler, how surely, and which do not matter.",
+    MONITORED=True,
+)
+def overhead_forest(scene: Scene) -> Figure:
+    """Draw a section a workload, a row a monitor."""
+    parts = parts_of(scene)
+    rows = [[one for one in part.found.arms if one.cpu is not None] for part in parts]
+    lead = (
+        f"CPU seconds of the workload's measured steps, % more than without a monitor, in n {joined(part.found.units for part in parts)}; "
+        f"lines: 95 % intervals. None again is the same without a monitor once more: how far equal cells differ. {SCALE}"
+    )
+    legend = verdict_entries(WORDS, LOOKS, {arm.verdict for arms in rows for arm in arms})
+    legend.append(fill(f"±{joined(unsigned(part.found.margin) for part in parts)}: counts as no effect"))
+    notes = ["Verdicts stand on Holm's p over all arms of the study, and are not given where none and none again differ."]
+    notes += [f"{one.label} ({part.title}): {one.said}." for part in parts for one in part.found.arms if one.base and one.cpu is None]
+    left = room_for([_name(one) for arms in rows for one in arms], 1.9)
+    sections = []
+    for part, arms in zip(parts, rows, strict=True):
+        draw = partial(_costs, arms=arms, left=left, margin=part.found.margin)
+        sections.append(Section(part.title, HEADS + ROW * len(arms) + FOOT, draw, lines=[part.found.control.sentence], run=part.run))
+    return stack(scene, overhead_forest.TITLE, lead, sections, legend, notes)
+
+
+def _costs(sheet: Page, top: float, arms: Sequence[Arm], left: float, margin: float) -> None:
+    if not arms:
+        return
+    names = fitted([_name(one) for one in arms], left - 0.12, lines=1)
+    rows = [
+        Row(
+            names[_name(one)],
+            [Mark(ends_of(one.cpu, 100), LOOKS[one.verdict], (minus(whole(one.cpu)), one.said))],
+            color=INK if one.base else QUIET,
+        )
+        for one in arms
+    ]
+    axes = forest(
+        sheet,
+        top,
+        rows,
+        left=left,
+        right=2.45,
+        label="CPU time more than without, %",
+        heads=[("CPU +% [95 %]", 0.12), ("verdict", 0)],
+        zero=None,
+    )
+    _percents(axes, "x", arms, margin)
+
+
+@picture(
+    27,
+    "What monitors take for themselves, and what they cost the work",
+    "Which monitors slow the work, which keep a core busy without slowing it, and which do neither.",
+    MONITORED=True,
+)
+def overhead_share(scene: Scene) -> Figure:
+    """Draw a section a workload: the own share of a core across, the overhead upwards; inside monitors stand in a strip of their own."""
+    parts = [part for part in parts_of(scene) if part.found.control.state != "differs" and _shares(part)]
+    if not parts:
+        raise NothingToDraw("no workload whose two arms without a monitor agree has a monitor that was measured")
+    looks = _looks(parts)
+    lead = (
+        "Across: CPU time of the monitor's own processes, % of one core. Upwards: CPU time that the work takes more. Right and low: "
+        f"it keeps a core busy and slows nothing; left and high: it slows the work from inside. Lines: 95 %. {SCALE}"
+    )
+    used = {one.label for part in parts for one in _shares(part)}
+    legend = [dot(label, color, marker, 5.5) for label, (color, marker) in looks.items() if label in used] + [fill("counts as no effect")]
+    unknown = [one.label for part in parts for one in part.found.arms if one.base and one.cpu is not None and one not in _shares(part)]
+    low = [one.label for part in parts for one in _shares(part) if one.own.core is not None and 100 * one.own.core.value < SMALLEST]
+    notes = [f"Not shown, for their own CPU time is not known: {joined(unknown)}."] if unknown else []
+    notes += [f"Under {SMALLEST:g} % of a core, drawn there: {joined(low)}."] if low else []
+    sections = []
+    for part in parts:
+        beside = f"n {max(one.cpu.n for one in _shares(part) if one.cpu)} {part.found.units} at most"
+        sections.append(Section(part.title, SHARE_TALL + 0.55, partial(_own, part=part, looks=looks), beside, run=part.run))
+    return stack(scene, overhead_share.TITLE, lead, sections, legend, notes)
+
+
+def _shares(part: Part) -> list[Arm]:
+    """Monitors whose overhead is known, and whose own share is, or that have none by their nature."""
+    return [one for one in part.found.arms if one.base and one.cpu is not None and (one.own.core is not None or one.kind == "inside")]
+
+
+def _own(sheet: Page, top: float, part: Part, looks: Mapping[str, tuple[str, str]]) -> None:
+    arms = _shares(part)
+    inside = [(at, one) for at, one in enumerate(one for one in arms if one.own.core is None)]
+    beside = [(max(SMALLEST, 100 * one.own.core.value), one) for one in arms if one.own.core is not None]
+    left = LEFT
+    if inside:
+        axes = sheet.axes(left, top, STRIP, SHARE_TALL, xlim=(-1, len(inside)), xticks=[], xlabel="inside:\nno process of its own")
+        _marks(axes, inside, arms, part, looks)
+        left += STRIP + GAP
+    if beside:
+        axes = sheet.axes(left, top, INSIDE - left - 0.05, SHARE_TALL, xlabel="CPU time of the monitor itself, % of one core")
+        low, high = min(0.3, *(share for share, _ in beside)) / 1.6, max(3.0, *(share for share, _ in beside)) * 1.6
+        axes.set(xscale="log", xlim=(low, high))
+        ticks(axes, "x", round_ticks(low, high, 8))
+        _marks(axes, beside, arms, part, looks)
+        axes.tick_params(axis="y", labelleft=not inside)
+        axes.set_ylabel("" if inside else axes.get_ylabel())
+
+
+def _marks(axes: Axes, places: Iterable[tuple[float, Arm]], arms: Sequence[Arm], part: Part, looks: Mapping[str, tuple[str, str]]) -> None:
+    _percents(axes, "y", arms, part.found.margin)
+    axes.set_ylabel("CPU time of the work, % more")
+    for x, one in places:
+        color, marker = looks[one.label]
+        interval(axes, x, ends_of(one.cpu, 100), {"color": color, "marker": marker, "markersize": 5.5, "linewidth": 1.3}, "y")
+
+
+@picture(28, "Looking more often", "Whether a monitor costs more the oftener it looks, and from which rate on it matters.", MONITORED=True)
+def overhead_dose(scene: Scene) -> Figure:
+    """Draw a section a workload, a line a monitor that was measured at several rates."""
+    parts = [part for part in parts_of(scene) if part.found.doses]
+    if not parts:
+        raise NothingToDraw("no monitor was measured at several rates under a workload whose A/A holds")
+    families = sorted({one.family for part in parts for one in part.found.doses})
+    looks: dict[str, Style] = {
+        name: {
+            "color": COLOURS[at % len(COLOURS)],
+            "linestyle": DASHES[at % len(DASHES)],
+            "marker": MARKERS[at % len(MARKERS)],
+            "markersize": 5,
+        }
+        for at, name in enumerate(families)
+    }
+    lead = f"CPU time that the work takes more at each rate; upright lines are 95 % intervals over blocks. {SCALE}"
+    legend = [line(name, **look) for name, look in looks.items()] + [fill("counts as no effect")]
+    sections = [
+        Section(
+            part.title,
+            DOSE_TALL + 0.55,
+            partial(_doses, part=part, looks=looks),
+            lines=[one.sentence for one in part.found.doses],
+            run=part.run,
+        )
+        for part in parts
+    ]
+    return stack(scene, overhead_dose.TITLE, lead, sections, legend)
+
+
+def _doses(sheet: Page, top: float, part: Part, looks: Mapping[str, Style]) -> None:
+    axes = sheet.axes(LEFT, top + 0.05, INSIDE - LEFT - 0.1, DOSE_TALL, xlabel="samples a second", ylabel="CPU time, % more")
+    arms, doses = {one.tweakset: one for one in part.found.arms}, sorted(part.found.doses, key=lambda one: one.family)
+    _percents(axes, "y", [arms[name] for one in doses for name in one.arms], part.found.margin)
+    rates = sorted({rate for one in doses for rate in one.rates_per_s})
+    axes.set(xscale="log", xlim=(rates[0] / 1.5, rates[-1] * 1.5))
+    ticks(axes, "x", rates)
+    for at, one in enumerate(doses):
+        shift = 1.03 ** (at - (len(doses) - 1) / 2)  # so that intervals of neighbours do not lie over one another
+        points = [(rate * shift, ends_of(arms[name].cpu, 100)) for rate, name in zip(one.rates_per_s, one.arms, strict=True)]
+        lines(axes, points, looks[one.family])

@@ -1,0 +1,427 @@
+"""Inference under a power cap: throughput beside how the cap is held, controllers at work, what is got for what is drawn, predictions."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from matplotlib.ticker import MaxNLocator
+
+from analysis.studies.power.reporting.figures import ABOVE_102, POWER, RULE, THROUGHPUT, phases, steady
+from analysis.studies.power.reporting.records import ROWS, Names, capped, is_capped
+from analysis.studies.power.reporting.study import LIMIT, PREDICTED, as_asked, sides
+from analysis.studies.power.reporting.terms import Against
+from analysis.studies.power.reporting.words import drawn_from, source, unit_of
+from analysis.terms import Refused
+from analysis.wording import unsigned
+
+from .labels import joined, minus
+from .lettering import fitted, room_for
+from .marks import DOWN, FOOT, SAME, VERDICTS, Mark, Row, dots, ends_of, forest, interval, margin_band
+from .page import INSIDE, Section, dot, fill, line, places, stack, verdict_entries
+from .scene import NothingToDraw
+from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, Look, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.studies.power.reporting.terms import Arm, Capped, Group, Iteration, Knobs, Mean, Side, Together
+    from analysis.terms import Run, Verdict
+
+    from .marks import Style
+    from .page import Page
+    from .scene import Scene
+
+CAPPED = frozenset({ROWS})
+# Shape says the same as colour, for print and for the colour-blind.
+HOLDS: dict[str, Style] = {
+    "yes": {"marker": "s", "color": SAME, "markerfacecolor": SAME},
+    "no": {"marker": "^", "color": DOWN, "markerfacecolor": DOWN},
+    "not shown": {"marker": "o", "color": INK, "markerfacecolor": "white"},
+}
+HELD = {"yes": "holds the cap", "no": "does not hold it", "not shown": "neither is shown"}
+RATES = {"improved": "more images/s", "regressed": "fewer", "equivalent": "alike", "inconclusive": "not shown"}
+WIDEST = 100.0  # percent to either side: what reaches further is cut, with an arrow
+LINE, GAP = 0.23, 0.55
+NO_POWER = "nothing read what was drawn: there is no sensor of power and no measure of activity"
+
+
+class Part(NamedTuple):
+    """One back-end of one run, with its cells."""
+
+    run: Run
+    side: Side
+    cells: tuple[Capped, ...]
+
+    def of(self, group: Group, arm: str) -> list[Capped]:
+        """The cells of one algorithm on one task, by block; the arm before its copy."""
+        mine = [one for one in self.cells if (one.group, one.arm) == (group.name, arm)]
+        return sorted(mine, key=lambda one: (one.again, one.block))
+
+    def title(self, title: str, parts: Iterable[Part]) -> str:
+        """A task's head; where several back-ends or runs are shown it says which."""
+        several = [part.side.backend for part in parts]
+        backend = f" · {self.side.backend}" if len(set(several)) > 1 else ""
+        return f"{title}{backend}{f' · run {self.run.run_id}' if several.count(self.side.backend) > 1 else ''}"
+
+    @property
+    def drawn(self) -> str:
+        """What is limited, with its unit: `power, W`, or `activity, CPU s/s`."""
+        return f"{drawn_from(self.side)}, {unit_of(self.side)}"
+
+
+def parts_of(scene: Scene) -> list[Part]:
+    """Take every back-end of every run under a cap. Raises: NothingToDraw, where there is none."""
+    parts: list[Part] = []
+    for run in filter(is_capped, scene.runs):
+        try:
+            every = sides(run, [])
+        except Refused:
+            continue
+        cells = capped(run, Names(run), [])
+        parts += [Part(run, side, tuple(one for one in cells if one.backend == side.backend)) for side in every]
+    if not any(arm.means for part in parts for group in part.side.groups for arm in group.arms):
+        raise NothingToDraw("no cell under a cap has steady iterations")
+    return parts
+
+
+def _looks(parts: Sequence[Part]) -> dict[str, Look]:
+    """Give every algorithm its look, the same in all pictures: grey for the baseline, then colour and mark."""
+    names = sorted({arm.name for part in parts for group in part.side.groups for arm in group.arms})
+    baselines = {part.side.baseline for part in parts}
+    looks = {name: Look(AGAIN, "s", "-") for name in names if name in baselines}
+    for place, name in enumerate(name for name in names if name not in looks):
+        turn, at = divmod(place, len(COLOURS))
+        looks[name] = Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
+    return looks
+
+
+def _sources(parts: Iterable[Part]) -> list[str]:
+    """Say where readings are from: simulated ones must not be taken for measured ones."""
+    return list(dict.fromkeys(source(part.side) for part in parts))
+
+
+class Line(NamedTuple):
+    """A row: name, verdict on images/s and its difference, share above 1.02 times the cap and what that says."""
+
+    name: str
+    verdict: Verdict
+    rate: Against
+    above: Mean | None
+    holds: str
+
+
+@picture(
+    5,
+    "Throughput under the cap, and whether the cap is held",
+    "Which algorithm gets most images/s, how surely, and which of them pay for it with time above the cap.",
+    REPORTS=CAPPED,
+)
+def power_forest(scene: Scene) -> Figure:
+    """Draw a section for all tasks together, and one a task."""
+    parts = parts_of(scene)
+    panels = [(part, *panel) for part in parts for panel in _panels(part, parts)]
+    rows = [row for _, _, ones in panels for row in ones]
+    lead = (
+        f"Left: images/s in steady iterations, % more than {joined(part.side.baseline for part in parts)} (the line at 0), paired by "
+        "block. Right: part of the same time in which the reading was above 1.02 times the cap. More images/s count where the cap is "
+        "held. Lines: 95 % intervals over blocks."
+    )
+    legend = verdict_entries(RATES, VERDICTS, {one.verdict for one in rows if one.rate.value is not None})
+    legend += verdict_entries(HELD, HOLDS, {one.holds for one in rows})
+    margins = joined(unsigned(part.side.margin) for part in parts)
+    legend.append(fill(f"left ±{margins}, right up to {unsigned(LIMIT)}: alike, held"))
+    left = room_for([one.name for one in rows], 1.9)
+    ends = [100 * abs(end) for one in rows for end in (one.rate.low, one.rate.high) if end is not None]
+    reach = min(WIDEST, 1.1 * max([5.0, *ends]))
+    most = 105 * max([3 * LIMIT, *(one.above.high or one.above.value for one in rows if one.above is not None)])
+    sections = []
+    for part, title, ones in panels:
+        draw = partial(_throughput, left=left, rows=ones, margin=part.side.margin, reach=reach, most=most)
+        sections.append(Section(title, LINE * len(ones) + FOOT, draw, run=part.run))
+    none = [(arm, group) for part in parts for group in part.side.groups for arm in group.arms if not arm.n]
+    lost = [f"No figures of {arm.name} on {group.label}: {next(iter(arm.lost), 'no cell')}" for arm, group in none]
+    return stack(scene, power_forest.TITLE, lead, sections, legend, _sources(parts) + lost)
+
+
+def _panels(part: Part, parts: Sequence[Part]) -> list[tuple[str, list[Line]]]:
+    baseline, together = part.side.baseline, f"all {len(part.side.groups)} tasks together"
+    panels = [(part.title(together, parts), [_of_all(one, baseline) for one in part.side.together])]
+    panels += [(part.title(group.title, parts), [_of_task(one, baseline) for one in group.arms if one.n]) for group in part.side.groups]
+    return [panel for panel in panels if panel[1]]
+
+
+def _of_all(one: Together, baseline: str) -> Line:
+    if one.name == baseline:
+        return Line(f"{one.name} (0)", "not comparable", Against(), one.above, one.holds)
+    p = one.throughput.p_adjusted
+    verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (one.throughput.value or 0) > 0 else "regressed"
+    return Line(one.name, verdict, one.throughput, one.above, one.holds)
+
+
+def _of_task(one: Arm, baseline: str) -> Line:
+    above = one.means.get(ABOVE_102)
+    if one.name == baseline:
+        return Line(f"{one.name} (0)", "not comparable", Against(), above, one.holds)
+    return Line(one.name, one.verdict, one.against.get(THROUGHPUT, Against()), above, one.holds)
+
+
+def _throughput(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+    sheet: Page, top: float, left: float, rows: Sequence[Line], margin: float, reach: float, most: float
+) -> None:
+    wide = (INSIDE - left - GAP - 0.1) / 2
+    names = fitted([one.name for one in rows], left - 0.12, lines=1)
+    rates = [Row(names[one.name], [Mark(ends_of(one.rate, 100), VERDICTS[one.verdict])], tall=LINE) for one in rows]
+    label = "images/s, % more than the baseline"
+    forest(sheet, top, rates, left=left, right=INSIDE - left - wide, label=label, reach=reach, band=margin_band(margin))
+    above = [
+        Row("", [Mark(ends_of(one.above, 100), HOLDS[one.holds])] if one.above and one.holds in HOLDS else [], tall=LINE) for one in rows
+    ]
+    label, band = "steady time above 1.02 × cap, %", (0, 100 * LIMIT)
+    axes = forest(sheet, top, above, left=left + wide + GAP, right=0.1, label=label, reach=most, zero=None, band=band)
+    axes.set_xlim(-0.02 * most, most)
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    for at, one in enumerate(rows):
+        if one.above is None:
+            why = "no sensor" if one.holds == "no sensor" else "readings are missing"
+            axes.text(0.02 * most, LINE * (at + 0.5), why, va="center", fontsize=SMALL, color=QUIET)
+
+
+ABREAST, SMALL_LEFT, NAME, DRAW, KNOB, SPACE, BELOW, MOST_TASKS = 4, 0.46, 0.22, 1.05, 0.45, 0.24, 0.5, 3
+# What sets the pace, the first of these that was set.
+PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
+    ("SM clock, MHz", lambda one: one.sm_mhz),
+    ("throttle, part of time", lambda one: one.throttle),
+    ("power limit, W", lambda one: one.power_limit_w),
+    ("images in batches", lambda one: float(sum(one.batches)) if one.batches else None),
+)
+
+
+@picture(
+    6,
+    "Controllers at work",
+    "How each algorithm comes to a cap, whether it stays below it, and what it sets to do so.",
+    REPORTS=CAPPED,
+)
+def power_trace(scene: Scene) -> Figure:
+    """Draw a small panel an algorithm and task."""
+    parts = parts_of(scene)
+    every = [(part, group) for part in parts for group in part.side.groups if _read(part, group)]
+    if not every:
+        raise NothingToDraw(NO_POWER)
+    # Where the cap changes there is most to see.
+    kept = sorted(sorted(range(len(every)), key=lambda at: -len(every[at][1].caps))[:MOST_TASKS])
+    lead = (
+        "Above: means of iterations, strong in the first block, faint in the others, and as dots the largest reading of each iteration in "
+        "the first block. Below: what set the pace, as it was. On the shaded ground iterations are steady: figures are of these."
+    )
+    legend = [
+        line("mean of an iteration", INK, 1.5),
+        dot("largest reading", marker=".", size=5),
+        line("other blocks, and copies", FAINT),
+        line("cap", WRONG, linestyle="--"),
+        line("asked for and not had", QUIET, linestyle=":"),
+        fill("steady"),
+    ]
+    notes = [*_sources(parts), f"{RULE[0].upper()}{RULE[1:]}."]
+    hidden = len(every) - len(kept)
+    notes += [f"{hidden} more tasks are not drawn: those with most changes of the cap are, then the first."] if hidden else []
+    looks, sections = _looks(parts), []
+    for part, group in (every[at] for at in kept):
+        rows = math.ceil(len(_read(part, group)) / ABREAST)
+        draw = partial(_task, part=part, group=group, looks=looks)
+        sections.append(
+            Section(part.title(group.title, parts), rows * (NAME + DRAW + SPACE + KNOB + BELOW), draw, part.drawn, run=part.run)
+        )
+    return stack(scene, power_trace.TITLE, lead, sections, legend, notes)
+
+
+def _read(part: Part, group: Group) -> list[str]:
+    """Algorithms of which something was read."""
+    return [
+        one.name for one in group.arms if any(row.power_mean is not None for cell in part.of(group, one.name) for row in cell.iterations)
+    ]
+
+
+def _task(sheet: Page, top: float, part: Part, group: Group, looks: Mapping[str, Look]) -> None:
+    names = _read(part, group)
+    rows = [row for name in names for cell in part.of(group, name) for row in cell.iterations]
+    highest = 1.06 * max(value for row in rows for value in (row.cap, row.power_max or row.power_mean or 0.0))
+    lowest = 0.94 * min(value for row in rows for value in (row.cap, row.power_mean or row.cap))
+    last = max(row.number for row in rows)
+    columns = min(ABREAST, max(2, len(names)))
+    spots = places(len(names), columns, NAME + DRAW + SPACE + KNOB + BELOW, left=SMALL_LEFT, gap=0.05)
+    titles = fitted(names, spots[0][2], lines=1, weight="bold")
+    for at, (name, (left, down, wide)) in enumerate(zip(names, spots, strict=True)):
+        above, look, cells = top + down, looks[name], part.of(group, name)
+        sheet.text(left, above + 0.02, titles[name], fontweight="bold", color=look.color)
+        axes = sheet.axes(left, above + NAME, wide, DRAW, xlim=(-0.5, last + 0.5), ylim=(lowest, highest))
+        _draws(axes, cells, look)
+        axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        axes.tick_params(labelbottom=False, labelleft=not at % columns)
+        knob = sheet.axes(left, above + NAME + DRAW + SPACE, wide, KNOB, xlim=(-0.5, last + 0.5), xlabel="iteration")
+        _knob(knob, cells[0], look)
+
+
+def _draws(axes: Axes, cells: Sequence[Capped], look: Look) -> None:
+    _ground(axes, cells[0].iterations)
+    for at, cell in enumerate(cells):
+        rows = [(row.number, row.power_mean) for row in cell.iterations if row.power_mean is not None]
+        style: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1} if at else {"color": look.color, "linewidth": 1.5, "zorder": 3}
+        axes.plot([number for number, _ in rows], [value for _, value in rows], **style)
+    first = cells[0].iterations
+    most = [(row.number, row.power_max) for row in first if row.power_mean is not None and row.power_max is not None]
+    axes.plot([number for number, _ in most], [value for _, value in most], ".", color=look.color, markersize=3.5, zorder=3)
+    cap: Style = {"where": "mid", "color": WRONG, "linestyle": "--", "linewidth": 1.1, "zorder": 2}
+    axes.step([row.number for row in first], [row.cap for row in first], **cap)
+
+
+def _ground(axes: Axes, rows: Sequence[Iteration]) -> None:
+    for counted in filter(None, map(steady, phases(rows))):
+        axes.axvspan(counted[0].number - 0.5, counted[-1].number + 0.5, color=BAND, linewidth=0, zorder=0)
+
+
+def _knob(axes: Axes, cell: Capped, look: Look) -> None:
+    """Draw what set the pace in the first block; where another was asked for than was had, that too."""
+    _ground(axes, cell.iterations)
+    name, of = next((one for one in PACES if any(one[1](row.actual) is not None for row in cell.iterations)), ("", None))
+    axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
+    axes.yaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
+    if of is None:
+        return
+    numbers = [row.number for row in cell.iterations]
+    had, wanted = [of(row.actual) for row in cell.iterations], [of(row.asked) for row in cell.iterations]
+    drawn: list[tuple[list[float | None], Style]] = [(had, {"color": look.color, "linewidth": 1.3})]
+    if any(one is not None and one != other for one, other in zip(wanted, had, strict=True)):
+        drawn.insert(0, (wanted, {"color": QUIET, "linestyle": ":", "linewidth": 1.0}))
+    for values, style in drawn:
+        axes.step(numbers, [math.nan if one is None else one for one in values], where="mid", **style)
+    axes.margins(y=0.25)
+
+
+@picture(
+    7,
+    "Images a second for what is drawn",
+    "Which algorithms get more out of less, and which of them are beaten in both.",
+    REPORTS=CAPPED,
+)
+def power_pareto(scene: Scene) -> Figure:
+    """Draw a panel a task, two beside each other; a single one takes the width of the page."""
+    parts = parts_of(scene)
+    panels = [(part, group) for part in parts for group in part.side.groups if _both(group)]
+    if not panels:
+        raise NothingToDraw(NO_POWER)
+    looks = _looks(parts)
+    drawn = {arm.name for _, group in panels for arm in _both(group)}
+    lead = (
+        "Means of steady iterations; lines around marks: 95 % intervals over blocks. Up and to the left is better: more images from less. "
+        "Nobody beats the algorithms on the grey line in both. Filled: holds the cap; hollow: does not, or it is not shown."
+    )
+    legend = [dot(name, look.color, look.marker, 6) for name, look in looks.items() if name in drawn]
+    legend += [line("front", FAINT), line("cap, where it is one", WRONG, linestyle="--")]
+    notes = _sources(parts)
+    notes.append(
+        "Intervals hold what all algorithms of a block have in common too: who differs from whom is paired by block, in the forest."
+    )
+    columns = min(2, len(panels))
+    tall = 0.3 + 1.9 + 0.5
+
+    def draw(sheet: Page, top: float) -> None:
+        for (part, group), (left, down, wide) in zip(panels, places(len(panels), columns, tall, left=0.62, gap=0.15), strict=True):
+            title = part.title(group.title, parts)
+            sheet.text(left, top + down, fitted([title], wide, lines=1, weight="bold")[title], fontweight="bold")
+            _front(sheet.axes(left, top + down + 0.26, wide, 1.9, xlabel=part.drawn, ylabel="images/s"), group, looks)
+
+    runs = {part.run.run_id: part.run for part, _ in panels}
+    title = "" if len(panels) == 1 else f"{len(panels)} tasks"
+    section = Section(title, tall * math.ceil(len(panels) / columns), draw, run=next(iter(runs.values())) if len(runs) == 1 else None)
+    return stack(scene, power_pareto.TITLE, lead, [section], legend, notes)
+
+
+def _both(group: Group) -> list[Arm]:
+    return [one for one in group.arms if {POWER, THROUGHPUT} <= one.means.keys()]
+
+
+def _front(axes: Axes, group: Group, looks: Mapping[str, Look]) -> None:
+    axes.grid(visible=True)
+    front = sorted((one.means[POWER].value, one.means[THROUGHPUT].value) for one in _both(group) if one.front)
+    axes.step(*zip(*front, strict=True), where="post", color=FAINT, linewidth=1.4, zorder=1)
+    if len(group.caps) == 1:  # of a schedule a mean over all of it has no cap
+        axes.axvline(group.caps[0], color=WRONG, linestyle="--", linewidth=1.0, zorder=1)
+    for one in _both(group):
+        power, rate, look = one.means[POWER], one.means[THROUGHPUT], looks[one.name]
+        style: Style = {"color": look.color, "linewidth": 1.2, "marker": look.marker, "markersize": 6.5}
+        style["markerfacecolor"] = look.color if one.holds == "yes" else "white"
+        interval(axes, power.value, (None, rate.low, rate.high), style, "y")
+        interval(axes, rate.value, ends_of(power), style)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.margins(0.12)
+
+
+LEAST = 2.0  # percent to either side that are in view
+Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, predicted ÷ measured − 1)
+
+
+@picture(8, "Predicted and measured", "How far the model that algorithms plan with is off, which way, and where.", REPORTS=CAPPED)
+def power_predicted(scene: Scene) -> Figure:
+    """Draw two panels a back-end."""
+    parts = parts_of(scene)
+    kept = [(part, errors) for part in parts if any(errors := [_errors(part, of) for of in PREDICTED.values()])]
+    if not kept:
+        raise NothingToDraw("no algorithm predicted what it set, or no iteration that was predicted ran as it was asked to")
+    looks = _looks(parts)
+    lead = (
+        "Each dot is a steady iteration that ran as it was asked to: its measured value, and by how much more (above 0) or less was "
+        "predicted. Power is foretold as the largest reading of an iteration. In words: the median of all errors, and of their sizes."
+    )
+    names = sorted({name for _, errors in kept for one in errors for name in one})
+    legend = [dot(name, looks[name].color, looks[name].marker, 4.5) for name in names]
+    sections = []
+    for part, errors in kept:
+        title = f"back-end {part.side.backend}{f' · run {part.run.run_id}' if len(parts) > 1 else ''}"
+        draw = partial(_offs, part=part, errors=errors, looks=looks)
+        sections.append(Section(title, 0.1 + 2.0 + 0.5, draw, lines=_error_words(errors), run=part.run))
+    return stack(scene, power_predicted.TITLE, lead, sections, legend, _sources(part for part, _ in kept))
+
+
+def _errors(part: Part, of: Callable[[Iteration], tuple[float | None, float | None]]) -> Errors:
+    errors: Errors = {}
+    for cell in part.cells:
+        for row in as_asked(steady(cell.iterations)):
+            predicted, measured = of(row)
+            if predicted is not None and measured:
+                errors.setdefault(cell.arm, []).append((measured, predicted / measured - 1))
+    return errors
+
+
+def _error_words(errors: Sequence[Errors]) -> list[str]:
+    """A line an algorithm: the middle of its errors, and how large one is as a rule."""
+    lines = []
+    for name in sorted({name for one in errors for name in one}):
+        there = [(what, [error for _, error in one[name]]) for what, one in zip(PREDICTED, errors, strict=True) if name in one]
+        texts = [
+            f"{what} {100 * statistics.median(off):+.1f} % (off by {100 * statistics.median(map(abs, off)):.1f} %)" for what, off in there
+        ]
+        lines.append(minus(f"{name}: {', '.join(texts)}; {len(there[0][1])} iterations"))
+    return lines
+
+
+def _offs(sheet: Page, top: float, part: Part, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:
+    labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
+    for found, label, (left, down, wide) in zip(errors, labels, places(2, 2, 0, left=0.6, gap=0.1), strict=True):
+        axes = sheet.axes(left, top + 0.1 + down, wide, 2.0, xlabel=label, ylabel="predicted is more, %")
+        axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
+        axes.grid(visible=True)
+        for name, points in found.items():
+            xs, ys = zip(*points, strict=True)
+            dots(axes, xs, [100 * y for y in ys], looks[name].color, marker=looks[name].marker, markersize=3, alpha=0.5)
+        far = max([LEAST, *(abs(100 * error) for points in found.values() for _, error in points)])
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axes.margins(0.08)
+        axes.set_ylim(-1.1 * far, 1.1 * far)

@@ -1,0 +1,380 @@
+"""The measurement itself: cells in the order they ran, steps inside them, their distribution, and the energy they took."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
+from analysis.wording import digits, number
+
+from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, time_unit
+from .lettering import room_for
+from .marks import FOOT, ROW, bars, dots, log_or_linear, names_beside, trailing_mean
+from .page import INSIDE, Section, dot, fill, line, stack
+from .scene import NothingToDraw, comparison_of, measured, panels_of
+from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.terms import Cell, Run, Steps
+
+    from .marks import Style
+    from .page import Entry, Page
+    from .scene import Panel, Scene
+
+TIMELESS = frozenset({"iteration", "job", "point"})  # of such reports steps are stretches of time and say nothing of speed
+FAR, SWEEPS = 5.0, 10  # robust standard deviations
+FEWEST = 3  # tweak sets and blocks: of two that differ nobody knows which one is odd
+MOST_LOOKS = 7  # tweak sets that one tells apart by colour and mark among many
+MOST_NAMED = 4
+RING: Style = {
+    "marker": "o",
+    "markersize": 10,
+    "markerfacecolor": "none",
+    "markeredgecolor": WRONG,
+    "markeredgewidth": 1.3,
+    "linestyle": "none",
+}
+
+
+class Odd(NamedTuple):
+    """A cell, and by what fraction its value is above (+) or below (-) what its tweak set and block let expect."""
+
+    cell: Cell
+    off: float
+
+
+def odd_cells(cells: Sequence[Cell], metric: str) -> list[Odd]:
+    """Answer the odd ones of the measured cells of one workload, the oddest first.
+
+    Median polish (Tukey 1977) of log values into tweak set and block; far is beyond 5 robust standard deviations of what is left, and by
+    more than 1 %. The polish makes many of the rest 0: the median absolute deviation is of as many as there are degrees of freedom, the
+    largest, and widened for them. Of tables of pure normal noise, 3 × 3 to 24 × 10, it rings a cell in 1 of 80 at most (simulated).
+    """
+    left = {cell.id: math.log(cell.metrics[metric]) for cell in cells if cell.outcome == "measured" and cell.metrics.get(metric, 0.0) > 0}
+    judged = [cell for cell in cells if cell.id in left]
+    sets, blocks = len({cell.tweakset for cell in judged}), len({cell.block for cell in judged})
+    freedom = len(judged) - sets - blocks + 1
+    if min(sets, blocks, freedom) < FEWEST:
+        return []
+    groups: dict[str | int, list[str]] = {}  # a name is a tweak set, a number a block: sets first, then blocks
+    for cell in judged:
+        groups.setdefault(cell.tweakset, []).append(cell.id)
+    for cell in judged:
+        groups.setdefault(cell.block, []).append(cell.id)
+    for _ in range(SWEEPS):
+        for ids in groups.values():
+            middle = statistics.median(left[one] for one in ids)
+            left |= {one: left[one] - middle for one in ids}
+    sizes = sorted(map(abs, left.values()))[-freedom:]
+    limit = max(FAR * 1.4826 * statistics.median(sizes) * math.sqrt(len(judged) / freedom), 0.01)
+    odd = [Odd(cell, math.expm1(left[cell.id])) for cell in judged if abs(left[cell.id]) > limit]
+    return sorted(odd, key=lambda one: -abs(math.log1p(one.off)))
+
+
+@picture(
+    20,
+    "Every cell in the order it ran",
+    "Whether the machine stayed the same over the run: raw values by run order, blocks as bands.",
+    NOT_OF=TIMELESS,
+)
+def run_order(scene: Scene) -> Figure:
+    """Draw a section a workload, a mark a cell; the grey step is the median of each block, whatever the tweak sets."""
+    panels = [panel for panel in panels_of(scene) if panel.run.replicated]
+    if not panels:
+        raise NothingToDraw("one cell a tweak set and no record of the order they ran in: drift cannot be told from a tweak")
+    names = list(dict.fromkeys(name for panel in panels for name in panel.arms))
+    looks, legend = _looks(scene, names)
+    legend.append(line("median of the block", AGAIN, 3, alpha=0.6))
+    if any(cell.outcome != "measured" for panel in panels for cell in panel.cells):
+        legend.append(dot("not measured", WRONG, "x"))
+    odd = [odd_cells(panel.cells, panel.metric.name) for panel in panels]
+    legend += [dot("far from its tweak set and block", **RING)] if any(odd) else []
+    lead = (
+        "A mark a cell, a fresh process. Marks that rise or fall together from left to right are the machine's drift, not a tweak's effect."
+    )
+    labels = arm_labels(scene.runs, names)
+    sections, notes = [], []
+    for panel, rings in zip(panels, odd, strict=True):
+        values = [cell.metrics[panel.metric.name] for cell in panel.cells if panel.metric.name in cell.metrics]
+        beside = f"{measure_of(panel.metric.name, values).label} ({direction(panel.metric)})"
+        sections.append(Section(panel.title, 1.77, partial(_order, panel=panel, looks=looks, odd=rings), beside, run=panel.run))
+        notes += _odd_words(panel, rings, labels)
+    return stack(scene, run_order.TITLE, lead, sections, legend, notes)
+
+
+def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list[Entry]]:
+    """Give each tweak set its look, and the legend of them; of many, those that change something look alike: drift is theirs in common."""
+    looks = looks_of(scene)
+    bare = [name for name in names if looks[name].color in {INK, AGAIN}]
+    if len(names) <= MOST_LOOKS:
+        labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
+        return looks, [dot(labels[name].replace("\n", ""), looks[name].color, looks[name].marker) for name in names]
+    other = Look("#5b9bd0", "o", "-")
+    legend = [dot(name, looks[name].color, looks[name].marker) for name in bare]
+    legend.append(dot(f"one of {len(names) - len(bare)} tweak sets", other.color, size=4))
+    return {name: looks[name] if name in bare else other for name in names}, legend
+
+
+def _odd_words(panel: Panel, odd: Sequence[Odd], labels: Mapping[str, str]) -> list[str]:
+    """Name the odd cells, the oddest first."""
+    if not odd:
+        return []
+    named = [f"{labels[one.cell.tweakset]} in block {one.cell.block} ({minus(number(one.off))} %)" for one in odd[:MOST_NAMED]]
+    more = f" and {len(odd) - MOST_NAMED} more" if len(odd) > MOST_NAMED else ""
+    kept = "It is not left out of any average." if len(odd) == 1 else "They are not left out of any average."
+    return [f"{panel.title}: far from the others of its tweak set and block (5 robust SD or more): {', '.join(named)}{more}. {kept}"]
+
+
+def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], odd: Sequence[Odd]) -> None:
+    name = panel.metric.name
+    scale = measure_of(name, [cell.metrics[name] for cell in panel.cells if name in cell.metrics]).scale
+    axes = sheet.axes(0.5, top + 0.14, INSIDE - 0.52, 1.15)
+    _bands(axes, panel.run)
+    for block in sorted({cell.block for cell in panel.cells}):
+        cells = [cell for cell in panel.cells if cell.block == block]
+        values = [cell.metrics[name] * scale for cell in cells if name in cell.metrics]
+        if len(values) > 1:
+            ends = [min(cell.order for cell in cells) - 0.4, max(cell.order for cell in cells) + 0.4]
+            style: Style = {"color": AGAIN, "linewidth": 3, "alpha": 0.6, "solid_capstyle": "butt", "zorder": 1}
+            axes.plot(ends, [statistics.median(values)] * 2, **style)
+    for arm in reversed(panel.arms):  # the baseline above all others
+        cells = [cell for cell in measured(panel, arm) if name in cell.metrics]
+        style = {"color": looks[arm].color, "marker": looks[arm].marker, "markeredgecolor": "white", "markeredgewidth": 0.4}
+        heights = [cell.metrics[name] * scale for cell in cells]
+        axes.plot([cell.order for cell in cells], heights, linestyle="none", markersize=5, label=arm, **style)
+    lost = [cell.order for cell in panel.cells if cell.outcome != "measured"]
+    axes.plot(lost, [0.03] * len(lost), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
+    axes.grid(axis="y")
+    axes.margins(y=0.12)
+    axes.set_xlabel("place in the run (cells, in the order they ran)")
+    for one in odd:
+        axes.plot([one.cell.order], [one.cell.metrics[name] * scale], **RING)
+
+
+def _bands(axes: Axes, run: Run) -> None:
+    """Shade every other block over the whole run, so that all sections show the same time."""
+    blocks: dict[int, list[int]] = {}
+    for cell in run.cells:
+        blocks.setdefault(cell.block, []).append(cell.order)
+    axes.set_xlim(min(cell.order for cell in run.cells) - 0.7, max(cell.order for cell in run.cells) + 0.7)
+    for turn, (block, orders) in enumerate(sorted(blocks.items())):
+        if turn % 2 == 0:
+            axes.axvspan(min(orders) - 0.5, max(orders) + 0.5, color=BAND, zorder=0, linewidth=0)
+        if len(blocks) <= 24 or turn % 5 == 0:
+            style: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
+            axes.text((min(orders) + max(orders)) / 2, 1.02, str(block) if turn else f"block {block}", **style)
+
+
+STRIP, TALL_STRIP, STRIP_GAP, TICKS = 0.33, 0.8, 0.05, 0.4
+FEW_STRIPS, MOST_STRIPS = 8, 6  # strips that may be taller; and of one workload
+LONG = 200  # steps: above it single steps are dots in a cloud and a trailing mean shows the way
+
+
+@picture(
+    30, "Step times inside the cells", "How each step of each cell went: warm-up, stalls, and drift inside a process.", NOT_OF=TIMELESS
+)
+def steps(scene: Scene) -> Figure:
+    """Draw a strip a tweak set: its cells' steps over one another; a line follows the middle, or the trailing mean of a long cell."""
+    timed = [(panel, {arm: cells for arm in panel.arms if (cells := _timed(panel, arm))}) for panel in panels_of(scene)]
+    timed = [(panel, arms) for panel, arms in timed if arms]
+    if not timed:
+        raise NothingToDraw("the file keeps no times of single steps")
+    strips = [(panel, {arm: arms[arm] for arm in _telling(scene, panel, arms)}) for panel, arms in timed]
+    every = [cell for _, arms in strips for cells in arms.values() for cell in cells]
+    legend = [dot("one step of one cell", QUIET, size=3)]
+    legend += [line("median of the blocks", INK, 1.3)] if any(len(one.wall_s) <= LONG for one in every) else []
+    legend += [line("trailing mean of a thirtieth of the cell", INK, 1.3)] if any(len(one.wall_s) > LONG for one in every) else []
+    legend += [fill("warm-up, not measured", WARM_UP)] if any(one.warmup for one in every) else []
+    lead = "A strip a tweak set, a dot a step; higher is slower. Strips of a workload share a scale, logarithmic if it spans much."
+    tall = STRIP if sum(len(arms) for _, arms in strips) > FEW_STRIPS else TALL_STRIP
+    left = room_for(arm_labels(scene.runs, [arm for _, arms in strips for arm in arms]).values(), 1.75) + TICKS
+    looks = looks_of(scene)
+    sections = []
+    for (panel, all_arms), (_, arms) in zip(timed, strips, strict=True):
+        cells = [cell for one in all_arms.values() for cell in one]
+        unit = time_unit([max(max(one.wall_s) for one in cells)])[1]
+        beside = f"step time, {unit}; {sum(len(one.wall_s) for one in cells)} steps of {len(cells)} cells"
+        draw = partial(_strips, panel=panel, arms=arms, left=left, tall=tall, looks=looks)
+        sections.append(Section(panel.title, (tall + STRIP_GAP) * len(arms) + 0.45, draw, beside, run=panel.run))
+    hidden = sum(len(all_arms) - len(arms) for (_, all_arms), (_, arms) in zip(timed, strips, strict=True))
+    note = f"Of each workload the baseline and the tweak sets that differ most from it, {MOST_STRIPS} at most; {hidden} more ran."
+    return stack(scene, steps.TITLE, lead, sections, legend, [note] if hidden else [])
+
+
+def _timed(panel: Panel, arm: str) -> list[Steps]:
+    return [cell.steps for cell in measured(panel, arm) if cell.steps is not None]
+
+
+def _telling(scene: Scene, panel: Panel, arms: Mapping[str, object]) -> list[str]:
+    """Choose the tweak sets that are worth a strip: the baseline, then those that differ most; in the order of the run."""
+
+    def size(arm: str) -> float:
+        one = comparison_of(scene, panel, arm)
+        gain = None if one is None else one.primary.gain if one.primary else one.observed
+        return math.inf if arm == panel.run.baseline else abs(gain or 0.0)
+
+    kept = sorted(arms, key=lambda arm: -size(arm))[:MOST_STRIPS]
+    return [arm for arm in arms if arm in kept]
+
+
+def _strips(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+    sheet: Page, top: float, panel: Panel, arms: Mapping[str, list[Steps]], left: float, tall: float, looks: Mapping[str, Look]
+) -> None:
+    every = [cell for cells in arms.values() for cell in cells]
+    low, high = min(min(one.wall_s) for one in every), max(max(one.wall_s) for one in every)
+    scale, _ = time_unit([high])
+    names_beside(sheet, top, left - TICKS, fitted_arms([panel.run], arms, left - TICKS - 0.15).values(), tall + STRIP_GAP)
+    for row, (arm, cells) in enumerate(arms.items()):
+        axes = sheet.axes(left, top + (tall + STRIP_GAP) * row, INSIDE - left - 0.02, tall)
+        axes.set_xlim(0, max(len(one.wall_s) for one in every) + 1)
+        log_or_linear(axes, "y", low * scale, high * scale, most=2 if tall == STRIP else 5)
+        axes.axvspan(0, max(one.warmup for one in cells) + 0.5, color=WARM_UP, linewidth=0, zorder=0)
+        _steps(axes, cells, scale, looks[arm])
+        if row < len(arms) - 1:
+            axes.set_xticks([])
+        else:
+            axes.set_xlabel("step of the cell, from its first")
+
+
+def _steps(axes: Axes, cells: Sequence[Steps], scale: float, look: Look) -> None:
+    long = max(len(one.wall_s) for one in cells) > LONG
+    for one in cells:
+        wall = np.asarray(one.wall_s) * scale
+        at = np.arange(1, len(wall) + 1)
+        dots(axes, at, wall, look.color, markersize=1.2 if long else 3, alpha=0.35 if long else 0.5)
+        if long:
+            axes.plot(at, trailing_mean(wall, len(wall) // 30), color=INK, linewidth=0.9, rasterized=True)
+    if not long:
+        shortest = min(len(one.wall_s) for one in cells)
+        middle = np.median([one.wall_s[:shortest] for one in cells], axis=0) * scale
+        axes.plot(np.arange(1, shortest + 1), middle, color=INK, linewidth=1.0)
+
+
+@picture(
+    40,
+    "Distribution of step times",
+    "Where in the distribution the tweak sets differ: short steps, typical ones, or the tail.",
+    NOT_OF=TIMELESS,
+)
+def distribution(scene: Scene) -> Figure:
+    """Draw a row a tweak set with all measured steps of its cells; the baseline's quantiles go down through the other rows."""
+    timed = [(panel, {arm: walls for arm in panel.arms if len(walls := _walls(panel, arm))}) for panel in panels_of(scene)]
+    timed = [(panel, arms) for panel, arms in timed if arms]
+    if not timed:
+        raise NothingToDraw("the file keeps no times of single steps")
+    legend = [
+        dot("one measured step", QUIET, size=3),
+        line("10th to 90th percentile", INK, 1.2, marker="|", markersize=7),
+        dot("median", INK, "D", 4.5, markerfacecolor="white"),
+        line("10th percentile, median, 90th of the baseline", FAINT, 1.2, linestyle=(0, (3, 2))),
+    ]
+    lead = "All measured steps of all cells; left is faster. Steps are no replicates: they cannot say how sure a difference is."
+    left = room_for(arm_labels(scene.runs, [arm for panel, _ in timed for arm in panel.arms]).values(), 1.8)
+    looks = looks_of(scene)
+    sections = []
+    for panel, arms in timed:
+        beside = f"{sum(map(len, arms.values()))} measured steps"
+        draw = partial(_spread, panel=panel, arms=arms, left=left, looks=looks)
+        sections.append(Section(panel.title, 0.29 * len(arms) + FOOT, draw, beside, run=panel.run))
+    return stack(scene, distribution.TITLE, lead, sections, legend)
+
+
+def _walls(panel: Panel, arm: str) -> np.ndarray:
+    cells = _timed(panel, arm)
+    return np.concatenate([one.wall_s[one.warmup :] for one in cells]) if cells else np.array([])
+
+
+def _spread(  # noqa: PLR0913, PLR0917  # a place, and what stands there
+    sheet: Page, top: float, panel: Panel, arms: Mapping[str, np.ndarray], left: float, looks: Mapping[str, Look]
+) -> None:
+    every = np.concatenate(list(arms.values()))
+    scale, unit = time_unit([float(np.quantile(every, 0.9))])
+    axes = sheet.axes(left, top, INSIDE - left - 0.02, 0.29 * len(arms))
+    axes.set(ylim=(len(arms) - 0.5, -0.5), yticks=[], xlabel=f"step time, {unit}")
+    axes.spines["left"].set_visible(False)
+    log_or_linear(axes, "x", float(every.min()) * scale, float(every.max()) * scale, most=8)
+    axes.grid(axis="x")
+    names_beside(sheet, top, left, fitted_arms([panel.run], arms, left - 0.15).values(), 0.29)
+    for row, (arm, walls) in enumerate(arms.items()):
+        ends = np.quantile(walls, (0.10, 0.50, 0.90)) * scale
+        # The jitter is part of the picture: the same each time.
+        dots(axes, walls * scale, row + 0.06 + np.random.default_rng(row).uniform(-0.2, 0.32, len(walls)), looks[arm].color)
+        axes.plot(ends[[0, 2]], [row - 0.3] * 2, color=INK, marker="|", markersize=6, linewidth=1.3)
+        axes.plot(ends[1], row - 0.3, "D", color=INK, markerfacecolor="white", markersize=4)
+        if arm == panel.run.baseline:
+            for end in ends:
+                axes.axvline(end, color=FAINT, linestyle=(0, (3, 2)), linewidth=0.8, zorder=0.5)
+
+
+class Column(NamedTuple):
+    """One quantity of one workload: the bar of each arm that has it, and its blocks' values."""
+
+    label: str
+    bars: Mapping[str, float]
+    points: Mapping[str, Sequence[float]]
+
+
+@picture(70, "Power and energy per sample", "What the same work cost in watts and joules under each tweak set, where power was measured.")
+def energy(scene: Scene) -> Figure:
+    """Draw a bar a tweak set; only cells whose power was measured count."""
+    every = panels_of(scene)
+    pairs = [(panel, [one for one in _columns(panel) if one.bars]) for panel in every]
+    kept = [(panel, columns) for panel, columns in pairs if columns]
+    if not kept:
+        raise NothingToDraw(f"power was not measured: {why_missing([cell for panel in every for cell in panel.cells])}")
+    legend = [fill("all measured steps together", BAR, BAR), fill("baseline", AGAIN, AGAIN)]
+    if any(len(points) > 1 for _, columns in kept for column in columns for points in column.points.values()):
+        legend.append(dot("one block", size=3.5, markerfacecolor="white"))
+    lead = "All GPUs together, without the host, over the measured steps: energy a sample is Σ power · time / samples."
+    left = room_for(arm_labels(scene.runs, [arm for panel, _ in kept for arm in panel.arms]).values(), 1.75)
+    sections = [
+        Section(panel.title, ROW * len(panel.arms) + FOOT, partial(_bars, panel=panel, columns=columns, left=left), run=panel.run)
+        for panel, columns in kept
+    ]
+    lost = [panel.title for panel, columns in pairs if not columns]
+    return stack(scene, energy.TITLE, lead, sections, legend, [f"Power was not measured: {joined(lost)}."] if lost else [])
+
+
+def _columns(panel: Panel) -> list[Column]:
+    of: list[tuple[str, Callable[[Sequence[Cell]], float | None], Callable[[Cell], float | None]]] = [
+        ("mean power, W", lambda cells: time_weighted(cells, power_w), power_w),
+        ("energy a sample, J", energy_j_per_sample, lambda cell: energy_j_per_sample([cell])),
+    ]
+    columns = []
+    for label, of_all, of_one in of:
+        sizes = {arm: value for arm in panel.arms if (value := of_all(measured(panel, arm))) is not None}
+        points = {arm: [value for cell in measured(panel, arm) if (value := of_one(cell)) is not None] for arm in sizes}
+        columns.append(Column(label, sizes, points))
+    return columns
+
+
+def _bars(sheet: Page, top: float, panel: Panel, columns: Sequence[Column], left: float) -> None:
+    names_beside(sheet, top, left, fitted_arms([panel.run], panel.arms, left - 0.15).values())
+    wide = (INSIDE - left + 0.1) / len(columns) - 0.1
+    for place, column in enumerate(columns):
+        start = left + place * (wide + 0.1)
+        axes = sheet.axes(start, top, wide - 0.55, ROW * len(panel.arms))
+        axes.set(ylim=(len(panel.arms) - 0.5, -0.5), yticks=[], xlabel=column.label)
+        for row, arm in enumerate(panel.arms):
+            style: Style = {"va": "center", "fontsize": SMALL}
+            if arm not in column.bars:
+                sheet.text(start + 0.06, top + ROW * (row + 0.5), "not measured", color=AGAIN, **style)
+                continue
+            bars(axes, row, [(column.bars[arm], AGAIN if arm == panel.run.baseline else BAR)])
+            if len(column.points[arm]) > 1:
+                look: Style = {"color": INK, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.7}
+                axes.plot(column.points[arm], [row] * len(column.points[arm]), "o", **look)
+            sheet.text(start + wide - 0.49, top + ROW * (row + 0.5), digits(column.bars[arm]), **style)
+        axes.set_xlim(0, 1.04 * max([*column.bars.values(), *(one for points in column.points.values() for one in points)]))
+        axes.locator_params(axis="x", nbins=4)
+        axes.grid(axis="x")

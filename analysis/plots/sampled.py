@@ -1,0 +1,266 @@
+"""Telemetry over time: what GPU and host did while the cells ran, where the tweak sets differ in it."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from analysis.quantities import QUANTITIES
+
+from .labels import fitted_arms, joined
+from .lettering import fitted
+from .marks import dots, series, trailing_mean
+from .page import INSIDE, Page, arms_legend, fill, page
+from .scene import NothingToDraw, measured, panels_of, series_key
+from .style import BAND, QUIET, SMALL, looks_of, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.quantities import Quantity
+    from analysis.telemetry import Series
+
+    from .scene import Panel, Scene
+    from .style import Look
+
+LEFT, ROW, GAP, TITLES, FOOT = 1.62, 0.62, 0.13, 0.3, 0.45
+MANY = 3000  # points of lines, above which they are drawn in pixels
+ABREAST, MOST_COLUMNS, MOST_ROWS, FEW_ROWS = 4, 8, 12, 6
+SURE = 0.05
+NOTHING = 0.005  # in the quantity's unit: what never comes to more is 0
+TRAILING, TRAILING_SHORT, SHORT = 10, 3, 100  # samples: as DeepTweak drew it, and for cells of fewer than so many
+
+
+class Trace(NamedTuple):
+    """Samples of all cells of a tweak set, their trailing mean over the cells, and the mean of each cell; NaN where nothing was sampled."""
+
+    raw_s: np.ndarray
+    raw: np.ndarray
+    time_s: np.ndarray
+    mean: np.ndarray
+    window: int
+    cells: tuple[float, ...]
+
+
+class Column(NamedTuple):
+    """One workload: its panel, the samples of its cells, and quantity → tweak set → trace."""
+
+    panel: Panel
+    cells: Sequence[Series]
+    traces: Mapping[Quantity, Mapping[str, Trace]]
+
+    def all(self) -> list[Trace]:
+        """Every trace of the workload."""
+        return [trace for arms in self.traces.values() for trace in arms.values()]
+
+
+@picture(80, "Telemetry over time", "What GPU, processor, memory and disk did while the cells ran, and whether the arms differ in it.")
+def telemetry(scene: Scene) -> Figure:
+    """Draw a row a quantity and a column a workload: every sample faintly, over them the trailing mean of each tweak set."""
+    every = [column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces]
+    if not every:
+        raise NothingToDraw(scene.series_missing or "nothing was sampled beside the cells")
+    differing = differences(every)
+    flat = [one for one in QUANTITIES if _is_zero(one, every)]
+    there = [one for one in QUANTITIES if one not in flat and any(one in column.traces for column in every)]
+    quantities = [one for one in there if any(one in where for where in differing)] or sorted(there, key=lambda one: -_movement(one, every))
+    quantities = sorted(quantities[: MOST_ROWS if any(differing) else FEW_ROWS], key=QUANTITIES.index)
+    most = sorted(range(len(every)), key=lambda at: -len(differing[at]))[:MOST_COLUMNS]
+    columns = [every[at] for at in sorted(most) if differing[at] or not any(differing)]
+    looks = looks_of(scene)
+    names = list(dict.fromkeys(arm for column in columns for arm in column.panel.arms))
+    legend = arms_legend(looks, names, fitted_arms(scene.runs, names, 2.6, SMALL, lines=1), lines=True)
+    if any((one.measured_from_s or 0) > 0 for column in columns for one in column.cells):
+        legend.append(fill("measured steps"))
+    windows = sorted({trace.window for column in columns for trace in column.all()})
+    lead = (
+        f"Dots: samples of every cell. Lines: mean over the cells of a tweak set, trailing over {' or '.join(map(str, windows))} samples."
+    )
+    notes = _notes(scene, every, columns, there, quantities, flat, differing)
+    bands = [columns[first : first + ABREAST] for first in range(0, len(columns), ABREAST)]
+    tall = TITLES + (ROW + GAP) * len(quantities) + FOOT
+    sheet = page(
+        scene,
+        telemetry.TITLE,
+        lead,
+        tall * len(bands),
+        legend,
+        notes,
+        [run for run in scene.runs if any(one.panel.run is run for one in columns)],
+    )
+    for at, band in enumerate(bands):
+        _band(sheet, tall * at, band, quantities, looks)
+    return sheet.figure
+
+
+def differences(columns: Sequence[Column]) -> list[set[Quantity]]:
+    """Find the quantities in which the tweak sets of each workload differ: an F test of the cells' means, after Holm over all of them."""
+    from scipy.special import fdtrc  # noqa: PLC0415  # a third of a second that other pictures need not wait for
+
+    from analysis.stats.adjust import holm  # noqa: PLC0415  # as above
+
+    tests: list[tuple[int, Quantity, float]] = []
+    for at, column in enumerate(columns):
+        for quantity, traces in column.traces.items():
+            groups = [np.array(trace.cells) for trace in traces.values() if len(trace.cells) > 1]
+            count = sum(map(len, groups))
+            if len(groups) < 2:
+                continue
+            middle = np.concatenate(groups).mean()
+            between = sum(len(one) * (one.mean() - middle) ** 2 for one in groups) / (len(groups) - 1)
+            within = sum(((one - one.mean()) ** 2).sum() for one in groups) / (count - len(groups))
+            far = between > (1e-6 * middle) ** 2
+            p = float(fdtrc(len(groups) - 1, count - len(groups), between / within)) if within > 0 else 0.0
+            tests.append((at, quantity, p if far else 1.0))
+    found: list[set[Quantity]] = [set() for _ in columns]
+    for (at, quantity, _), p in zip(tests, holm([p for _, _, p in tests]), strict=True):
+        if p < SURE:
+            found[at].add(quantity)
+    return found
+
+
+def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
+    scene: Scene,
+    every: Sequence[Column],
+    columns: Sequence[Column],
+    there: Sequence[Quantity],
+    quantities: Sequence[Quantity],
+    flat: Sequence[Quantity],
+    differing: Sequence[set[Quantity]],
+) -> list[str]:
+    notes = ["Devices of a kind are taken together. Samples far from all others, and cells longer than most, are cut off."]
+    others = [one.label for one in there if one not in quantities]
+    if any(differing):
+        notes.append("Drawn are quantities whose means over cells differ between tweak sets (F test, Holm over all): a choice, no verdict.")
+    elif others:
+        several = any(len(traces) > 1 for column in every for traces in column.traces.values())
+        notes.append(
+            f"{'No difference between tweak sets is shown: ' if several else ''}the {len(quantities)} quantities that move most are drawn."
+        )
+        notes[-1] = notes[-1][0].upper() + notes[-1][1:]
+    notes += [f"Sampled as well: {joined(others)}."] if others else []
+    notes += [f"Sampled, and 0 throughout: {joined(one.label for one in flat)}."] if flat else []
+    if len(columns) < len(every):
+        hidden = [column.panel.title for column in every if column not in columns]
+        notes.append(f"Not drawn, for less differs there: {', '.join(hidden[:6])}{'…' if len(hidden) > 6 else ''}.")
+    return notes + ([f"Without samples: {scene.series_missing}."] if scene.series_missing else [])
+
+
+def column_of(scene: Scene, panel: Panel) -> Column:
+    """Take what was sampled beside the cells of a workload."""
+    cells = [scene.series[key] for cell in panel.cells if (key := series_key(panel.run, cell.id)) in scene.series]
+    return Column(panel, cells, {one: traces for one in QUANTITIES if (traces := traces_of(scene, panel, one))})
+
+
+def traces_of(scene: Scene, panel: Panel, quantity: Quantity) -> dict[str, Trace]:
+    """Answer a trace for each tweak set beside whose cells the quantity was sampled."""
+    found: dict[str, Trace] = {}
+    for arm in panel.arms:
+        cells = []
+        for cell in measured(panel, arm):
+            one = scene.series.get(series_key(panel.run, cell.id))
+            values = quantity.over_time(one.columns) if one is not None else None
+            if one is not None and values is not None:
+                cells.append((np.asarray(one.time_s), np.asarray(values, dtype=float)))
+        if cells:
+            found[arm] = pooled(cells)
+    return found
+
+
+def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
+    """Pool cells, each a time and a value for every sample; the mean ends when fewer than half of the cells still run.
+
+    After that it would be of the slow ones alone.
+    """
+    raw_s, raw = (np.concatenate(part) for part in zip(*cells, strict=True))
+    time_s, mean = cells[0] if len(cells) == 1 else _mean(cells)
+    window = TRAILING if len(mean) >= SHORT else TRAILING_SHORT
+    return Trace(raw_s, raw, time_s, trailing_mean(mean, window), window, tuple(float(np.nanmean(values)) for _, values in cells))
+
+
+def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    paces = [float(np.median(np.diff(at))) for at, _ in cells if len(at) > 1]
+    ends = sorted(float(at[-1]) for at, _ in cells)
+    pace_s, end_s = statistics.median(paces) if paces else 1.0, ends[len(ends) // 2]
+    time_s = np.arange(0.0, end_s + pace_s / 2, pace_s)
+    rows = [np.interp(time_s, at[np.isfinite(one)], one[np.isfinite(one)], left=np.nan, right=np.nan) for at, one in cells]
+    finite = np.isfinite(rows)
+    count, total = finite.sum(axis=0), np.where(finite, rows, 0.0).sum(axis=0)
+    return time_s, np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _traces(quantity: Quantity, columns: Sequence[Column]) -> list[Trace]:
+    return [trace for column in columns for trace in column.traces.get(quantity, {}).values()]
+
+
+def _is_zero(quantity: Quantity, columns: Sequence[Column]) -> bool:
+    mine = _traces(quantity, columns)
+    return bool(mine) and all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in mine)
+
+
+def _movement(quantity: Quantity, columns: Sequence[Column]) -> float:
+    """Answer by how much a quantity moves inside the cells, of its largest value."""
+    spans = [
+        (np.nanmax(one.mean) - np.nanmin(one.mean)) / np.nanmax(np.abs(one.raw))
+        for one in _traces(quantity, columns)
+        if np.nanmax(np.abs(one.raw)) > 0
+    ]
+    return statistics.median(map(float, spans)) if spans else 0.0
+
+
+def _band(sheet: Page, top: float, band: Sequence[Column], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
+    """Draw some workloads side by side, each quantity to one scale."""
+    sheet.rule(top + 0.02)
+    wide = (INSIDE - LEFT + GAP) / len(band)
+    names = fitted([column.panel.title for column in band], wide - GAP, lines=2, weight="bold")
+    for place, column in enumerate(band):
+        sheet.text(LEFT + wide * place, top + TITLES - 0.05, names[column.panel.title], fontweight="bold", va="bottom", linespacing=1.0)
+    for row, quantity in enumerate(quantities):
+        down = top + TITLES + (ROW + GAP) * row
+        sheet.text(0, down + ROW / 2, f"{quantity.label}\n{quantity.unit}", va="center", fontsize=SMALL)
+        limits = _limits(_traces(quantity, band))
+        for place, column in enumerate(band):
+            axes = sheet.axes(LEFT + wide * place, down, wide - GAP, ROW, ylim=limits)
+            _samples(axes, column, quantity, looks, in_pixels=sum(len(one.time_s) for one in column.all()) > MANY / len(band))
+            axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+            axes.xaxis.set_major_locator(MaxNLocator(3 if len(band) > 1 else 8, steps=[1, 2, 5, 10]))
+            axes.grid(axis="y")
+            last = row == len(quantities) - 1
+            axes.tick_params(labelleft=place == 0, left=place == 0, labelbottom=last, bottom=last)
+            axes.spines["left"].set_visible(place == 0)
+            axes.spines["bottom"].set_visible(last)
+            axes.set_xlabel("s since the cell began" if last else "")
+
+
+def _samples(axes: Axes, column: Column, quantity: Quantity, looks: Mapping[str, Look], *, in_pixels: bool) -> None:
+    """Draw the time in which most cells ran, and shade where their measured steps lay; before them is start-up and warm-up."""
+    arms = column.traces.get(quantity, {})
+    for arm, trace in arms.items():
+        dots(axes, trace.raw_s, trace.raw, looks[arm].color, markersize=1.4, alpha=0.15 if len(trace.raw) > MANY // 3 else 0.35)
+    for arm, trace in arms.items():
+        series(axes, trace.time_s, trace.mean, looks[arm].color, linestyle=looks[arm].dashes, rasterized=in_pixels)
+    if not arms:
+        axes.text(0.5, 0.5, "not sampled", transform=axes.transAxes, ha="center", va="center", fontsize=SMALL, color=QUIET)
+    axes.set_xlim(0, max(float(trace.time_s[-1]) for trace in column.all()) or 1.0)
+    windows = [(one.measured_from_s, one.measured_to_s) for one in column.cells]
+    ends = [(begin, end) for begin, end in windows if begin is not None and end is not None]
+    start, end = (statistics.median(side) for side in zip(*ends, strict=True)) if ends else (0.0, 0.0)
+    if start > 0:
+        axes.axvspan(start, end, color=BAND, linewidth=0, zorder=0)
+
+
+def _limits(traces: Sequence[Trace]) -> tuple[float, float]:
+    if not traces:
+        return 0.0, 1.0
+    pairs = zip(*((trace.raw, trace.mean) for trace in traces), strict=True)
+    raw, means = (np.concatenate([one[np.isfinite(one)] for one in values]) for values in pairs)
+    low, high = (float(function([*np.quantile(raw, [0.005, 0.995]), *means])) for function in (np.min, np.max))
+    # A row that hardly moves is drawn as one that hardly moves.
+    room = max(0.06 * (high - low), 0.01 * abs(high), NOTHING)
+    return low - room, high + room

@@ -1,0 +1,361 @@
+"""Streams of jobs: what a study of them shows at a glance, and who held which slot when."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from analysis.formats.fields import Fields
+from analysis.studies.jobs.queues.sound import columns
+from analysis.studies.jobs.streams.held import attempts, busiest, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.words import called, in_order, names
+from analysis.terms import Unreadable
+from analysis.wording import digits
+
+from . import faults
+from .labels import joined
+from .lettering import fitted, room_for, wrapped
+from .marks import Row, forest, log_or_linear, ticks
+from .page import INSIDE, LINE, Section, dot, fill, line, places, stack
+from .policies import places_of, reach_of, rows_of, words
+from .scene import NothingToDraw
+from .style import BAND, COLOURS, FAINT, HEAD, INK, QUIET, SMALL, WRONG, picture
+from .waits import ARRIVALS, DASHED, OTHER, VERDICT_LOOKS, chosen, curves, waits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from analysis.studies.jobs.streams.gathered import Told
+    from analysis.studies.jobs.streams.held import Held
+    from analysis.terms import Run
+
+    from .marks import Style
+    from .page import Page
+    from .scene import Scene
+
+JOBS = frozenset({"job"})
+LEFT = 0.62
+
+
+@picture(
+    -9,
+    "Cluster jobs at a glance",
+    "How jobs came, whether models foretell their waits, which policy serves them best, and what faults cost, on one page.",
+    REPORTS=JOBS,
+)
+def jobs_overview(scene: Scene) -> Figure:
+    """Draw a panel for each of four questions that the runs answer."""
+    kinds = _kinds(scene)
+    panels: list[tuple[str, str, Callable[[Page, tuple[float, float, float]], None]]] = []
+    missing = []
+    for title, make in (
+        ("How jobs came", _arrivals),
+        ("How long they waited", _waited),
+        ("Which policy serves them best", _served),
+        ("What faults cost", _cost),
+    ):
+        try:
+            panels.append((title, *make(scene)))
+        except NothingToDraw as why:
+            missing.append(f"{title}: not in these runs, {why}.")
+    if len(panels) < 2:
+        raise NothingToDraw("there are no waits under a model, no policies and no faults to set beside how jobs came")
+    lead = (
+        "Marks: means over runs or blocks with 95 % intervals. Models were told rates and service times, no wait. Policies met the same "
+        "jobs, and so did streams with a fault and without."
+    )
+    tall = 0.62 + 1.85 + 0.55
+    jobs, streams = (
+        sum(of(told) for one in scene.streams for told in one.told) for of in (lambda told: len(told.stream.jobs), lambda _: 1)
+    )
+    engines = joined(sorted(told.stream.engine for one in scene.streams for told in one.told))
+
+    def draw(sheet: Page, top: float) -> None:
+        for (title, finding, panel), (left, down, wide) in zip(panels, places(len(panels), 2, tall, left=0.0, gap=0.4), strict=True):
+            sheet.text(left, top + down, title, fontsize=HEAD, fontweight="bold")
+            texts = wrapped(finding, wide, SMALL)
+            for at, text in enumerate(texts[:2]):
+                sheet.text(left, top + down + 0.2 + LINE * at, text + ("…" if at and len(texts) > 2 else ""), fontsize=SMALL, color=QUIET)
+            panel(sheet, (left, top + down + 0.62, wide))
+
+    section = Section(f"{jobs} jobs in {streams} streams", tall * math.ceil(len(panels) / 2), draw, f"engine {engines}")
+    return stack(
+        scene,
+        jobs_overview.TITLE,
+        lead,
+        [section],
+        [line(called(kind), **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds],
+        missing,
+    )
+
+
+def _kinds(scene: Scene) -> list[str]:
+    kinds = dict.fromkeys(str(told.stream.arrivals.get("kind", "")) for one in scene.streams for told in one.told)
+    if not kinds:
+        raise NothingToDraw("no cell tells of a stream of jobs")
+    # In a closed stream a job comes when another ends: its gaps are times of service.
+    return [kind for kind in kinds if kind != "closed"] or ["closed"]
+
+
+OnPage = tuple[str, "Callable[[Page, tuple[float, float, float]], None]"]
+
+
+def _arrivals(scene: Scene) -> OnPage:
+    """Part of the gaps between jobs that is longer than so many mean gaps: a straight line if they come by chance."""
+    gaps = {kind: np.sort(np.concatenate(every)) for kind in _kinds(scene) if (every := list(_gaps(scene, kind)))}
+    if not gaps:
+        raise NothingToDraw("no two jobs came after each other")
+
+    def draw(sheet: Page, spot: tuple[float, float, float]) -> None:
+        axes = _panel(sheet, spot, "gap between jobs ÷ mean gap", "share of gaps longer")
+        for kind, every in gaps.items():
+            axes.step(
+                every,
+                1 - np.arange(len(every)) / len(every),
+                where="post",
+                color=ARRIVALS.get(kind, OTHER)["color"],
+                linewidth=1.6,
+                zorder=2,
+            )
+        axes.plot([0, 12], np.exp([0, -12]), color=QUIET, linewidth=1.0, linestyle=DASHED, zorder=3)
+        axes.set(yscale="log", ylim=(1e-3, 1.2), xlim=(0, 9))
+        ticks(axes, "y", [1e-3, 1e-2, 1e-1, 1], lambda value: f"{100 * value:g} %")
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.grid(visible=True)
+
+    return f"{sum(map(len, gaps.values()))} gaps. Dashed: exponential gaps, as of jobs that come by pure chance.", draw
+
+
+def _gaps(scene: Scene, kind: str) -> Iterator[np.ndarray]:
+    """Gaps of each stream, over their mean. What chance drew for a block counts once, of a stream without a fault if there is one."""
+    seen: set[Hashable] = set()
+    for told in sorted((told for one in scene.streams for told in one.told), key=lambda told: told.fault is not None):
+        drawn, gap = set(told.stream.drawn), np.diff(columns(told.stream).submit)
+        if told.stream.arrivals.get("kind", "") == kind and not drawn & seen and len(gap) and gap.mean() > 0:
+            seen |= drawn
+            yield gap / gap.mean()
+
+
+def _panel(sheet: Page, spot: tuple[float, float, float], xlabel: str, ylabel: str) -> Axes:
+    left, top, wide = spot
+    return sheet.axes(left + 0.55, top, wide - 0.6, 1.85, xlabel=xlabel, ylabel=ylabel)
+
+
+def _waited(scene: Scene) -> OnPage:
+    """Waits by load for the number of slots of which most is known."""
+    found = [one for _, one in waits_of(scene) if one.validation.fit.servers is not None and one.validation.fit.load is not None]
+    if not found:
+        raise NothingToDraw("nothing tells how many slots there were")
+    slots = [one.validation.fit.servers or 0 for one in found]
+    most = max(sorted(set(slots), reverse=True), key=slots.count)
+    judged = [one for waits in found if (one := chosen(waits)) is not None]
+    counts = {word: sum(one.verdict == word for one in judged) for word in VERDICT_LOOKS}
+    verdicts = joined(f"{count} {word}" for word, count in counts.items() if count)
+    finding = f"Curves: model. Of {len(judged)} setting{'s' if len(judged) > 1 else ''} {verdicts}"
+    off = sorted(one.ratio.value for one in judged if one.ratio is not None)
+    finding += f"; measured ÷ predicted {digits(off[0], 2)} to {digits(off[-1], 2)}." if off else "."
+
+    def draw(sheet: Page, spot: tuple[float, float, float]) -> None:
+        curves(_panel(sheet, spot, f"load of {most} slot{'s' if most > 1 else ''}", "wait ÷ service time"), found, most)
+
+    return finding, draw
+
+
+MOST_ROWS = 8
+
+
+def _served(scene: Scene) -> OnPage:
+    """Mean waits under every policy of the first place, against the baseline's."""
+    _, place = places_of(scene)[0]
+    rows = [row for row in rows_of(place, "mean_wait_s") if row.ratio is not None][:MOST_ROWS]
+    if not rows:
+        raise NothingToDraw("no policy's waits could be held against the baseline's")
+    best = rows[0]
+    less = f"Jobs wait least under {best.policy}: {words(best)} of {place.baseline}'s wait."
+    finding = less if best.verdict == "shorter" else f"No policy is shown to let them wait less than {place.baseline}."
+    drawn = [Row(row.policy, [row.mark()]) for row in rows]
+    label = f"mean wait ÷ {place.baseline}'s"
+    return f"{place.streams} streams, the same jobs for each. {finding}", partial(_ratios, rows=drawn, label=label, ends=reach_of(rows))
+
+
+def _cost(scene: Scene) -> OnPage:
+    """How much slower jobs are under each fault."""
+    arms = in_order([arm for _, arm in faults.arms_of(scene) if arm.slowdown is not None])[:MOST_ROWS]
+    titles = names(arms)
+    worst, its = max(zip(arms, titles, strict=True), key=lambda one: one[0].slowdown.value if one[0].slowdown is not None else 0.0)
+    slower = sum(faults.verdict(arm) == "slower" for arm in arms)
+    finding = f"{slower} of {len(arms)} are shown to be slower; most: {its}, {faults.words(worst)} times as long."
+    rows = [Row(name, [faults.mark(arm)]) for arm, name in zip(arms, titles, strict=True)]
+    return finding, partial(_ratios, rows=rows, label="times as long", ends=faults.reach(arms))
+
+
+def _ratios(sheet: Page, spot: tuple[float, float, float], rows: Sequence[Row], label: str, ends: tuple[float, float]) -> None:
+    """Draw a small forest of ratios beside the line at 1."""
+    left, top, wide = spot
+    side = room_for([row.name for row in rows], 1.75)
+    shown = fitted([row.name for row in rows], side - 0.12, lines=1)
+    tall = min(0.34, 1.85 / len(rows))
+    rows = [row._replace(name=shown[row.name], tall=tall) for row in rows]
+    scale: Callable[[Axes], None] = lambda axes: log_or_linear(axes, "x", *ends, most=5)  # noqa: E731  # short
+    forest(sheet, top, rows, left=left + side, right=INSIDE - left - wide + 0.05, label=label, scale=scale, zero=1.0)
+
+
+SHOWN = 50  # jobs that one can tell apart beside each other
+STRIP, QUEUE, LANE, SPACE, BELOW, MOST, MOST_LANES = 0.42, 0.5, 0.17, 0.3, 0.5, 4, 24
+REST, STRUCK = "#9a9a9a", "#f6d5d9"
+ENDED_BADLY = frozenset({"failed", "killed"})
+
+
+class Strip(NamedTuple):
+    """One stream to be drawn: its attempts, when it was over, and the time that is drawn large."""
+
+    run: Run
+    title: str
+    told: Told
+    held: Sequence[Held]
+    until_s: float
+    window: tuple[float, float]
+
+    @property
+    def lanes(self) -> list[tuple[Held, int]]:
+        """The attempts, each with its lane."""
+        return [(one, lane) for one, lane in lanes(self.held, self.until_s) if lane < MOST_LANES]
+
+    @property
+    def count(self) -> int:
+        """How many lanes its attempts take."""
+        return max((lane + 1 for _, lane in self.lanes), default=1)
+
+
+@picture(
+    -8,
+    "Jobs over time",
+    "How a stream went: when slots were busy and queues long, and what a fault took away.",
+    REPORTS=JOBS,
+)
+def jobs_over_time(scene: Scene) -> Figure:
+    """Draw a section a stream: all of it as the number that waits, then the time about its longest queue slot by slot."""
+    strips = _strips(scene)
+    kinds = list(dict.fromkeys(one.kind for strip in strips for one in strip.held))
+    colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
+    lead = (
+        "The thin strip is the number of jobs that wait, over the whole stream. Below it the shaded time, of a fault or of the "
+        "longest queue: who waits, and who holds which slot. A bar is an attempt of a job, from when it is let in until it ends."
+    )
+    legend = [fill(kind or "jobs", colours[kind], colours[kind]) for kind in kinds[: len(COLOURS)]]
+    legend += [fill("other classes", REST, REST)] if len(kinds) > len(COLOURS) else []
+    if any(one.outcome in ENDED_BADLY for strip in strips for one in strip.held):
+        legend.append(dot("ended by a kill or a failure", WRONG, "x"))
+    legend += [fill("a fault at work", STRUCK, WRONG)] if any(_struck(strip.told) for strip in strips) else []
+    every = len({(one.run.origin, told.stream.group) for one in scene.streams for told in one.told})
+    notes = (
+        [f"{len(strips)} of {every} settings are drawn: one of each kind, those with faults and long queues first."]
+        if every > len(strips)
+        else []
+    )
+    notes += [f"Of many slots the first {MOST_LANES} are drawn."] if any(strip.count == MOST_LANES for strip in strips) else []
+    sections = []
+    for strip in strips:
+        jobs, slots = strip.told.stream.jobs, strip.told.stream.slots
+        beside = f"{len(jobs)} jobs, {slots} slot{'s' if slots != 1 else ''}, block {strip.told.cell.block}"
+        tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.count + BELOW
+        sections.append(Section(strip.title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run))
+    return stack(scene, jobs_over_time.TITLE, lead, sections, legend, notes)
+
+
+def _strips(scene: Scene) -> list[Strip]:
+    """Take of each workload the first block; of many, those of whose kind there is none yet. Raises: NothingToDraw."""
+    found: dict[tuple[str, str], Strip] = {}
+    why = ""
+    for one, told in ((gathered, told) for gathered in scene.streams for told in gathered.told):
+        if (one.run.origin, told.stream.group) in found:
+            continue
+        try:
+            held = attempts(told)
+        except Unreadable as error:
+            why = str(error)
+            continue
+        if held:
+            found[one.run.origin, told.stream.group] = _strip(one.run, told, held, several=len(scene.runs) > 1)
+    if not found:
+        raise NothingToDraw(why.rstrip(".") or "no job of any stream ever held a slot")
+    # First those with faults, then one of each policy and arrivals, the fullest first: what differs is worth a look.
+    strips = sorted(found.values(), key=lambda strip: (not _struck(strip.told), -float(waiting(strip.told)[1].max(initial=0))))
+    unlike: dict[tuple[object, ...], Strip] = {}
+    for strip in strips:
+        stream = strip.told.stream
+        unlike.setdefault((strip.told.fault is not None, stream.policy, stream.arrivals.get("kind"), stream.slots), strip)
+    # Of the same jobs the same time is drawn large: policies are then seen beside each other.
+    windows: dict[tuple[object, ...], tuple[float, float]] = {}
+    drawn = []
+    for strip in list(unlike.values())[:MOST]:
+        stream = strip.told.stream
+        jobs = (*map(str, sorted(stream.arrivals.items())), len(stream.jobs), stream.slots)
+        drawn.append(strip._replace(window=windows.setdefault(jobs, strip.window)))
+    return drawn
+
+
+def _strip(run: Run, told: Told, held: Sequence[Held], *, several: bool) -> Strip:
+    every = told.cell.report["stream"][0].get("checkpoint_s")
+    fault = "" if told.fault is None else str(told.fault.get("fault", "a fault"))
+    checkpoints = f"checkpoints every {every:g} s" if isinstance(every, int | float) and every else ""
+    parts = (called(str(told.stream.arrivals.get("kind", ""))), told.stream.policy, fault, checkpoints)
+    title = ", ".join(part for part in parts if part) + (f" · run {run.run_id}" if several else "")
+    until_s = last_moment(told, held)
+    length_s = min(until_s, until_s * SHOWN / len(held)) if until_s > 0 else 1.0
+    lasting = [begin_s for begin_s, end_s in _struck(told) if end_s > begin_s]
+    if not lasting:
+        return Strip(run, title, told, held, until_s, busiest(told, length_s, until_s))
+    begin_s = min(max(0.0, lasting[0] - length_s / 4), max(0.0, until_s - length_s))
+    return Strip(run, title, told, held, until_s, (begin_s, begin_s + length_s))
+
+
+def _struck(told: Told) -> list[tuple[float, float]]:
+    """From when to when faults were at work, as far as it was told."""
+    found = []
+    for at, row in enumerate(told.cell.report.get("fault", ())):
+        numbers = Fields({"row": row}, told.cell.id, f"report.fault[{at}]").known_numbers("row", ("at_s", "until_s"))
+        if "at_s" in numbers:
+            found.append((numbers["at_s"], max(numbers["at_s"], numbers.get("until_s", numbers["at_s"]))))
+    return sorted(found)
+
+
+def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -> None:
+    wide = INSIDE - LEFT - 0.05
+    times, counts = waiting(strip.told)
+    most = 1.1 * max(1.0, float(counts.max(initial=0)))
+    whole = sheet.axes(LEFT, top, wide, STRIP, xlim=(0, strip.until_s or 1.0), ylim=(0, most), ylabel="waiting")
+    whole.axvspan(*strip.window, color=BAND, linewidth=0, zorder=0)
+    whole.step(times, counts, where="post", color=QUIET, linewidth=0.8)
+    queue = sheet.axes(LEFT, top + STRIP + SPACE, wide, QUEUE, xlim=strip.window, ylim=(0, most), ylabel="waiting")
+    queue.fill_between(times, counts, step="post", color=FAINT, linewidth=0)
+    queue.step(times, counts, where="post", color=INK, linewidth=0.9)
+    queue.tick_params(labelbottom=False)
+    for axes in (whole, queue):
+        axes.yaxis.set_major_locator(MaxNLocator(2, integer=True))
+        axes.grid(axis="y")
+    below = top + STRIP + SPACE + QUEUE + 0.06
+    slots = sheet.axes(LEFT, below, wide, LANE * strip.count, ylim=(strip.count - 0.5, -0.5), yticks=[])
+    nodes: dict[str, list[int]] = {}
+    for one, lane in strip.lanes:
+        nodes.setdefault(one.node, []).append(lane)
+        end_s = strip.until_s if one.end_s is None else one.end_s
+        if end_s >= strip.window[0] and one.begin_s <= strip.window[1]:
+            look: Style = {"color": colours[one.kind], "edgecolor": "white", "linewidth": 0.5}
+            slots.barh(lane, end_s - one.begin_s, left=one.begin_s, height=0.8, **look)
+            if one.outcome in ENDED_BADLY and one.end_s is not None:
+                slots.plot([one.end_s], [lane], marker="x", color=WRONG, markersize=5, markeredgewidth=1.4, zorder=3)
+    slots.set(xlim=strip.window, xlabel="seconds since the stream began")
+    for axes in (whole, queue, slots):
+        for ends in _struck(strip.told):
+            axes.axvspan(*ends, facecolor=STRUCK, edgecolor=WRONG, linewidth=0.6, alpha=0.7, zorder=0.5)
+    for node, mine in nodes.items():
+        middle = below + LANE * ((min(mine) + max(mine)) / 2 + 0.5)
+        sheet.text(LEFT - 0.08, middle, (node or "slots")[:9], ha="right", va="center", fontsize=SMALL)

@@ -1,0 +1,230 @@
+"""Pictures of streams of jobs: drawn from streams whose truth is known, and left out where nobody told of any."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from analysis.load import from_json, load
+from analysis.plots import (
+    faults,
+    fitting,
+    jobs_faults,
+    jobs_network,
+    jobs_over_time,
+    jobs_overview,
+    jobs_policies,
+    jobs_predicted,
+    pictures,
+    policies,
+    waits,
+)
+from analysis.plots.scene import Scene, scene_of
+from analysis.studies.jobs.dependability.intervals import daly_s, young_s
+from analysis.studies.jobs.queues.open_queues import mmc
+from analysis.studies.jobs.queues.terms import Inputs
+from analysis.studies.jobs.streams.held import attempts, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.words import names
+from tests.analysis.plots.reading import faults as wrong
+from tests.analysis.plots.reading import lines_of, points, refusal, said
+from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
+from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row
+from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
+from tests.synthetic import saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from tests.analysis.studies.jobs.streams.made_runs import Report
+
+NAMES = [name for name, one in pictures().items() if "job" in getattr(one, "REPORTS", ())]
+
+DRAWN = ["jobs_over_time", "jobs_waits", "jobs_tail", "jobs_policies", "jobs_faults", "jobs_checkpoints", "jobs_overview"]
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    """Seven settings of queues, four policies, kills at four intervals between checkpoints: five streams each."""
+    return scene_of([queueing_run(count=150), scheduling_run(count=80), faulty_run()])
+
+
+@pytest.fixture(scope="module")
+def drawings(scene: Scene) -> dict[str, Figure]:
+    """Every picture of streams that these runs allow."""
+    return {name: pictures()[name].draw(scene) for name in DRAWN}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
+    assert wrong(drawings[name]) == []
+
+
+def test_what_cannot_be_drawn_says_why() -> None:
+    """No streams, one policy, faults without a stream that had none to be held against."""
+    run = from_json(saved_run(), "plain.json")
+    assert not set(NAMES) & fitting(pictures(), [run]).keys()
+    for name in NAMES:
+        assert re.search("job|stream|fault", refusal(pictures()[name], scene_of([run])))
+    assert "no two policies" in refusal(jobs_policies, scene_of([scheduling_run(("fifo",), count=60)]))
+    faulty = faulty_run((0.0, 0.5), blocks=2, count=30)
+    alone = replace(faulty, cells=tuple(cell for cell in faulty.cells if "fault=" in cell.workload))
+    assert "nothing to hold the faults against" in refusal(jobs_faults, scene_of([alone]))
+
+
+def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
+    assert not {"steps", "distribution", "run_order"} & fitting(pictures(), scene.runs).keys()
+
+
+def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:
+    """Two slots: three loads of Poisson arrivals, and what the other runs have without faults; the curve is W_q/E[S] = C/(c(1 - U))."""
+    axes = drawings["jobs_waits"].axes[1]
+    marks = [point for line in lines_of(axes, "o") for point in points(line)]
+    assert [round(load, 1) for load, _ in sorted(marks)] == [0.3, 0.4, 0.6, 0.8, 0.8]
+    curve = next(line for line in axes.lines if line.get_color() == "#1a1a1a" and len(points(line)) > 100)
+    load, wait = points(curve)[120]
+    assert wait == pytest.approx(mmc(Inputs(2 * load, 1.0, 2)).wait_s)
+
+
+def test_the_part_that_waits_longer_falls_from_the_part_that_waits_at_all() -> None:
+    steps, parts = waits.steps_of(np.array([0.0, 0.0, 1.0, 3.0]), 1.0)
+    assert list(zip(steps.tolist(), parts.tolist(), strict=True)) == [(0.0, 0.5), (0.0, 0.5), (0.0, 0.5), (1.0, 0.25), (3.0, 0.0)]
+
+
+def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
+    (_, place), *_ = policies.places_of(scene)
+    rows = policies.rows_of(place, "mean_wait_s")
+    effect = next(arm for arm in place.arms if arm.policy == rows[0].policy).against["mean_wait_s"].effect
+    assert effect is not None
+    assert (rows[0].ratio, rows[0].low) == pytest.approx((1 / (1 + effect.gain), 1 / (1 + effect.high)))
+    assert [row.ratio for row in rows] == sorted(row.ratio or 0.0 for row in rows)
+    assert policies.words(rows[0]) in said(drawings["jobs_policies"])
+
+
+def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene: Scene) -> None:
+    for one in scene.streams:
+        for told in one.told:
+            held = attempts(told)
+            placed = lanes(held, last_moment(told, held))
+            assert max(lane for _, lane in placed) + 1 <= (told.stream.slots or 0)
+            for lane in {lane for _, lane in placed}:
+                mine = [job for job, its in placed if its == lane]
+                assert all((job.end_s or 0.0) <= later.begin_s + 1e-9 for job, later in pairwise(mine))
+
+
+def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
+    """Its integral over time is the sum of all waits."""
+    told = scene.streams[0].told[0]
+    times, counts = waiting(told)
+    waited = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in told.stream.jobs)
+    assert float((counts[:-1] * np.diff(times)).sum()) == pytest.approx(waited)
+
+
+def test_a_job_that_never_got_a_slot_waits_to_the_end(scene: Scene) -> None:
+    told = scene.streams[0].told[0]
+    jobs = tuple(replace(job, admit_s=None, start_s=None, end_s=None, outcome="never started") for job in told.stream.jobs)
+    _, counts = waiting(replace(told, stream=replace(told.stream, jobs=jobs)))
+    assert counts[-1] == len(jobs)
+
+
+def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> None:
+    figure = jobs_over_time.draw(scene_of([scheduling_run(("fifo", "sjf"), blocks=2, count=80)]))
+    windows = {axes.get_xlim() for axes in figure.axes[1::3]}
+    assert len(windows) == 1
+
+
+def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
+    """What all had is left out of the names: the rate, and the retries."""
+    arms = [arm for _, arm in faults.arms_of(scene)]
+    assert set(names(arms)) == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
+    text = said(drawings["jobs_faults"])
+    assert all(faults.words(arm) in text for arm in arms)
+    assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
+
+
+def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Scene) -> None:
+    _, arm = faults.arms_of(scene)[0]
+    assert arm.slowdown is not None
+    quick = replace(arm, slowdown=replace(arm.slowdown, value=0.5), p=0.001)
+    assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
+    assert faults.words(replace(arm, slowdown=None)) == "no job done"
+
+
+def test_intervals_between_checkpoints_stand_beside_those_of_young_and_daly(drawings: dict[str, Figure], scene: Scene) -> None:
+    """No checkpoint at all is the last mark, beyond every interval."""
+    axes = drawings["jobs_checkpoints"].axes[0]
+    marks = sorted(points(line)[0][0] for line in lines_of(axes, "o"))
+    assert marks[:3] == [0.2, 0.6, 2.0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.2", "0.6", "2", "none"]
+    (_, trial), *_ = faults.trials_of(scene)
+    assert trial.cost_s is not None
+    assert trial.mtbf_s is not None
+    upright = {round(points(line)[0][0], 6) for line in axes.lines if len(points(line)) == 2 and points(line)[0][0] == points(line)[1][0]}
+    assert {round(one(trial.cost_s, trial.mtbf_s.value), 6) for one in (young_s, daly_s)} <= upright
+
+
+def test_the_overview_counts_what_chance_drew_once_however_many_policies_met_it() -> None:
+    """Three streams of 40 jobs have 39 gaps each, under one policy as under four."""
+    figure = jobs_overview.draw(scene_of([scheduling_run(blocks=3, count=40)]))
+    assert "117 gaps" in said(figure).replace("\n", " ")
+
+
+def test_the_overview_shows_how_jobs_came_without_the_flood() -> None:
+    """In three blocks 40 jobs, and the same with 20 of a flood: 39 gaps a block, whichever of the two is read first."""
+
+    def stream(block: int, count: int, fault: dict[str, str] | None) -> Report:
+        made = MadeStream(jobs=count)
+        return {"job": rows(made, block), "stream": [{**stream_row(made, block), "fault": fault}]}
+
+    reports = {
+        "job_stream:fault=flood": lambda block: stream(block, 60, {"fault": "flood"}),
+        "job_stream:jobs=40": lambda block: stream(block, 40, None),
+    }
+    figure = jobs_overview.draw(scene_of([run_of(reports, blocks=3)]))
+    assert "117 gaps." in said(figure).replace("\n", " ")
+
+
+def test_the_overview_names_what_was_not_measured() -> None:
+    """Of queues alone: no policies, no faults, and two panels left."""
+    figure = jobs_overview.draw(scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))]))
+    assert len(figure.axes) == 2
+    assert said(figure).count("not in these runs") == 2
+    assert wrong(figure) == []
+
+
+def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
+    """No loss is left of all others; communication by Mathis's law lies on its curve, from the loss on at which it takes most."""
+    scene = scene_of([load(saved(tmp_path, MadeLine(root)))])
+    figure = jobs_network.draw(scene)
+    assert wrong(figure) == []
+    steps, spent = figure.axes
+    assert [label.get_text() for label in steps.get_xticklabels()] == ["none", "0.1 %", "0.3 %", "1 %", "3 %"]
+    (_, line), *_ = faults.lines_of(scene)
+    law = next(one for one in spent.lines if one.get_color() == faults.MATHIS)
+    measured = sorted(point for one in lines_of(spent, "o") for point in points(one))
+    assert [y for _, y in points(law)] == pytest.approx([y for _, y in measured], rel=0.1)
+    assert "bound by" in said(figure)
+    assert line.losses[0].loss == 0
+
+
+def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
+    """Classes of the stream, each with the factor by which its predictions are off in the median."""
+    scene = scene_of([scheduling_run(("fifo",), blocks=2, count=80)])
+    pairs = policies.pairs_of(scene.streams[0].told)
+    assert len(pairs) == 160
+    assert {pair.kind for pair in pairs} == {"urgent", "patient"}
+    figure = jobs_predicted.draw(scene)
+    assert wrong(figure) == []
+    assert list(policies.by_class(pairs)) == ["all", "patient", "urgent"]
+
+
+def test_jobs_that_began_again_are_no_test_of_a_prediction() -> None:
+    told = scene_of([scheduling_run(("fifo",), blocks=1, count=40)]).streams[0].told
+    told[0].cell.report["job"][0]["attempts"] = 2  # type: ignore[index]  # ours, just made
+    assert len(policies.pairs_of(told)) == 39
