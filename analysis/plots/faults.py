@@ -326,7 +326,7 @@ def _times(
     for color, dashes, law in laws:
         curve = [(loss, value * scale) for loss, value in law if value is not None]
         heights += [value for _, value in curve]
-        axes.plot([loss for loss, _ in curve], [value for _, value in curve], color=color, linestyle=dashes, linewidth=1.4, zorder=1)  # type: ignore[arg-type]  # dashes
+        axes.plot([loss for loss, _ in curve], [value for _, value in curve], color=color, linestyle=dashes, linewidth=1.4, zorder=1)
     lines(axes, points, {"color": INK, "marker": "o", "markersize": 5.5, "linestyle": "none" if laws else "-", "linewidth": 0.9})
     log_or_linear(axes, "y", min(heights), max(heights))
     losses = [loss for loss, _ in points]

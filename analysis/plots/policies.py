@@ -117,7 +117,7 @@ def rows_of(place: Place, name: str) -> list[Ratio]:
         if arm.policy != place.baseline:
             one = arm.against[name]
             ends = [] if one.effect is None else [1 / (1 + gain) for gain in (one.effect.gain, one.effect.high, one.effect.low)]
-            rows.append(Ratio(arm.policy, *ends, p=one.p) if ends else Ratio(arm.policy, why=one.reason))
+            rows.append(Ratio(arm.policy, ends[0], ends[1], ends[2], p=one.p) if ends else Ratio(arm.policy, why=one.reason))
     return sorted(rows, key=lambda row: row.ratio if row.ratio is not None else math.inf)
 
 
@@ -235,7 +235,7 @@ def _predictions(sheet: Page, top: float, pairs: Sequence[Pair], colours: Mappin
         mine = [pair for pair in some if pair.kind == kind]
         dots(axes, [pair.predicted_s * scale for pair in mine], [pair.measured_s * scale for pair in mine], color, zorder=2)
     for which in ("x", "y"):
-        log_or_linear(axes, which, low, high)  # type: ignore[arg-type]  # one of the two
+        log_or_linear(axes, which, low, high)
     axes.set(xlabel=f"predicted, {short}", ylabel=f"measured, {short}")
     axes.grid(visible=True)
     rows = []

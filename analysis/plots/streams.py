@@ -72,9 +72,8 @@ def jobs_overview(scene: Scene) -> Figure:
         "jobs, and so did streams with a fault and without."
     )
     tall = 0.62 + 1.85 + 0.55
-    jobs, streams = (
-        sum(of(told) for one in scene.streams for told in one.told) for of in (lambda told: len(told.stream.jobs), lambda _: 1)
-    )
+    jobs = sum(len(told.stream.jobs) for one in scene.streams for told in one.told)
+    streams = sum(len(one.told) for one in scene.streams)
     engines = joined(sorted(told.stream.engine for one in scene.streams for told in one.told))
 
     def draw(sheet: Page, top: float) -> None:
@@ -229,7 +228,7 @@ class Strip(NamedTuple):
         return [(one, lane) for one, lane in lanes(self.held, self.until_s) if lane < MOST_LANES]
 
     @property
-    def count(self) -> int:
+    def height(self) -> int:
         """How many lanes its attempts take."""
         return max((lane + 1 for _, lane in self.lanes), default=1)
 
@@ -260,12 +259,12 @@ def jobs_over_time(scene: Scene) -> Figure:
         if every > len(strips)
         else []
     )
-    notes += [f"Of many slots the first {MOST_LANES} are drawn."] if any(strip.count == MOST_LANES for strip in strips) else []
+    notes += [f"Of many slots the first {MOST_LANES} are drawn."] if any(strip.height == MOST_LANES for strip in strips) else []
     sections = []
     for strip in strips:
         jobs, slots = strip.told.stream.jobs, strip.told.stream.slots
         beside = f"{len(jobs)} jobs, {slots} slot{'s' if slots != 1 else ''}, block {strip.told.cell.block}"
-        tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.count + BELOW
+        tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.height + BELOW
         sections.append(Section(strip.title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run))
     return stack(scene, jobs_over_time.TITLE, lead, sections, legend, notes)
 
@@ -342,7 +341,7 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
         axes.yaxis.set_major_locator(MaxNLocator(2, integer=True))
         axes.grid(axis="y")
     below = top + STRIP + SPACE + QUEUE + 0.06
-    slots = sheet.axes(LEFT, below, wide, LANE * strip.count, ylim=(strip.count - 0.5, -0.5), yticks=[])
+    slots = sheet.axes(LEFT, below, wide, LANE * strip.height, ylim=(strip.height - 0.5, -0.5), yticks=[])
     nodes: dict[str, list[int]] = {}
     for one, lane in strip.lanes:
         nodes.setdefault(one.node, []).append(lane)
