@@ -12,12 +12,13 @@ ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 WORKDIR /opt/deeptweak
 ENV PYTHONPATH=/opt/deeptweak PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore HOME=/tmp
 
-# First what changes rarely: the versions are those of pyproject.toml, as on every machine.
-COPY pyproject.toml README.md LICENSE ./
-RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' pyproject.toml)" \
-    && pip install '.[workloads]'
+# First what changes rarely: the versions are those of requirements.lock, as on every machine.
+COPY pyproject.toml requirements.lock conftest.py README.md LICENSE ./
+RUN pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(grep -x 'torch==[0-9.]*' requirements.lock)" \
+    && pip install -c requirements.lock '.[run,kubernetes,studies,workloads]'
 
 COPY control control
+COPY deeptweak deeptweak
 COPY fixtures fixtures
 # A user who may not write here could not keep what Python compiles, and every cell would compile it anew.
 RUN python -m compileall -q control fixtures

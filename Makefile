@@ -2,7 +2,7 @@
 # `make help` says the rest. What cannot be done here, in a container or without root, is left out and said.
 VENV ?= .venv
 PYTHON ?= python3
-TORCH = $(shell sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' pyproject.toml)
+TORCH = $(shell grep -x 'torch==[0-9.]*' requirements.lock)
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 NAME ?= exp1
 export DEBIAN_FRONTEND = noninteractive
@@ -52,7 +52,7 @@ for-cluster: $(VENV)/dev
 # Versions are this project's: what tests/gpu/day.sh runs there is then what is run here. All of it is pure Python.
 gpu-kit: $(VENV)/bin/python  ## wheels in .gpu-kit/ for a GPU machine without a network (tests/gpu/day.sh)
 	$(PIP) download --quiet --no-deps --only-binary=:all: --dest .gpu-kit pluggy iniconfig execnet py-cpuinfo \
-	    $(shell sed -n 's/^ *"\(pytest[a-z-]*\|nvidia-ml-py\|rich\)[^=]*\(==[0-9.]*\)".*/\1\2/p' pyproject.toml)
+	    $(shell grep -Ex '(pytest|pytest-benchmark|pytest-timeout|pytest-xdist|nvidia-ml-py|rich)==.*' requirements.lock)
 
 setup: $(VENV)/bench  ## what `make bench` needs
 
@@ -62,20 +62,20 @@ $(VENV)/bin/python:
 	$(PIP) install --quiet --upgrade pip
 
 # Light: nothing is compiled beforehand, since most of it is never imported.
-$(VENV)/test: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --quiet --no-compile --editable '.[test]'
+$(VENV)/test: pyproject.toml requirements.lock | $(VENV)/bin/python
+	$(PIP) install --quiet --no-compile -c requirements.lock --editable '.[test]'
 	touch $@
 
 # Where no NVIDIA GPU answers, torch's CPU build is a twentieth of the size; where its index cannot be reached, the usual one serves.
-$(VENV)/bench: pyproject.toml | $(VENV)/bin/python
+$(VENV)/bench: pyproject.toml requirements.lock | $(VENV)/bin/python
 	if ! nvidia-smi -L >/dev/null 2>&1 && \
 	    $(PYTHON) -c 'import urllib.request as u; u.urlopen("$(TORCH_CPU_INDEX)/torch/", timeout=10)' 2>/dev/null; \
 	then $(PIP) install --quiet --index-url $(TORCH_CPU_INDEX) $(TORCH); fi
-	$(PIP) install --quiet --editable '.[workloads,monitors]'
+	$(PIP) install --quiet -c requirements.lock --editable '.[run,studies,kubernetes,workloads,monitors]'
 	touch $@
 
 $(VENV)/dev: $(VENV)/bench
-	$(PIP) install --quiet --editable '.[workloads,monitors,test,dev]'
+	$(PIP) install --quiet -c requirements.lock --editable '.[workloads,monitors,test,dev]'
 	touch $@
 
 help:  ## this

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 USAGE_ERROR = 2
+PROGRAM = "python -m analysis"
 PAGE = 100  # columns
 GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
 TRACEBACK = "DEEPTWEAK_TRACEBACK"
@@ -53,20 +54,24 @@ class Command(Protocol):
         """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and answer its exit code.
+def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
+    """Run one command and answer its exit code; `program` is how it is called in what it says.
 
     Only a command itself answers 1: Python's own 1 for a crash would read as the gate's regression.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     mend()
     try:
-        code = _run(given)
+        code = _run(given, program)
     except BrokenPipeError:  # the reader (head, less) has seen enough
         silence(sys.stdout)
         code = 0
     except Refused as error:
-        code = _failed(error)
+        code = _failed(str(error).replace(PROGRAM, program))
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] in {"analysis", "control"}:
+            raise
+        code = _failed(f"{error.name} is not installed: pip install 'deeptweak[studies]', or '.[studies]' in a clone.")
     except OSError as error:
         what = one_line(error.filename) if error.filename else "the answer cannot be written"
         code = _failed(f"{what}: {reason_of(error)}.")
@@ -76,22 +81,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if reason is None else code or _failed(f"standard output cannot be written: {reason}.")
 
 
-def _run(given: Sequence[str]) -> int:
+def _run(given: Sequence[str], program: str) -> int:
     name = given[0] if given else ""
     if name in {"", "-h", "--help"}:
         print(_help())
         return 0 if name else USAGE_ERROR
     if _module(name) not in COMMANDS:
         if not Path(name).exists():
-            near = get_close_matches(name, map(_said, COMMANDS), n=1)
+            near = get_close_matches(name, map(command_of, COMMANDS), n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise Refused(f"{name}: no such command, and no such file.{hint} `python -m analysis --help` lists the commands.")
         name, given = "show", ["show", *given]
     command = cast("Command", import_module(f"analysis.commands.{_module(name)}"))
     parser = argparse.ArgumentParser(
-        prog=f"python -m analysis {name}",
-        description=_page(command.__doc__ or ""),
-        epilog=_page(command.EXAMPLE),
+        prog=f"{program} {name}",
+        description=_page(command.__doc__ or "").replace(PROGRAM, program),
+        epilog=_page(command.EXAMPLE).replace(PROGRAM, program),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.arguments(parser)
@@ -99,21 +104,26 @@ def _run(given: Sequence[str]) -> int:
         render.add_options(parser)
     else:
         parser.add_argument("--json", action="store_true", help="write JSON instead of text")
-    asked = parser.parse_args(given[1:])
-    answer = command.run(asked)
+    args = parser.parse_args(given[1:])
+    answer = command.run(args)
     if not isinstance(answer, Answer):
         return answer
     for line in answer.refused:
         print("refused:", line, file=sys.stderr)
     # What was found counts, whoever can read it: a reader that has gone changes no exit code.
-    if reason := say(render.write(answer, asked)):
+    if reason := say(render.write(answer, args).replace(PROGRAM, program)):
         complain(f"standard output cannot be written: {reason}.")
     return answer.exit_code or (USAGE_ERROR if reason else 0)
 
 
 def _help() -> str:
+    parts = [f"usage: {PROGRAM} RUN | COMMAND …\n\nWhat saved runs say. With a saved run alone: `show`.", listed()]
+    return "\n\n".join([*parts, f"`{PROGRAM} COMMAND --help` says the rest."])
+
+
+def listed() -> str:
     """List the commands by what they are for; their files are parsed, not imported, since that takes a second."""
-    listed: dict[str, list[str]] = {group: [] for group in GROUPS}
+    lines: dict[str, list[str]] = {group: [] for group in GROUPS}
     for module in COMMANDS:
         tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8"))
         told = {
@@ -121,10 +131,8 @@ def _help() -> str:
             for node in tree.body
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
         }
-        listed[str(told["GROUP"])].append(f"  {_said(module):<12} {told['HELP']!s}")
-    parts = ["usage: python -m analysis RUN | COMMAND …\n\nWhat saved runs say. With a saved run alone: `show`."]
-    parts += ["\n".join([f"{GROUPS[group]}:", *lines]) for group, lines in listed.items()]
-    return "\n\n".join([*parts, "`python -m analysis COMMAND --help` says the rest."])
+        lines[str(told["GROUP"])].append(f"  {command_of(module):<12} {told['HELP']!s}")
+    return "\n\n".join("\n".join([f"{GROUPS[group]}:", *own]) for group, own in lines.items())
 
 
 def _failed(what: object) -> int:
@@ -148,11 +156,12 @@ def _page(text: str) -> str:
 
 
 def _module(name: str) -> str:
-    found = name.replace("-", "_")
-    return f"{found}_" if iskeyword(found) else found
+    result = name.replace("-", "_")
+    return f"{result}_" if iskeyword(result) else result
 
 
-def _said(name: str) -> str:
+def command_of(name: str) -> str:
+    """A command as it is typed, by its module."""
     return name.rstrip("_").replace("_", "-")  # `import` is a word of Python's own, and a module has no dash
 
 

@@ -122,12 +122,12 @@ def together(answers: Sequence[Answer]) -> Answer:
     first, *others = answers
     if not others:
         return first
-    later = [section for one in others for section in (Section(one.title, one.findings), *one.sections)]
+    later = [section for answer in others for section in (Section(answer.title, answer.findings), *answer.sections)]
     return replace(
         first,
         sections=[*first.sections, *later],
-        warnings=[line for one in answers for line in one.warnings],
-        legend=list(dict.fromkeys(line for one in answers for line in one.legend)),
-        refused=list(dict.fromkeys(line for one in answers for line in one.refused)),
+        warnings=[line for answer in answers for line in answer.warnings],
+        legend=list(dict.fromkeys(line for answer in answers for line in answer.legend)),
+        refused=list(dict.fromkeys(line for answer in answers for line in answer.refused)),
         next="",
     )

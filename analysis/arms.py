@@ -130,9 +130,9 @@ def of_one_workload(base: Arm, candidate: Arm) -> Arm:
     return replace(candidate, runs=runs, notes=(note,))
 
 
-def same_runs(one: Arm, other: Arm) -> bool:
+def same_runs(arm: Arm, other: Arm) -> bool:
     """Whether two arms are of the same runs, so that their cells can have run side by side."""
-    return {run.run_id for run in one.runs} == {run.run_id for run in other.runs}
+    return {run.run_id for run in arm.runs} == {run.run_id for run in other.runs}
 
 
 def both(*arms: Arm) -> Arm:
@@ -214,15 +214,15 @@ def parts(cell: Cell) -> tuple[Cell, ...]:
 
 def met(arm: Arm, study: str) -> dict[str, list[str]]:
     """Which tweak sets each workload of a study met in an arm: workload → names, in order of the runs' own lists, the stocks first."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for run in arm.runs:
         for cell in run.cells:
             if cell.study == study:
-                found.setdefault(cell.workload, set()).add(cell.tweakset)
+                result.setdefault(cell.workload, set()).add(cell.tweakset)
     workloads = list(dict.fromkeys(name for run in arm.runs for name in run.workloads))
     tweaksets = list(dict.fromkeys(name for run in arm.runs for name in run.tweaksets))
     tweaksets.sort(key=lambda name: name not in {"stock", "stock-again"})  # the A/A first
-    return {workload: [name for name in tweaksets if name in found[workload]] for workload in workloads if workload in found}
+    return {workload: [name for name in tweaksets if name in result[workload]] for workload in workloads if workload in result}
 
 
 def no_copies(runs: Iterable[Run]) -> None:
@@ -231,7 +231,7 @@ def no_copies(runs: Iterable[Run]) -> None:
     Raises: Refused, naming the two cells.
     """
     seen: dict[object, tuple[Run, Cell]] = {}
-    for run in {one.run_id: one for one in runs}.values():
+    for run in {run.run_id: run for run in runs}.values():
         for times, cell in times_of(run):
             first, other = seen.setdefault(times, (run, cell))
             if first is not run:

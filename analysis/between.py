@@ -35,14 +35,14 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
     for run in arms[1].runs:
         declared = primary_of(run, draft.study, draft.workload) if draft.study in run.studies else draft.primary_metric
         if declared != draft.primary_metric:
-            turns = {one.design.kind == "turns" for arm in arms for one in arm.runs}
-            why = ", one of whole cells and one of cells that took turns" if len(turns) > 1 else ""
-            raise NotComparable(f"the runs declared different primary metrics: {draft.primary_metric.name} and {declared.name}{why}.")
-    for one in known[1:]:
-        differing = sorted(key for key in known[0].params.keys() & one.params.keys() if known[0].params[key] != one.params[key])
+            turns = {run.design.kind == "turns" for arm in arms for run in arm.runs}
+            reason = ", one of whole cells and one of cells that took turns" if len(turns) > 1 else ""
+            raise NotComparable(f"the runs declared different primary metrics: {draft.primary_metric.name} and {declared.name}{reason}.")
+    for workload in known[1:]:
+        differing = sorted(key for key in known[0].params.keys() & workload.params.keys() if known[0].params[key] != workload.params[key])
         if differing:
-            said = ", ".join(f"{key} {known[0].params[key]} against {one.params[key]}" for key in differing)
-            raise NotComparable(f"the runs gave the workload different parameters: {said}.")
+            text = ", ".join(f"{key} {known[0].params[key]} against {workload.params[key]}" for key in differing)
+            raise NotComparable(f"the runs gave the workload different parameters: {text}.")
 
 
 def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side], read: Reader) -> list[str]:
@@ -59,7 +59,7 @@ def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side]
         notes.append(
             f"{silent[0]}{f' and {len(silent) - 1} more' if len(silent) > 1 else ''}: says nothing of its hardware, which may be another."
         )
-    asked = [{(one.kind, one.key): one.value for one in side.tweakset.requested} for side in sides]
+    asked = [{(setting.kind, setting.key): setting.value for setting in side.tweakset.requested} for side in sides]
     if draft.baseline == draft.tweakset and asked[0] != asked[1]:
         keys = sorted({key for (_, key), _ in asked[0].items() ^ asked[1].items()})
         notes.append(f"{draft.tweakset} does not ask for the same in both runs: {', '.join(keys)}.")

@@ -35,7 +35,7 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
     for cell in cells:
         asked: Mapping[str, object] = cell.applied.requested if cell.applied else {}
         observed: Mapping[str, object] = cell.applied.observed if cell.applied else {}
-        for key in dict.fromkeys([*(one.key for one in tweakset.requested if one.kind in READ_BACK), *asked]):
+        for key in dict.fromkeys([*(setting.key for setting in tweakset.requested if setting.kind in READ_BACK), *asked]):
             if key not in asked or observed.get(key) is None:
                 failed.setdefault(f"{key} was not read back", []).append(cell.block)
             elif not same_value(asked[key], observed[key]):
@@ -56,9 +56,9 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
         raise NotComparable(f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was damaged or edited.")
 
 
-def same_value(one: object, other: object) -> bool:
+def same_value(value: object, other: object) -> bool:
     """Whether two texts mean the same setting: blanks and the base of numbers (0x10, 020) make no difference."""
-    return [_number(word) for word in str(one).split()] == [_number(word) for word in str(other).split()]
+    return [_number(word) for word in str(value).split()] == [_number(word) for word in str(other).split()]
 
 
 def _number(word: str) -> int | str:
@@ -83,12 +83,12 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
         for arm, cell in zip(arms, pair, strict=True):
             if cell.applied is None or (arm.scripts and cell.applied.side_effects):
                 return False  # without a record of what was applied, nobody knows what was touched
-            if any(one.kind in READ_BACK and one.key not in cell.applied.already_in_force for one in arm.requested):
+            if any(setting.kind in READ_BACK and setting.key not in cell.applied.already_in_force for setting in arm.requested):
                 return False
             boots.add(cell.boot_id)
         if pair[0].limits != pair[1].limits:
             return False
-    return len(boots) == 1 or not any(one.kind == "boot" for arm in arms for one in arm.requested)
+    return len(boots) == 1 or not any(setting.kind == "boot" for arm in arms for setting in arm.requested)
 
 
 def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
@@ -178,7 +178,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines = list(run.warnings)
     if run.interrupted:
         lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
-    lines += [one.sentence for one in disturbances(run)]
+    lines += [disturbance.sentence for disturbance in disturbances(run)]
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
     lines += _hugepages(run, comparisons)
@@ -202,17 +202,19 @@ def reserved_bytes(settings: Iterable[Setting]) -> int:
     (admin-guide/mm/hugetlbpage.rst).
     """
     settings = tuple(settings)
-    boot = [one for one in settings if one.kind == "boot"]
-    default = next((_size_bytes(one.value) for one in boot if one.key == "default_hugepagesz"), 0) or HUGEPAGE_BYTES
+    boot = [setting for setting in settings if setting.kind == "boot"]
+    default = next((_size_bytes(setting.value) for setting in boot if setting.key == "default_hugepagesz"), 0) or HUGEPAGE_BYTES
     size, pools = default, dict[int, int]()
-    for one in boot:
-        if one.key == "hugepagesz":
-            size = _size_bytes(one.value) or size
-        elif one.key == "hugepages":  # `0:2,1:3` are pages of each NUMA node
-            counts = [part.rpartition(":")[2] for part in one.value.split(",")]
+    for setting in boot:
+        if setting.key == "hugepagesz":
+            size = _size_bytes(setting.value) or size
+        elif setting.key == "hugepages":  # `0:2,1:3` are pages of each NUMA node
+            counts = [part.rpartition(":")[2] for part in setting.value.split(",")]
             pools[size] = sum(int(count) for count in counts if re.fullmatch("[0-9]{1,15}", count))
     typed = [
-        one.value for one in settings if (one.kind, one.key) == ("sysctl", "vm.nr_hugepages") and re.fullmatch("[0-9]{1,15}", one.value)
+        setting.value
+        for setting in settings
+        if (setting.kind, setting.key) == ("sysctl", "vm.nr_hugepages") and re.fullmatch("[0-9]{1,15}", setting.value)
     ]
     if typed:
         pools[default] = int(typed[-1])
@@ -254,7 +256,7 @@ def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]
     one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
     there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
     asked = run.tweaksets[name].requested if name in run.tweaksets else ()
-    return reserved_bytes(one for one in asked if one.key not in there and not (one_boot and one.kind == "boot"))
+    return reserved_bytes(setting for setting in asked if setting.key not in there and not (one_boot and setting.kind == "boot"))
 
 
 def _own(run: Run, name: str, warning: str) -> bool:

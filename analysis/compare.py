@@ -92,12 +92,16 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
         must_have(run, "tweak set", options.tweaksets, run.tweaksets)
         must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
         must_have(run, "workload", options.workloads, run.workloads)
-    again = [one for one in candidates if same_runs(base, one) and one.tweakset is None] if base.tweakset is None else []
+    again = (
+        [candidate for candidate in candidates if same_runs(base, candidate) and candidate.tweakset is None]
+        if base.tweakset is None
+        else []
+    )
     if again and again[0].label != base.label:
         raise Refused(f"{again[0].label} is the same run as {base.label}: where it was interrupted and went on, name the later file alone.")
     if again:
         raise Refused(f"{base.label} is compared with itself: name two of its tweak sets, {base.label}:TWEAKSET.")
-    candidates = [of_one_workload(base, one) for one in candidates]
+    candidates = [of_one_workload(base, candidate) for candidate in candidates]
     no_copies([run for arm in (base, *candidates) for run in arm.runs])
     drafts = [draft for name in studies([base]) for draft in _study(base, candidates, name, options)]
     if not drafts and not any(same_runs(base, other) for other in candidates):
@@ -111,8 +115,8 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
         for draft, sides in _drafts(base, candidate, study, options):
             drafts.append(_contrast(draft, sides, (base, candidate), options.metrics))
             shown.append(_wanted(draft, candidate, options))
-    drafts = [_judged(one, one.primary.p, 1) if one.guard and one.primary else one for one in drafts]
-    failed = {one.workload: one.reason for one in drafts if one.guard and one.verdict == "not comparable"}
+    drafts = [_judged(draft, draft.primary.p, 1) if draft.guard and draft.primary else draft for draft in drafts]
+    failed = {draft.workload: draft.reason for draft in drafts if draft.guard and draft.verdict == "not comparable"}
     failed |= _failed_controls([base, *candidates], study, options)
     family = [index for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard]
     ps = [draft.primary.p for draft in drafts if draft.primary is not None and not draft.guard]
@@ -127,10 +131,10 @@ def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[
     if TOGETHER not in (control_name(whole, study, options.relative_to) or ""):
         return {}
     return {
-        one.workload: f"{run.run_id}: {one.reason}"
+        comparison.workload: f"{run.run_id}: {comparison.reason}"
         for run in whole.runs
-        for one in compare(run)
-        if one.study == study and one.guard and one.primary and one.verdict == "not comparable"
+        for comparison in compare(run)
+        if comparison.study == study and comparison.guard and comparison.primary and comparison.verdict == "not comparable"
     }
 
 
@@ -216,7 +220,7 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     second = _first_effect(STEP_TIMES if draft.primary_metric.name.startswith("throughput") else (THROUGHPUT,), draft, pairing, read)
     others = [_first_effect((metric_named(name),), draft, pairing, read) for name in metrics]
     beside = base.runs == candidate.runs and pairing.samples is None
-    pairs = [(part, other) for (_, one), (_, other) in pairing.pairs for part in parts(one)]
+    pairs = [(part, other) for (_, cell), (_, other) in pairing.pairs for part in parts(cell)]
     untouched = beside and same_machine((base.tweakset, candidate.tweakset), pairs)
     draft = replace(draft, primary=primary, second=second, others=tuple(filter(None, others)), untouched=untouched)
     notes = pair_notes(pairing if draft.relative_to is None else replace(pairing, caveat=None))

@@ -49,32 +49,32 @@ class Names:
     """Names of comparisons by what differs between them: workload, run, tweak set. What is equal in all is said once, above."""
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
-        self._workloads, self.common = shorten(dict.fromkeys(one.workload for one in comparisons))
-        runs = {one.candidate_run for one in comparisons}
+        self._workloads, self.common = shorten(dict.fromkeys(comparison.workload for comparison in comparisons))
+        runs = {comparison.candidate_run for comparison in comparisons}
         self._stems = {run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run for run in runs}
         self.heads = ["workload"] * (len(self._workloads) > 1) + ["run"] * (len(runs) > 1)
-        sets = {one.tweakset for one in comparisons}
+        sets = {comparison.tweakset for comparison in comparisons}
         if len(sets) > 1 or not self.heads:
             self.heads.append("tweak set")
-        elif names := sets - {one.baseline for one in comparisons}:
+        elif names := sets - {comparison.baseline for comparison in comparisons}:
             self.common = ", ".join(filter(None, [self.common, f"tweak set {names.pop()}"]))
 
-    def workload(self, one: Comparison) -> str:
+    def workload(self, comparison: Comparison) -> str:
         """Its workload without what all have in common."""
-        return self._workloads[one.workload]
+        return self._workloads[comparison.workload]
 
-    def parts(self, one: Comparison) -> list[str]:
+    def parts(self, comparison: Comparison) -> list[str]:
         """What tells a comparison from the others, in the order of `heads`."""
-        every = {"workload": self.workload(one), "run": self._stems[one.candidate_run], "tweak set": one.tweakset}
+        every = {"workload": self.workload(comparison), "run": self._stems[comparison.candidate_run], "tweak set": comparison.tweakset}
         return [every[head] for head in self.heads]
 
-    def name(self, one: Comparison) -> str:
+    def name(self, comparison: Comparison) -> str:
         """The same in one text."""
-        return ", ".join(self.parts(one))
+        return ", ".join(self.parts(comparison))
 
-    def short(self, one: Comparison) -> str:
+    def short(self, comparison: Comparison) -> str:
         """The same without the workload, for a list that is headed by it; the workload, where that is all there is."""
-        parts = self.parts(one)
+        parts = self.parts(comparison)
         return ", ".join(parts[1:]) if self.heads[0] == "workload" and len(parts) > 1 else ", ".join(parts)
 
 
@@ -93,7 +93,7 @@ def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
     """
     asked = without_guards(comparisons)
     nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
-    disturbed = [one.sentence for run in runs for one in disturbances(run)]
+    disturbed = [disturbance.sentence for run in runs for disturbance in disturbances(run)]
     if not comparisons:
         title, *more = ["Nothing to compare: there is no tweak set beside the baseline."]
     else:
@@ -102,7 +102,9 @@ def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
     common = Names(asked).common if asked else ""
     if common:
         facts.append(f"All rows: {common}")
-    sections = [section for study in dict.fromkeys(one.study for one in asked) for section in _study(study, asked, every=every)]
+    sections = [
+        section for study in dict.fromkeys(comparison.study for comparison in asked) for section in _study(study, asked, every=every)
+    ]
     if opinions:
         sections.append(Section("Without assuming a distribution (primary metric, Hodges-Lehmann gain and interval)", bullets(opinions)))
     return Answer(
@@ -117,8 +119,8 @@ def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
         legend=[*((name, study.question) for run in runs for name, study in run.studies.items()), *_legend(asked)],
         next=f"python -m analysis {'plan' if nothing else 'report'} {shlex.quote(source)}" if source and asked else "",
         data={
-            "runs": [{"run_id": one.run_id, "origin": one.origin, "started_utc": one.started_utc, "commit": one.commit} for one in runs],
-            "warnings": list(dict.fromkeys(line for one in runs for line in warnings_of(one, comparisons))),
+            "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
+            "warnings": list(dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons))),
             "unseen": nothing,
             "comparisons": list(comparisons),
         },
@@ -133,12 +135,12 @@ def _findings(asked: Sequence[Comparison]) -> list[str]:
     sentences = []
     words = _words(asked)
     for verdict, word in zip(CLAIMS, words, strict=True):
-        found = [one for one in claims if one.verdict == verdict]
-        if found:
-            more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-            sentences.append(f"{word.capitalize()}: {_effects(found[:NAMED], names)}{more}.")
-    counts = Counter(one.verdict for one in asked)
-    margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in asked))
+        result = [claim for claim in claims if claim.verdict == verdict]
+        if result:
+            more = f" and {len(result) - NAMED} more" if len(result) > NAMED else ""
+            sentences.append(f"{word.capitalize()}: {_effects(result[:NAMED], names)}{more}.")
+    counts = Counter(comparison.verdict for comparison in asked)
+    margins = ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in asked))
     meanings = {
         "improved": words[0],
         "regressed": words[1],
@@ -146,70 +148,74 @@ def _findings(asked: Sequence[Comparison]) -> list[str]:
         "inconclusive": "undecided",
         "not comparable": "not comparable",
     }
-    said = ", ".join(f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict])  # type: ignore[index]
-    total = f"{len(asked)} contrast{'s' if len(asked) != 1 else ''} {_relation(asked)}: {said}."
+    text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict])  # type: ignore[index]
+    total = f"{len(asked)} contrast{'s' if len(asked) != 1 else ''} {_relation(asked)}: {text}."
     return [" ".join(sentences), total] if sentences else [f"Nothing is shown to be {' or '.join(words)}.", total]
 
 
 def _effects(claims: Sequence[Comparison], names: Names) -> str:
     """Claims in a sentence, those of one tweak set together: `a 21.5 % (cnn_train), 3.4 % (lora_finetune); b 8 % (ddp_train)`."""
     places: dict[str, list[str]] = {}
-    for one in claims:
-        if one.primary:
-            size_of = unsigned(abs(one.primary.gain))
-            *where, name = names.parts(one)
+    for claim in claims:
+        if claim.primary:
+            size_of = unsigned(abs(claim.primary.gain))
+            *where, name = names.parts(claim)
             places.setdefault(name, []).append(f"{size_of} ({', '.join(where)})" if where else size_of)
     return "; ".join(f"{name} {', '.join(texts)}" for name, texts in places.items())
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """Those that claim a difference, the largest first."""
-    claims = [one for one in comparisons if one.verdict in CLAIMS]
-    return sorted(claims, key=lambda one: -abs(math.log1p(one.primary.gain)) if one.primary else 0.0)
+    claims = [comparison for comparison in comparisons if comparison.verdict in CLAIMS]
+    return sorted(claims, key=lambda claim: -abs(math.log1p(claim.primary.gain)) if claim.primary else 0.0)
 
 
 def _guards(comparisons: Sequence[Comparison]) -> list[str]:
     """One sentence on equal arms: how far apart they are, where they may be told apart."""
-    guards = [one for one in comparisons if (one.guard or one.untouched) and one.primary]
-    failed = [one.workload for one in guards if one.verdict == "not comparable"]
+    guards = [comparison for comparison in comparisons if (comparison.guard or comparison.untouched) and comparison.primary]
+    failed = [guard.workload for guard in guards if guard.verdict == "not comparable"]
     if failed:
         return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: nothing is concluded there."]
-    if not guards or any(one.primary.p < LEVEL for one in guards if one.primary):  # a warning says that
+    if not guards or any(guard.primary.p < LEVEL for guard in guards if guard.primary):  # a warning says that
         return []
-    gain, where = max(((abs(one.primary.gain), one.workload) for one in guards if one.primary), key=lambda found: found[0])
-    return [f"Untouched arms agree: {unsigned(gain)} apart at most ({where})."]
+    gain, where = max(((abs(guard.primary.gain), guard.workload) for guard in guards if guard.primary), key=lambda result: result[0])
+    under = f" ({where})" if len({guard.workload for guard in guards}) > 1 else ""
+    return [f"Untouched arms agree: {unsigned(gain)} apart at most{under}."]
 
 
 def _study(study: str, asked: Sequence[Comparison], *, every: bool) -> Iterable[Section]:
-    mine = [one for one in asked if one.study == study]
+    mine = [comparison for comparison in asked if comparison.study == study]
     names = Names(mine)
-    several = len({one.study for one in asked}) > 1
+    several = len({comparison.study for comparison in asked}) > 1
     if every or len(mine) <= FEW:
-        shown = [*_claims(mine), *(one for one in mine if one.verdict not in CLAIMS)]
+        shown = [*_claims(mine), *(comparison for comparison in mine if comparison.verdict not in CLAIMS)]
         rest: Sequence[Comparison] = []
     else:
         shown = _claims(mine)[:ROWS]
-        rest = [one for one in mine if one not in shown]
+        rest = [comparison for comparison in mine if comparison not in shown]
     parts: list[Line | Table] = [_table(shown, names)] if shown else []
-    more = sum(one.verdict in CLAIMS for one in rest)
+    more = sum(comparison.verdict in CLAIMS for comparison in rest)
     if more:
         parts.append(Line(f"… and {more} more that are faster or slower (--all)."))
-    notes = {note: [one for one in shown if note in _notes(one)] for one in shown for note in _notes(one)}
+    notes = {note: [comparison for comparison in shown if note in _notes(comparison)] for one in shown for note in _notes(one)}
     parts += bullets([note if 1 < len(of) == len(mine) else f"{_who(of, names)}: {note}" for note, of in notes.items()])
     if parts:
         yield Section(study if several else "", parts)
-    margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in mine))
-    same = [one for one in rest if one.verdict == "equivalent"]
+    margins = ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in mine))
+    same = [comparison for comparison in rest if comparison.verdict == "equivalent"]
     if same:
         yield Section(f"The same within {margins}", bullets(_by_workload(same, names)))
-    undecided = [one for one in rest if one.verdict == "inconclusive"]
+    undecided = [comparison for comparison in rest if comparison.verdict == "inconclusive"]
     if undecided:
-        alone = all(one.observed is not None for one in undecided)
+        alone = all(comparison.observed is not None for comparison in undecided)
         title = "Undecided: one run against one" if alone else "Can't tell; in brackets the smallest difference that would have been seen"
         yield Section(title, bullets(_by_workload(undecided, names, mde=True)))
-    refused = Counter(one.reason for one in rest if one.verdict == "not comparable")
+    refused = Counter(comparison.reason for comparison in rest if comparison.verdict == "not comparable")
     if refused:
-        lines = [f"{_who([one for one in rest if one.reason == why], names)}: {why}" for why, _ in refused.most_common(REASONS)]
+        lines = [
+            f"{_who([comparison for comparison in rest if comparison.reason == reason], names)}: {reason}"
+            for reason, _ in refused.most_common(REASONS)
+        ]
         left = len(refused) - REASONS
         yield Section("Not comparable", bullets([*lines, *([f"{left} other reasons (--all)."] if left > 0 else [])]))
 
@@ -217,9 +223,9 @@ def _study(study: str, asked: Sequence[Comparison], *, every: bool) -> Iterable[
 def _by_workload(comparisons: Sequence[Comparison], names: Names, *, mde: bool = False) -> list[str]:
     """Names in a line each workload, on request with what would have been seen."""
     lists: dict[str, list[str]] = {}
-    for one in comparisons:
-        suffix = f" ({size(one.mde)} %)" if mde and one.mde is not None else ""
-        lists.setdefault(names.workload(one), []).append(f"{names.short(one)}{suffix}")
+    for comparison in comparisons:
+        suffix = f" ({size(comparison.mde)} %)" if mde and comparison.mde is not None else ""
+        lists.setdefault(names.workload(comparison), []).append(f"{names.short(comparison)}{suffix}")
     if len(lists) > ROWS or "workload" not in names.heads or names.heads == ["workload"]:
         return [", ".join(_some([text for texts in lists.values() for text in texts]))]
     return [f"{workload}: {', '.join(_some(texts))}" for workload, texts in lists.items()]
@@ -228,8 +234,8 @@ def _by_workload(comparisons: Sequence[Comparison], names: Names, *, mde: bool =
 def _who(comparisons: Sequence[Comparison], names: Names) -> str:
     """Those of one tweak set together: `isolate (cnn_train, ddp_train)`."""
     places: dict[str, list[str]] = {}
-    for one in comparisons:
-        *where, name = names.parts(one)
+    for comparison in comparisons:
+        *where, name = names.parts(comparison)
         places.setdefault(name, []).extend([", ".join(where)] if where else [])
     return ", ".join(_some([f"{name} ({', '.join(_some(where))})" if where else name for name, where in places.items()]))
 
@@ -240,15 +246,15 @@ def _some(texts: Sequence[str]) -> list[str]:
 
 def _relation(comparisons: Sequence[Comparison]) -> str:
     """What gains are relative to, where one baseline serves all."""
-    one = comparisons[0]
+    comparison = comparisons[0]
     if len({other.baseline for other in comparisons}) > 1:
-        return f"of each with its like in {one.baseline_run}"
-    return f"with {one.baseline}" + ("" if one.baseline_run == one.candidate_run else f" of {one.baseline_run}")
+        return f"of each with its like in {comparison.baseline_run}"
+    return f"with {comparison.baseline}" + ("" if comparison.baseline_run == comparison.candidate_run else f" of {comparison.baseline_run}")
 
 
 def _table(shown: Sequence[Comparison], names: Names) -> Table:
-    primaries = {one.primary_metric.name for one in shown}
-    seconds = {one.second.metric for one in shown if one.second is not None}
+    primaries = {comparison.primary_metric.name for comparison in shown}
+    seconds = {comparison.second.metric for comparison in shown if comparison.second is not None}
     second = next(iter(seconds)) if len(seconds) == 1 else None
     adjustment = ADJUSTED[shown[0].adjustment]
     head = label_of(primaries.copy().pop()) if len(primaries) == 1 else "primary metric"
@@ -264,14 +270,14 @@ def _table(shown: Sequence[Comparison], names: Names) -> Table:
         Column("n", "units", spare=1),
     ]
     rows = []
-    for one in shown:
-        cells: list[object] = [*names.parts(one)]
+    for comparison in shown:
+        cells: list[object] = [*names.parts(comparison)]
         if len(primaries) > 1:
-            cells.append(label_of(one.primary_metric))
-        cells += [_verdict(one), _as_gain(one.primary)]
+            cells.append(label_of(comparison.primary_metric))
+        cells += [_verdict(comparison), _as_gain(comparison.primary)]
         if second:
-            cells.append(_as_gain(one.second))
-        rows.append([*cells, _base(one), one.p_adjusted, one.mde, _units(one)])
+            cells.append(_as_gain(comparison.second))
+        rows.append([*cells, _base(comparison), comparison.p_adjusted, comparison.mde, _units(comparison)])
     filled = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
     return Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows])
 
@@ -279,48 +285,52 @@ def _table(shown: Sequence[Comparison], names: Names) -> Table:
 def _rows(comparisons: Sequence[Comparison]) -> Table:
     """Every contrast with its raw values."""
     columns: dict[str, Callable[[Comparison], object]] = {
-        "study": lambda one: one.study,
-        "workload": lambda one: one.workload,
-        "run": lambda one: one.candidate_run,
-        "tweakset": lambda one: one.tweakset,
-        "baseline": lambda one: one.baseline,
-        "verdict": lambda one: one.verdict,
-        "metric": lambda one: one.primary_metric.name,
-        "baseline_value": lambda one: one.primary.baseline if one.primary else one.observed_baseline,
-        "gain": lambda one: _as_gain(one.primary),
-        "second_metric": lambda one: one.second.metric.name if one.second else None,
-        "second_gain": lambda one: _as_gain(one.second),
-        "p_adjusted": lambda one: one.p_adjusted,
-        "mde": lambda one: one.mde,
-        "pairs": lambda one: one.pairs,
-        "blocks": lambda one: one.blocks,
-        "reason": lambda one: one.reason,
+        "study": lambda comparison: comparison.study,
+        "workload": lambda comparison: comparison.workload,
+        "run": lambda comparison: comparison.candidate_run,
+        "tweakset": lambda comparison: comparison.tweakset,
+        "baseline": lambda comparison: comparison.baseline,
+        "verdict": lambda comparison: comparison.verdict,
+        "metric": lambda comparison: comparison.primary_metric.name,
+        "baseline_value": lambda comparison: comparison.primary.baseline if comparison.primary else comparison.observed_baseline,
+        "gain": lambda comparison: _as_gain(comparison.primary),
+        "second_metric": lambda comparison: comparison.second.metric.name if comparison.second else None,
+        "second_gain": lambda comparison: _as_gain(comparison.second),
+        "p_adjusted": lambda comparison: comparison.p_adjusted,
+        "mde": lambda comparison: comparison.mde,
+        "pairs": lambda comparison: comparison.pairs,
+        "blocks": lambda comparison: comparison.blocks,
+        "reason": lambda comparison: comparison.reason,
     }
-    return Table([Column(name, name) for name in columns], [[value(one) for value in columns.values()] for one in comparisons])
+    return Table(
+        [Column(name, name) for name in columns], [[value(comparison) for value in columns.values()] for comparison in comparisons]
+    )
 
 
-def _verdict(one: Comparison) -> Word:
+def _verdict(comparison: Comparison) -> Word:
     """A word beside the number: `21.8 % faster`, `same (+0.4 %)`, `can't tell (+3.2 %)`."""
     tones: Mapping[str, Tone] = {"improved": "good", "regressed": "bad", "equivalent": "", "inconclusive": "open"}
-    if one.observed is not None:
-        return Word(f"one run {unsigned(abs(one.observed))} {_words([one])[one.observed < 0]}", "open")
-    if one.primary is None or one.verdict == "not comparable":
+    if comparison.observed is not None:
+        return Word(f"one run {unsigned(abs(comparison.observed))} {_words([comparison])[comparison.observed < 0]}", "open")
+    if comparison.primary is None or comparison.verdict == "not comparable":
         return Word("not comparable", "quiet")
-    if one.verdict in CLAIMS:
-        return Word(_size(one), tones[one.verdict])
-    word = "same" if one.verdict == "equivalent" else "can't tell"
-    return Word(f"{word} ({number(one.primary.gain)} %)", tones[one.verdict])
+    if comparison.verdict in CLAIMS:
+        return Word(_size(comparison), tones[comparison.verdict])
+    word = "same" if comparison.verdict == "equivalent" else "can't tell"
+    return Word(f"{word} ({number(comparison.primary.gain)} %)", tones[comparison.verdict])
 
 
-def _size(one: Comparison) -> str:
-    if one.primary is None:
-        return one.verdict
-    return f"{unsigned(abs(one.primary.gain))} {_words([one])[one.primary.gain < 0]}"
+def _size(comparison: Comparison) -> str:
+    if comparison.primary is None:
+        return comparison.verdict
+    return f"{unsigned(abs(comparison.primary.gain))} {_words([comparison])[comparison.primary.gain < 0]}"
 
 
 def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
     """What a gain and a loss are called."""
-    return ("faster", "slower") if all(one.primary_metric.name.startswith(SPEED) for one in comparisons) else ("better", "worse")
+    return (
+        ("faster", "slower") if all(comparison.primary_metric.name.startswith(SPEED) for comparison in comparisons) else ("better", "worse")
+    )
 
 
 def _as_gain(effect: Effect | None) -> Gain | None:
@@ -335,33 +345,37 @@ def _gain(gain: Gain) -> str:
     return f"{number(gain.value)} [{number(gain.low).lstrip('+')}, {number(gain.high).lstrip('+')}]"
 
 
-def _base(one: Comparison) -> str | None:
-    value = one.primary.baseline if one.primary else one.observed_baseline
+def _base(comparison: Comparison) -> str | None:
+    value = comparison.primary.baseline if comparison.primary else comparison.observed_baseline
     if value is None:
         return None
-    return f"{value:.4g} × {one.relative_to}" if one.relative_to else amount(one.primary_metric, value)
+    return f"{value:.4g} × {comparison.relative_to}" if comparison.relative_to else amount(comparison.primary_metric, value)
 
 
-def _units(one: Comparison) -> str:
-    effect = one.primary
+def _units(comparison: Comparison) -> str:
+    effect = comparison.primary
     if effect is not None and effect.design == "two-sample":
         return f"{effect.n_baseline}+{effect.n_candidate}"
-    return "1+1" if one.observed is not None else f"{one.pairs}/{one.blocks}"
+    return "1+1" if comparison.observed is not None else f"{comparison.pairs}/{comparison.blocks}"
 
 
-def _notes(one: Comparison) -> list[str]:
+def _notes(comparison: Comparison) -> list[str]:
     """Notes, and the reason where a row does not explain itself."""
-    return [one.reason, *one.notes] if one.primary is None or one.verdict == "not comparable" or outlasts(one) else list(one.notes)
+    return (
+        [comparison.reason, *comparison.notes]
+        if comparison.primary is None or comparison.verdict == "not comparable" or outlasts(comparison)
+        else list(comparison.notes)
+    )
 
 
 def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
-    effects = [one.primary for one in comparisons if one.primary]
+    effects = [comparison.primary for comparison in comparisons if comparison.primary]
     if not effects:
         return []
     designs = {effect.design for effect in effects}
-    metrics = {effect.metric.name for one in comparisons for effect in (one.primary, one.second) if effect is not None}
-    margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in comparisons))
-    family = ", ".join(dict.fromkeys(str(one.family) for one in comparisons if one.family))
+    metrics = {effect.metric.name for comparison in comparisons for effect in (comparison.primary, comparison.second) if effect is not None}
+    margins = ", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons))
+    family = ", ".join(dict.fromkeys(str(comparison.family) for comparison in comparisons if comparison.family))
     paired = " Cells are paired by block." if designs & {"paired", "switched"} else ""
     lines = [
         ("faster, slower", f"more or less work per second than the baseline; shown with p below 0.05.{paired}"),
@@ -378,7 +392,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     }
     meanings = {
         "throughput_samples_per_s": ("throughput", "samples / total time, stalls included: what the user got."),
-        "step_time_round_adjusted_s": ("step", "time of a step, cleared of what its round did to all tweak sets alike (docs/designs.md)."),
+        "step_time_round_adjusted_s": ("step", "time of a step, cleared of what its round did to all tweak sets alike (docs/turns.md)."),
         "step_time_p10_s": ("p10 step", "the 10th percentile of step time: what the kernel costs where nothing interferes."),
         "step_time_q1_s": ("q1 step", "the lower quartile of the time of a call."),
     }

@@ -83,10 +83,10 @@ def _counted(cell: Cell) -> list[tuple[float, float]]:
 
 def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
     """Say of which arms others' CPU time is no matter of chance: what is taken out as theirs may be the arm's own effect."""
-    asked = [one for one in comparisons if not one.guard]
-    for one in asked:
-        arms = (one.tweakset, *(one.baseline_arms or (one.baseline,)))
-        cores = [_cores_of_others(run, one, arm) for arm in arms]
+    asked = [comparison for comparison in comparisons if not comparison.guard]
+    for comparison in asked:
+        arms = (comparison.tweakset, *(comparison.baseline_arms or (comparison.baseline,)))
+        cores = [_cores_of_others(run, comparison, arm) for arm in arms]
         blocks = sorted(set[int].intersection(*(set(own) for own in cores)))
         differences = [cores[0][block] - fmean(own[block] for own in cores[1:]) for block in blocks]
         if len(blocks) < FEWEST or abs(more := fmean(differences)) < LEAST_CORES:
@@ -95,21 +95,22 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
         p = 2 * t_tail(abs(more) / error, len(blocks) - 1) if error else 0.0
         if p < ALPHA / len(asked):
             yield (
-                f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} beside {one.tweakset} than beside "
-                f"{one.baseline} under {one.workload} (p {probability(p)}). If it makes them do so, what is taken out as theirs is part of "
+                f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} beside {comparison.tweakset} than beside "
+                f"{comparison.baseline} under {comparison.workload} (p {probability(p)}). If it makes them do so, what is "
+                "taken out as theirs is part of "
                 "its effect: whole cells (`--design=matrix`) keep that."
             )
 
 
-def _cores_of_others(run: Run, one: Comparison, tweakset: str) -> dict[int, float]:
+def _cores_of_others(run: Run, comparison: Comparison, tweakset: str) -> dict[int, float]:
     """How many cores others used beside an arm that took turns, one at most (`control.turns`), by block."""
-    found = {}
+    result = {}
     for cell in run.cells:
-        if (cell.study, cell.workload, cell.tweakset) == (one.study, one.workload, tweakset):
+        if (cell.study, cell.workload, cell.tweakset) == (comparison.study, comparison.workload, tweakset):
             seen = _counted(cell)
             if seen:
-                found[cell.block] = sum(min(used_s, wall_s) for used_s, wall_s in seen) / sum(wall_s for _, wall_s in seen)
-    return found
+                result[cell.block] = sum(min(used_s, wall_s) for used_s, wall_s in seen) / sum(wall_s for _, wall_s in seen)
+    return result
 
 
 def _beyond(who: str, limit: float, shares: list[tuple[float, int]], remedy: str) -> Iterator[Disturbance]:

@@ -45,15 +45,15 @@ def keeper(file: str, workloads: Collection[str], tweaksets: Collection[str]) ->
     """
     refused: list[str] = []
     if not file.endswith((".yaml", ".yml")):
-        found = Keeper(None, read_arm(file, refused))
+        result = Keeper(None, read_arm(file, refused))
     else:
         limits = limits_file.read(file)
-        found = Keeper(limits, read_arm(limits.baseline_run, refused) if limits.baseline_run else None)
+        result = Keeper(limits, read_arm(limits.baseline_run, refused) if limits.baseline_run else None)
         planned = replace(limits, metrics=(), of_metric=dict.fromkeys(((workload, "") for workload, _ in limits.of_metric), 0.0))
         refused += limits_file.unknown(planned, workloads, {CONTROL, *tweaksets}, {""})
     if refused:
         raise Refused(refused[0])
-    return found
+    return result
 
 
 def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[str, int]:
@@ -62,9 +62,9 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     Raises: Refused, where the run cannot be read or the gate cannot judge it.
     """
     run = from_json(saved, OWN)
-    said = _text(run, color=color)
+    message = _text(run, color=color)
     if gate is None:
-        return said, 0
+        return message, 0
     from analysis.studies.gate.answer import answer  # noqa: PLC0415
     from analysis.studies.gate.gate import EXIT, judge  # noqa: PLC0415  # scipy's tests take a second to import
 
@@ -73,8 +73,8 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
     limits = gate.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
     # Of two runs made at different times only what each says relative to its own stock can be told from the time between.
     control = BASELINE if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
-    found = judge(base, own, limits, control)
-    return f"{said}\n{text.render(answer(found))}", EXIT[found.ruling]
+    result = judge(base, own, limits, control)
+    return f"{message}\n{text.render(answer(result))}", EXIT[result.ruling]
 
 
 def _text(run: Run, *, color: bool) -> str:

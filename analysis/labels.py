@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from control.names import undigested
+
 from .plain import one_line
 from .printing import unit_of
 from .wording import blocks_of, place_of
@@ -60,8 +62,8 @@ def amount(metric: Metric, value: float) -> str:
 def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
     """Write workloads by what differs between them; and what all have in common: a file (pytest's names), parameters."""
     names = list(workloads)
-    if len(names) < 2:  # one differs from nothing
-        return {name: name for name in names}, ""
+    if len(names) < 2:  # one differs from nothing, and not by the digest of a file
+        return {name: undigested(name) for name in names}, ""
     files = {name.rpartition("::")[0] for name in names}
     common = [files.pop()] if len(files) == 1 and "" not in files else []
     parts = {name: name.rpartition("::")[2].split(":") for name in names} if common or "::" not in "".join(names) else {}

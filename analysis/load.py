@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from .formats import pytest_benchmark, saved_run
+from .formats import other_tools, pytest_benchmark, record_file, saved_run
 from .formats.fields import Fields
 from .opening import read_whole, reason_of
 from .terms import Refused, Unreadable
@@ -50,7 +50,11 @@ def from_json(saved: object, origin: str) -> Run:
         return saved_run.from_json(top, origin)
     if pytest_benchmark.recognises(top):
         return pytest_benchmark.from_json(top, origin)
-    raise Unreadable(f"{origin}: not a saved run; name a file that `pytest benchmarks/` or pytest-benchmark saved.")
+    if other := other_tools.read(top, origin):
+        return pytest_benchmark.from_json(other, origin)
+    raise Unreadable(
+        f"{origin}: not a saved run; name a file of `pytest benchmarks/`, pytest-benchmark, hyperfine, google-benchmark, asv or AIPerf."
+    )
 
 
 def is_deeptweak(folder: Path) -> bool:
@@ -65,24 +69,24 @@ def find(names: Sequence[str]) -> list[Path]:
 
     Raises: Refused, for a glob that matches nothing and a folder that holds no run: an empty comparison would look like a clean one.
     """
-    found: dict[Path, None] = {}
+    result: dict[Path, None] = {}
     for name in names:
         if not name:
             raise Refused("an empty name: name a saved run, or . for those in this folder.")
         try:
-            found |= dict.fromkeys(_matches(name))
+            result |= dict.fromkeys(_matches(name))
         except (OSError, RuntimeError) as error:
             raise Refused(f"{name}: cannot be read: {reason_of(error)}.") from None
         except (NotImplementedError, ValueError) as error:
             raise Refused(f"{name}: is no pattern for files: {str(error).rstrip('.')}.") from None
-    return list(found)
+    return list(result)
 
 
 def _matches(name: str) -> list[Path]:
     path = Path(name)
     if not path.exists() and GLOB & set(name):
         root = Path(path.anchor or ".")
-        matches = sorted(one for one in root.glob(str(path.relative_to(path.anchor))) if one.suffix != ".gz")
+        matches = sorted(one for one in root.glob(str(path.relative_to(path.anchor))) if one.suffix not in (".gz", ".xz"))
         if not matches:
             raise Refused(f"{name}: matches no file that can be seen; see `ls {path.parent}`.")
         return matches
@@ -109,7 +113,7 @@ def files_of(run: Run) -> list[Path]:
     path = Path(run.origin)
     if not path.is_dir():
         return [path]
-    manifests = {one.path for one in run.tweaksets.values() if one.path}
+    manifests = {tweakset.path for tweakset in run.tweaksets.values() if tweakset.path}
     return sorted([*path.glob("benchmark.csv"), *path.glob("*/benchmark.csv"), *map(Path, manifests)])
 
 
@@ -131,12 +135,12 @@ def parsed(path: Path) -> object:
 
 
 def parsed_bytes(content: bytes, path: Path) -> object:
-    """Read the JSON that a file held; `path` is what messages call it.
+    """Read the JSON that a file held, with the record beside `path`, which is what messages call it.
 
     Raises: Unreadable.
     """
     try:
-        return json.loads(content, parse_constant=_no_number, object_pairs_hook=_once_each)
+        return record_file.complete(_strict(content), path, _strict)
     except UnicodeDecodeError:
         raise Unreadable(f"{path}: not a text file; a saved run is UTF-8 JSON.") from None
     except json.JSONDecodeError as error:
@@ -148,6 +152,10 @@ def parsed_bytes(content: bytes, path: Path) -> object:
         raise Unreadable(f"{path}: {error}") from None
     except RecursionError:
         raise Unreadable(f"{path}: nested too deeply for a saved run.") from None
+
+
+def _strict(content: bytes) -> object:
+    return json.loads(content, parse_constant=_no_number, object_pairs_hook=_once_each)
 
 
 def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:

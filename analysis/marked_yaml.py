@@ -53,12 +53,12 @@ class Value:
         """Answer the single values of a list; one that is empty or has a value twice is refused."""
         if not isinstance(self._node, yaml.SequenceNode) or not self._node.value:
             self.refuse(f"{self.name} must be a list with something in it, such as [one, another]")
-        found: dict[str, Value] = {}
+        result: dict[str, Value] = {}
         for node in self._node.value:
-            one = Value(node, self._origin, f"an entry of {self.name}")
-            if found.setdefault(one.text(), one) is not one:
-                one.refuse(f"{self.name} lists {one.text()!r} twice; drop one")
-        return list(found.values())
+            value = Value(node, self._origin, f"an entry of {self.name}")
+            if result.setdefault(value.text(), value) is not value:
+                value.refuse(f"{self.name} lists {value.text()!r} twice; drop one")
+        return list(result.values())
 
     def entries(self) -> list[Value]:
         """Answer the entries of a list, whatever each is."""
@@ -121,13 +121,20 @@ def parse(text: str, origin: str) -> Value:
     return Value(node, origin)
 
 
-def _must_be_plain(text: str, origin: str) -> None:
-    """Refuse what would make the composer recurse or multiply, by looking at events only."""
+def nesting(text: str | bytes) -> Iterator[tuple[int, int, bool]]:
+    """Look for what would make a composer recurse or multiply, by events only: each one's line, depth, and whether it has an anchor.
+
+    Raises: yaml.YAMLError.
+    """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        line = event.start_mark.line + 1 if event.start_mark else 1
+        yield event.start_mark.line + 1 if event.start_mark else 1, depth, bool(getattr(event, "anchor", None))
+
+
+def _must_be_plain(text: str, origin: str) -> None:
+    for line, depth, anchored in nesting(text):
         if depth > MAX_DEPTH:
             raise Refused(f"{origin}:{line}: more than {MAX_DEPTH} levels deep; is this the right file?")
-        if getattr(event, "anchor", None):
+        if anchored:
             raise Refused(f"{origin}:{line}: anchors and aliases (& and *) are not read; write the value out.")

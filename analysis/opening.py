@@ -28,18 +28,18 @@ def must_be_file(path: Path, missing: str = "cannot be read: No such file or dir
     Raises: Unreadable.
     """
     try:
-        found = path.stat()
+        result = path.stat()
     except FileNotFoundError:
         raise Unreadable(f"{path}: {missing}.") from None
     except (OSError, ValueError) as error:
         raise Unreadable(f"{path}: cannot be read: {reason_of(error)}.") from None
-    if not stat.S_ISREG(found.st_mode):
-        what = "Is a directory" if stat.S_ISDIR(found.st_mode) else "It is a pipe or a device"
+    if not stat.S_ISREG(result.st_mode):
+        what = "Is a directory" if stat.S_ISDIR(result.st_mode) else "It is a pipe or a device"
         raise Unreadable(f"{path}: cannot be read: {what}; name a file.")
-    if found.st_size > LARGEST_BYTES:
+    if result.st_size > LARGEST_BYTES:
         mib = 1024**2
         raise Unreadable(
-            f"{path}: has {found.st_size // mib} MiB, more than {LARGEST_BYTES // mib}: no saved run is so large; name another."
+            f"{path}: has {result.st_size // mib} MiB, more than {LARGEST_BYTES // mib}: no saved run is so large; name another."
         )
 
 
@@ -51,11 +51,11 @@ def resolved(path: Path | str) -> Path:
     try:
         place = Path(path).resolve()
         place.exists()  # a name that is too long is found out by asking
-        why = reason_of(RuntimeError()) if place.is_symlink() else None  # from Python 3.13 on a circle's links are left as they are
+        reason = reason_of(RuntimeError()) if place.is_symlink() else None  # from Python 3.13 on a circle's links are left as they are
     except (OSError, RuntimeError, ValueError) as error:  # up to 3.12 they are a RuntimeError
-        why = reason_of(error)
-    if why:
-        raise Refused(f"{path}: {why}.")
+        reason = reason_of(error)
+    if reason:
+        raise Refused(f"{path}: {reason}.")
     return place
 
 

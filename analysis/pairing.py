@@ -76,22 +76,22 @@ class Pairing:
     @property
     def by_run(self) -> bool:
         """Whether the pairs are of several runs in which both arms ran, each of which then counts once."""
-        return all(one[0] == other[0] for (one, _), (other, _) in self.pairs) and len({place[0] for (place, _), _ in self.pairs}) > 1
+        return all(entry[0] == other[0] for (entry, _), (other, _) in self.pairs) and len({place[0] for (place, _), _ in self.pairs}) > 1
 
     @property
     def processes(self) -> list[list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]]:
         """The pairs of each process in which settings were alternated; none where they were not."""
-        found: dict[tuple[str, int | None], list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]] = {}
-        for one in self.pairs:
-            place, cell = one[1]
-            found.setdefault((place[0], cell.process), []).append(one)
-        return [] if any(process is None for _, process in found) else list(found.values())
+        result: dict[tuple[str, int | None], list[tuple[tuple[Place, Cell], tuple[Place, Cell]]]] = {}
+        for entry in self.pairs:
+            place, cell = entry[1]
+            result.setdefault((place[0], cell.process), []).append(entry)
+        return [] if any(process is None for _, process in result) else list(result.values())
 
     @property
     def cells(self) -> tuple[list[Cell], list[Cell]]:
         """All cells that count, baseline's and candidate's; of each arm where several are the baseline."""
         if self.samples is None:
-            base = [part for (_, one), _ in self.pairs for part in parts(one)]
+            base = [part for (_, cell), _ in self.pairs for part in parts(cell)]
             return base, [other for _, (_, other) in self.pairs]
         base, candidate = ([cell for unit in arm for _, cell in unit] for arm in self.samples)
         return base, candidate
@@ -112,8 +112,8 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
     if not controlled:
         return _in_order(base, candidate, MANY_RUNS)
     if len(base.runs) == len(candidate.runs) == 1:
-        one, other = ({("", block): cell for (_, block), cell in side.cells.items()} for side in (base, candidate))
-        paired = _by_block(one, other)
+        record, other = ({("", block): cell for (_, block), cell in side.cells.items()} for side in (base, candidate))
+        paired = _by_block(record, other)
         if len(paired.pairs) >= MINIMUM_UNITS and not any("differ" in reason for reason in paired.left_out):
             return Pairing(_at_home(paired, base, candidate), None, paired.left_out)
     units = tuple(_units(side) for side in (base, candidate))
@@ -126,9 +126,9 @@ def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
     clock = clock_of([cell for side in (base, candidate) for _, cell in _measured(side)])
     units, times = [], []
     for side in (base, candidate):
-        own = [[one] for one in _measured(side)] if alone else _run_units(side)
+        own = [[entry] for entry in _measured(side)] if alone else _run_units(side)
         timed = [(clock(unit[0][1]) if alone else seconds(side.started_utc[unit[0][0][0]]), unit) for unit in own]
-        timed.sort(key=lambda one: one[0])
+        timed.sort(key=lambda entry: entry[0])
         times.append([time for time, _ in timed])
         units.append([unit for _, unit in timed])
     return Pairing((), (units[0], units[1]), _missing(base, candidate), caveat, (times[0], times[1]))
@@ -143,13 +143,13 @@ def _at_home(paired: Pairing, base: Side, candidate: Side) -> tuple[tuple[tuple[
 def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pairing:
     pairs, left_out = [], dict[str, list[int]]()
     for place in sorted(base.keys() | candidate.keys()):
-        one, other = base.get(place), candidate.get(place)
+        cell, other = base.get(place), candidate.get(place)
         switched = other is not None and other.process is not None
-        reason = (_unusable(other, "") if switched else None) or _unusable(one, "baseline ") or _unusable(other, "")
-        if not reason and one and other:
-            reason = different_data(one, other)
+        reason = (_unusable(other, "") if switched else None) or _unusable(cell, "baseline ") or _unusable(other, "")
+        if not reason and cell and other:
+            reason = different_data(cell, other)
             if not reason:
-                pairs.append(((place, one), (place, other)))
+                pairs.append(((place, cell), (place, other)))
         if reason:
             left_out.setdefault(reason, []).append((other and other.process) or place[1])
     return Pairing(tuple(pairs), None, left_out)
@@ -198,10 +198,10 @@ def _measured(side: Side) -> list[tuple[Place, Cell]]:
 
 def _units(side: Side) -> list[list[tuple[Place, Cell]]]:
     """A cell each; segments of one process together."""
-    found: dict[tuple[str, int], list[tuple[Place, Cell]]] = {}
+    result: dict[tuple[str, int], list[tuple[Place, Cell]]] = {}
     for place, cell in _measured(side):
-        found.setdefault((place[0], place[1] if cell.process is None else -cell.process), []).append((place, cell))
-    return list(found.values())
+        result.setdefault((place[0], place[1] if cell.process is None else -cell.process), []).append((place, cell))
+    return list(result.values())
 
 
 def _run_units(side: Side) -> list[list[tuple[Place, Cell]]]:
@@ -264,8 +264,8 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, value: Callable[[
     Raises: NotComparable.
     """
     if pairing.processes and not pairing.by_run:
-        found, under = ([[value(*pair[side], metric) for pair in process] for process in pairing.processes] for side in (0, 1))
-        return switched_effect(metric, found, under, margin)
+        result, under = ([[value(*pair[side], metric) for pair in process] for process in pairing.processes] for side in (0, 1))
+        return switched_effect(metric, result, under, margin)
     if pairing.samples is None:
         base, candidate = (_values(metric, pairing, side, value) for side in (0, 1))
         return paired_effect(metric, base, candidate, margin, sequential=pairing.sequential and not pairing.by_run)

@@ -73,8 +73,8 @@ def differences(runs: Sequence[Run]) -> list[Change]:
     """
     known = [{(fact.group, fact.key): fact.value for fact in facts(run)} for run in runs]
     changes = []
-    for group, key in dict.fromkeys(name for one in known for name in one):
-        values = tuple(one.get((group, key)) for one in known)
+    for group, key in dict.fromkeys(name for record in known for name in record):
+        values = tuple(record.get((group, key)) for record in known)
         partial = group == "tunables" or key.startswith(OWN)
         told = {value for value in values if value is not None or not partial}
         if len(told) > 1:
@@ -124,16 +124,16 @@ def _shown(name: str, value: object) -> str:
 
 def _tunables(run: Run) -> Iterator[Fact]:
     """Kernel values as the run first found them, before any tweak set of its own had touched them."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for cell in run.cells:
         if cell.applied is None:
             continue
         for key, value in cell.applied.before.items():
-            found.setdefault(key, str(value))
+            result.setdefault(key, str(value))
         for path, change in cell.applied.side_effects.items():
             if isinstance(change, list | tuple) and change:
-                found.setdefault(path, str(change[0]))
-    yield from (Fact("tunables", key, found[key]) for key in sorted(found))
+                result.setdefault(path, str(change[0]))
+    yield from (Fact("tunables", key, result[key]) for key in sorted(result))
 
 
 def _measured(run: Run) -> Iterator[Fact]:

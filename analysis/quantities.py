@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ class Quantity:
 
     def columns(self, names: Collection[str]) -> list[str]:
         """Find the columns it is made of among those there are; none, where it was not measured."""
-        found = (sorted(name for name in names if re.fullmatch(pattern, name)) for pattern in self.patterns)
-        return next((matches for matches in found if matches), [])
+        return list(_matching(self.patterns, tuple(names)))
 
     def combined(self, values: Sequence[float | None]) -> float | None:
         """Make one value of those of all its columns at one time; None where any of them is missing."""
@@ -38,8 +38,18 @@ class Quantity:
     def over_time(self, columns: Mapping[str, Sequence[float | None]]) -> list[float | None] | None:
         """Answer its values sample by sample, None where nothing of it was measured."""
         names = self.columns(columns)
-        values = [self.combined(row) for row in zip(*(columns[name] for name in names), strict=True)]
+        if len(names) == 1:
+            values = [None if value is None else value * self.scale for value in columns[names[0]]]
+        else:
+            values = [self.combined(row) for row in zip(*(columns[name] for name in names), strict=True)]
         return values if any(value is not None for value in values) else None
+
+
+@lru_cache(maxsize=1024)
+def _matching(patterns: tuple[str, ...], names: tuple[str, ...]) -> list[str]:
+    """The same columns are asked for cell by cell."""
+    result = (sorted(name for name in names if re.fullmatch(pattern, name)) for pattern in patterns)
+    return next((matches for matches in result if matches), [])
 
 
 GPU_UTIL = Quantity("GPU utilisation", "%", (r"gpu\d+_util_percent",), "mean")

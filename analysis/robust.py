@@ -42,30 +42,33 @@ def opinion(effect: Effect) -> Opinion:
     flip_p = None
     if effect.design != "two-sample":
         gains = log_gains(effect.metric, effect.values_baseline, effect.values_candidate)
-        found, p, test = centre(gains), float(wilcoxon(gains).pvalue), "signed-rank"
+        result, p, test = centre(gains), float(wilcoxon(gains).pvalue), "signed-rank"
         flip_p = sign_flip_p(gains)
     else:
         sign = 1.0 if effect.metric.better == "higher" else -1.0
         base, after = ([sign * math.log(value) for value in arm] for arm in (effect.values_baseline, effect.values_candidate))
-        found, p, test = shift(after, base), mann_whitney(after, base).p, "Mann-Whitney"
-    gain, low, high = (math.expm1(value) for value in (found.estimate, found.low, found.high))
-    return Opinion(test, gain, low, high, found.confidence, p, flip_p)
+        result, p, test = shift(after, base), mann_whitney(after, base).p, "Mann-Whitney"
+    gain, low, high = (math.expm1(value) for value in (result.estimate, result.low, result.high))
+    return Opinion(test, gain, low, high, result.confidence, p, flip_p)
 
 
 def lines(comparisons: Sequence[Comparison]) -> list[str]:
     """Write the second opinions, one line a contrast; where the two tests part ways at the 5 % level the line says so."""
     said = []
-    for one in comparisons:
-        effect = one.primary
+    for comparison in comparisons:
+        effect = comparison.primary
         if effect is None:
             continue
-        if effect.design == "two-sample" and one.relative_to is None:
-            said.append(f"{one.workload}, {one.tweakset}: none: ranks take runs to be independent, and at different times they may not be.")
+        if effect.design == "two-sample" and comparison.relative_to is None:
+            said.append(
+                f"{comparison.workload}, {comparison.tweakset}: none: ranks take runs to be independent, and at different "
+                "times they may not be."
+            )
             continue
         other = opinion(effect)
         parted = (other.p < ALPHA) != (effect.p < ALPHA)
         said.append(
-            f"{one.workload}, {one.tweakset}: {percent(other.gain)} [{percent(other.low)}, {percent(other.high)}], "
+            f"{comparison.workload}, {comparison.tweakset}: {percent(other.gain)} [{percent(other.low)}, {percent(other.high)}], "
             f"{other.test} p {probability(other.p)}"
             + (f", sign-flip p {probability(other.flip_p)}" if other.flip_p is not None else "")
             + f" (t: {probability(effect.p)})"

@@ -42,9 +42,9 @@ class Steps:
                 one.add_argument("--json", action="store_true", help="write JSON instead of text")
             one.set_defaults(step=name)
 
-    def run(self, asked: argparse.Namespace) -> Answer | int:
+    def run(self, args: argparse.Namespace) -> Answer | int:
         """Do the step asked for. Raises: Refused."""
-        return self._step(asked.step).run(asked)
+        return self._step(args.step).run(args)
 
     def _step(self, name: str) -> Command:
         return cast("Command", import_module(f"{self._package}.{name}"))

@@ -25,10 +25,10 @@ def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
     Where a file keeps no steps the cells are taken to have done equal work: then the rate over all of it is their harmonic mean.
     """
     steps = [cell.steps for cell in cells if cell.steps is not None]
-    if any(one.overlap for one in steps):
+    if any(step.overlap for step in steps):
         return None
     if steps and len(steps) == len(cells):
-        return sum(sum(one.samples[one.warmup :]) for one in steps) / math.fsum(s for one in steps for s in one.wall_s[one.warmup :])
+        return sum(sum(step.samples[step.warmup :]) for step in steps) / math.fsum(s for step in steps for s in step.wall_s[step.warmup :])
     rates = [cell.metrics["throughput_samples_per_s"] for cell in cells if "throughput_samples_per_s" in cell.metrics]
     return len(rates) / math.fsum(1 / rate for rate in rates) if rates else None
 
@@ -37,7 +37,7 @@ def step_time_mean_s(cells: Sequence[Cell]) -> float | None:
     """Take the time of all measured steps over their number; where a file keeps no steps, the mean of the cells' means."""
     steps = [cell.steps for cell in cells if cell.steps is not None]
     if steps and len(steps) == len(cells):
-        times = [s for one in steps for s in one.wall_s[one.warmup :]]
+        times = [s for step in steps for s in step.wall_s[step.warmup :]]
         return math.fsum(times) / len(times)
     means = [cell.metrics["step_time_mean_s"] for cell in cells if "step_time_mean_s" in cell.metrics]
     return math.fsum(means) / len(means) if means else None
@@ -74,7 +74,7 @@ def changes(run: Run, name: str) -> list[Change]:
     did.
     """
     tweakset = run.tweaksets[name]
-    asked = [Change(one.kind, one.key, one.value) for one in tweakset.requested]
+    asked = [Change(setting.kind, setting.key, setting.value) for setting in tweakset.requested]
     if not tweakset.scripts:
         return asked
     applied = [cell.applied for cell in run.cells if cell.tweakset == name and cell.applied is not None]
@@ -85,7 +85,7 @@ def changes(run: Run, name: str) -> list[Change]:
 
 def sections(changed: Sequence[Change]) -> dict[str, int]:
     """Count changes by section, those without any left out."""
-    counts = Counter(one.section for one in changed)
+    counts = Counter(change.section for change in changed)
     return {section: counts[section] for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS))) if counts[section]}
 
 
@@ -100,8 +100,8 @@ POWER, ENERGY = re.compile(r"(gpu\d+)_power_w_mean"), re.compile(r"(gpu\d+)_ener
 
 def power_w(cell: Cell) -> float | None:
     """Answer the mean power of all GPUs together, in watts; None where it was not measured."""
-    found = [value for name, value in cell.telemetry.items() if POWER.fullmatch(name)]
-    return math.fsum(found) if found else None
+    result = [value for name, value in cell.telemetry.items() if POWER.fullmatch(name)]
+    return math.fsum(result) if result else None
 
 
 def energy_j(cell: Cell) -> float | None:
@@ -122,7 +122,7 @@ def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
     samples = [sum(cell.steps.samples[cell.steps.warmup :]) if cell.steps is not None else None for cell in cells]
     if any(one is None for one in (*energy, *samples)):
         return None
-    return math.fsum(one for one in energy if one is not None) / sum(one for one in samples if one is not None)
+    return math.fsum(value for value in energy if value is not None) / sum(sample for sample in samples if sample is not None)
 
 
 def why_missing(cells: Sequence[Cell]) -> str:
@@ -164,7 +164,11 @@ class Row:
 
 def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[Row]:
     """Make the rows of all runs; workloads and tweak sets stand in the order in which a run lists them, the baseline first."""
-    said = {(one.candidate_run, one.study, one.workload, one.tweakset): one for one in comparisons if one.baseline_run == one.candidate_run}
+    said = {
+        (comparison.candidate_run, comparison.study, comparison.workload, comparison.tweakset): comparison
+        for comparison in comparisons
+        if comparison.baseline_run == comparison.candidate_run
+    }
     rows = []
     for run in runs:
         arms: dict[tuple[str, str], dict[str, list[Cell]]] = {(study, workload): {} for study in run.studies for workload in run.workloads}
@@ -185,12 +189,12 @@ def machine_of(run: Run) -> str:
     return ", ".join(parts) or "unknown"
 
 
-def _row(run: Run, cells: Sequence[Cell], said: Comparison | None) -> Row:
+def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Row:
     measured = [cell for cell in cells if cell.outcome == "measured"]
     first = cells[0]
     primary = run.workloads[first.workload].primary or run.studies[first.study].primary
-    effect = said.primary if said else None
-    in_baseline = said.guard and said.verdict != "not comparable" if said else first.tweakset == run.baseline
+    effect = comparison.primary if comparison else None
+    in_baseline = comparison.guard and comparison.verdict != "not comparable" if comparison else first.tweakset == run.baseline
     return Row(
         run_id=run.run_id,
         machine=machine_of(run),
@@ -207,10 +211,10 @@ def _row(run: Run, cells: Sequence[Cell], said: Comparison | None) -> Row:
         memory_used_gib=time_weighted(measured, lambda cell: _memory_used_gib(cell, run.machine)),
         changes=sections(changes(run, first.tweakset)),
         metric=primary.name,
-        gain=effect.gain if effect else said.observed if said else None,
+        gain=effect.gain if effect else comparison.observed if comparison else None,
         low=effect.low if effect else None,
         high=effect.high if effect else None,
-        verdict="baseline" if in_baseline else said.verdict if said else "",
+        verdict="baseline" if in_baseline else comparison.verdict if comparison else "",
     )
 
 
@@ -261,8 +265,8 @@ RENAMED = {"gain": "gain_fraction", "low": "gain_low_95_fraction", "high": "gain
 def answer(rows: Sequence[Row]) -> Answer:
     """A table for each workload of each run, one across them where there are several, and every field as CSV."""
     places = by_place(rows)
-    found = {
-        said: [f"{row.workload} {one}" for group in places.values() for row, one in _named(group, word)] for word, said in ACROSS.items()
+    result = {
+        text: [f"{row.workload} {one}" for group in places.values() for row, one in _named(group, word)] for word, text in ACROSS.items()
     }
     parts = [Section(place, [_table(group)]) for place, group in places.items()]
     if len(places) > 1:
@@ -271,7 +275,7 @@ def answer(rows: Sequence[Row]) -> Answer:
         parts.append(Section("Across workloads and runs", [Table(columns, across(rows))]))
     return Answer(
         "Summary",
-        findings=[Line(", ".join(names), f"{said}:") for said, names in found.items() if names],
+        findings=[Line(", ".join(names), f"{text}:") for text, names in result.items() if names],
         sections=parts,
         legend=LEGEND,
         rows=_every_field(rows),
@@ -281,11 +285,11 @@ def answer(rows: Sequence[Row]) -> Answer:
 def by_place(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Group rows by workload and run, named as a heading names them."""
     several_studies = len({row.study for row in rows}) > 1
-    found: dict[str, list[Row]] = {}
+    result: dict[str, list[Row]] = {}
     for row in rows:
         study = f" ({row.study})" if several_studies and row.study != row.workload else ""
-        found.setdefault(f"{row.workload}{study} · run {row.run_id} · {row.machine}", []).append(row)
-    return found
+        result.setdefault(f"{row.workload}{study} · run {row.run_id} · {row.machine}", []).append(row)
+    return result
 
 
 def across(rows: Sequence[Row]) -> list[list[object]]:
@@ -293,7 +297,7 @@ def across(rows: Sequence[Row]) -> list[list[object]]:
     lines: list[list[object]] = []
     for group in by_place(rows).values():
         first, base = group[0], next((row for row in group if row.verdict == "baseline"), None)
-        named = [", ".join(one for _, one in _named(group, word)) or "none" for word in ACROSS]
+        named = [", ".join(text for _, text in _named(group, word)) or "none" for word in ACROSS]
         undecided = sum(row.verdict in {"inconclusive", "not comparable"} for row in group)
         lines.append([first.workload, first.run_id, first.machine, base and base.throughput_samples_per_s, *named, undecided])
     return lines

@@ -5,22 +5,21 @@ Our runs keep it in a compressed file beside the JSON, which names and hashes it
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import json
 import math
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .formats import record_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .terms import Cell, Run
 
 CLOCK = "t_monotonic_s"
-REMEDY = "keep the two files together, or take both from their source again"
 
 Column = tuple["float | None", ...]
 
@@ -62,26 +61,17 @@ def _by_step(cell: Cell) -> Series:
 
 
 def _from_file(run: Run) -> dict[str, Series]:
-    name, digest = run.telemetry_file.get("name"), run.telemetry_file.get("sha256")
-    if not isinstance(name, str) or not isinstance(digest, str):
+    named = run.telemetry_file
+    if not isinstance(named.get("name"), str) or not isinstance(named.get("sha256"), str):
         raise Missing("the run was saved without telemetry samples")
-    if not name or Path(name).name != name:
-        raise Missing(f"the run names {name!r} as its telemetry file, which is not a file beside it")
-    path = Path(run.origin).with_name(name)
-    try:
-        if path.exists() and not path.is_file():
-            raise Missing(f"{name} beside the run is no file; {REMEDY}")
-        packed = path.read_bytes()
-    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
-        raise Missing(f"{name} cannot be read beside the run ({getattr(error, 'strerror', error)}); {REMEDY}") from None
-    if hashlib.sha256(packed).hexdigest() != digest:
-        raise Missing(f"{name} is not the file this run wrote (other sha256); {REMEDY}")
     cells = {cell.id: cell for cell in run.cells}
     try:
-        found = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
-        return {one["cell"]: _sampled(one["columns"], cells[one["cell"]]) for one in found if one["cell"] in cells}
-    except (OSError, EOFError, LookupError, TypeError, ValueError) as error:
-        raise Missing(f"{name} is damaged ({type(error).__name__}: {error}); {REMEDY}") from None
+        result = map(json.loads, record_file.lines_of(Path(run.origin), named))
+        return {one["cell"]: _sampled(one["columns"], cells[one["cell"]]) for one in result if one["cell"] in cells}
+    except record_file.Damaged as error:
+        raise Missing(str(error)) from None
+    except (LookupError, TypeError, ValueError) as error:
+        raise Missing(f"{named['name']} is damaged ({type(error).__name__}: {error}); {record_file.REMEDY}") from None
 
 
 def _sampled(columns: dict[str, list[float | None]], cell: Cell) -> Series:
@@ -90,8 +80,15 @@ def _sampled(columns: dict[str, list[float | None]], cell: Cell) -> Series:
         if len(values) != len(clock):
             raise ValueError(f"{cell.id} has {len(values)} {name} for {len(clock)} times")
     window = (None, None) if cell.window_s is None else tuple(at - clock[0] for at in cell.window_s)
-    kept = {name: tuple(map(_number, values)) for name, values in columns.items()}
+    kept = {name: _numbers(values) for name, values in columns.items()}
     return Series(tuple(at - clock[0] for at in clock), kept, *window)
+
+
+def _numbers(values: Sequence[Any]) -> tuple[float | None, ...]:
+    kinds = {*map(type, values)}
+    if kinds <= {float, int} and all(map(math.isfinite, values)):  # as most are, and there are hundreds of thousands
+        return tuple(map(float, values))
+    return tuple(map(_number, values))
 
 
 def _number(value: object) -> float | None:

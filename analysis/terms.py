@@ -208,8 +208,8 @@ class Design:
     def blocks_of(self, study: str, workload: str, tweakset: str) -> int:
         """How many blocks an arm was to have: in a budget not every workload has the same number. All, for what `order` does not name."""
         head = f"{study}/{workload}-{tweakset}-b"
-        numbers = [one.removeprefix(head) for one in self.order if one.startswith(head)] if self.budget_s else []
-        own = max((int(one) for one in numbers if re.fullmatch("[1-9][0-9]{0,8}", one)), default=self.blocks)
+        numbers = [text.removeprefix(head) for text in self.order if text.startswith(head)] if self.budget_s else []
+        own = max((int(number) for number in numbers if re.fullmatch("[1-9][0-9]{0,8}", number)), default=self.blocks)
         return min(own, self.blocks)
 
 
@@ -246,13 +246,17 @@ class Run:
 class Effect:
     """How much better the candidate is than the baseline in one metric.
 
-    `gain` and the interval are fractions, above 0 where the candidate is better, whichever way the metric runs: a step time
-    that falls to 1/1.25 of itself is a gain of 0.25 (a quarter more steps in the same time). `baseline` is the baseline's own
-    value (geometric mean, in the metric's unit). `design` is "paired" (block by block, `n_baseline` == `n_candidate` pairs), "switched"
-    (the same with pairs of segments, or processes) or "two-sample" (no common blocks). `log_sd` is the spread of the log ratio between
-    pairs, or of the log values between the units of one arm (pooled); `log_se` is the standard error of the log gain and `df` its
-    degrees of freedom. `p` is two-sided and not adjusted.
-    `p_equivalent` is the larger of the two one-sided p-values (TOST). The values it was made of stand beside it, one a unit.
+    metric: `name`, and which way is `better`: `lower` or `higher`
+    design: `paired` by block, `switched` inside processes (pairs of segments, or processes), or `two-sample` (no common blocks)
+    n_baseline, n_candidate: units (blocks, or runs) in each arm
+    baseline: the baseline's geometric mean, in the metric's unit
+    gain, low, high, low90, high90: above 0 is better, whichever way the metric runs (a step time that falls to 1/1.25 of itself
+        is a gain of 0.25); 95 % and 90 % interval
+    log_sd, log_se, df: spread of the log ratio between pairs, or of log values between the units of an arm (pooled); standard error
+        of the log gain; its degrees of freedom. Of runs at different times log_sd is the spread at which independent ones would
+        leave as much open
+    p, p_equivalent: two-sided, not adjusted; the larger of the two one-sided p-values against the margin (TOST)
+    values_baseline, values_candidate: the values it was made of, one a unit, in the metric's unit
     """
 
     metric: Metric
@@ -278,16 +282,22 @@ class Effect:
 class Comparison:
     """One tweak set against the baseline under one workload, and what may be said of it.
 
-    `primary` carries the verdict and was declared before the run; `second` stands beside it, `others` are effects in further metrics
-    that were asked for; absent where nothing could be compared. `pairs` counts the blocks complete in both arms, of `blocks` planned
-    (or runs, where there are several), `failed` the cells that broke. `family` counts the contrasts `p_adjusted` is adjusted for, by the
-    rule `adjustment`; `mde` is the smallest gain this design would have called, after that adjustment, with 80 % probability. `observed`
-    is the ratio of two single runs as a gain, without an interval, `observed_baseline` the baseline's own value. `untouched`: neither
-    arm changed the machine or ran a monitor (A/A). `baseline_run` and `candidate_run` say where the arms came from. Where `relative_to`
-    names a tweak set, values are ratios to its cells. Where settings were alternated inside processes, `processes` counts these,
-    `carry_over` is the gain in the first half of the segments, in the second, and the p of their difference.
-    Where several untouched arms are the baseline together, `baseline_arms` names them; a `guard` is the
-    contrast between them, in no family and judged by its own p.
+    study, workload, baseline, tweakset: what was compared
+    baseline_run, candidate_run: where the arms came from
+    baseline_arms: the untouched arms that are the baseline together, where there are several
+    guard: whether this is the contrast between those arms, in no family and judged by its own p
+    verdict, reason, notes: the word, the sentence that justifies it, what to know besides
+    primary_metric: the metric declared before the run, on which the verdict stands; as `metric` of an effect
+    primary, second, others: effects in the primary metric, in the other summary, in further metrics that were asked for;
+        absent where nothing could be compared
+    pairs, blocks, failed: blocks complete in both arms, of those planned (runs, where several hold both arms); cells that broke
+    p_adjusted, adjustment, family: p after the adjustment, by which rule, for how many contrasts
+    mde, margin: the smallest gain or loss that would have been called, after the adjustment, 4 times in 5; the equivalence margin
+    observed, observed_baseline: one run against one: the ratio as a gain, without an interval, and the baseline's value
+    untouched: neither arm changed the machine or ran a monitor (A/A)
+    relative_to: the tweak set whose cells all values were divided by
+    processes, carry_over: with `--design=switch`, in how many processes settings took turns, else 0; the gain in the first half of
+        the segments, in the second, and the p of their difference
     """
 
     study: str

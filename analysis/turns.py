@@ -28,8 +28,8 @@ FAR_APART = (
 def side_by_side(pairs: Iterable[tuple[tuple[Place, Cell], tuple[Place, Cell]]]) -> bool:
     """Whether each block's cells ran one after the other, as far as these arms go: drift falls on all."""
     every = [(place, part) for pair in pairs for place, cell in pair for part in parts(cell)]
-    cells = [one for one in every if one[1].process is None]
-    cells.sort(key=lambda one: (one[0][0], one[1].node or "", one[1].order))
+    cells = [entry for entry in every if entry[1].process is None]
+    cells.sort(key=lambda cell: (cell[0][0], cell[1].node or "", cell[1].order))
     return len(list(groupby(place for place, _ in cells))) == len({place for place, _ in cells})
 
 
@@ -52,7 +52,7 @@ def must_be_near_in_time(times: Times) -> None:
     Raises: NotComparable.
     """
     every = sorted((time, arm) for arm, own in enumerate(times) for time in own)
-    gaps = [(after - before, one != other) for (before, one), (after, other) in pairwise(every)]
+    gaps = [(after - before, number != other) for (before, number), (after, other) in pairwise(every)]
     if not all(gap > 0 for gap, _ in gaps):
         raise NotComparable(UNKNOWN_TURNS)
     between = max(gap for gap, across in gaps if across)

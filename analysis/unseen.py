@@ -45,19 +45,19 @@ class Unseen:
 
 def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
     """Say why a run saw nothing; None where it saw something, or changed nothing and was not to see anything."""
-    asked = [one for one in without_guards(comparisons) if not one.untouched]
-    if not asked or not run.replicated or any(one.verdict in SEEN for one in asked):
+    asked = [guard for guard in without_guards(comparisons) if not guard.untouched]
+    if not asked or not run.replicated or any(comparison.verdict in SEEN for comparison in asked):
         return None
-    mdes = [one.mde for one in asked if one.mde is not None]
-    untouched = [one.primary.log_sd for one in comparisons if one.untouched and one.primary]
+    mdes = [comparison.mde for comparison in asked if comparison.mde is not None]
+    untouched = [comparison.primary.log_sd for comparison in comparisons if comparison.untouched and comparison.primary]
     others = [share for cell in run.cells if (share := share_of_others(run, cell)) is not None]
-    margin = min(one.margin for one in asked)
+    margin = min(comparison.margin for comparison in asked)
     blocks, takes_s, here = _planned(run, margin) if mdes else (None, None, None)
-    found = Unseen(
+    result = Unseen(
         contrasts=len(asked),
-        blocks=max(one.pairs for one in asked),
+        blocks=max(comparison.pairs for comparison in asked),
         margin=margin,
-        reason=Counter(one.reason for one in asked).most_common(1)[0][0],
+        reason=Counter(comparison.reason for comparison in asked).most_common(1)[0][0],
         aa_log_sd=median(untouched) if untouched else None,
         mde=median(mdes) if mdes else None,
         others=median(others) if others else None,
@@ -66,7 +66,7 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
         on_this_machine=here,
         sentence="",
     )
-    return replace(found, sentence=_sentence(found))
+    return replace(result, sentence=_sentence(result))
 
 
 def _planned(run: Run, gain: float) -> tuple[int | None, float | None, bool | None]:
@@ -74,10 +74,10 @@ def _planned(run: Run, gain: float) -> tuple[int | None, float | None, bool | No
     from analysis.studies.plan.plan import Goal, plan  # noqa: PLC0415  # only a run that saw nothing needs it
 
     try:
-        found = plan(run, Goal(gain))
+        result = plan(run, Goal(gain))
     except (Refused, ValueError):  # no pilot for a plan, or no spread left in it: then the run says no more than its own noise
         return None, None, None
-    return found.blocks, found.total_s, found.on_this_machine
+    return result.blocks, result.total_s, result.on_this_machine
 
 
 def _sentence(one: Unseen) -> str:

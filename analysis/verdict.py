@@ -38,11 +38,11 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
         )
     family, margin, name = contrast.family, contrast.margin, NAMES[contrast.adjustment]
     if p_adjusted < ALPHA and not contrast.guard:
-        found = f"{speed(effect.gain)} by {effect.metric.name} (95 % {interval(effect)}), {name} p {probability(p_adjusted)} of {family}"
+        result = f"{speed(effect.gain)} by {effect.metric.name} (95 % {interval(effect)}), {name} p {probability(p_adjusted)} of {family}"
         if contrast.untouched:
-            return "not comparable", f"nothing was changed in this arm, yet it differs: {found}. The machine did that, not a tweak."
+            return "not comparable", f"nothing was changed in this arm, yet it differs: {result}. The machine did that, not a tweak."
         word: Verdict = "improved" if effect.gain > 0 else "regressed"
-        return word, f"{found}."
+        return word, f"{result}."
     if effect.p_equivalent < ALPHA:
         ends = f"{number(effect.low90)} to {percent(effect.high90)}"
         return "equivalent", f"the 90 % interval {ends} by {effect.metric.name} lies inside the margin of {unsigned(margin)}."
@@ -54,7 +54,7 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
 
 def without_guards(contrasts: Sequence[Comparison]) -> Sequence[Comparison]:
     """Leave out the contrasts between arms of the baseline; where there is nothing else, they stay."""
-    return [one for one in contrasts if not one.guard] or contrasts
+    return [contrast for contrast in contrasts if not contrast.guard] or contrasts
 
 
 def inside_margin(effect: Effect, margin: float) -> bool:

@@ -51,9 +51,9 @@ def blocks_of(run: Run) -> str:
 def gpus_of(machine: Mapping[str, object]) -> list[str]:
     """Name a machine's GPUs, equal ones together: `2 × NVIDIA A100`. Where nobody noted how many there are, no number is said."""
     gpus = machine.get("gpus")
-    there = [one for one in gpus if isinstance(one, dict)] if isinstance(gpus, list) else []
-    names = [str(one.get("name")) for one in there]
-    unknown = {str(one.get("name")) for one in there if one.get("count") == UNCOUNTED}
+    there = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+    names = [str(record.get("name")) for record in there]
+    unknown = {str(record.get("name")) for record in there if record.get("count") == UNCOUNTED}
     return [f"{name} (how many is not recorded)" if name in unknown else f"{names.count(name)} × {name}" for name in dict.fromkeys(names)]
 
 

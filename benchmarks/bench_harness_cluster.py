@@ -12,7 +12,7 @@ import statistics
 import time
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,7 +26,7 @@ from fixtures.targets.kubernetes import Kubernetes, Shared
 from fixtures.terms import Cell, Order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -55,7 +55,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubernete
         target.close()
 
 
-def bench_cell_beyond_its_job(benchmark: BenchmarkFixture, target: Kubernetes) -> None:
+def bench_cell_beyond_its_job(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], None], target: Kubernetes) -> None:
     """Pairs of a Job alone and a cell around the same Job; how much longer the cell takes, seconds."""
     target._way = ByAgent()  # noqa: SLF001 what is timed is the agent's way, whatever --apply says
     beyond_s: list[float] = []
@@ -67,13 +67,14 @@ def bench_cell_beyond_its_job(benchmark: BenchmarkFixture, target: Kubernetes) -
         took_s = time.perf_counter() - begun_s
         beyond_s.append(took_s - alone_s)
         requests_per_s.append((target.held.cluster.requests - asked) / took_s)
-    _rounds(benchmark, beyond_s, requests_per_s=requests_per_s)
+    benchmark.extra_info["requests_per_s"] = requests_per_s
+    rounds(beyond_s)
     assert statistics.median(beyond_s) <= MAX_BEYOND_S
     assert max(requests_per_s) <= MAX_REQUESTS_PER_S
 
 
 @pytest.mark.parametrize("way", ["agent", "skyhook"])
-def bench_apply_and_restore(benchmark: BenchmarkFixture, target: Kubernetes, way: str) -> None:
+def bench_apply_and_restore(rounds: Callable[[list[float]], None], target: Kubernetes, way: str) -> None:
     """From the decision to the last read-back and to a clean node: three sysctls, by the agent and by the operator, seconds."""
     kind = served(target.held.cluster)
     if way == "skyhook" and kind is None:
@@ -86,7 +87,7 @@ def bench_apply_and_restore(benchmark: BenchmarkFixture, target: Kubernetes, way
         target.apply(_cell(tweakset.name, n), tweakset, target.plan(tweakset))
         assert not target.restore().stuck
         took_s.append(time.perf_counter() - begun_s)
-    _rounds(benchmark, took_s)
+    rounds(took_s)
 
 
 def _whole_cell(target: Kubernetes, n: int) -> None:
@@ -106,9 +107,9 @@ def _job_alone_s(target: Kubernetes, n: int) -> float:
     begun_s = time.perf_counter()
     api.apply(held.cluster, api.JOBS, job)
     with api.watch(held.cluster, api.JOBS, name=job["metadata"]["name"], deadline_s=settings.patience_s) as events:
-        for _, found in events:
-            ended = {one["type"] for one in found.get("status", {}).get("conditions") or [] if one["status"] == "True"}
-            assert "Failed" not in ended, found["status"]
+        for _, result in events:
+            ended = {condition["type"] for condition in result.get("status", {}).get("conditions") or [] if condition["status"] == "True"}
+            assert "Failed" not in ended, result["status"]
             if "Complete" in ended:
                 break
     took_s = time.perf_counter() - begun_s
@@ -118,18 +119,3 @@ def _job_alone_s(target: Kubernetes, n: int) -> float:
 
 def _cell(tweakset: str, n: int) -> Cell:
     return Cell("harness_cluster", ORDER.workload, tweakset, n, n, 1)
-
-
-def _rounds(benchmark: BenchmarkFixture, seconds: list[float], **extra: Any) -> None:  # noqa: ANN401
-    # Figures that were found otherwise than by timing a call, shown and saved as the others are.
-    remaining, now = iter(seconds), [0.0]
-
-    def at_zero() -> None:
-        now[0] = 0.0
-
-    def move() -> None:
-        now[0] = next(remaining)
-
-    benchmark.extra_info |= extra
-    benchmark._timer = lambda: now[0]  # noqa: SLF001 the marker that sets it is read before the figures are known
-    benchmark.pedantic(move, setup=at_zero, rounds=len(seconds))

@@ -24,6 +24,7 @@ from fixtures.node.telemetry import Sampler
 from fixtures.node.tunables import sysctl_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -81,7 +82,7 @@ def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
 
 
 @pytest.mark.parametrize("design", list(MAX_CELL_CPU_S))
-def bench_cpu_of_a_cell(benchmark: BenchmarkFixture, tmp_path: Path, design: str) -> None:
+def bench_cpu_of_a_cell(rounds: Callable[[list[float]], None], tmp_path: Path, design: str) -> None:
     """CPU seconds that a cell adds to the pytest process, without the seconds that its tweak set and workload take.
 
     Two sessions of idle cells, one with 30 cells more than the other; what start and end of a session cost falls out.
@@ -101,27 +102,16 @@ def bench_cpu_of_a_cell(benchmark: BenchmarkFixture, tmp_path: Path, design: str
     many_s, many = session(12)
     tweaks_s = sum(c["apply_s"] + c["restore_s"] for c in many) - sum(c["apply_s"] + c["restore_s"] for c in few)
     cost_s = (many_s - few_s - tweaks_s) / (len(many) - len(few))
-    _one_round(benchmark, cost_s)
+    rounds([cost_s])
     assert cost_s <= MAX_CELL_CPU_S[design]
 
 
-def bench_sampler_cpu(benchmark: BenchmarkFixture) -> None:
+def bench_sampler_cpu(rounds: Callable[[list[float]], None]) -> None:
     """CPU seconds the sampler takes in ten seconds at 10 Hz, kernel time included."""
     with lock.machine_held(state_dir()), Sampler(hz=10.0) as sampler:
         sampler.begin(os.getpid())
         time.sleep(SAMPLED_S)
         seen = sampler.end()
     assert seen.columns, seen.missing
-    _one_round(benchmark, seen.sampler_cpu_s)
+    rounds([seen.sampler_cpu_s])
     assert seen.sampler_cpu_s <= MAX_SAMPLER_SHARE * SAMPLED_S
-
-
-def _one_round(benchmark: BenchmarkFixture, seconds: float) -> None:
-    # A figure that was found otherwise than by timing a call, shown and saved as the others are.
-    now = [0.0]
-
-    def move() -> None:
-        now[0] = seconds
-
-    benchmark._timer = lambda: now[0]  # noqa: SLF001 the marker that sets it is read before the figure is known
-    benchmark.pedantic(move, rounds=1)

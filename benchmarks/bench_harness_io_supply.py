@@ -32,7 +32,7 @@ from fixtures.targets._process import run
 from fixtures.terms import Order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -91,7 +91,7 @@ def prepared() -> Iterator[Prepared]:
 
 
 @pytest.mark.parametrize("cache", ["warm", "cold"])
-def bench_supply(benchmark: BenchmarkFixture, prepared: Prepared, cache: str) -> None:
+def bench_supply(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], None], prepared: Prepared, cache: str) -> None:
     """Bytes a second of each, block by block; the ratio is the geometric mean over blocks, with its 95 % t-interval."""
     draw = random.Random(f"{SEED} {cache}")  # noqa: S311 -- no secret
     measured: list[dict[str, Any]] = []
@@ -109,7 +109,7 @@ def bench_supply(benchmark: BenchmarkFixture, prepared: Prepared, cache: str) ->
         ratio_to_fio=ratios,
         blocks=measured,
     )
-    _rounds(benchmark, [m["loader"]["seconds"] for m in measured])
+    rounds([m["loader"]["seconds"] for m in measured])
     assert ratios["loader"]["ratio"] >= MIN_RATIO, ratios
 
 
@@ -145,7 +145,7 @@ def by_loader(prepared: Prepared, cache: str, kept_bytes: int) -> dict[str, floa
 
 def by_fio(prepared: Prepared, cache: str) -> dict[str, float]:
     """As many jobs as readers, each its own files one after the other, synchronous reads of the same size."""
-    found = pagecache.bring_about(cache, prepared.files)
+    result = pagecache.bring_about(cache, prepared.files)
     options = {
         "name": "supply",
         "directory": prepared.links,
@@ -169,16 +169,16 @@ def by_fio(prepared: Prepared, cache: str) -> dict[str, float]:
     command = ["fio", "--readonly", "--group_reporting", *(f"--{key}={value}" for key, value in options.items())]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as fio:
         _prefer(fio.pid)
-        said = fio.communicate()[0]
-    assert fio.returncode == 0, said
-    job = json.loads(said[said.index("{") :])["jobs"][0]["read"]
+        text = fio.communicate()[0]
+    assert fio.returncode == 0, text
+    job = json.loads(text[text.index("{") :])["jobs"][0]["read"]
     assert job["io_bytes"] == FILES * RECORD_BYTES
     seconds = job["runtime"] / 1000
     return {
         "bytes": job["io_bytes"],
         "seconds": seconds,
         "bytes_per_s": round(job["io_bytes"] / seconds),
-        "resident_before": round(found.resident, 6),
+        "resident_before": round(result.resident, 6),
     }
 
 
@@ -199,14 +199,3 @@ def interval(ratios: Sequence[float]) -> dict[str, float]:
     half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
     low, middle, high = (round(float(np.exp(logs.mean() + off)), 4) for off in (-half, 0.0, half))
     return {"ratio": middle, "low": low, "high": high}
-
-
-def _rounds(benchmark: BenchmarkFixture, seconds: list[float]) -> None:
-    # Times that were found otherwise than by timing a call, shown and saved as the others are.
-    now, left = [0.0], iter(seconds)
-
-    def move() -> None:
-        now[0] += next(left)
-
-    benchmark._timer = lambda: now[0]  # noqa: SLF001 the marker that sets it is read before the times are known
-    benchmark.pedantic(move, rounds=len(seconds))

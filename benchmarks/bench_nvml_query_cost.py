@@ -34,11 +34,11 @@ ROUNDS, FOLLOWED_S = 300, 5.0
 @pytest.fixture(scope="module")
 def load() -> Iterator[gpu_load.Load]:
     """Something to see; not there where CUDA cannot be used."""
-    if why := nvml.unavailable_reason():
-        pytest.skip(why)
-    if why := device.unavailable_reason():
+    if reason := nvml.unavailable_reason():
+        pytest.skip(reason)
+    if reason := device.unavailable_reason():
         without = gpu_load.Load()
-        without.why = why
+        without.why = reason
         yield without
         return
     with gpu_load.load() as working:
@@ -68,12 +68,12 @@ def _query(name: str) -> Callable[[], object]:
         except SourceMissing as missing:
             pytest.skip(str(missing))
         return counters.peek  # since the first reading: it changes whenever the counters do
-    why = ""
+    reason = ""
     for read in nvml.QUERIES["processes" if name == PROCESSES else QUERY_OF[name]]:
         try:
             read(library, gpu.handle)
         except library.NVMLError as error:
-            why = str(error)
+            reason = str(error)
         else:
             return partial(read, library, gpu.handle)
-    pytest.skip(f"this GPU has no {name}: {why}")
+    pytest.skip(f"this GPU has no {name}: {reason}")

@@ -12,7 +12,7 @@ class Refused(Exception):
     """What was asked for cannot be done; the message says what, where, and what to do, without what a terminal would obey."""
 
     def __str__(self) -> str:
-        return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in super().__str__())
+        return "".join(text if text.isprintable() or text in "\n\t" else ascii(text)[1:-1] for text in super().__str__())
 
 
 class Unreadable(Refused):

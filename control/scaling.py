@@ -84,19 +84,19 @@ class Choice:
 
 def fits(points: Sequence[Point]) -> list[Fit]:
     """Both laws, the better one first by AICc. Raises: Refused, where the points cannot tell of scaling."""
-    numbers = {one.replicas for one in points}
+    numbers = {point.replicas for point in points}
     if len(numbers) < 2:
         raise Refused(f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls with them cannot be told.")
-    found = []
+    result = []
     for name, shape in LAWS.items():
-        names = ("cost_s", *shape, *(("startup_s",) if len({one.work for one in points}) > 1 else ()))
+        names = ("cost_s", *shape, *(("startup_s",) if len({point.work for point in points}) > 1 else ()))
         if _enough(points, names):
-            found.append(_fitted(points, name, names))
-    if not found:
+            result.append(_fitted(points, name, names))
+    if not result:
         raise Refused(
             f"{len(points)} jobs are too few for a law of three parameters; 5 are needed, of two sizes and three numbers of replicas."
         )
-    return sorted(found, key=lambda one: one.aicc)
+    return sorted(result, key=lambda fit: fit.aicc)
 
 
 def best_law(name: str, points: Sequence[Point]) -> Fit:
@@ -115,23 +115,23 @@ def held_out(points: Sequence[Point], fit: Fit) -> float | None:
     """
     names = tuple(fit.intervals)
     errors: list[float] = []
-    for left_out in sorted({(one.replicas, one.work) for one in points}):
-        rest = [one for one in points if (one.replicas, one.work) != left_out]
+    for left_out in sorted({(point.replicas, point.work) for point in points}):
+        rest = [point for point in points if (point.replicas, point.work) != left_out]
         if _enough(rest, names):
             law = _fitted(rest, fit.name, names).law
-            mine = [one for one in points if (one.replicas, one.work) == left_out]
-            errors += [abs(float(time_s(law, one.work, one.replicas)) / one.time_s - 1) for one in mine]
+            mine = [point for point in points if (point.replicas, point.work) == left_out]
+            errors += [abs(float(time_s(law, point.work, point.replicas)) / point.time_s - 1) for point in mine]
     return float(np.mean(errors)) if errors else None
 
 
 def _enough(points: Sequence[Point], names: tuple[str, ...]) -> bool:
     """Whether points can tell of these parameters: more points than parameters and their spread, replicas and sizes that differ."""
-    numbers, sizes = len({one.replicas for one in points}), len({one.work for one in points})
+    numbers, sizes = len({point.replicas for point in points}), len({point.work for point in points})
     return len(points) > len(names) + 1 and numbers > len(SHAPE & set(names)) and (sizes > 1 or "startup_s" not in names)
 
 
 def _fitted(points: Sequence[Point], name: str, names: tuple[str, ...]) -> Fit:
-    replicas, work, measured = (np.array([float(getattr(one, field)) for one in points]) for field in ("replicas", "work", "time_s"))
+    replicas, work, measured = (np.array([float(getattr(point, field)) for point in points]) for field in ("replicas", "work", "time_s"))
 
     def residuals(values: Floats) -> Floats:
         away: Floats = np.log(time_s(Law(**dict(zip(names, values.tolist(), strict=True))), work, replicas) / measured)
@@ -141,18 +141,18 @@ def _fitted(points: Sequence[Point], name: str, names: tuple[str, ...]) -> Fit:
     first = {"cost_s": unit, "serial": 0.05, "crosstalk": 1e-3, "startup_s": 0.1 * float(measured.min())}
     scale = np.array([unit, 1.0, 0.1, float(measured.min())])[[("cost_s", "serial", "crosstalk", "startup_s").index(one) for one in names]]
     bounds = ([_SMALL * unit if one == "cost_s" else 0.0 for one in names], [UPPER[one] for one in names])
-    found = least_squares(residuals, [first[one] for one in names], bounds=bounds, x_scale=scale, xtol=1e-12, ftol=1e-12, gtol=1e-12)
+    result = least_squares(residuals, [first[one] for one in names], bounds=bounds, x_scale=scale, xtol=1e-12, ftol=1e-12, gtol=1e-12)
     n, k = len(points), len(names)
-    squares = float(2 * found.cost)
+    squares = float(2 * result.cost)
     spread = math.sqrt(squares / (n - k))
-    law = Law(**dict(zip(names, (float(one) for one in found.x), strict=True)))
+    law = Law(**dict(zip(names, (float(one) for one in result.x), strict=True)))
     return Fit(
         name,
         law,
         n,
         spread,
         _aicc(squares, n, k),
-        _intervals(found.jac, law, names, spread, n - k),
+        _intervals(result.jac, law, names, spread, n - k),
         None,
         _notes(law, dict(zip(names, scale.tolist(), strict=True))),
     )
@@ -168,29 +168,30 @@ def _intervals(jacobian: Floats, law: Law, names: tuple[str, ...], spread: float
     """By the curvature at the best fit, cut at the bounds; for a parameter on its bound only a one-sided guess."""
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread**2
     half = t_quantile(0.975, df) * np.sqrt(np.diag(covariance))
-    values = {one: getattr(law, one) for one in names}
+    values = {name: getattr(law, name) for name in names}
     return {
-        one: (max(0.0, values[one] - away), min(UPPER[one], values[one] + away)) for one, away in zip(names, half.tolist(), strict=True)
+        name: (max(0.0, values[name] - away), min(UPPER[name], values[name] + away))
+        for name, away in zip(names, half.tolist(), strict=True)
     }
 
 
 def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
     """What is on a bound, to a millionth of its scale (the search stays inside and only comes near), and what was held."""
-    said = [
-        f"{one} is on its bound, {bound:g}"
-        for one, unit in scale.items()
-        for bound in (0.0, UPPER[one])
-        if abs(getattr(law, one) - bound) <= _NEAR * unit
+    lines = [
+        f"{text} is on its bound, {bound:g}"
+        for text, unit in scale.items()
+        for bound in (0.0, UPPER[text])
+        if abs(getattr(law, text) - bound) <= _NEAR * unit
     ]
-    return (*said, *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had one size",)))
+    return (*lines, *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had one size",)))
 
 
 def time_s(law: Law, work: ArrayLike, replicas: ArrayLike) -> Floats:
     """How long jobs take, in seconds; sizes and replicas are broadcast against each other."""
     n = np.asarray(replicas, dtype=float)
     share = (1 + law.serial * (n - 1) + law.crosstalk * n * (n - 1)) / n
-    found: Floats = law.startup_s + law.cost_s * np.asarray(work, dtype=float) * share
-    return found
+    result: Floats = law.startup_s + law.cost_s * np.asarray(work, dtype=float) * share
+    return result
 
 
 def most_useful(law: Law, most: int) -> int:

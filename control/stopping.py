@@ -65,6 +65,6 @@ def known(log_ratios: Sequence[float], family: int) -> Known | None:
 def _odd(log_ratios: Sequence[float]) -> float | None:
     *others, last = log_ratios
     middle = median(others)
-    spread = NORMAL_MAD * median(abs(one - middle) for one in others)
+    spread = NORMAL_MAD * median(abs(value - middle) for value in others)
     far = len(others) >= FEWEST_LIKE and abs(last - middle) > FAR * spread > 0
     return math.expm1(last - middle) if far else None

@@ -123,8 +123,10 @@ class Place:
         return sorted(self.storage.glob("*/[0-9]*.json"))
 
     def saved(self) -> Json:
-        """The latest saved run."""
-        found: Json = json.loads(self.files()[-1].read_text())
+        """The latest saved run, whole."""
+        from analysis.load import parsed  # noqa: PLC0415 every session of pytest reads this file
+
+        found: Json = parsed(self.files()[-1])  # type: ignore[assignment]
         return found
 
     def finished(self) -> dict[str, Json]:

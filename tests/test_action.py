@@ -12,9 +12,11 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from analysis.load import load
 from tests.composite import Job, run_action
 from tests.programs import PYTHON
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
+from tests.stored import stored
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -302,7 +304,7 @@ chmod +x "$3/bin/python"
 """)
     python3.chmod(0o755)
     assert site.gate(python="").outputs["ruling"] == "pass"
-    assert (site.folder / "pip").read_text() == f"-m pip install --quiet {HOUSE}\n"
+    assert (site.folder / "pip").read_text() == f"-m pip install --quiet -c {HOUSE}/requirements.lock {HOUSE}\n"
 
 
 def the_workflows(name: str) -> str:
@@ -316,7 +318,7 @@ def first_run(tmp_path: Path) -> Callable[[str, str], subprocess.CompletedProces
     """Look for a baseline on a machine where a run has just been saved."""
     saved = tmp_path / ".benchmarks/Linux"
     saved.mkdir(parents=True)
-    saved_file(saved, Made(), "0001_ci.json")
+    stored(saved_run(), saved, "ci")
     script = the_workflows("Find this machine's baseline")
 
     def look(first: str, matrix: str) -> subprocess.CompletedProcess[str]:
@@ -344,6 +346,7 @@ def test_a_person_can_take_the_first(first_run: Callable[[str, str], subprocess.
     assert "::warning title=First baseline::" in done.stdout
     assert not (tmp_path / "output").exists()
     (baseline,) = tmp_path.glob("deeptweak-baselines/owner/project/*/baseline.json")
+    assert load(baseline).run_id == "made-up-1"
     assert first_run("true", "success").returncode == 0
     assert (tmp_path / "output").read_text() == f"path={baseline}\n"
 

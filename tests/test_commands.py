@@ -83,7 +83,7 @@ def test_a_restore_whose_option_is_empty_is_refused(call: Callable[..., Done], o
 def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[..., Done], words: tuple[str, ...]) -> None:
     done = call(*words)
     assert done.code == 2
-    assert "{restore,doctor,list,arrivals}" in done.out
+    assert "{restore,doctor,list,run,arrivals}" in done.out
 
 
 def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:

@@ -214,7 +214,7 @@ def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place, kind: st
     else:
         file_of(place).mkdir()
     said = refused(place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan")))
-    assert re.search(r"Exit: --design-file=\S+design\.csv: cannot be read .*Give another path\. !", said)
+    assert re.search(r"ERROR: --design-file=\S+design\.csv: cannot be read .*Give another path\. !", said)
 
 
 def test_marks_that_could_not_be_written_are_told_of_at_the_end(place: Place) -> None:

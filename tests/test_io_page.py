@@ -1,4 +1,4 @@
-"""What docs/io_patterns.md says of parameters, models and responses is what the code has."""
+"""What docs/io_patterns.md and docs/io_measures.md say of parameters, models and responses is what the code has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fixtures.studies.io import formats, models, parameters
 from fixtures.studies.io.dataset import Spec, estimate_bytes
 from tests.made_io import io_runs
 
-PAGE = (Path(__file__).parents[1] / "docs" / "io_patterns.md").read_text()
+PAGE = "\n".join((Path(__file__).parents[1] / "docs" / name).read_text() for name in ("io_patterns.md", "io_measures.md"))
 
 
 def first_column(head: str) -> list[str]:

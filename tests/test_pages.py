@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.gate.gate import Ruled
-from analysis.terms import Comparison, Effect
+from docs import generate
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "data/README.md", *sorted((ROOT / "docs").glob("*.md"))]
-README = (ROOT / "README.md").read_text()
+DOCS = sorted((ROOT / "docs").glob("**/*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "data/README.md", *DOCS]
+# Made by commands and looked up, not read from end to end.
+GENERATED = {f"reference/{name}" for name in (*generate.PAGES, "calibration.md")}
 # A command, the exit code where it is not 0, and what it printed.
 QUOTED = [
     pytest.param(shlex.split(command), int(code or 0), said, id=f"{page.name}: {command}")
@@ -25,7 +25,9 @@ QUOTED = [
         r"<!-- \$ python -m analysis (.*?)(?: → (\d))? -->\n```text\n(.*?)```", page.read_text(), flags=re.DOTALL
     )
 ]
-COSTS = re.findall(r"^\| (bench_[\w\[\]]+) \|.*\| ([\d.]+) ms \|$", README, flags=re.MULTILINE)
+COSTS = re.findall(
+    r"^\| (bench_[\w\[\]]+) \|.*\| ([\d.]+) ms \|$", (ROOT / "docs/harness_cost.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+)
 
 
 @pytest.mark.parametrize(("command", "code", "said"), QUOTED)
@@ -40,6 +42,26 @@ def test_what_a_page_quotes_is_what_the_command_prints(
         lines = -int(count)
     assert main(command) == code
     assert capsys.readouterr().out.splitlines()[:lines] == said.splitlines()
+
+
+README_WORDS = 1200
+PAGE_WORDS = 1500
+
+
+def words(page: str) -> int:
+    """Words of a page: what has a letter or a digit, tables included; commands and what they print do not count."""
+    prose = re.sub(r"^```.*?^```$|<!--.*?-->", "", page, flags=re.DOTALL | re.MULTILINE)
+    return sum(any(sign.isalnum() for sign in word) for word in prose.split())
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+def test_a_page_is_read_in_one_sitting(page: Path) -> None:
+    if str(page.relative_to(ROOT / "docs")) not in GENERATED:
+        assert words(page.read_text(encoding="utf-8")) <= PAGE_WORDS
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= README_WORDS
 
 
 def test_the_readme_quotes_a_saved_run() -> None:
@@ -58,7 +80,7 @@ def test_what_the_harness_costs_is_what_its_own_benchmark_measured() -> None:
 def test_what_a_cluster_run_costs_is_what_its_own_benchmark_measured() -> None:
     """Medians in seconds, to the digits shown; and the most requests a second of any pair."""
     saved = json.loads((ROOT / "data/runs/harness-cluster.json").read_text())
-    page = (ROOT / "docs/kubernetes.md").read_text()
+    page = (ROOT / "docs/kubernetes_run.md").read_text()
     claimed = {name: float(value) for name, value in re.findall(r"\| (bench_[\w\[\]]+) \|.*\| ([-\d.]+) s \|", page)}
     assert claimed == pytest.approx({b["name"]: b["stats"]["median"] for b in saved["benchmarks"]}, abs=0.005)
     (most,) = re.findall(r"at most ([\d.]+) requests a second", page)
@@ -68,7 +90,7 @@ def test_what_a_cluster_run_costs_is_what_its_own_benchmark_measured() -> None:
 def test_what_the_loader_supplies_is_what_its_own_benchmark_measured() -> None:
     """Ratios to fio with their intervals, to the digits shown, and none below the limit."""
     saved = {b["extra_info"]["cache"]: b["extra_info"] for b in json.loads((ROOT / "data/runs/io-supply.json").read_text())["benchmarks"]}
-    rows = re.findall(r"^\| (warm|cold) \| (.+) of fio \| (.+) of fio \|$", (ROOT / "docs/io_patterns.md").read_text(), flags=re.MULTILINE)
+    rows = re.findall(r"^\| (warm|cold) \| (.+) of fio \| (.+) of fio \|$", (ROOT / "docs/io_measures.md").read_text(), flags=re.MULTILINE)
     assert {cache for cache, _, _ in rows} == saved.keys() == {"warm", "cold"}
     for cache, *columns in rows:
         for column, arm in zip(columns, ("loader", "loader_whole_samples"), strict=True):
@@ -78,17 +100,30 @@ def test_what_the_loader_supplies_is_what_its_own_benchmark_measured() -> None:
         assert saved[cache]["ratio_to_fio"]["loader"]["ratio"] >= saved[cache]["min_ratio"] == 0.9
 
 
+def anchors(page: Path) -> set[str]:
+    """Where a link into a page can lead, as GitHub names its headings."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
 def test_links_lead_somewhere() -> None:
-    """Links to files of the repository, in every page."""
-    targets = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()) if "://" not in link]
-    assert targets
-    assert not [f"{page.name}: {link}" for page, link in targets if not (page.parent / link).exists()]
+    """Links to files of the repository, and to their headings, in every page."""
+    links = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")) if "://" not in link]
+    assert links
+    for page, link in links:
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
 
 
-@pytest.mark.parametrize(("record", "title"), [(Comparison, "comparison"), (Effect, "effect"), (Ruled, "ruling")])
-def test_the_json_of_compare_and_gate_is_explained_field_by_field(record: type, title: str) -> None:
-    page = (ROOT / "docs/verdicts.md").read_text()
-    (table,) = re.findall(rf"\| of an? {title} \| \|\n\|---\|---\|\n(.*?)\n(?:\n|\Z)", page, flags=re.DOTALL)
-    named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    also = set(re.findall(r"`(\w+_run)`", table))
-    assert named | also == {one.name for one in fields(record)}
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_a_reference_page_is_what_the_code_says(name: str) -> None:
+    page = (generate.FOLDER / name).read_text(encoding="utf-8")
+    assert page == generate.page(name), "run: python -m docs.generate"
+
+
+def test_every_page_is_on_the_map() -> None:
+    linked = re.findall(r"\]\(([^)#]+\.md)\)", (ROOT / "docs/README.md").read_text(encoding="utf-8"))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in DOCS} - {"README.md"}
+    assert {link for link in linked if not link.startswith("..")} == pages

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
 import json
+import lzma
 import os
 import pty
 import re
@@ -172,7 +172,7 @@ def test_telemetry_lies_beside_the_run_named_and_hashed_in_it(place: Place, save
     told = saved["deeptweak"]["telemetry_file"]
     content = (place.files()[0].parent / told["name"]).read_bytes()
     assert (hashlib.sha256(content).hexdigest(), len(content)) == (told["sha256"], told["bytes"])
-    cells = {entry["cell"]: entry["columns"] for entry in map(json.loads, gzip.decompress(content).splitlines())}
+    cells = {entry["cell"]: entry["columns"] for entry in map(json.loads, lzma.decompress(content).splitlines())}
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
         assert {len(column) for column in cells[record["id"]].values()} == {record["telemetry"]["samples"]}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 import os
 import signal
 import statistics
@@ -162,8 +162,8 @@ def test_telemetry_of_all_nodes_lies_in_one_file_named_and_hashed(spread: tuple[
     told = saved["deeptweak"]["telemetry_file"]
     content = (place.files()[0].parent / told["name"]).read_bytes()
     assert (hashlib.sha256(content).hexdigest(), len(content)) == (told["sha256"], told["bytes"])
-    assert told["name"] == f"telemetry-{saved['deeptweak']['run_id']}.jsonl.gz"
-    cells = {entry["cell"]: entry["columns"] for entry in map(json.loads, gzip.decompress(content).splitlines())}
+    assert told["name"] == f"telemetry-{saved['deeptweak']['run_id']}.jsonl.xz"
+    cells = {entry["cell"]: entry["columns"] for entry in map(json.loads, lzma.decompress(content).splitlines())}
     assert list(cells) == [b["extra_info"]["id"] for b in saved["benchmarks"]]
     for name, record in records(saved).items():
         assert {len(column) for column in cells[name].values()} == {record["telemetry"]["samples"]}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import hashlib
 import json
+import lzma
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,13 +17,18 @@ from hypothesis import strategies as st
 from pytest_benchmark.logger import Logger
 from pytest_benchmark.storage.file import FileStorage
 
-from fixtures.storage import AtomicStorage, columns_in_lines, write_atomically
+from analysis.load import parsed
+from fixtures.storage import AtomicStorage, fold, write_atomically
+from tests.stored import stored
+from tests.synthetic import Made, saved_run
 
 HOUSE = Path(__file__).parents[1]
+Json = dict[str, Any]
 # A process that may not write files longer than a page: what a full disk is to a program, without any privilege.
 FULL = """
 import json, resource, signal, sys
 from pathlib import Path
+from typing import Any
 from fixtures.storage import AtomicStorage, write_atomically
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -107,16 +113,16 @@ def test_telemetry_that_cannot_be_saved_leaves_no_file_and_the_reason(tmp_path: 
         "print(json.dumps([told, storage.error.filename]))",
         tmp_path,
     )
-    assert json.loads(out) == [None, str(tmp_path / "machine" / "telemetry-run.jsonl.gz")]
+    assert json.loads(out) == [None, str(tmp_path / "machine" / "telemetry-run.jsonl.xz")]
     assert list((tmp_path / "machine").iterdir()) == []
 
 
 def test_telemetry_is_one_compressed_file_named_hashed_and_measured(storage: AtomicStorage, tmp_path: Path) -> None:
     columns: dict[str, dict[str, list[float | None]]] = {"a": {"cpu": [1.0, None]}, "b": {"cpu": []}}
     told = storage.save_telemetry("run", columns)
-    content = (tmp_path / "machine" / "telemetry-run.jsonl.gz").read_bytes()
-    assert told == {"name": "telemetry-run.jsonl.gz", "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-    lines = [json.loads(line) for line in gzip.decompress(content).splitlines()]
+    content = (tmp_path / "machine" / "telemetry-run.jsonl.xz").read_bytes()
+    assert told == {"name": "telemetry-run.jsonl.xz", "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    lines = [json.loads(line) for line in lzma.decompress(content).splitlines()]
     assert lines == [{"cell": name, "columns": series} for name, series in columns.items()]
 
 
@@ -130,15 +136,52 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text('[]{},:\\"\n 0ab', max_size=8),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text("[],\n0 a", max_size=4), inner, max_size=4),
 )
+ROWS = st.lists(st.dictionaries(st.sampled_from(("job", "end_s")), JSON, max_size=2), max_size=4)
 
 
 @given(JSON)
-def test_columns_in_lines_are_the_same_json(value: object) -> None:
-    """Whatever stands in texts; a list with anything but numbers stays as it was."""
-    assert json.loads(columns_in_lines(json.dumps(value, indent=1))) == value
+def test_folded_json_is_the_same_json(value: object) -> None:
+    """Whatever stands in texts."""
+    assert json.loads(fold(json.dumps(value, indent=1))) == value
 
 
-def test_a_column_of_numbers_is_one_line() -> None:
-    """[1.5, null, -2e-07] has no line end left in it, a list of texts keeps its own."""
-    written = columns_in_lines(json.dumps({"wall_s": [1.5, None, -2e-7], "names": ["a", "b"]}, indent=1))
-    assert written == '{\n "wall_s": [1.5, null, -2e-07],\n "names": [\n  "a",\n  "b"\n ]\n}'
+def test_what_is_innermost_is_one_line() -> None:
+    written = fold(json.dumps({"wall_s": [1.5, None, -2e-7], "stats": {"min": 1.0, "unit": "[s"}, "empty": []}, indent=1))
+    assert written == '{\n "wall_s": [1.5, null, -2e-07],\n "stats": {"min": 1.0, "unit": "[s"},\n "empty": []\n}'
+
+
+@given(report=st.dictionaries(st.sampled_from(("job", "attempt")), ROWS, max_size=2), facts=JSON)
+def test_a_run_is_read_back_as_it_was_saved(tmp_path_factory: pytest.TempPathFactory, report: Json, facts: object) -> None:
+    """With the record of each cell beside it, and somebody's own benchmark between them."""
+    folder = tmp_path_factory.mktemp("saved")
+    run = saved_run()
+    run["benchmarks"].insert(1, {"name": "somebody's own", "extra_info": {"anything": 1}, "stats": {"min": 1.0, "data": [1.0]}})
+    first, last = run["benchmarks"][0], run["benchmarks"][-1]
+    first["extra_info"] |= {"report": report, "workload_facts": {"facts": facts}}
+    first["stats"]["data"] = first["extra_info"]["steps"]["wall_s"][first["extra_info"]["steps"]["warmup"] :]
+    last["stats"]["data"] = [0.5, 0.25]
+    assert parsed(stored(run, folder, "exp")) == run
+
+
+def test_what_was_saved_of_an_interrupted_run_stays_readable_when_it_was_resumed(storage: AtomicStorage) -> None:
+    """Both are of one run, by one name; each has a record of its own."""
+    part, whole = saved_run(Made(blocks=3)), saved_run(Made(blocks=4))
+    assert part["deeptweak"]["run_id"] == whole["deeptweak"]["run_id"]
+    paths = []
+    for run in (part, whole):
+        storage.save(run, "exp")
+        assert storage.saved
+        paths.append(storage.saved)
+    assert [parsed(path) for path in paths] == [part, whole]
+
+
+def test_the_json_alone_is_what_pytest_benchmark_compares(storage: AtomicStorage) -> None:
+    """Names, statistics and which cell each is; no steps."""
+    run = saved_run()
+    storage.save(run, "exp")
+    ((_, content),) = storage.load("0001")  # type: ignore[no-untyped-call]
+    for kept, whole in zip(content["benchmarks"], run["benchmarks"], strict=True):
+        assert kept["stats"].items() >= {name: value for name, value in whole["stats"].items() if name != "data"}.items()
+        assert "data" not in kept["stats"]
+        assert kept["extra_info"].items() <= whole["extra_info"].items()
+        assert "steps" not in kept["extra_info"]

@@ -48,12 +48,12 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Measure all rates."""
     # numpy and scipy: a second that `--help` need not take.
     from analysis.studies.calibration.answer import answer  # noqa: PLC0415
     from analysis.studies.calibration.rates import calibrate  # noqa: PLC0415
     from analysis.studies.calibration.real_noise import real_noise  # noqa: PLC0415
 
-    real = tuple(real_noise(load(name), asked.seed, asked.trials) for name in asked.runs)
-    return answer(calibrate(asked.seed, asked.trials, real), rules=asked.markdown)
+    real = tuple(real_noise(load(name), args.seed, args.trials) for name in args.runs)
+    return answer(calibrate(args.seed, args.trials, real), rules=args.markdown)

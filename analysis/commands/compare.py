@@ -63,36 +63,36 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every row, also where there are hundreds")
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Compare."""
     refused: list[str] = []
-    base = read_arm(asked.base, refused)
-    candidates = _read_candidates(asked.candidates, refused)
-    tweaksets, workloads = (tuple(filter(None, names.split(","))) for names in (asked.tweaks, asked.workloads))
-    options = Options(adjustment=asked.adjust, relative_to=asked.relative_to, tweaksets=tweaksets, workloads=workloads)
+    base = read_arm(args.base, refused)
+    candidates = _read_candidates(args.candidates, refused)
+    tweaksets, workloads = (tuple(filter(None, names.split(","))) for names in (args.tweaks, args.workloads))
+    options = Options(adjustment=args.adjust, relative_to=args.relative_to, tweaksets=tweaksets, workloads=workloads)
     try:
-        comparisons = _compare(base, candidates, asked.baseline, options)
+        comparisons = _compare(base, candidates, args.baseline, options)
         runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
-        opinions = _robust(comparisons) if asked.robust else ()
-        return answer_of(comparisons, runs, every=asked.all, opinions=opinions, refused=refused, source=asked.base)
+        opinions = _robust(comparisons) if args.robust else ()
+        return answer_of(comparisons, runs, every=args.all, opinions=opinions, refused=refused, source=args.base)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        raise Refused(f"{asked.base}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
+        raise Refused(f"{args.base}: cannot be compared ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
 
 
 def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
     """Read each candidate; one that cannot be read is named and the others are compared all the same."""
-    found: list[Arm] = []
+    result: list[Arm] = []
     for name in names:
         try:
-            found.append(read_arm(name, refused))
+            result.append(read_arm(name, refused))
         except UnknownName:
             raise
         except Refused as error:
             refused.append(str(error))
-    if names and not found:
+    if names and not result:
         raise Refused(refused[-1])
-    return found
+    return result
 
 
 def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options) -> list[Comparison]:

@@ -34,19 +34,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs, quoted globs, folders of them, DeepTweak directories")
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Describe the runs, one after the other."""
     from analysis.studies.describe.answer import answer  # noqa: PLC0415  # scipy takes a second to import
     from analysis.studies.describe.describe import describe  # noqa: PLC0415
 
     refused: list[str] = []
-    found: list[tuple[Run, list[Described]]] = []
-    for one in load_each(asked.runs, refused):
+    result: list[tuple[Run, list[Described]]] = []
+    for one in load_each(args.runs, refused):
         try:
-            found.append((one, describe(one)))
+            result.append((one, describe(one)))
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
             refused.append(f"{one.origin}: cannot be described ({type(error).__name__}: {error}); the file is damaged or was edited.")
-    if not found:
+    if not result:
         raise Refused(refused[0])
-    return answer(found, refused)
+    return answer(result, refused)

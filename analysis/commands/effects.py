@@ -55,64 +55,64 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--log", action="store_true", help="analyse ratios: where the spread grows with the mean")
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Take the effects."""
-    path = Path(asked.run)
+    path = Path(args.run)
     try:
         if path.suffix.lower() == ".csv" and not path.is_dir():
-            saved, found = None, _of_table(path, asked)
+            saved, result = None, _of_table(path, args)
         else:
             saved = load(path)
-            found = _of_run(saved, asked)
+            result = _of_run(saved, args)
         from analysis.studies.keys.answers import answer  # noqa: PLC0415  # statsmodels takes a second to import
 
-        return answer(found, saved)
+        return answer(result, saved)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
-        raise Refused(f"{asked.run}: cannot be analysed ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
+        raise Refused(f"{args.run}: cannot be analysed ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
 
 
-def _of_table(path: Path, asked: argparse.Namespace) -> list[Effects]:
+def _of_table(path: Path, args: argparse.Namespace) -> list[Effects]:
     from analysis.studies.keys.csv_table import Columns, read_table  # noqa: PLC0415
     from analysis.studies.keys.effects import of_table  # noqa: PLC0415  # statsmodels takes a second to import
 
     for option in ("workload", "metric"):
-        if getattr(asked, option):
+        if getattr(args, option):
             raise Refused(f"--{option} is for saved runs; of {path} name --response and --factors.")
-    if not asked.response or not asked.factors:
+    if not args.response or not args.factors:
         raise Refused(f"{path}: say which columns are what: --response COLUMN --factors COLUMN,COLUMN.")
-    factors = tuple(filter(None, (name.strip() for name in asked.factors.split(","))))
-    seen = read_table(path, Columns(asked.response, factors, asked.block, asked.better, asked.log))
-    wanted = [_effect(text, {one.name: one.letter for one in seen.factors}, str(path)) for text in asked.effect]
+    factors = tuple(filter(None, (name.strip() for name in args.factors.split(","))))
+    seen = read_table(path, Columns(args.response, factors, args.block, args.better, args.log))
+    wanted = [_effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path)) for text in args.effect]
     return _only(of_table(seen, wanted), wanted)
 
 
-def _of_run(saved: Run, asked: argparse.Namespace) -> list[Effects]:
+def _of_run(saved: Run, args: argparse.Namespace) -> list[Effects]:
     from analysis.studies.keys.effects import effects_of  # noqa: PLC0415  # statsmodels takes a second to import
     from analysis.studies.keys.observed import letters  # noqa: PLC0415
 
     for option in ("response", "factors", "block", "better", "log"):
-        if getattr(asked, option):
+        if getattr(args, option):
             raise Refused(f"--{option} is for .csv tables: {saved.origin} is a saved run, which says itself what was varied.")
     if is_switched(saved):
         raise Refused(f"{saved.origin}: settings were switched inside a process, no key was taken apart; see `python -m analysis compare`.")
-    workloads = tuple(filter(None, asked.workload.split(",")))
+    workloads = tuple(filter(None, args.workload.split(",")))
     must_have(saved, "workload", workloads, saved.workloads)
-    if asked.metric:
-        must_have(saved, "metric", [asked.metric], {name for cell in saved.cells for name in cell.metrics})
+    if args.metric:
+        must_have(saved, "metric", [args.metric], {name for cell in saved.cells for name in cell.metrics})
     known: dict[str, str] = {}
-    for profile in dict.fromkeys(one.tweakset for one in saved.design.factors):
-        names = [one.name for one in saved.design.factors if one.tweakset == profile]
+    for profile in dict.fromkeys(factor.tweakset for factor in saved.design.factors):
+        names = [factor.name for factor in saved.design.factors if factor.tweakset == profile]
         known |= dict(zip(names, letters(len(names)), strict=True))
-    if asked.effect and not known:
+    if args.effect and not known:
         raise Refused(
             f"{saved.origin}: a {saved.design.kind} of whole tweak sets: no key of them was varied by itself. See --design=ablation."
         )
-    wanted = [_effect(text, known, saved.origin) for text in asked.effect]
-    found = [one for one in effects_of(saved, asked.metric, wanted) if not workloads or one.observed.workload in workloads]
-    if not found:
+    wanted = [_effect(text, known, saved.origin) for text in args.effect]
+    result = [effects for effects in effects_of(saved, args.metric, wanted) if not workloads or effects.observed.workload in workloads]
+    if not result:
         raise Refused(f"{saved.origin}: holds no cell to take an effect of.")
-    return _only(found, wanted)
+    return _only(result, wanted)
 
 
 def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
@@ -121,32 +121,32 @@ def _effect(text: str, known: dict[str, str], origin: str) -> tuple[str, ...]:
     Raises: UnknownName, with the factors there are.
     """
     by_letter = {letter: name for name, letter in known.items()}
-    found: list[str] = []
+    result: list[str] = []
     parts = text.split(":")
     while parts:
         for size in range(len(parts), 0, -1):
             name = ":".join(parts[:size]).strip()
             if name in known or name in by_letter:
-                found.append(name if name in known else by_letter[name])
+                result.append(name if name in known else by_letter[name])
                 parts = parts[size:]
                 break
         else:
             raise UnknownName(f"{origin}: no factor {parts[0]!r} in --effect {one_line(text)}; there are {one_line(', '.join(known))}.")
-    if len(set(found)) < len(found):
+    if len(set(result)) < len(result):
         raise Refused(f"--effect {text}: names a factor twice; an interaction is of different ones.")
-    return tuple(found)
+    return tuple(result)
 
 
-def _only(found: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[Effects]:
+def _only(result: Iterable[Effects], wanted: Sequence[tuple[str, ...]]) -> list[Effects]:
     """Keep the effects asked for; all of them were adjusted together before."""
     from dataclasses import replace  # noqa: PLC0415
 
     if not wanted:
-        return list(found)
+        return list(result)
     from analysis.studies.keys.sentence import answered  # noqa: PLC0415
 
-    sets = [frozenset(one) for one in wanted]
+    sets = [frozenset(entry) for entry in wanted]
     return [
-        replace(one, terms=tuple(term for term in one.terms if frozenset(term.factors) in sets), sentence=answered(one, wanted))
-        for one in found
+        replace(effects, terms=tuple(term for term in effects.terms if frozenset(term.factors) in sets), sentence=answered(effects, wanted))
+        for effects in result
     ]

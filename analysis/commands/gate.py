@@ -67,54 +67,54 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--promote-to", metavar="PATH", help="after a pass only: copy CAND there (a folder, or a file that is replaced)")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Judge, write what was asked for, and answer with the exit code."""
-    limits = _limits(asked)
+    limits = _limits(args)
     refused: list[str] = []
-    base, candidate = (read_arm(name, refused) for name in (asked.baseline, asked.candidate))
+    base, candidate = (read_arm(name, refused) for name in (args.baseline, args.candidate))
     if refused:
         # What is not read cannot be judged: a gate that skips a damaged file has passed it by default.
         raise Refused(refused[0])
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
-    target = place(candidate, Path(asked.promote_to)) if asked.promote_to else None
-    _must_not_be_inputs(asked, runs, target)
-    found = judge(base, candidate, limits, asked.relative_to, tuple(filter(None, asked.workloads.split(","))))
-    unwritten = _write(asked, found, runs)
+    target = place(candidate, Path(args.promote_to)) if args.promote_to else None
+    _must_not_be_inputs(args, runs, target)
+    gate = judge(base, candidate, limits, args.relative_to, tuple(filter(None, args.workloads.split(","))))
+    unwritten = _write(args, gate, runs)
     promotion = Promotion()
     if target is not None:
         try:
-            promotion = promote(base, candidate, target, found)
+            promotion = promote(base, candidate, target, gate)
         except Refused as error:
             promotion = Promotion(not_promoted=str(error))
             unwritten.append(str(error))
     # What was found counts, whoever can read it; a pass that is not told whole is none.
-    code = EXIT[found.ruling] or (UNTOLD if unwritten else 0)
-    reason = _say(asked, found, promotion, code)
+    code = EXIT[gate.ruling] or (UNTOLD if unwritten else 0)
+    reason = _say(args, gate, promotion, code)
     for line in unwritten + ([f"standard output cannot be written: {reason}."] if reason else []):
-        complain(f"{line} The gate says {found.ruling}.")
+        complain(f"{line} The gate says {gate.ruling}.")
     return code or (UNTOLD if reason else 0)
 
 
-def _say(asked: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) -> str | None:
+def _say(args: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) -> str | None:
     """Print what the gate says, and the runner's commands where there is a runner. Returns: why that could not be done."""
     from analysis.studies.gate.ci import workflow_commands  # noqa: PLC0415  # only where somebody reads them
 
     commands = "".join(f"{line}\n" for line in workflow_commands(gate)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
-    if asked.json:
+    if args.json:
         # Beside --json stdout belongs to the program that reads it; the runner looks at both streams.
         say(commands, sys.stderr)
         whole = {"exit_code": code, **asdict(promotion), **asdict(gate)}
         return say(inert_json(json.dumps(whole, indent=2, allow_nan=False)) + "\n")
-    return say(commands + for_stdout(answer(gate, promotion if asked.promote_to else None, asked.promote_to)))
+    return say(commands + for_stdout(answer(gate, promotion if args.promote_to else None, args.promote_to)))
 
 
-def _must_not_be_inputs(asked: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:
+def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:
     """Check, before anything is judged, that no output would replace what is read, or another output. Raises: Refused."""
     taken = {resolved(path): f"the run {run.run_id}" for run in runs for path in files_of(run)}
     baselines = set(taken)  # the usual target of a promotion
-    if asked.limits:
-        taken[resolved(asked.limits)] = "the limits"
-    for option, path in (("--junit", asked.junit), ("--comment", asked.comment)):
+    if args.limits:
+        taken[resolved(args.limits)] = "the limits"
+    for option, path in (("--junit", args.junit), ("--comment", args.comment)):
         if path:
             what = taken.setdefault(resolved(path), option)
             if what != option:
@@ -123,29 +123,29 @@ def _must_not_be_inputs(asked: argparse.Namespace, runs: Sequence[Run], target: 
         raise Refused(f"--promote-to {target}: is where {taken[target]} stands; name another file.")
 
 
-def _limits(asked: argparse.Namespace) -> Limits:
-    share = parse_percent(asked.max_regression) if asked.max_regression else None
-    if asked.limits:
-        limits = limits_file.read(asked.limits, share)
+def _limits(args: argparse.Namespace) -> Limits:
+    share = parse_percent(args.max_regression) if args.max_regression else None
+    if args.limits:
+        limits = limits_file.read(args.limits, share)
         if limits.baseline_run is not None:
             raise Refused(
-                f"{asked.limits}: names a baseline run, and so does the command; `pytest --gate` reads that key, take it out here."
+                f"{args.limits}: names a baseline run, and so does the command; `pytest --gate` reads that key, take it out here."
             )
     elif share is None:
         raise Refused("how much slower is too slow? Give --max-regression 3%, or --limits FILE.")
     else:
         limits = limits_file.Limits(share)
-    return replace(limits, metrics=limits_file.parse_metrics(asked.metric)) if asked.metric else limits
+    return replace(limits, metrics=limits_file.parse_metrics(args.metric)) if args.metric else limits
 
 
-def _write(asked: argparse.Namespace, gate: Gate, runs: Sequence[Run]) -> list[str]:
+def _write(args: argparse.Namespace, gate: Gate, runs: Sequence[Run]) -> list[str]:
     """Write for those who do not read logs. Returns: what could not be written and why; it changes no ruling."""
     from analysis.studies.gate.ci import junit  # noqa: PLC0415  # only where somebody reads them
-    from analysis.studies.gate.markdown import markdown  # noqa: PLC0415
+    from analysis.studies.gate.markdown import markdown, site_of  # noqa: PLC0415
 
-    page = markdown(gate, runs, asked.comment_key)
+    page = markdown(gate, runs, args.comment_key, site_of(os.environ))
     unwritten = []
-    for path, text in ((asked.junit, junit(gate)), (asked.comment, page)):
+    for path, text in ((args.junit, junit(gate)), (args.comment, page)):
         if path:
             try:
                 write_whole(Path(path), text.encode("utf-8", "replace"))

@@ -43,32 +43,32 @@ def count(text: str) -> int:
     return int(text)
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print what the grids say, each by itself."""
     from analysis.studies.gpu.asked import gathered  # noqa: PLC0415  # numpy, which --help need not wait for
 
-    found = gathered(asked.runs, gpu=asked.gpu, sms=asked.sms)
-    for line in found.refused:
+    result = gathered(args.runs, gpu=args.gpu, sms=args.sms)
+    for line in result.refused:
         print("refused:", line, file=sys.stderr)
     files: dict[str, str] = {}
-    if asked.plot is not None or asked.csv is not None:
+    if args.plot is not None or args.csv is not None:
         from analysis.studies.gpu import files as writing  # noqa: PLC0415  # matplotlib, which takes a second to import
 
-        files |= writing.tables(found.grids, asked.csv) if asked.csv is not None else {}
-        files |= writing.pictures(found.grids, asked.plot) if asked.plot is not None else {}
-    if asked.json:
+        files |= writing.tables(result.grids, args.csv) if args.csv is not None else {}
+        files |= writing.pictures(result.grids, args.plot) if args.plot is not None else {}
+    if args.json:
         from analysis.studies.gpu.as_json import as_json  # noqa: PLC0415  # only for programs
 
-        print(as_json(found, files), end="")
+        print(as_json(result, files), end="")
     else:
-        print(_text(found), end="")
-        print(*(f"{name}: {said}" for name, said in files.items()), sep="\n", end="\n" if files else "")
+        print(_text(result), end="")
+        print(*(f"{name}: {text}" for name, text in files.items()), sep="\n", end="\n" if files else "")
     return 0
 
 
-def _text(found: Found) -> str:
+def _text(result: Found) -> str:
     from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.gpu.page import render  # noqa: PLC0415  # --json has no need of rich
 
     color = wants_color(sys.stdout)
-    return "\n".join(render(one, color=color) for one in found.grids)
+    return "\n".join(render(grid, color=color) for grid in result.grids)

@@ -61,31 +61,31 @@ def _picture(text: str) -> Path:
     return path
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Look for changes, and draw them where that is asked for."""
     # numpy, which --help need not wait for.
     from analysis.studies.history.acknowledged import acknowledge, read  # noqa: PLC0415
     from analysis.studies.history.answer import answer  # noqa: PLC0415
     from analysis.studies.history.history import gather, judge, regressions  # noqa: PLC0415
 
-    entries = read(asked.acknowledged) if asked.acknowledged else []
+    entries = read(args.acknowledged) if args.acknowledged else []
     refused: list[str] = []
-    gathered = gather(load_each(asked.runs, refused), asked.metric, asked.relative_to)
+    gathered = gather(load_each(args.runs, refused), args.metric, args.relative_to)
     if not gathered.runs:
-        for line in _shown(refused, every=asked.all):
+        for line in _shown(refused, every=args.all):
             print("refused:", line, file=sys.stderr)
-        raise Refused(f"{', '.join(asked.runs)}: no run could be used, so there is no history.")
+        raise Refused(f"{', '.join(args.runs)}: no run could be used, so there is no history.")
     history = acknowledge(judge(gathered, refused), entries)
-    worse, recent = regressions(history, asked.recent), asked.recent if asked.fail_on_regression else None
-    found = answer(history, worse, recent=recent, every=asked.all, plain=_only_ascii())
-    exit_code = found.exit_code
-    if asked.plot:
+    worse, recent = regressions(history, args.recent), args.recent if args.fail_on_regression else None
+    result = answer(history, worse, recent=recent, every=args.all, plain=_only_ascii())
+    exit_code = result.exit_code
+    if args.plot:
         try:
-            _draw(history, asked.plot)
+            _draw(history, args.plot)
         except Refused as error:  # what was found is told even where it cannot be drawn
             complain(error)
             exit_code = NOT_DRAWN
-    return replace(found, refused=refused if asked.json else _shown(refused, every=asked.all), exit_code=exit_code)
+    return replace(result, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
 
 
 def _shown(refused: list[str], *, every: bool) -> list[str]:

@@ -54,16 +54,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite FILE.json")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Read all sources, and save them as one run or not at all."""
-    output: Path = asked.output
-    must_be_new(output, force=asked.force)
-    for name in (one for one, *_ in asked.tweakset):
+    output: Path = args.output
+    must_be_new(output, force=args.force)
+    for name in (one for one, *_ in args.tweakset):
         must_be_a_name(name, "a tweak set")
-    if asked.workload is not None:
-        must_be_a_name(asked.workload, "a workload")
-    sources = [_source(path, name, asked.workload) for name, paths in _named(asked) for path in paths]
-    must_be_new(output, force=asked.force, sources=[path for source in sources for path in files_of(source.run)])
+    if args.workload is not None:
+        must_be_a_name(args.workload, "a workload")
+    sources = [_source(path, name, args.workload) for name, paths in _named(args) for path in paths]
+    must_be_new(output, force=args.force, sources=[path for source in sources for path in files_of(source.run)])
     merged = merge(sources)
     files = [(path, hashlib.sha256(read_whole(path)).hexdigest()) for source in sources for path in files_of(source.run)]
     saved, packed = document(merged, files, sources[0].run.format)
@@ -74,18 +74,18 @@ def run(asked: argparse.Namespace) -> int:
     write_whole(output, content)
     for warning in written.warnings:
         print("warning:", warning, file=sys.stderr)
-    print(json.dumps(_as_json(written, files), indent=2) if asked.json else _told(written, len(sources)))
+    print(json.dumps(_as_json(written, files), indent=2) if args.json else _told(written, len(sources)))
     return 0
 
 
-def _named(asked: argparse.Namespace) -> Iterator[tuple[str | None, list[Path]]]:
+def _named(args: argparse.Namespace) -> Iterator[tuple[str | None, list[Path]]]:
     """Answer tweak set → sources, as they stand on the command line."""
-    groups: list[tuple[str, list[str]]] = [(name, paths) for name, *paths in asked.tweakset]
+    groups: list[tuple[str, list[str]]] = [(name, paths) for name, *paths in args.tweakset]
     bare = [name for name, paths in groups if not paths]
-    if len(bare) > 1 or bool(bare) > bool(asked.sources):
+    if len(bare) > 1 or bool(bare) > bool(args.sources):
         raise Refused(f"--tweakset {bare[-1]}: name the files of this tweak set after it.")
-    if asked.sources:
-        yield (bare[0] if bare else None), find(asked.sources)
+    if args.sources:
+        yield (bare[0] if bare else None), find(args.sources)
     elif not groups:
         raise Refused("nothing to import: name a DeepTweak directory or files of pytest-benchmark.")
     for name, paths in groups:

@@ -43,9 +43,9 @@ def steps(text: str) -> int:
     return int(text)
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Answer what the runs say, each source by itself."""
     from analysis.studies.io.dlio_study import Excluded  # noqa: PLC0415  # scipy takes a second to import
     from analysis.studies.io.sources import answer_of  # noqa: PLC0415  # as above
 
-    return answer_of(asked.runs, Excluded(asked.exclude_start, asked.exclude_end), rules=asked.mlperf, plot=asked.plot)
+    return answer_of(args.runs, Excluded(args.exclude_start, args.exclude_end), rules=args.mlperf, plot=args.plot)

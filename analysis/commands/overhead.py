@@ -39,18 +39,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN|DIR", nargs="+", help="saved runs of bench_monitoring_overhead, folders of a study's logs")
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Say what each run or folder shows."""
     from analysis.studies.monitors import directory, directory_answer  # noqa: PLC0415  # numpy, which --help need not wait for
     from analysis.studies.monitors.answers import answer  # noqa: PLC0415  # as above
 
-    folders = [Path(name) for name in asked.runs if directory.is_it(Path(name))]
+    folders = [Path(name) for name in args.runs if directory.is_it(Path(name))]
     refused: list[str] = []
-    runs = [answer(*one) for one in _runs([name for name in asked.runs if Path(name) not in folders], refused)]
+    runs = [answer(*entry) for entry in _runs([name for name in args.runs if Path(name) not in folders], refused)]
     others = [directory_answer.answer(directory.read(folder)) for folder in folders]
     if not runs and not others:
-        raise Refused(refused[0] if refused else f"{', '.join(asked.runs)}: no run that tells of monitors.")
-    data = {"runs": [one.data for one in runs], "folders": [one.data for one in others]}
+        raise Refused(refused[0] if refused else f"{', '.join(args.runs)}: no run that tells of monitors.")
+    data = {"runs": [answer.data for answer in runs], "folders": [answer.data for answer in others]}
     return replace(together([*runs, *others]), data=data, refused=refused)
 
 
@@ -58,10 +58,10 @@ def _runs(names: list[str], refused: list[str]) -> list[tuple[Run, list[Overhead
     """Judge every run that tells of monitors; the others are refused, a line each."""
     from analysis.studies.monitors.study import overheads  # noqa: PLC0415  # scipy takes a second to import
 
-    found = []
+    result = []
     for one in load_each(names, refused) if names else ():
         try:
-            found.append((one, overheads(one)))
+            result.append((one, overheads(one)))
         except Refused as error:
             refused.append(str(error))
-    return found
+    return result

@@ -38,30 +38,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--looks", type=int, metavar="K", help="bounds for looking K times and stopping early")
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Plan the run."""
     from analysis.studies.plan.answer import answer  # noqa: PLC0415  # scipy takes a second to import
     from analysis.studies.plan.plan import Goal, looks_of, plan  # noqa: PLC0415
 
-    if not 0.5 <= asked.power <= 0.999:
-        raise Refused(f"--power {asked.power}: how often the effect shall be found, from 0.5 to 0.999.")
-    if asked.blocks is not None and asked.blocks < 3:
-        raise Refused(f"--blocks {asked.blocks}: fewer than 3 are never compared.")
-    pilot = load(asked.pilot)
-    goal = Goal(_effect(asked.effect), asked.power, asked.blocks)
+    if not 0.5 <= args.power <= 0.999:
+        raise Refused(f"--power {args.power}: how often the effect shall be found, from 0.5 to 0.999.")
+    if args.blocks is not None and args.blocks < 3:
+        raise Refused(f"--blocks {args.blocks}: fewer than 3 are never compared.")
+    pilot = load(args.pilot)
+    goal = Goal(_effect(args.effect), args.power, args.blocks)
     try:
-        found = plan(pilot, goal)
+        result = plan(pilot, goal)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
         raise Refused(
-            f"{asked.pilot}: cannot be planned from ({type(error).__name__}: {error}); the file is damaged or was edited."
+            f"{args.pilot}: cannot be planned from ({type(error).__name__}: {error}); the file is damaged or was edited."
         ) from error
     looks = None
-    if asked.looks is not None:
-        if found.blocks is None:
-            raise Refused(f"{asked.pilot}: no number of blocks finds {asked.effect}, so there is nothing to look at.")
-        looks = looks_of(asked.looks, found.blocks, min(need.alpha for need in found.needs), asked.power)
-    return answer(found, looks, pilot)
+    if args.looks is not None:
+        if result.blocks is None:
+            raise Refused(f"{args.pilot}: no number of blocks finds {args.effect}, so there is nothing to look at.")
+        looks = looks_of(args.looks, result.blocks, min(need.alpha for need in result.needs), args.power)
+    return answer(result, looks, pilot)
 
 
 def _effect(text: str) -> float:

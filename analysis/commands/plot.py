@@ -56,53 +56,53 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="png", help="of the pictures (default: %(default)s)")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Write the files and name them."""
     refused: list[str] = []
-    runs = list({one.run_id: one for one in load_each(asked.runs, refused)}.values())  # a copy of a run is no second one
+    runs = list({one.run_id: one for one in load_each(args.runs, refused)}.values())  # a copy of a run is no second one
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if not runs:
-        raise Refused(f"{', '.join(asked.runs)}: no run could be read, so there is nothing to draw.")
+        raise Refused(f"{', '.join(args.runs)}: no run could be read, so there is nothing to draw.")
     try:
-        files, missing, rows = _write(runs, asked)
+        files, missing, rows = _write(runs, args)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
         names = ", ".join(one.origin for one in runs)
         raise Refused(f"{names}: cannot be drawn ({type(error).__name__}: {error}); a file is damaged or was edited.") from error
     if not files:
         raise Refused("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
-    print(_as_json(files, missing, rows, refused) if asked.json else _as_text(files, missing, rows), end="", flush=True)
+    print(_as_json(files, missing, rows, refused) if args.json else _as_text(files, missing, rows), end="", flush=True)
     return 0
 
 
-def _write(runs: Sequence[Run], asked: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[Row]]:
+def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[Row]]:
     from analysis.plots import DROPPED, fitting, pictures  # noqa: PLC0415  # matplotlib, which --help need not wait for
     from analysis.plots.scene import NothingToDraw, scene_of  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above
     from analysis.summary import rows_of  # noqa: PLC0415  # only of use with the pictures
 
-    known = pictures()
-    unknown = [name for name in asked.picture if name not in {*known, SUMMARY}]
+    known = pictures() if args.picture else fitting(runs)
+    unknown = [name for name in args.picture if name not in {*known, SUMMARY}]
     if unknown:
         instead = f" any more: {DROPPED[unknown[0]]}" if unknown[0] in DROPPED else ""
         raise Refused(f"no picture {unknown[0]!r}{instead}; there are {', '.join([*known, SUMMARY])}.")
     scene = scene_of(runs)
     files: list[Written] = []
     missing: dict[str, str] = {}
-    for name in dict.fromkeys(asked.picture or [*fitting(known, runs), SUMMARY]):
+    for name in dict.fromkeys(args.picture or [*fitting(runs), SUMMARY]):
         if name == SUMMARY:
             continue
         try:
-            content = written(known[name].draw(scene), asked.format)
+            content = written(known[name].draw(scene), args.format)
         except NothingToDraw as reason:
             missing[name] = ended(str(reason))
             continue
-        files.append(_save(asked.output / f"{name}.{asked.format}", content, name, known[name].ANSWERS))
+        files.append(_save(args.output / f"{name}.{args.format}", content, name, known[name].ANSWERS))
     rows: list[Row] = []
-    if SUMMARY in (asked.picture or [SUMMARY]):
+    if SUMMARY in (args.picture or [SUMMARY]):
         rows = rows_of(runs, scene.comparisons)
-        files += _tables(rows, asked.output)
+        files += _tables(rows, args.output)
     return files, missing, rows
 
 
@@ -110,10 +110,10 @@ def _tables(rows: Sequence[Row], folder: Path) -> list[Written]:
     from analysis.render import csv, markdown  # noqa: PLC0415  # as above
     from analysis.summary import answer  # noqa: PLC0415  # as above
 
-    said = "One row a tweak set and workload: throughput, step time, telemetry, parameters, verdict."
+    text = "One row a tweak set and workload: throughput, step time, telemetry, parameters, verdict."
     return [
-        _save(folder / "summary.csv", csv.render(answer(rows)).encode(), SUMMARY, said),
-        _save(folder / "summary.md", markdown.render(answer(rows)).encode(), SUMMARY, said),
+        _save(folder / "summary.csv", csv.render(answer(rows)).encode(), SUMMARY, text),
+        _save(folder / "summary.md", markdown.render(answer(rows)).encode(), SUMMARY, text),
     ]
 
 
@@ -129,7 +129,7 @@ def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[R
     from analysis.summary import answer  # noqa: PLC0415  # as above
 
     lines = [for_stdout(answer(rows))] if rows else []
-    lines += [f"{one.path} ({one.size_bytes / 1000:.0f} kB)" for one in files]
+    lines += [f"{file.path} ({file.size_bytes / 1000:.0f} kB)" for file in files]
     lines += [fill(f"not drawn: {name}: {reason}", 100, subsequent_indent="  ") for name, reason in missing.items()]
     return "\n".join(lines) + "\n"
 
@@ -137,7 +137,7 @@ def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[R
 def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[Row], refused: Sequence[str]) -> str:
     """Say the same for programs; the fields are those of `Written` and `summary.Row`, units in their names."""
     said = {
-        "files": [asdict(one) for one in files],
+        "files": [asdict(file) for file in files],
         "not_drawn": missing,
         "summary": [asdict(row) for row in rows],
         "refused": list(refused),

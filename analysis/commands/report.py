@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,9 @@ example:
   python -m analysis report .benchmarks/*/0001_exp1.json --output report.html
   python -m analysis report before.json after.json --output both.html
   python -m analysis report data/one_node_one_gpu/ --output gpu.html
+  python -m analysis report .benchmarks/ --output index.html
 
+A folder of several runs gives an index: newest first, what changed over time, and a link to each run's report, written beside it.
 The page needs no network and no script; an earlier report of that name is replaced, nothing else ever is.
 Exit code 0: written, whatever was found. 2: bad usage, or nothing could be read or written.
 """
@@ -38,28 +42,48 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=Path("report.html"), metavar="FILE", help="where to write (default: %(default)s)")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Write the page and say where it is and what it found."""
     from analysis.report.saving import must_be_replaceable, save  # noqa: PLC0415  # as below
 
-    must_be_replaceable(asked.output)
+    must_be_replaceable(args.output)
     refused: list[str] = []
-    runs = _distinct(load_each(asked.runs, refused), refused)
+    runs = _distinct(load_each(args.runs, refused), refused)
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if not runs:
-        raise Refused(f"{', '.join(asked.runs)}: no run could be read, so there is nothing to report.")
+        raise Refused(f"{', '.join(args.runs)}: no run could be read, so there is nothing to report.")
+    command = shlex.join(["python", "-m", "analysis", "report", *args.runs, "--output", str(args.output)])
+    if len(args.runs) == 1 and len(runs) > 1 and Path(args.runs[0]).is_dir():
+        return _index(args, runs, command, refused)
     if len(runs) > MOST_RUNS:
         raise Refused(f"{len(runs)} runs: a report holds at most {MOST_RUNS} beside each other; `history` is for more.")
-    command = shlex.join(["python", "-m", "analysis", "report", *asked.runs, "--output", str(asked.output)])
+    gc.disable()  # nothing is dropped before the page is written: to look for it is an eighth of the time
     try:
         page = _page(runs, command, refused)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         # What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
         names = ", ".join(one.origin for one in runs)
         raise Refused(f"{names}: cannot be reported ({type(error).__name__}: {error}); a file is damaged or was edited.") from error
-    size = save(page.html, asked.output)
-    print(_as_json(page, asked.output, size, refused) if asked.json else _as_text(page, asked.output, size))
+    finally:
+        gc.enable()
+    size = save(page.html, args.output)
+    print(_as_json(page, args.output, size, refused) if args.json else _as_text(page, args.output, size))
+    return 0
+
+
+def _index(args: argparse.Namespace, runs: Sequence[Run], command: str, refused: Sequence[str]) -> int:
+    """Write the index of a folder and say what is in it."""
+    from analysis.report.index import write_index  # noqa: PLC0415  # as above
+
+    size, lines = write_index(runs, Path(args.runs[0]), args.output, command, refused)
+    if args.json:
+        print(json.dumps({"path": str(args.output), "size_bytes": size, "runs": [asdict(line) for line in lines]}, indent=2))
+        return 0
+    print(f"{args.output}: {size / 1000:.0f} kB, {len(lines)} runs, each with a report beside it")
+    for line in lines:
+        verdicts = ", ".join(f"{count} {word}" for word, count in line.verdicts.items()) or line.nothing
+        print(f"{line.started}  {line.name}: {verdicts}{''.join(f'; {word}: {change}' for word, change in line.changes)}")
     return 0
 
 
@@ -87,7 +111,7 @@ def _as_text(page: Page, path: Path, size: int) -> str:
             f"  {answer.workload}: {', '.join(f'{count} {word}' for word, count in answer.verdicts.items())}" for answer in view.answers
         ]
         lines += [f"{view.name}:", *said] if said else [f"{view.name}: {view.nothing}"]
-        lines += [f"  {one.workload}, {one.profile}: {one.sentence}" for one in view.keys]
+        lines += [f"  {key.workload}, {key.profile}: {key.sentence}" for key in view.keys]
     if page.between:
         words = ", ".join(f"{count} {word}" for word, count in page.between.verdicts.items())
         lines.append(f"between the runs: {page.between.refused or words}")
@@ -111,7 +135,7 @@ def _as_json(page: Page, path: Path, size: int, refused: Sequence[str]) -> str:
                 "workloads": [
                     {"workload": answer.workload, "verdicts": answer.verdicts, "answer": answer.sentence} for answer in view.answers
                 ],
-                "effects": [{"workload": one.workload, "tweakset": one.profile, "answer": one.sentence} for one in view.keys],
+                "effects": [{"workload": key.workload, "tweakset": key.profile, "answer": key.sentence} for key in view.keys],
                 "warnings": list(view.warnings),
             }
             for view in page.views

@@ -57,9 +57,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     del parser
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Answer standard input until it ends."""
-    del asked
+    del args
     return serve(sys.stdin, lambda answer: print(json.dumps(answer, allow_nan=False), flush=True))
 
 
@@ -172,12 +172,12 @@ def _door(name: object) -> Callable[[Json], Served]:
 
 def _object(line: str) -> Json:
     try:
-        found = json.loads(line)
+        result = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise Refused(f"Not a line of JSON ({error}): {line.strip()[:80]!r}.") from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise Refused(f"A JSON object is expected, not {line.strip()[:80]!r}.")
-    return found
+    return result
 
 
 def _fields(message: Json, kinds: Mapping[str, Any]) -> list[Any]:
@@ -188,31 +188,31 @@ def _fields(message: Json, kinds: Mapping[str, Any]) -> list[Any]:
     return [_value(kind, message.get(name), name) for name, kind in kinds.items()]
 
 
-def _value(kind: Any, found: Any, where: str) -> Any:  # noqa: ANN401  # one line a kind
+def _value(kind: Any, result: Any, where: str) -> Any:  # noqa: ANN401  # one line a kind
     """What JSON says, as a value of this kind: numbers, texts, lists, objects, and dataclasses of these. Raises: Refused."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:
-        return None if found is None else _value(next(one for one in inner if one is not NoneType), found, where)
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(found, dict):
-        return _record(kind, found, where)
-    if origin in {list, tuple} and isinstance(found, list):
+        return None if result is None else _value(next(one for one in inner if one is not NoneType), result, where)
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(result, dict):
+        return _record(kind, result, where)
+    if origin in {list, tuple} and isinstance(result, list):
         kinds: Iterable[Any] = inner if origin is tuple and inner[-1] is not Ellipsis else repeat(inner[0])
-        if not isinstance(kinds, tuple) or len(kinds) == len(found):
-            return origin(_value(one, value, where) for one, value in zip(kinds, found, strict=False))
-    if origin is Mapping and isinstance(found, dict):
-        return {name: _value(inner[1], value, f"{where} of {name}") for name, value in found.items()}
-    if (origin is Literal and found in inner) or kind is Any or (kind in {bool, str} and isinstance(found, kind)):
-        return found
-    if kind in {int, float} and isinstance(found, int | float) and not isinstance(found, bool):
+        if not isinstance(kinds, tuple) or len(kinds) == len(result):
+            return origin(_value(one, value, where) for one, value in zip(kinds, result, strict=False))
+    if origin is Mapping and isinstance(result, dict):
+        return {name: _value(inner[1], value, f"{where} of {name}") for name, value in result.items()}
+    if (origin is Literal and result in inner) or kind is Any or (kind in {bool, str} and isinstance(result, kind)):
+        return result
+    if kind in {int, float} and isinstance(result, int | float) and not isinstance(result, bool):
         with suppress(OverflowError):  # a whole number of hundreds of digits
-            if isfinite(found) and found == kind(found):
-                return kind(found)
-    raise Refused(f"{where}: {found!r:.80} is not what is expected there.")
+            if isfinite(result) and result == kind(result):
+                return kind(result)
+    raise Refused(f"{where}: {result!r:.80} is not what is expected there.")
 
 
-def _record(kind: type[T], found: Json, where: str) -> T:
+def _record(kind: type[T], result: Json, where: str) -> T:
     hints = get_type_hints(kind, localns={"Callable": Callable, "Mapping": Mapping})
-    needed = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}  # type: ignore[arg-type]  # a dataclass
-    if missing := needed - found.keys():
+    needed = {field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING}  # type: ignore[arg-type]  # a dataclass
+    if missing := needed - result.keys():
         raise Refused(f"{where}: {', '.join(sorted(missing))} is missing.")
-    return kind(**dict(zip(found, _fields(found, {name: hints.get(name) for name in found if name in hints}), strict=True)))
+    return kind(**dict(zip(result, _fields(result, {name: hints.get(name) for name in result if name in hints}), strict=True)))

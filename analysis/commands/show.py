@@ -32,12 +32,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a saved run")
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Ask the run's own study, or compare."""
     from analysis.ending import answer_of_run  # noqa: PLC0415  # scipy, which --help need not wait for
 
     refused: list[str] = []
-    arm = read_arm(asked.run, refused)
+    arm = read_arm(args.run, refused)
     if len(arm.runs) != 1:
-        raise Refused(f"{asked.run}: {len(arm.runs)} runs; name one, or `history` and `compare` for several.")
-    return answer_of_run(arm.runs[0], brief=False, refused=refused, source=asked.run)
+        raise Refused(f"{args.run}: {len(arm.runs)} runs; name one, or `history` and `compare` for several.")
+    return answer_of_run(arm.runs[0], brief=False, refused=refused, source=args.run)

@@ -44,16 +44,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite files in DIR")
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Write all files, or none."""
-    content = parsed(asked.run)
-    saved = from_json(content, str(asked.run))
+    content = parsed(args.run)
+    saved = from_json(content, str(args.run))
     if saved.format != "deeptweak":
-        raise Refused(f"{asked.run}: is not a saved run of ours (`python -m analysis import` makes one of a DeepTweak directory).")
+        raise Refused(f"{args.run}: is not a saved run of ours (`python -m analysis import` makes one of a DeepTweak directory).")
     parts = split(saved, cast("Mapping[str, Any]", content))
-    paths = {name: asked.output / f"{must_be_a_name(name, 'a tweak set')}.json" for name in parts}
+    paths = {name: args.output / f"{must_be_a_name(name, 'a tweak set')}.json" for name in parts}
     for path in paths.values():
-        must_be_new(path, force=asked.force, sources=[asked.run])
+        must_be_new(path, force=args.force, sources=[args.run])
     for name, part in parts.items():
         write_whole(paths[name], json.dumps(part, indent=1).encode())
     counts = {str(paths[name]): len(part["benchmarks"]) for name, part in parts.items()}

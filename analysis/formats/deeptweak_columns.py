@@ -114,7 +114,7 @@ def told(columns: Mapping[str, Values], steps: Steps) -> Told:
         series[column.name] = values
         summary |= _summary(column, values)
     summary |= _energy(series, steps)
-    return Told(series, summary, missing, {why: tuple(names) for why, names in about.items()})
+    return Told(series, summary, missing, {reason: tuple(names) for reason, names in about.items()})
 
 
 def _why_absent(values: Values | None, column: Column) -> str | None:
@@ -138,19 +138,19 @@ def _is_fill(columns: Mapping[str, Values], written: str) -> bool:
 def _summary(column: Column, values: Values) -> dict[str, float]:
     known = [value for value in values if value is not None]
     whole = {"mean": math.fsum(known) / len(known), "min": min(known), "max": max(known)}
-    found = {f"{column.name}_{statistic}": whole[statistic] for statistic in column.summary}
+    result = {f"{column.name}_{statistic}": whole[statistic] for statistic in column.summary}
     # A counter that fell was reset: what it counted meanwhile is not known.
     if column.total and known == sorted(known):
-        found[column.total] = known[-1] - known[0]
-    return found
+        result[column.total] = known[-1] - known[0]
+    return result
 
 
 def _energy(series: Mapping[str, Values], steps: Steps) -> dict[str, float]:
     """Σ power · step time of each GPU whose power is known in every step, in joules."""
-    found = {}
+    result = {}
     for name, values in series.items():
         power_w = [value for value in values if value is not None]
         if name.endswith("_power_w") and len(power_w) == len(steps.wall_s):
             joules = math.fsum(watts * seconds for watts, seconds in zip(power_w, steps.wall_s, strict=True))
-            found[name.replace("_power_w", "_energy_j_total")] = joules
-    return found
+            result[name.replace("_power_w", "_energy_j_total")] = joules
+    return result

@@ -55,18 +55,18 @@ def read(folder: Path) -> Run:
     alone = (folder / TABLE).is_file()
     node = (folder.resolve().parent if alone else folder.resolve()).name or STUDY
     places = [folder] if alone else sorted(path.parent for path in folder.glob(f"*/{TABLE}"))
-    found: list[Configuration] = []
+    result: list[Configuration] = []
     refused: list[str] = []
     for place in places:
         try:
-            found.append(_configuration(place, node))
+            result.append(_configuration(place, node))
         except Unreadable as error:
             refused.append(str(error))
-    if not found:
+    if not result:
         raise Unreadable(
             refused[0] if len(refused) == 1 else f"{folder}: none of its {len(refused)} configurations can be read; the first: {refused[0]}"
         )
-    cells = [replace(cell, order=order) for order, cell in enumerate(cell for one in found for cell in one.cells)]
+    cells = [replace(cell, order=order) for order, cell in enumerate(cell for configuration in result for cell in configuration.cells)]
     blocks = max(cell.block for cell in cells)
     return Run(
         origin=str(folder),
@@ -75,13 +75,13 @@ def read(folder: Path) -> Run:
         interrupted=False,
         studies={STUDY: Study(STUDY, QUESTION, 0.03, blocks, PRIMARY)},
         workloads={node: Workload(node, description="fine-tuning under DeepTweak's logger", params=_params(cells))},
-        tweaksets={one.tweakset.name: one.tweakset for one in found},
+        tweaksets={configuration.tweakset.name: configuration.tweakset for configuration in result},
         cells=tuple(cells),
         machine=_machine(cells),
         design=Design(seed=0, blocks=blocks, steps=None, order=tuple(cell.id for cell in cells)),
-        warnings=(*(f"left out: {line}" for line in refused), *_remarks(found), *_reboots(cells)),
+        warnings=(*(f"left out: {line}" for line in refused), *_remarks(result), *_reboots(cells)),
         format="deeptweak-csv",
-        baseline=_baseline([one.tweakset for one in found]),
+        baseline=_baseline([configuration.tweakset for configuration in result]),
         replicated=blocks > 1,
     )
 
@@ -94,18 +94,18 @@ def _configuration(folder: Path, node: str) -> Configuration:
     known = [column for column in rows.header if column in KNOWN or column_of(column)]
     remarks: list[Remark] = []
     if len(known) < len(rows.header):
-        remarks.append(("no column of DeepTweak, so left out", tuple(one for one in rows.header if one not in known)))
+        remarks.append(("no column of DeepTweak, so left out", tuple(text for text in rows.header if text not in known)))
     if "batch_size" not in known:
         remarks.append(("not in the file, so each step counts as one sample", ("batch_size",)))
     cells: list[Cell] = []
-    found = deeptweak_table.processes(rows, known)
-    for block, process in enumerate(found, 1):
+    result = deeptweak_table.processes(rows, known)
+    for block, process in enumerate(result, 1):
         columns = told(process.columns, process.steps)
         cells.append(_cell(node, name, block, process, columns))
         remarks += [*columns.noticed.items(), *([(f"steps without a row: {process.gaps}", ("step",))] if process.gaps else [])]
-    if len(found) > 1:
+    if len(result) > 1:
         remarks.append(
-            (f"begins anew {len(found) - 1} times: runs one after the other, each a block; drift is part of any difference", ("step",))
+            (f"begins anew {len(result) - 1} times: runs one after the other, each a block; drift is part of any difference", ("step",))
         )
     return Configuration(tweakset, tuple(cells), tuple(dict.fromkeys(remarks)))
 
@@ -119,7 +119,7 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
     manifest = skyhook.read(path)
     return TweakSet(
         name=name,
-        requested=tuple(one.setting for one in manifest.asked),
+        requested=tuple(request.setting for request in manifest.asked),
         scripts=len(manifest.scripts),
         path=str(path),
         sha256=manifest.sha256,
@@ -177,17 +177,17 @@ def _machine(cells: Sequence[Cell]) -> dict[str, object]:
 
 
 def _baseline(tweaksets: Sequence[TweakSet]) -> str:
-    untouched = [one.name for one in tweaksets if not one.requested and not one.scripts]
-    names = [one.name for one in tweaksets]
+    untouched = [tweakset.name for tweakset in tweaksets if not tweakset.requested and not tweakset.scripts]
+    names = [tweakset.name for tweakset in tweaksets]
     return BASELINE if BASELINE in names else [*untouched, *names][0]
 
 
-def _remarks(found: Sequence[Configuration]) -> Iterator[str]:
+def _remarks(result: Sequence[Configuration]) -> Iterator[str]:
     """Say each remark once, with the columns and the configurations it is about."""
     about: dict[Remark, list[str]] = {}
-    for one in found:
-        for remark in one.remarks:
-            about.setdefault(remark, []).append(one.tweakset.name)
+    for configuration in result:
+        for remark in configuration.remarks:
+            about.setdefault(remark, []).append(configuration.tweakset.name)
     for (what, columns), names in about.items():
         yield f"{', '.join(names)}: {', '.join(columns)}: {what}."
 
@@ -196,7 +196,7 @@ def _reboots(cells: Sequence[Cell]) -> Iterator[str]:
     """Say where some arms ran on a machine long up and others soon after a boot: what was written to disk since then tells."""
     name = "disk_written_since_boot_bytes"
     written = {cell.tweakset: cell.series[name][0] or 0.0 for cell in cells if cell.block == 1 and name in cell.series}
-    fresh = [one for one, so_far in written.items() if LONG_UP * so_far < max(written.values())]
+    fresh = [text for text, so_far in written.items() if LONG_UP * so_far < max(written.values())]
     if fresh:
-        others = ", ".join(one for one in written if one not in fresh)
+        others = ", ".join(text for text in written if text not in fresh)
         yield f"{', '.join(fresh)}: ran soon after a boot, and {others} on a machine long up: that is part of any difference."

@@ -114,7 +114,7 @@ def processes(rows: Rows, wanted: Collection[str]) -> list[Process]:
     columns = {name: rows.column(name) for name in rows.header if name in wanted}
     clock_s = rows.column("time_elapsed") if "time_elapsed" in rows.header else ()
     starts = _starts(rows, numbers)
-    found: list[Process] = []
+    result: list[Process] = []
     for first, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
         part = slice(first, end)
         process = Process(
@@ -124,10 +124,10 @@ def processes(rows: Rows, wanted: Collection[str]) -> list[Process]:
         )
         if not process.gaps:
             _must_agree(rows, first, process.steps, clock_s[part])
-        if any(process.steps.wall_s == other.steps.wall_s for other in found):
+        if any(process.steps.wall_s == other.steps.wall_s for other in result):
             rows.refuse(first, "and after it stand the step times of an earlier run once more, which is a copy and no second measurement")
-        found.append(process)
-    return found
+        result.append(process)
+    return result
 
 
 def _numbers(rows: Rows) -> tuple[int, ...]:
@@ -145,21 +145,21 @@ def _samples(rows: Rows) -> tuple[int, ...]:
 
 
 def _whole(rows: Rows, name: str) -> tuple[int, ...]:
-    found = []
+    result = []
     for at, value in enumerate(rows.column(name)):
         if value is None or not value.is_integer() or not 1 <= value <= LARGEST_COUNT:
             rows.refuse(at, f"{name} is no whole number from 1")
-        found.append(int(value))
-    return tuple(found)
+        result.append(int(value))
+    return tuple(result)
 
 
 def _times(rows: Rows) -> tuple[float, ...]:
-    found = []
+    result = []
     for at, seconds in enumerate(rows.column("step_time")):
         if seconds is None or not SHORTEST_S <= seconds <= LONGEST_S:
             rows.refuse(at, f"step_time is {'missing' if seconds is None else seconds}, where seconds above 0 belong")
-        found.append(seconds)
-    return tuple(found)
+        result.append(seconds)
+    return tuple(result)
 
 
 def _starts(rows: Rows, numbers: Sequence[int]) -> list[int]:

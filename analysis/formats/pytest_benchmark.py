@@ -93,8 +93,8 @@ def from_json(saved: Mapping[str, object], origin: str) -> Run:
 def _piece(top: Fields) -> str | None:
     """Answer `run/tweakset` for a file that `python -m analysis split` wrote: all pieces of a run were saved at the same time."""
     infos = [part.optional_mapping("extra_info") for part in top.each("benchmarks")]
-    found = {(str(info.get("run_id") or ""), str(info.get("tweakset") or "")) for info in infos}
-    whole, tweakset = found.pop() if len(found) == 1 else ("", "")
+    result = {(str(info.get("run_id") or ""), str(info.get("tweakset") or "")) for info in infos}
+    whole, tweakset = result.pop() if len(result) == 1 else ("", "")
     return f"{whole}/{tweakset}" if whole and tweakset else None
 
 

@@ -77,10 +77,10 @@ def read(part: Fields, key: tuple[str, str, str, int], record: Fields | None, *,
 
 
 def _monitor(record: Fields) -> Mapping[str, object]:
-    found = record.optional_mapping("monitor")
-    if found and not (record.has("schema_version") and record.whole("schema_version") >= MONITORED):
+    result = record.optional_mapping("monitor")
+    if result and not (record.has("schema_version") and record.whole("schema_version") >= MONITORED):
         record.refuse(f"tells of a monitor, which files do from schema_version {MONITORED} on, and says that it is older")
-    return found
+    return result
 
 
 def called(key: tuple[str, str, str, int]) -> str:
@@ -90,8 +90,8 @@ def called(key: tuple[str, str, str, int]) -> str:
 
 
 def _report(record: Fields) -> dict[str, tuple[Mapping[str, object], ...]]:
-    told = record.fields("report")
-    return {name: tuple(one.value for one in told.each(name)) for name in told.value}
+    fields = record.fields("report")
+    return {name: tuple(one.value for one in fields.each(name)) for name in fields.value}
 
 
 def _metrics(record: Fields, steps: Steps | None) -> dict[str, float]:

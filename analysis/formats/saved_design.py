@@ -16,14 +16,14 @@ KINDS = ("sysctl", "ulimit", "service", "boot", "environment", "process", "scrip
 
 def read(part: Fields, tweaksets: Container[str]) -> Design:
     """Read the design of a run that has these tweak sets. Raises: Unreadable."""
-    factors = tuple(_factor(one, tweaksets) for one in part.each("factors")) if part.has("factors") else ()
+    factors = tuple(_factor(factor, tweaksets) for factor in part.each("factors")) if part.has("factors") else ()
     taken_apart: dict[str, dict[str, Factor]] = {}
-    for one in factors:
-        if one.name in taken_apart.setdefault(one.tweakset, {}):
-            part.refuse(f"has the factor {one.name!r} of {one.tweakset!r} twice")
-        taken_apart[one.tweakset][one.name] = one
-    points = {name: _point(name, one, taken_apart, tweaksets) for name, one in part.items("points")} if part.has("points") else {}
-    notes = {name: one.value for name, one in part.items("notes")} if part.has("notes") else {}
+    for factor in factors:
+        if factor.name in taken_apart.setdefault(factor.tweakset, {}):
+            part.refuse(f"has the factor {factor.name!r} of {factor.tweakset!r} twice")
+        taken_apart[factor.tweakset][factor.name] = factor
+    points = {name: _point(name, fields, taken_apart, tweaksets) for name, fields in part.items("points")} if part.has("points") else {}
+    notes = {name: fields.value for name, fields in part.items("notes")} if part.has("notes") else {}
     for name in notes:
         if name not in taken_apart:
             part.refuse(f"has notes on {name!r}, of which it has no factor")
@@ -72,12 +72,12 @@ def _point(name: str, part: Fields, taken_apart: Mapping[str, Mapping[str, Facto
     factors, levels = taken_apart[profile], part.fields("levels").value
     if factors.keys() != levels.keys():
         part.refuse(f"has levels of {', '.join(levels) or 'nothing'}, where each factor of {profile!r} has one: {', '.join(factors)}")
-    found: dict[str, str | None] = {}
+    result: dict[str, str | None] = {}
     for factor, level in levels.items():
         if not (level is None or isinstance(level, str)) or level not in factors[factor].levels:
             part.refuse(f"has {factor} = {level!r}, where one of {list(factors[factor].levels)} belongs")
-        found[factor] = level
-    return Point(profile, found)
+        result[factor] = level
+    return Point(profile, result)
 
 
 def _conclusion(part: Fields) -> Mapping[str, object]:

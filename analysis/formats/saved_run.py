@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 STOCKS_FIRST = (
     "untouched arms were started first in each block (before schema version 10), and what is started later may be 5 % faster: a gain of "
     "that size may be none."
@@ -89,15 +89,15 @@ def from_json(saved: object, origin: str) -> Run:
 
 def _place(records: Mapping[CellKey, Fields]) -> dict[str, str]:
     """Where cells ran, if not on the harness's own machine; several of a kind are told with commas."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for record in records.values():
         where: Mapping[str, object] = record.optional_mapping("place")
         if where:
             told = {"target": record.text("target"), "nodes": record.text("node"), **where}
             for name in ("target", "nodes", "apply", "workload_via", "image"):
-                if isinstance(value := told.get(name), str) and value not in found.setdefault(name, []):
-                    found[name].append(value)
-    return {name: ", ".join(sorted(values)) for name, values in found.items() if values}
+                if isinstance(value := told.get(name), str) and value not in result.setdefault(name, []):
+                    result[name].append(value)
+    return {name: ", ".join(sorted(values)) for name, values in result.items() if values}
 
 
 def recognises(saved: Mapping[str, object]) -> bool:
@@ -174,7 +174,7 @@ def _workload(name: str, part: Fields) -> Workload:
 def _tweakset(name: str, part: Fields) -> TweakSet:
     return TweakSet(
         name=name,
-        requested=tuple(Setting(one.text("kind"), one.text("key"), one.text("value")) for one in part.each("requested")),
+        requested=tuple(Setting(fields.text("kind"), fields.text("key"), fields.text("value")) for fields in part.each("requested")),
         scripts=len(part.each("scripts")) if part.has("scripts") else 0,
         description=part.optional_text("description") or "",
         path=part.optional_text("path"),

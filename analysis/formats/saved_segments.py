@@ -34,29 +34,29 @@ def read(record: Fields, steps: Steps) -> list[Segment]:
     Raises: Unreadable.
     """
     parts = record.each("segments")
-    found: list[Segment] = []
+    result: list[Segment] = []
     at = steps.warmup
     for part in parts:
         first, settle, counted = (part.whole(name) for name in ("first", "settle", "steps"))
         end = first + settle + counted
         if first != at or counted < 1 or end > len(steps.wall_s):
             part.refuse(f"has {settle} + {counted} steps from {first} on, where {at} is the next of {len(steps.wall_s)}")
-        found.append(Segment(part.whole("pair"), part.one_of("arm", (FOUND, SET)), _cut(steps, first, end, settle)))
+        result.append(Segment(part.whole("pair"), part.one_of("arm", (FOUND, SET)), _cut(steps, first, end, settle)))
         at = end
-    pairs = list(zip(found[::2], found[1::2], strict=False))
-    for part, (one, other) in zip(parts[1::2], pairs, strict=False):
-        alike = one.steps.warmup == other.steps.warmup and len(one.steps.wall_s) == len(other.steps.wall_s)
-        if one.pair != other.pair or one.arm == other.arm or not alike:
+    pairs = list(zip(result[::2], result[1::2], strict=False))
+    for part, (segment, other) in zip(parts[1::2], pairs, strict=False):
+        alike = segment.steps.warmup == other.steps.warmup and len(segment.steps.wall_s) == len(other.steps.wall_s)
+        if segment.pair != other.pair or segment.arm == other.arm or not alike:
             part.refuse("is no pair with the one before it: the same number, both arms, equally many steps")
-    if at != len(steps.wall_s) or len(found) % 2 or len({one.pair for one in found}) != len(pairs):
-        record.refuse(f"has {len(found)} segments that are no pairs of all its {len(steps.wall_s) - steps.warmup} steps after the warm-up")
-    return found
+    if at != len(steps.wall_s) or len(result) % 2 or len({segment.pair for segment in result}) != len(pairs):
+        record.refuse(f"has {len(result)} segments that are no pairs of all its {len(steps.wall_s) - steps.warmup} steps after the warm-up")
+    return result
 
 
 def under_the_set(steps: Steps, segments: Sequence[Segment]) -> Steps:
     """The steps that the process as a cell stands for: the warm-up, then those that count under its tweak set."""
     kept = [_cut(steps, 0, steps.warmup, 0)]
-    kept += [_cut(one.steps, one.steps.warmup, len(one.steps.wall_s), 0) for one in segments if one.arm == SET]
+    kept += [_cut(segment.steps, segment.steps.warmup, len(segment.steps.wall_s), 0) for segment in segments if segment.arm == SET]
     return Steps(
         wall_s=tuple(value for one in kept for value in one.wall_s),
         samples=tuple(value for one in kept for value in one.samples),
@@ -69,17 +69,17 @@ def under_the_set(steps: Steps, segments: Sequence[Segment]) -> Steps:
 def cells(process: Cell, segments: Sequence[Segment]) -> tuple[Cell, ...]:
     """Each segment as a cell of its own, of stock or of the tweak set; the pair is its block."""
     made: list[Cell] = []
-    for one in segments:
-        mine = one.arm == SET
+    for segment in segments:
+        mine = segment.arm == SET
         own = replace(
             process,
-            id=f"{process.id}, {one.arm} of pair {one.pair}",
+            id=f"{process.id}, {segment.arm} of pair {segment.pair}",
             tweakset=process.tweakset if mine else STOCK,
-            block=one.pair,
-            steps=one.steps,
-            metrics=metrics_of(one.steps),
+            block=segment.pair,
+            steps=segment.steps,
+            metrics=metrics_of(segment.steps),
             applied=process.applied if mine else Applied({}, {}, {}, {}),
-            contradictions=process.contradictions if mine and one.pair == segments[0].pair else (),
+            contradictions=process.contradictions if mine and segment.pair == segments[0].pair else (),
             process=process.block,
         )
         made.append(own)

@@ -56,7 +56,7 @@ def starts_s(part: Fields, steps: Steps, slices_s: Sequence[Sequence[float]]) ->
     """When each slice began, CLOCK_MONOTONIC; nothing where the file does not say. Raises: Unreadable."""
     if not part.has("start_monotonic_s"):
         return ()
-    firsts = accumulate((len(one) for one in slices_s[:-1]), initial=steps.warmup)
+    firsts = accumulate((len(slice_s) for slice_s in slices_s[:-1]), initial=steps.warmup)
     return part.numbers_at("start_monotonic_s", len(steps.wall_s), tuple(firsts))
 
 
@@ -66,17 +66,17 @@ def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict
     for (study, workload, tweakset, block), cell in cells.items():
         if cell.slices_s:
             blocks.setdefault((study, workload, block), []).append((study, workload, tweakset, block))
-    found = dict(cells)
+    result = dict(cells)
     for keys in blocks.values():
         for key in keys:
-            one, other = ([len(part) for part in cells[name].slices_s] for name in (key, keys[0]))
-            if one != other:
+            group, other = ([len(part) for part in cells[name].slices_s] for name in (key, keys[0]))
+            if group != other:
                 records[key].refuse(
-                    f"took turns in {len(one)} rounds of {one[0]} steps, another of its block in {len(other)} of {other[0]}"
+                    f"took turns in {len(group)} rounds of {group[0]} steps, another of its block in {len(other)} of {other[0]}"
                 )
         for key, time_s in zip(keys, _values_s([cells[key] for key in keys]), strict=True):
             told = records[key].whole("schema_version") >= BOUNDED
             wrong = disagreements(records[key].known_numbers("metrics", {ADJUSTED: time_s}), {ADJUSTED: time_s}) if told else ()
-            cell = found[key]
-            found[key] = replace(cell, metrics={**cell.metrics, ADJUSTED: time_s}, contradictions=(*cell.contradictions, *wrong))
-    return found
+            cell = result[key]
+            result[key] = replace(cell, metrics={**cell.metrics, ADJUSTED: time_s}, contradictions=(*cell.contradictions, *wrong))
+    return result

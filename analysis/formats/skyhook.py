@@ -82,10 +82,10 @@ def read(path: Path) -> Manifest:
             if kind == "shellscript":
                 scripts.append(Script(label, str(section).removesuffix(".sh"), hashlib.sha256(str(text).encode()).hexdigest()))
                 continue
-            found = _settings(str(section), str(text or ""))
-            if found is None:
+            result = _settings(str(section), str(text or ""))
+            if result is None:
                 warnings.append(f"package {label}: {section} is no section known here; it is not counted.")
-            for setting in found or ():
+            for setting in result or ():
                 # The order and number of boot tokens mean something (hugepagesz=1G hugepages=2 hugepagesz=2M …): all are kept.
                 key = len(asked) if setting.kind == "boot" else (setting.kind, setting.key)
                 asked.pop(key, None)
@@ -95,8 +95,8 @@ def read(path: Path) -> Manifest:
 
 def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     for document in documents:
-        one = _mapping(document, f"{path}: the file")
-        items = one.get("items") if one.get("kind") in LISTS else [one] if one else []
+        record = _mapping(document, f"{path}: the file")
+        items = record.get("items") if record.get("kind") in LISTS else [record] if record else []
         if not isinstance(items, list):
             raise Unreadable(f"{path}: a List without a list of items; take it from its source again.")
         for item in items:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import json
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.telemetry import CLOCK
+from control import record as record_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,11 +45,12 @@ def document(merged: Merged, sources: Sequence[tuple[Path, str]], source_format:
         },
         "studies": {name: _study(run, name) for name in run.studies},
         "design": {"seed": run.design.seed, "blocks": run.design.blocks, "steps": run.design.steps, "order": list(run.design.order)},
-        "workloads": {name: {"params": dict(one.params), "description": one.description} for name, one in run.workloads.items()},
-        "tweaksets": {name: _tweakset(one) for name, one in run.tweaksets.items()},
+        "workloads": {
+            name: {"params": dict(workload.params), "description": workload.description} for name, workload in run.workloads.items()
+        },
+        "tweaksets": {name: _tweakset(tweakset) for name, tweakset in run.tweaksets.items()},
         "cells": [_line(cell) for cell in run.cells],
-        "telemetry_file": packed
-        and {"name": f"telemetry-{run_id}.jsonl.gz", "sha256": hashlib.sha256(packed).hexdigest(), "bytes": len(packed)},
+        "telemetry_file": packed and record_file.described(f"telemetry-{run_id}.jsonl.xz", packed),
     }
     commit, _, dirty = (run.commit or "unversioned").partition("+")
     saved = {
@@ -79,9 +79,10 @@ def _tweakset(tweakset: TweakSet) -> JSON:
         "sha256": tweakset.sha256,
         "description": tweakset.description,
         "requested": [
-            {"kind": one.setting.kind, "key": one.setting.key, "value": one.setting.value, "package": one.package} for one in manifest.asked
+            {"kind": request.setting.kind, "key": request.setting.key, "value": request.setting.value, "package": request.package}
+            for request in manifest.asked
         ],
-        "scripts": [{"package": one.package, "stage": one.stage, "sha256": one.sha256} for one in manifest.scripts],
+        "scripts": [{"package": script.package, "stage": script.stage, "sha256": script.sha256} for script in manifest.scripts],
         "warnings": list(tweakset.warnings),
     }
 
@@ -141,7 +142,4 @@ def _telemetry(run: Run) -> bytes | None:
         for cell in run.cells
         if cell.series and cell.steps
     ]
-    buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as sink:  # the same series give the same bytes
-        sink.write("".join(f"{line}\n" for line in lines).encode())
-    return buffer.getvalue() if lines else None
+    return record_file.pack(lines) if lines else None

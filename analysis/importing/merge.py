@@ -57,7 +57,7 @@ def merge(sources: Sequence[Source]) -> Merged:
     stats: dict[str, Mapping[str, object]] = {}
     taken: Counter[tuple[str, str]] = Counter()
     timed = all(run.started_utc for run in runs)
-    for source, run in sorted(zip(sources, runs, strict=True), key=lambda one: one[1].started_utc if timed else ""):
+    for source, run in sorted(zip(sources, runs, strict=True), key=lambda entry: entry[1].started_utc if timed else ""):
         before = taken.copy()
         for cell, original in zip(run.cells, source.run.cells, strict=True):
             block = before[cell.workload, cell.tweakset] + cell.block
@@ -120,13 +120,13 @@ def _renamed(source: Source) -> Run:
 
 
 def _tweaksets(runs: Sequence[Run]) -> dict[str, TweakSet]:
-    found: dict[str, TweakSet] = {}
+    result: dict[str, TweakSet] = {}
     for run in runs:
         for name, tweakset in run.tweaksets.items():
-            known = found.setdefault(name, tweakset)
+            known = result.setdefault(name, tweakset)
             if (known.requested, known.scripts) != (tweakset.requested, tweakset.scripts):
                 raise Refused(f"{run.origin}: {name} asks for something else than elsewhere; import these into files of their own.")
-    return found
+    return result
 
 
 def _machine(sources: Sequence[Source]) -> dict[str, object]:
@@ -139,7 +139,7 @@ def _machine(sources: Sequence[Source]) -> dict[str, object]:
                 raise Refused(
                     f"{other.path}: ran on another machine than {first.path}: {fact} is {there}, not {here}; import it by itself."
                 )
-    return {name: value for name, value in first.run.machine.items() if all(one.run.machine.get(name) == value for one in sources)}
+    return {name: value for name, value in first.run.machine.items() if all(source.run.machine.get(name) == value for source in sources)}
 
 
 def _warnings(sources: Sequence[Source]) -> Iterator[str]:
@@ -159,6 +159,6 @@ def _out_of_turn(runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         for name in run.tweaksets:
             when.setdefault(name, []).append(run.started_utc)
-    for one, other in pairwise(sorted(when, key=lambda name: min(when[name]))):
-        if len(runs) > len(when) and all(when[one]) and max(when[one]) < min(when[other]):
-            yield f"all of {one} ran before {other}: whatever changed between them is part of their difference; let them take turns."
+    for text, other in pairwise(sorted(when, key=lambda name: min(when[name]))):
+        if len(runs) > len(when) and all(when[text]) and max(when[text]) < min(when[other]):
+            yield f"all of {text} ran before {other}: whatever changed between them is part of their difference; let them take turns."

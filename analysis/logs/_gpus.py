@@ -56,12 +56,12 @@ def tell(rows: Sequence[Row], gpus: int | None = None) -> Told:
     if size and gpus in (None, size):
         places = _in_ticks(rows, ticks, size)
         return _told(rows, places, size, f"no index: {_rows(size)} a tick, told by their times; numbered in the order of the rows")
-    found = gpus or _period(rows)
-    if found is None:
+    result = gpus or _period(rows)
+    if result is None:
         how = "no index: rows of one name, and too little to tell how many GPUs there are; query `index`, or say how many"
         return Told((None,) * len(rows), None, how)
-    why = "as was said" if gpus else "as names repeat"
-    return _told(rows, _counted(rows, found), found, f"no index: {_rows(found)} a tick, {why}; numbered in the order of the rows")
+    reason = "as was said" if gpus else "as names repeat"
+    return _told(rows, _counted(rows, result), result, f"no index: {_rows(result)} a tick, {reason}; numbered in the order of the rows")
 
 
 def _told(rows: Sequence[Row], places: tuple[int | None, ...], gpus: int, how: str) -> Told:
@@ -70,8 +70,8 @@ def _told(rows: Sequence[Row], places: tuple[int | None, ...], gpus: int, how: s
     lost = sum(place is None for place in real)
     if lost < MOST_LOST * len(real) or len({row.sign for row in rows if row.sign}) < 2:
         return Told(places, gpus, how)
-    why = f"no index: {lost} of {_rows(len(real))} fit no order of {gpus} GPUs; query `index`, or take the log again"
-    return Told((None,) * len(rows), None, why)
+    reason = f"no index: {lost} of {_rows(len(real))} fit no order of {gpus} GPUs; query `index`, or take the log again"
+    return Told((None,) * len(rows), None, reason)
 
 
 def _rows(count: int) -> str:
@@ -80,8 +80,8 @@ def _rows(count: int) -> str:
 
 def _by_time(rows: Sequence[Row]) -> list[list[int]]:
     """Split rows where the pause before a row is a loop's and no query's; nothing where times do not tell."""
-    timed = [(at, one.time_s) for at, one in enumerate(rows) if one.time_s is not None]
-    if len(timed) < FEWEST_TICKS or any(one.sign and one.time_s is None for one in rows):
+    timed = [(at, row.time_s) for at, row in enumerate(rows) if row.time_s is not None]
+    if len(timed) < FEWEST_TICKS or any(row.sign and row.time_s is None for row in rows):
         return []
     pauses = [max(abs(after - before), SHORTEST_S) for (_, before), (_, after) in pairwise(timed)]
     border = _border(pauses)
@@ -122,7 +122,7 @@ def _border(pauses: Sequence[float]) -> float:
 
 def _in_ticks(rows: Sequence[Row], ticks: Sequence[Sequence[int]], size: int) -> tuple[int | None, ...]:
     """Number the rows of whole ticks; of one cut short at the end of the log, or before a header, those that are there."""
-    orders = Counter(tuple(rows[at].sign for at in one) for one in ticks if len(one) == size)
+    orders = Counter(tuple(rows[at].sign for at in tick) for tick in ticks if len(tick) == size)
     order = orders.most_common(1)[0][0]
     places: list[int | None] = [None] * len(rows)
     for tick in ticks:
@@ -137,9 +137,9 @@ def _in_ticks(rows: Sequence[Row], ticks: Sequence[Sequence[int]], size: int) ->
 def _period(rows: Sequence[Row]) -> int | None:
     """Answer after how many rows the names repeat; None where one name is all there is, or they do not."""
     parts = [0]
-    for one in rows[1:ENOUGH]:
-        parts.append(parts[-1] + one.begins)
-    signs = [one.sign for one in rows[:ENOUGH]]
+    for row in rows[1:ENOUGH]:
+        parts.append(parts[-1] + row.begins)
+    signs = [row.sign for row in rows[:ENOUGH]]
     if len({*signs} - {""}) < 2:
         return None
     chance = 1 - sum((count / len(signs)) ** 2 for count in Counter(signs).values())
@@ -159,11 +159,11 @@ def _counted(rows: Sequence[Row], size: int) -> tuple[int | None, ...]:
     while at < len(rows):
         tick = _tick(rows, at, size)
         end = at + len(tick)
-        if all(one.sign == sign for one, sign in zip(tick, order, strict=False)):  # shorter only where the log or its part ends
+        if all(row.sign == sign for row, sign in zip(tick, order, strict=False)):  # shorter only where the log or its part ends
             places[at:end] = range(len(tick))
             at, before = end, at
             continue
-        if not rows[at].begins and all(one.sign for one in tick):  # a row that left no trace may have been of the tick before
+        if not rows[at].begins and all(row.sign for row in tick):  # a row that left no trace may have been of the tick before
             places[before:at] = [None] * (at - before)
         at = before = _next(rows, at + 1, order if known else None)
     return tuple(places)
@@ -187,7 +187,7 @@ def _tick(rows: Sequence[Row], at: int, size: int) -> Sequence[Row]:
 
 
 def _signs(rows: Sequence[Row], at: int, size: int) -> tuple[str, ...]:
-    return tuple(one.sign for one in _tick(rows, at, size))
+    return tuple(row.sign for row in _tick(rows, at, size))
 
 
 def _next(rows: Sequence[Row], at: int, order: tuple[str, ...] | None) -> int:

@@ -32,9 +32,9 @@ class Ignored:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def __call__(self, line: Line, why: str) -> None:
+    def __call__(self, line: Line, reason: str) -> None:
         """Note one line."""
-        self.said.append(f"line {line.number}: {why}: {one_line(line.text, SHOWN)!r}")
+        self.said.append(f"line {line.number}: {reason}: {one_line(line.text, SHOWN)!r}")
 
 
 def lines_of(path: Path) -> list[Line]:
@@ -45,9 +45,9 @@ def lines_of(path: Path) -> list[Line]:
     text = read_whole(path).decode("utf-8", errors="replace")
     if not text.strip():
         raise Unreadable(f"{path}: is empty: nothing was recorded, or the log was not copied; take it from its source.")
-    found = text.split("\n")  # str.splitlines would also break at what may stand inside a line
-    last = len(found)
-    return [Line(at, one.removesuffix("\r"), at < last) for at, one in enumerate(found, 1) if one.strip()]
+    result = text.split("\n")  # str.splitlines would also break at what may stand inside a line
+    last = len(result)
+    return [Line(at, text.removesuffix("\r"), at < last) for at, text in enumerate(result, 1) if text.strip()]
 
 
 def number_in(text: str) -> float | None:

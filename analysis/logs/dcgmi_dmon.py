@@ -63,7 +63,7 @@ def read(path: Path) -> Log:
             if line.whole:
                 header = line.text
                 fields = tuple(HEADER.sub("", header, count=1).split())
-                units |= dict.fromkeys((one for one in fields if one not in units), "")
+                units |= dict.fromkeys((field for field in fields if field not in units), "")
             else:
                 ignored(line, CUT)
         elif UNITS.match(line.text) and fields:
@@ -83,7 +83,7 @@ def read(path: Path) -> Log:
         origin=str(path),
         fields=tuple(units),
         units={name: unit for name, unit in units.items() if unit},
-        entities={entity: _columns(found, tuple(units)) for entity, found in rows.items()},
+        entities={entity: _columns(result, tuple(units)) for entity, result in rows.items()},
         ignored=tuple(ignored.said),
     )
 

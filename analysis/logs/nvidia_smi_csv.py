@@ -82,27 +82,27 @@ def read(path: Path, *, columns: Sequence[str] = (), gpus: int | None = None) ->
     names = tuple(units)
     numeric = {name for name in names if _is_numeric(name, [row.cells[name] for row in rows if row and name in row.cells])}
     for at, row in enumerate(rows):
-        wrong = row and next((why for name in names if (why := _wrong(row, name, units, numeric))), None)
+        wrong = row and next((reason for name in names if (reason := _wrong(row, name, units, numeric))), None)
         if row and wrong:
             ignored(row.line, wrong)
             rows[at] = None
     keys, how = _keys(rows, gpus)
-    found: dict[str, list[_Row]] = {}
+    result: dict[str, list[_Row]] = {}
     for row, key in zip(rows, keys, strict=True):
         if row is not None and key is None:
             ignored(row.line, "a row of a tick that is not whole, so nobody knows of which GPU")
         elif row is not None and key is not None:
-            found.setdefault(key, []).append(row)
-    if not found:
+            result.setdefault(key, []).append(row)
+    if not result:
         raise none_of_it(path, WHAT, ignored)
     first = min((row.time_s for row in rows if row and row.time_s is not None), default=0.0)
     return Log(
         origin=str(path),
         columns=names,
         units={name: unit for name, unit in units.items() if unit},
-        gpus={key: _gpu(found[key], names, numeric, first) for key in sorted(found, key=lambda key: (len(key), key))},
+        gpus={key: _gpu(result[key], names, numeric, first) for key in sorted(result, key=lambda key: (len(key), key))},
         how=how,
-        ignored=tuple(sorted(ignored.said, key=lambda said: int(said.split(":")[0].removeprefix("line ")))),
+        ignored=tuple(sorted(ignored.said, key=lambda text: int(text.split(":")[0].removeprefix("line ")))),
     )
 
 
@@ -128,8 +128,8 @@ def _rows(lines: Sequence[Line], names: tuple[str, ...], ignored: Ignored) -> tu
             ignored(line, f"{len(cells)} cells where the header names {len(names)}" if names else "neither a header nor a row")
             rows.append(None)
         else:
-            found = dict(zip(names, cells, strict=True))
-            rows.append(_Row(line, found, begins, _seconds(found.get(STAMP, ""))))
+            result = dict(zip(names, cells, strict=True))
+            rows.append(_Row(line, result, begins, _seconds(result.get(STAMP, ""))))
         begins = False
     for row in rows:
         for name, cell in row.cells.items() if row else ():
@@ -142,8 +142,8 @@ def _heads(cells: Sequence[str]) -> dict[str, str] | None:
     """Read a header: names and units of columns; None for any other line."""
     if HEAD.fullmatch(cells[0]) is None:
         return None
-    found = [HEAD.fullmatch(cell) for cell in cells]
-    heads = {one[1]: one[2] or "" for one in found if one}
+    result = [HEAD.fullmatch(cell) for cell in cells]
+    heads = {one[1]: one[2] or "" for one in result if one}
     return heads if len(heads) == len(cells) and any(name in HEADS or "." in name or "_" in name for name in heads) else None
 
 

@@ -83,7 +83,7 @@ def read(path: Path) -> Log:
     Raises: Unreadable, where there is no table of processes in it.
     """
     ignored = Ignored()
-    found: list[_Open] = []
+    result: list[_Open] = []
     columns: tuple[str, ...] = ()
     for line in lines_of(path):
         text = line.text.strip()
@@ -93,26 +93,26 @@ def read(path: Path) -> Log:
         elif headline:
             load = LOAD.search(text)
             number = None if load is None else _number(load[1])
-            found.append(_Open(line.number, ":".join(headline.groups()), math.nan if number is None else number))
+            result.append(_Open(line.number, ":".join(headline.groups()), math.nan if number is None else number))
         elif _is_header(text):
             columns = tuple(text.split())
-            if not found or (found[-1].table and not found[-1].clock):
-                found.append(_Open(line.number, "", math.nan))  # top was told to leave its summary out
-            found[-1].table = True
-        elif found and found[-1].table:
+            if not result or (result[-1].table and not result[-1].clock):
+                result.append(_Open(line.number, "", math.nan))  # top was told to leave its summary out
+            result[-1].table = True
+        elif result and result[-1].table:
             process = _process(text, columns)
             if isinstance(process, Process):
-                found[-1].processes.append(process)
+                result[-1].processes.append(process)
             else:
                 ignored(line, process)
-        elif not found or not SUMMARY.fullmatch(text):
+        elif not result or not SUMMARY.fullmatch(text):
             ignored(line, "no line of top")
-    times_s, why = _times(found)
-    pairs = zip(found, times_s, strict=True)
+    times_s, reason = _times(result)
+    pairs = zip(result, times_s, strict=True)
     tables = [Snapshot(time_s, one.clock, one.load, tuple(one.processes)) for one, time_s in pairs if one.table]
     if not tables:
         raise none_of_it(path, WHAT, ignored)
-    return Log(str(path), tuple(tables), tuple(ignored.said), why)
+    return Log(str(path), tuple(tables), tuple(ignored.said), reason)
 
 
 def _is_header(text: str) -> bool:
@@ -120,24 +120,24 @@ def _is_header(text: str) -> bool:
     return PID in names and CPU in names and COMMAND in names
 
 
-def _times(found: Sequence[_Open]) -> tuple[list[float], str]:
+def _times(result: Sequence[_Open]) -> tuple[list[float], str]:
     """The seconds since the first snapshot by the clock, which has no date; NaN from where it cannot be followed, and why.
 
     A clock that goes back has passed midnight if the pause is then like the others of the log. Else it was set, or a second log begins.
     """
-    pauses = {two.line: _clock_s(two) - _clock_s(one) for one, two in pairwise([one for one in found if one.clock])}
+    pauses = {two.line: _clock_s(two) - _clock_s(one) for one, two in pairwise([one for one in result if one.clock])}
     usual = [pause for pause in pauses.values() if pause > 0]
     longest = LIKE * median(usual) if usual else ALONE_S
-    now, why, before = 0.0, "", ""
+    now, reason, before = 0.0, "", ""
     times_s = []
-    for one in found:
+    for one in result:
         pause = pauses.get(one.line, 0.0)
-        if pause < 0 and pause + DAY_S > longest and not why:
-            why = f"line {one.line}: the clock goes back from {before} to {one.clock}: it was set, or another log begins"
+        if pause < 0 and pause + DAY_S > longest and not reason:
+            reason = f"line {one.line}: the clock goes back from {before} to {one.clock}: it was set, or another log begins"
         now += pause % DAY_S
         before = one.clock or before
-        times_s.append(math.nan if why or not one.clock else now)
-    return times_s, why
+        times_s.append(math.nan if reason or not one.clock else now)
+    return times_s, reason
 
 
 def _clock_s(one: _Open) -> int:

@@ -75,9 +75,9 @@ def read(path: Path) -> Log:
     why = {0: "it says no time: it did not end, or its output was cut", 1: ""}
     return Log(
         origin=str(path),
-        epoch=np.array([one[0] for one in losses], dtype=np.int64),
-        seen=np.array([one[1] for one in losses], dtype=np.int64),
-        loss=np.array([one[2] for one in losses]),
+        epoch=np.array([loss[0] for loss in losses], dtype=np.int64),
+        seen=np.array([loss[1] for loss in losses], dtype=np.int64),
+        loss=np.array([loss[2] for loss in losses]),
         tests=tuple(tests),
         time_s=times[0] if len(times) == 1 else None,
         ignored=tuple(ignored.said),

@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.studies.monitors.records import is_monitored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from analysis.terms import Run
 
@@ -27,39 +27,51 @@ DROPPED = {
 }
 
 
-def pictures() -> dict[str, Picture]:
-    """Find every picture that is drawn from a scene, by name, in the order in which a reader wants them."""
-    return dict(_every())
+FOLDER = Path(__file__).parent
+# Rooms of pictures that only some runs have; the others need not load them.
+ONLY_OF: dict[str, Callable[[Run], bool]] = {
+    **dict.fromkeys(("adaptive", "alternation", "factors", "keys"), lambda run: run.design.kind != "matrix"),
+    **dict.fromkeys(("faults", "io", "policies", "power", "streams", "waits"), lambda run: any(cell.report for cell in run.cells)),
+    "monitors": is_monitored,
+}
 
 
 @cache
-def _every() -> dict[str, Picture]:
-    from .style import Picture  # noqa: PLC0415  # matplotlib, which a list of names need not wait for
-
-    names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
-    modules: dict[str, Any] = {name: import_module(f"{__name__}.{name}") for name in names}
-    every = {one.NAME: one for module in modules.values() for one in vars(module).values() if isinstance(one, Picture)}
-    every |= {name: one for name, one in modules.items() if hasattr(one, "draw") and not hasattr(one, "NEEDS")}  # until all are converted
-    return dict(sorted(every.items(), key=lambda item: item[1].ORDER))
+def rooms() -> tuple[str, ...]:
+    """The modules that have pictures, found without loading them."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.py") if "\n@picture(" in path.read_text(encoding="utf-8")))
 
 
-def __getattr__(name: str) -> Picture:
-    if name.startswith("_") or name not in _every():
-        raise AttributeError(name)
-    return _every()[name]
+def pictures() -> dict[str, Picture]:
+    """Find every picture that is drawn from a scene, by name, in the order in which a reader wants them."""
+    return _in(rooms())
 
 
-def fitting(known: Mapping[str, Picture], runs: Iterable[Run]) -> dict[str, Picture]:
+def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
     """Leave out pictures of designs that none of the runs had, and of what none reported: nobody misses them there."""
     runs = list(runs)
     kinds = {run.design.kind for run in runs}
     reported = {name for run in runs for cell in run.cells for name in cell.report}
     monitored = {is_monitored(run) for run in runs}
     return {
-        name: one
-        for name, one in known.items()
-        if kinds & getattr(one, "DESIGNS", kinds)
-        and getattr(one, "REPORTS", frozenset()) <= reported
-        and getattr(one, "MONITORED", None) in {None, *monitored}
-        and not getattr(one, "NOT_OF", frozenset()) & reported
+        name: picture
+        for name, picture in _in(tuple(room for room in rooms() if room not in ONLY_OF or any(map(ONLY_OF[room], runs)))).items()
+        if kinds & getattr(picture, "DESIGNS", kinds)
+        and reported >= picture.REPORTS
+        and picture.MONITORED in {None, *monitored}
+        and not picture.NOT_OF & reported
     }
+
+
+@cache
+def _in(rooms: tuple[str, ...]) -> dict[str, Picture]:
+    from .style import Picture  # noqa: PLC0415  # matplotlib, which a list of names need not wait for
+
+    every = [one for room in rooms for one in vars(import_module(f"{__name__}.{room}")).values() if isinstance(one, Picture)]
+    return {picture.NAME: picture for picture in sorted(every, key=lambda one: one.ORDER)}
+
+
+def __getattr__(name: str) -> Picture:
+    if name.startswith("_") or name not in pictures():
+        raise AttributeError(name)
+    return pictures()[name]

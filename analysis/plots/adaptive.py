@@ -90,8 +90,8 @@ class Bisection:
 )
 def bisection(scene: Scene) -> Figure:
     """Draw a section a run: speed of each cell, keys by cells, and below them the belief after each cell."""
-    found = [one for run in _concluded(scene, "bisect") if (one := bisection_of(run)) is not None]
-    if not found:
+    result = [one for run in _concluded(scene, "bisect") if (one := bisection_of(run)) is not None]
+    if not result:
         raise NothingToDraw(
             "too few cells were measured to suspect any key, or the run's conclusion does not say which cells the bisection asked for"
         )
@@ -100,13 +100,13 @@ def bisection(scene: Scene) -> Figure:
         fill("key set, cell slower", SLOWER, SLOWER),
         fill("blocks: cells that are compared with each other"),
     ]
-    legend += [dot("cell failed", WRONG, "x")] if any(cell.slower is None for one in found for cell in one.cells) else []
+    legend += [dot("cell failed", WRONG, "x")] if any(cell.slower is None for one in result for cell in one.cells) else []
     lead = (
         "From left to right the cells as they ran. Above: cost of a step (its time) against its block. Below: how likely a key matters, "
         "after each cell; one above 0.95 is named, if the cells that confirm it agree."
     )
     sections = [
-        _section(one.run, STAGES + SPEED + KEY_ROW * len(one.keys) + 0.28 + BELIEF + 0.42, partial(_bisected, one=one)) for one in found
+        _section(one.run, STAGES + SPEED + KEY_ROW * len(one.keys) + 0.28 + BELIEF + 0.42, partial(_bisected, one=one)) for one in result
     ]
     return stack(scene, bisection.TITLE, lead, sections, legend)
 
@@ -130,8 +130,8 @@ def bisection_of(run: Run) -> Bisection | None:
             )
             for at, one in enumerate(asked)
         )
-        by_key = tuple({str(key): float(value) for key, value in one["keys"].items()} for one in beliefs)
-        none = tuple(float(one["none"]) for one in beliefs)
+        by_key = tuple({str(key): float(value) for key, value in belief["keys"].items()} for belief in beliefs)
+        none = tuple(float(belief["none"]) for belief in beliefs)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
     keys = tuple(by_key[-1]) if by_key else ()
@@ -263,27 +263,27 @@ def trials(scene: Scene) -> Figure:
 
     The best of many noisy cells is mostly lucky, so what was seen while exploring stands beside what the confirming cells alone say.
     """
-    found = [one for run in _concluded(scene, "search") if (one := search_of(run)) is not None]
-    if not found:
+    result = [search for run in _concluded(scene, "search") if (search := search_of(run)) is not None]
+    if not result:
         raise NothingToDraw("the run's conclusion does not say which cells the search asked for")
     legend = [
         dot("combination tried", **TRIED | {"size": 4.0}),
         line("best so far", QUIET, 1.0, linestyle=(0, (2, 2))),
         dot("stock", INK),
-        *(dot(f"candidate {at + 1}", size=5.5, **_look(at)) for at in range(max(len(one.candidates) for one in found))),
+        *(dot(f"candidate {at + 1}", size=5.5, **_look(at)) for at in range(max(len(search.candidates) for search in result))),
         line("mean when run again", INK, 2.0),
     ]
-    legend += [dot("failed", WRONG, "x")] if any(cell.log is None for one in found for cell in one.cells) else []
+    legend += [dot("failed", WRONG, "x")] if any(cell.log is None for search in result for cell in search.cells) else []
     lead = (
         "Cost of a step (its time) against stock; lower is faster. The best of many noisy cells is mostly lucky: only what candidates came "
         "to when they were run again beside stock is claimed."
     )
     sections = []
-    for one in found:
-        lines = [text for candidate in one.candidates for text in _levels(candidate)]
-        rows = 0.28 + CANDIDATE * len(one.candidates) + AXIS + 0.1 if one.candidates else 0.0
+    for search in result:
+        lines = [text for candidate in search.candidates for text in _levels(candidate)]
+        rows = 0.28 + CANDIDATE * len(search.candidates) + AXIS + 0.1 if search.candidates else 0.0
         tall = STAGES + TALL + AXIS + rows + LINE * len(lines) + 0.1
-        sections.append(_section(one.run, tall, partial(_searched, one=one, lines=lines)))
+        sections.append(_section(search.run, tall, partial(_searched, search=search, lines=lines)))
     return stack(scene, trials.TITLE, lead, sections, legend)
 
 
@@ -305,14 +305,14 @@ def search_of(run: Run) -> Search | None:
     return Search(run, cells, candidates) if stock and len(cells) > 1 else None
 
 
-def _candidate(one: Mapping[str, Any], cells: Sequence[Tried]) -> Candidate:
-    seen = [cell.log for cell in cells if cell.log is not None and not cell.confirms and cell.levels == one["levels"]]
-    fresh = one["confirmed"]
+def _candidate(record: Mapping[str, Any], cells: Sequence[Tried]) -> Candidate:
+    seen = [cell.log for cell in cells if cell.log is not None and not cell.confirms and cell.levels == record["levels"]]
+    fresh = record["confirmed"]
     return Candidate(
-        name=str(one["name"]),
-        levels=dict(one["levels"]),
+        name=str(record["name"]),
+        levels=dict(record["levels"]),
         seen=math.expm1(min(seen)) if seen else None,
-        promised=None if one["predicted"] is None else float(one["predicted"]),
+        promised=None if record["predicted"] is None else float(record["predicted"]),
         confirmed=None if fresh is None else (float(fresh["change"]), float(fresh["low"]), float(fresh["high"])),
     )
 
@@ -321,43 +321,43 @@ def _look(at: int) -> Style:
     return {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[(at + 1) % len(MARKERS)]}
 
 
-def _levels(one: Candidate) -> list[str]:
+def _levels(candidate: Candidate) -> list[str]:
     """What a candidate is, in lines."""
-    levels = ", ".join(f"{name} = {'as found' if level is None else level}" for name, level in one.levels.items())
-    return wrapped(f"{one.name}: {levels}.", INSIDE, SMALL)
+    levels = ", ".join(f"{name} = {'as found' if level is None else level}" for name, level in candidate.levels.items())
+    return wrapped(f"{candidate.name}: {levels}.", INSIDE, SMALL)
 
 
-def _searched(sheet: Page, top: float, one: Search, lines: Sequence[str]) -> None:
-    axes = sheet.axes(LEFT, top + STAGES, INSIDE - LEFT - 0.05, TALL, xlim=(0.2, len(one.cells) + 0.8))
+def _searched(sheet: Page, top: float, search: Search, lines: Sequence[str]) -> None:
+    axes = sheet.axes(LEFT, top + STAGES, INSIDE - LEFT - 0.05, TALL, xlim=(0.2, len(search.cells) + 0.8))
     axes.set(xlabel="cell, in the order they ran", ylabel="cost of a step against stock, %")
     axes.locator_params(axis="x", integer=True)
     axes.grid(axis="y")
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
-    _cells(axes, one)
+    _cells(axes, search)
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -LEAST), max(high, LEAST))
     down = top + STAGES + TALL + AXIS
-    if one.candidates:
-        down = _candidates(sheet, down, one.candidates)
+    if search.candidates:
+        down = _candidates(sheet, down, search.candidates)
     for at, text in enumerate(lines):
         sheet.text(0, down + LINE * at, text, fontsize=SMALL, color=QUIET)
 
 
-def _cells(axes: Axes, one: Search) -> None:
+def _cells(axes: Axes, search: Search) -> None:
     """Mark the exploring cells and the best of them so far, then the confirming ones with the mean of each arm."""
-    last = len(one.cells)
-    first = next((at for at, cell in enumerate(one.cells, 1) if cell.confirms), None)
+    last = len(search.cells)
+    first = next((at for at, cell in enumerate(search.cells, 1) if cell.confirms), None)
     _stage(axes, 0.4, "exploring", "left")
     if first is not None:
         axes.axvspan(first - 0.5, last + 0.8, color=BAND, linewidth=0, zorder=0)
         _stage(axes, last + 0.6, "confirming: candidates beside stock", "right")
-    measured = [(at, cell) for at, cell in enumerate(one.cells, 1) if cell.log is not None]
+    measured = [(at, cell) for at, cell in enumerate(search.cells, 1) if cell.log is not None]
     tried = [(at, cell) for at, cell in measured if not cell.confirms]
     axes.plot([at for at, _ in tried], [cell.percent for _, cell in tried], zorder=2, **TRIED)
     best = list(accumulate((cell.percent for _, cell in tried), min))
     axes.step([at for at, _ in tried], best, where="post", color=QUIET, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1)
-    arms: list[tuple[Style, Levels]] = [(_look(at), candidate.levels) for at, candidate in enumerate(one.candidates)]
-    arms.append((STOCK, dict.fromkeys(one.cells[0].levels)))
+    arms: list[tuple[Style, Levels]] = [(_look(at), candidate.levels) for at, candidate in enumerate(search.candidates)]
+    arms.append((STOCK, dict.fromkeys(search.cells[0].levels)))
     for look, levels in arms:
         for confirms in (False, True):
             there = [(at, cell.percent) for at, cell in measured if cell.confirms == confirms and cell.levels == levels]
@@ -366,19 +366,21 @@ def _cells(axes: Axes, one: Search) -> None:
                 ends = [next(at for at, cell in measured if cell.confirms) - 0.5, last + 0.5]
                 mean = statistics.fmean(value for _, value in there)
                 axes.plot(ends, [mean] * 2, color=look["color"], linewidth=2.0, alpha=0.7, zorder=2)
-    lost = [at for at, cell in enumerate(one.cells, 1) if cell.log is None]
+    lost = [at for at, cell in enumerate(search.cells, 1) if cell.log is None]
     axes.plot(lost, [0.03] * len(lost), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
 
 
 def _candidates(sheet: Page, top: float, candidates: Sequence[Candidate]) -> float:
     """Draw a row a candidate: promised and confirmed; answers where the rows end."""
-    left = room_for([one.name for one in candidates], 1.6) + 0.2
+    left = room_for([candidate.name for candidate in candidates], 1.6) + 0.2
     wide = INSIDE - left - 2.45
     tall = CANDIDATE * len(candidates)
     legend = "× luckiest cell while exploring · ◇ expected by the model · ■ confirmed, 95 %"
     sheet.text(0, top + 0.06, legend, fontsize=SMALL, color=QUIET)
     top += 0.28
-    ends = [end for one in candidates for end in (one.seen, one.promised, *(one.confirmed or ())) if end is not None]
+    ends = [
+        end for candidate in candidates for end in (candidate.seen, candidate.promised, *(candidate.confirmed or ())) if end is not None
+    ]
     low, high = min([-LEAST / 100, *ends]), max([LEAST / 100, *ends])
     room = 0.08 * (high - low) or 0.05
     axes = sheet.axes(left, top, wide, tall, ylim=(len(candidates) - 0.5, -0.5), yticks=[], xlim=(100 * (low - room), 100 * (high + room)))
@@ -387,16 +389,19 @@ def _candidates(sheet: Page, top: float, candidates: Sequence[Candidate]) -> flo
     axes.grid(axis="x", color=GRID)
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("cost of a step against stock, %")
-    names = fitted([one.name for one in candidates], left - 0.3, lines=1)
-    for row, one in enumerate(candidates):
+    names = fitted([candidate.name for candidate in candidates], left - 0.3, lines=1)
+    for row, candidate in enumerate(candidates):
         color, middle = _look(row)["color"], top + CANDIDATE * (row + 0.5)
-        sheet.text(left - 0.15, middle, names[one.name], ha="right", va="center", color=color, fontweight="bold")
-        for value, look in ((one.seen, {"marker": "x"}), (one.promised, {"marker": "D", "markerfacecolor": "white", "markersize": 5.5})):
+        sheet.text(left - 0.15, middle, names[candidate.name], ha="right", va="center", color=color, fontweight="bold")
+        for value, look in (
+            (candidate.seen, {"marker": "x"}),
+            (candidate.promised, {"marker": "D", "markerfacecolor": "white", "markersize": 5.5}),
+        ):
             interval(axes, row, (None if value is None else 100 * value, None, None), {"color": color, **look})
-        promised = f"expected {number(one.promised)}" if one.promised is not None else "nothing expected"
+        promised = f"expected {number(candidate.promised)}" if candidate.promised is not None else "nothing expected"
         again = "not measured again"
-        if one.confirmed is not None:
-            change, begin, end = one.confirmed
+        if candidate.confirmed is not None:
+            change, begin, end = candidate.confirmed
             look = {"color": color, "marker": "s", "markersize": 5.5, "linewidth": 1.8}
             interval(axes, row + 0.2, (100 * change, 100 * begin, 100 * end), look)
             again = f"came to {number(change)} [{number(begin)}, {number(end)}]"

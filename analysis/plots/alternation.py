@@ -9,6 +9,8 @@ from itertools import accumulate, pairwise
 from statistics import fmean, median, pstdev
 from typing import TYPE_CHECKING, NamedTuple
 
+from matplotlib.patches import Rectangle
+
 from analysis.stats.effect import log_gains
 from analysis.wording import number, unsigned
 
@@ -101,31 +103,31 @@ def switching(scene: Scene) -> Figure:
     for one in taken:
         title = f"{one.panel.title} · {one.arm}{f' {UNTOUCHED}' if one.said and one.said.untouched else ''}"
         tall = 0.26 + len(one.processes[:MOST]) * (STRIP + AIR) + 2 * AXIS + 0.3 + GAINS + 0.05
-        sections.append(Section(title, tall, partial(_switched, one=one), lines=[_finding(one)], run=one.panel.run))
+        sections.append(Section(title, tall, partial(_switched, taken=one), lines=[_finding(one)], run=one.panel.run))
     hidden = max(len(one.processes) for one in taken)
     notes = [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."] if hidden > MOST else []
     return stack(scene, words.title, lead, sections, legend, notes)
 
 
-def _finding(one: Taken) -> str:
-    if one.said is None:
+def _finding(taken: Taken) -> str:
+    if taken.said is None:
         return "Nothing was compared."
-    if one.said.primary is None:
-        return f"{one.said.verdict}: {one.said.reason}"
-    effect, several = one.said.primary, "" if len(one.processes) == 1 else "es"
-    pairs = sum(len(cell.segments) // 2 for cell in one.processes)
+    if taken.said.primary is None:
+        return f"{taken.said.verdict}: {taken.said.reason}"
+    effect, several = taken.said.primary, "" if len(taken.processes) == 1 else "es"
+    pairs = sum(len(cell.segments) // 2 for cell in taken.processes)
     whole = (
-        f"{number(effect.gain)} % [{number(effect.low)}, {number(effect.high)}]: {one.said.verdict}. "
-        f"{pairs} pairs in {len(one.processes)} process{several}."
+        f"{number(effect.gain)} % [{number(effect.low)}, {number(effect.high)}]: {taken.said.verdict}. "
+        f"{pairs} pairs in {len(taken.processes)} process{several}."
     )
-    if one.said.carry_over is not None:
-        early, late, p = one.said.carry_over
+    if taken.said.carry_over is not None:
+        early, late, p = taken.said.carry_over
         whole += f" First half of the segments {number(early)} %, second half {number(late)} % (carry-over: p {p:.2g})."
     return minus(whole)
 
 
-def _switched(sheet: Page, top: float, one: Taken) -> None:
-    shown = one.processes[:MOST]
+def _switched(sheet: Page, top: float, taken: Taken) -> None:
+    shown = taken.processes[:MOST]
     every = [wall for cell in shown for segment in cell.segments if segment.steps for wall in segment.steps.wall_s]
     scale, unit = time_unit([statistics.median(every)])
     limits = _range([wall * scale for wall in every])
@@ -141,7 +143,7 @@ def _switched(sheet: Page, top: float, one: Taken) -> None:
         down += STRIP + AIR
         axes.tick_params(axis="x", labelbottom=at == len(shown) - 1)
         axes.set_xlabel("time in steps, s" if at == len(shown) - 1 else "")
-    _pair_gains(sheet, down + AXIS + 0.3 - AIR, one)
+    _pair_gains(sheet, down + AXIS + 0.3 - AIR, taken)
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
@@ -170,28 +172,28 @@ def _strip(axes: Axes, cell: Cell, scale: float, highest: float) -> None:
         at = ends[1]
 
 
-def pair_gains(one: Taken, metric: Metric, baseline: str) -> list[list[tuple[int, float]]]:
+def pair_gains(taken: Taken, metric: Metric, baseline: str) -> list[list[tuple[int, float]]]:
     """Answer the gain of each pair, a fraction, with the pair's number; a list a process."""
-    found = []
-    for cell in one.processes:
+    result = []
+    for cell in taken.processes:
         sides: dict[int, dict[bool, float]] = {}
         for segment in cell.segments:
             if metric.name in segment.metrics:
                 sides.setdefault(segment.block, {})[segment.tweakset == baseline] = segment.metrics[metric.name]
         pairs = [(at, side) for at, side in sides.items() if len(side) == 2]
         gains = log_gains(metric, [side[True] for _, side in pairs], [side[False] for _, side in pairs])
-        found.append([(at, math.expm1(gain)) for (at, _), gain in zip(pairs, gains, strict=True)])
-    return found
+        result.append([(at, math.expm1(gain)) for (at, _), gain in zip(pairs, gains, strict=True)])
+    return result
 
 
-def _pair_gains(sheet: Page, top: float, one: Taken) -> None:
-    metric = one.said.primary_metric if one.said else one.panel.metric
-    processes = [[100 * gain for _, gain in gains] for gains in pair_gains(one, metric, one.panel.run.baseline)]
+def _pair_gains(sheet: Page, top: float, taken: Taken) -> None:
+    metric = taken.said.primary_metric if taken.said else taken.panel.metric
+    processes = [[100 * gain for _, gain in gains] for gains in pair_gains(taken, metric, taken.panel.run.baseline)]
     count = sum(map(len, processes))
     axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, GAINS, xlim=(0.3, count + 0.7))
-    margin = one.said.margin if one.said else 0.0
+    margin = taken.said.margin if taken.said else 0.0
     axes.axhspan(*margin_band(margin), color=BAND, linewidth=0, zorder=0)
-    value, low, high = ends_of(one.said.primary if one.said else None, 100)
+    value, low, high = ends_of(taken.said.primary if taken.said else None, 100)
     if value is not None and low is not None and high is not None:
         axes.axhspan(low, high, color=BANDED, linewidth=0, zorder=0.5)
         axes.axhline(value, color=UNDER, linewidth=1.2, zorder=1)
@@ -200,7 +202,7 @@ def _pair_gains(sheet: Page, top: float, one: Taken) -> None:
     axes.set_ylim(-reach, reach)
     at = 0
     style: Style = {"transform": axes.get_xaxis_transform(), "ha": "left", "va": "bottom", "fontsize": SMALL, "color": QUIET}
-    for cell, gains in zip(one.processes, processes, strict=True):
+    for cell, gains in zip(taken.processes, processes, strict=True):
         if at:
             axes.axvline(at + 0.5, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
         spots = range(at + 1, at + len(gains) + 1)
@@ -209,15 +211,15 @@ def _pair_gains(sheet: Page, top: float, one: Taken) -> None:
         for spot, gain in zip(spots, gains, strict=True):
             if abs(gain) > reach:
                 axes.plot([spot], [math.copysign(0.95 * reach, gain)], "^" if gain > 0 else "v", color=WRONG, markersize=5, zorder=3)
-        if len(one.processes) > 1 and gains:
+        if len(taken.processes) > 1 and gains:
             axes.text(at + 0.6, 1.01, f"{'process ' if not at else ''}{cell.block}", **style)
         at += len(gains)
     axes.set_ylabel("gain, %")
     axes.locator_params(axis="x", integer=True)
     axes.locator_params(axis="y", nbins=5)
     axes.set_xlabel("pair of segments, in the order they ran")
-    if one.said is not None:
-        word = one.said.verdict
+    if taken.said is not None:
+        word = taken.said.verdict
         look: Style = {"ha": "right", "va": "bottom", "fontsize": SMALL, "fontweight": "bold", "color": VERDICTS[word]["color"]}
         sheet.text(INSIDE, top - 0.16, word, **look)
 
@@ -258,10 +260,10 @@ class Strip(NamedTuple):
 )
 def turns(scene: Scene) -> Figure:
     """Draw a section a workload: a lane an arm, a bar a slice."""
-    found = [(panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None]
-    if not found:
+    result = [(panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None]
+    if not result:
         raise NothingToDraw("no cells took turns (`--design=turns`), or the file does not say when")
-    names = list(dict.fromkeys(name for _, strip in found for name in strip.lanes))
+    names = list(dict.fromkeys(name for _, strip in result for name in strip.lanes))
     labels, looks = arm_labels(scene.runs, names), looks_of(scene)
     left = room_for(list(labels.values()), 1.75)
     lead = (
@@ -270,7 +272,7 @@ def turns(scene: Scene) -> Figure:
     )
     legend = [line(f"slower than {SLOW:g} times its arm's median slice", WRONG, 2), line("a round begins", FAINT, 0.8)]
     sections = []
-    for panel, strip in found:
+    for panel, strip in result:
         draw = partial(_lanes, left=left, strip=strip, looks=looks, labels=labels)
         title, tall = f"{panel.title} · block {strip.block}", HEAD + LANE * len(strip.lanes) + 0.5
         sections.append(Section(title, tall, draw, _summary(strip), run=panel.run))
@@ -285,7 +287,7 @@ def strip_of(panel: Panel) -> Strip | None:
             blocks.setdefault(cell.block, []).append(cell)
     if not blocks:
         return None
-    block = max(blocks, key=lambda one: _unevenness(blocks[one]))
+    block = max(blocks, key=lambda block: _unevenness(blocks[block]))
     begin_s = min(cell.slice_starts_s[0] for cell in blocks[block])
     lanes = {cell.tweakset: _slices(cell, begin_s) for cell in blocks[block]}
     return Strip(block, len(blocks), {arm: lanes[arm] for arm in panel.arms if arm in lanes})
@@ -330,7 +332,8 @@ def _lanes(  # noqa: PLR0913, PLR0917  # a place, and what stands there
         axes.axhline(at + 1, color=GRID, linewidth=0.6, zorder=0)
         for one in lane:
             high = ROOM * min(1.0, one.slowness / 2)
-            axes.bar(one.begin_s, -high, one.end_s - one.begin_s, bottom=at + 1, align="edge", color=looks[arm].color, linewidth=0)
+            # Not a bar of the axes: their limits stand, and need not be looked for with each of hundreds.
+            axes.add_artist(Rectangle((one.begin_s, at + 1), one.end_s - one.begin_s, -high, color=looks[arm].color, linewidth=0))
             if one.slowness > SLOW:
                 axes.plot([one.begin_s, one.end_s], [at + 1 - high] * 2, color=WRONG, linewidth=2, solid_capstyle="butt")
     shown = fitted([labels[arm] for arm in strip.lanes], left - 0.12, lines=1)

@@ -12,7 +12,7 @@ from analysis.stats.effect import paired_effect
 from analysis.summary import SECTIONS, changes
 from analysis.variants import short_names
 from analysis.verdict import without_guards
-from analysis.wording import number, unsigned
+from analysis.wording import number, probability, unsigned
 
 from .labels import arm_labels, joined, judged_by_key, measure_of, minus
 from .lettering import fitted, room_for, width_in
@@ -61,15 +61,15 @@ def forest(scene: Scene) -> Figure:
     """Draw a section a workload, a row a tweak set; the baseline is the line at 0 and its own value stands at the section's head."""
     runs = {run.origin: place for place, run in enumerate(scene.runs)}
     workloads = {name: place for place, name in enumerate(name for run in scene.runs for name in run.workloads)}
-    every = sorted(scene.comparisons, key=lambda one: (runs.get(one.candidate_run, 0), workloads.get(one.workload, 0)))
+    every = sorted(scene.comparisons, key=lambda comparison: (runs.get(comparison.candidate_run, 0), workloads.get(comparison.workload, 0)))
     groups: dict[tuple[str, ...], list[Comparison]] = {}
-    for one in every:
-        groups.setdefault((one.baseline_run, one.candidate_run, one.study, one.workload), []).append(one)
+    for comparison in every:
+        groups.setdefault((comparison.baseline_run, comparison.candidate_run, comparison.study, comparison.workload), []).append(comparison)
     if not groups:
         raise NothingToDraw("there is nothing to compare: no tweak set but the baseline was run")
-    if all(gain_of(one) is None for one in every):
-        raise NothingToDraw(f"nothing could be compared: {'; '.join(dict.fromkeys(one.reason.rstrip('.') for one in every))}")
-    labels = arm_labels(scene.runs, [one.tweakset for one in every])
+    if all(gain_of(comparison) is None for comparison in every):
+        raise NothingToDraw(f"nothing could be compared: {'; '.join(dict.fromkeys(comparison.reason.rstrip('.') for comparison in every))}")
+    labels = arm_labels(scene.runs, [comparison.tweakset for comparison in every])
     left = room_for([*labels.values(), UNTOUCHED], 1.75)
     sections = []
     for rows in groups.values():
@@ -82,69 +82,151 @@ def forest(scene: Scene) -> Figure:
     )
     if judged_by_key(scene.runs):
         lead += " Each is a whole tweak set; what single keys do is judged in “Effect of each key”."
-    legend = verdict_entries({word: word for word in VERDICTS}, VERDICTS, {one.verdict for one in every if gain_of(one) is not None})
-    if not any(one.primary for one in every):
-        legend = [one._replace(style={**one.style, "linestyle": "none"}) for one in legend]
-    legend += [line("gain in the second metric", FAINT, marker="|", markersize=6)] if any(one.second for one in every) else []
+    legend = verdict_entries(
+        {word: word for word in VERDICTS}, VERDICTS, {comparison.verdict for comparison in every if gain_of(comparison) is not None}
+    )
+    if not any(comparison.primary for comparison in every):
+        legend = [entry._replace(style={**entry.style, "linestyle": "none"}) for entry in legend]
+    legend += [line("gain in the second metric", FAINT, marker="|", markersize=6)] if any(comparison.second for comparison in every) else []
     legend.append(fill(f"margin: ±{joined(unsigned(one.margin) for one in every)} counts as no difference"))
     return stack(scene, forest.TITLE, lead, sections, legend, _notes(every))
 
 
-def gain_of(one: Comparison) -> float | None:
+CLAIMED = ("improved", "regressed", "equivalent", "inconclusive", "not comparable")
+MOST_ROWS = 40
+
+
+@picture(
+    9,
+    "Leaderboard",
+    "Every contrast on one axis: what is faster, what is slower, what makes no difference, and what could not be told.",
+    MONITORED=False,
+)
+def leaderboard(scene: Scene) -> Figure:
+    """Draw a row a contrast: claimed differences first, the largest on top; equivalences, the undecided, and what changes nothing below."""
+    every = sorted((comparison for comparison in scene.comparisons if comparison.primary), key=_claim)
+    if not every:
+        reasons = "; ".join(dict.fromkeys(comparison.reason.rstrip(".") for comparison in scene.comparisons))
+        raise NothingToDraw(f"nothing could be compared that has an interval{f': {reasons}' if reasons else ''}")
+    shown = every[:MOST_ROWS]
+    names = arm_labels(scene.runs, [comparison.tweakset for comparison in shown])
+    short = {name: label for run in scene.runs for name, label in short_names(run.workloads).items()}
+    several = len({comparison.workload for comparison in shown}) > 1
+    labels = {
+        comparison: f"{names[comparison.tweakset]}{f' · {short.get(comparison.workload, comparison.workload)}' if several else ''}"
+        for comparison in shown
+    }
+    left = room_for([label.ljust(1) for label in labels.values()], 2.9)
+    rows = [
+        Row(
+            fitted([labels[comparison]], left - 0.12, lines=1)[labels[comparison]],
+            [
+                Mark(
+                    _ends(comparison),
+                    VERDICTS[comparison.verdict],
+                    (_words(comparison), "changes nothing" if comparison.untouched else comparison.verdict),
+                    says=_says(comparison),
+                )
+            ],
+            color=QUIET if comparison.untouched else INK,
+            tall=0.25,
+        )
+        for comparison in shown
+    ]
+    bases = dict.fromkeys(" + ".join(guard.baseline_arms) or guard.baseline for guard in without_guards(shown) or shown)
+    claimed = [
+        abs(comparison.primary.gain) for comparison in shown if comparison.primary and comparison.verdict in {"improved", "regressed"}
+    ]
+    limit = max(_limit(shown), *(1.1 * gain for gain in claimed), 0.0)
+    lead = (
+        f"Right of 0 is faster than {' or '.join(bases)}, left of it slower. Lines: 95 % intervals of the gain in each workload's primary "
+        "metric."
+    )
+    legend = verdict_entries({word: word for word in VERDICTS}, VERDICTS, {comparison.verdict for comparison in shown})
+    legend.append(fill(f"margin: ±{joined(unsigned(one.margin) for one in shown)} counts as no difference"))
+    notes = [f"{len(every) - len(shown)} contrasts more are in “{forest.TITLE}”."] if len(every) > len(shown) else []
+    heads = [("gain, % [95 %]", 0.12), ("verdict", 0)]
+    sheet = page(scene, leaderboard.TITLE, lead, HEADS + sum(row.tall for row in rows) + FOOT, legend, notes)
+    band = margin_band(shown[0].margin)
+    draw_forest(sheet, 0, rows, left=left, right=2.25, label=FASTER_AXIS, heads=heads, reach=100 * limit, band=band)
+    return sheet.figure
+
+
+def _claim(comparison: Comparison) -> tuple[bool, int, float]:
+    """Order by what is claimed: differences of either sign together, the largest first."""
+    gain = comparison.primary.gain if comparison.primary else 0.0
+    return comparison.untouched, max(1, CLAIMED.index(comparison.verdict)), -abs(math.log1p(gain))
+
+
+def gain_of(comparison: Comparison) -> float | None:
     """Answer the gain in the primary metric, judged or only seen."""
-    return one.primary.gain if one.primary else one.observed
+    return comparison.primary.gain if comparison.primary else comparison.observed
 
 
-def _title(one: Comparison, run: Run | None, scene: Scene) -> str:
-    if one.baseline_run != one.candidate_run:
-        return f"{one.workload}: {Path(one.candidate_run).stem} against {Path(one.baseline_run).stem}"
-    name = short_names(run.workloads)[one.workload] if run is not None else one.workload
+def _title(comparison: Comparison, run: Run | None, scene: Scene) -> str:
+    if comparison.baseline_run != comparison.candidate_run:
+        return f"{comparison.workload}: {Path(comparison.candidate_run).stem} against {Path(comparison.baseline_run).stem}"
+    name = short_names(run.workloads)[comparison.workload] if run is not None else comparison.workload
     return f"{name} · run {run.run_id}" if run is not None and len(scene.runs) > 1 else name
 
 
 def _sorted(rows: Sequence[Comparison]) -> list[Comparison]:
     """Order by gain, what changed nothing last: it shows how far the same machine differs from itself."""
-    return sorted(rows, key=lambda one: (one.untouched, -(gain if (gain := gain_of(one)) is not None else -math.inf)))
+    return sorted(rows, key=lambda row: (row.untouched, -(gain if (gain := gain_of(row)) is not None else -math.inf)))
 
 
 def _limit(comparisons: Sequence[Comparison]) -> float:
     """Answer how far the axis reaches to either side, as a fraction: the intervals, but for one that would squash the others."""
-    reach = [max(abs(one.primary.low), abs(one.primary.high)) for one in comparisons if one.primary]
-    reach += [abs(one.observed) for one in comparisons if one.observed is not None]
+    reach = [max(abs(comparison.primary.low), abs(comparison.primary.high)) for comparison in comparisons if comparison.primary]
+    reach += [abs(comparison.observed) for comparison in comparisons if comparison.observed is not None]
     usual = WIDEST * statistics.median(reach) if reach else 0.0
-    return 1.1 * max(1.5 * max(one.margin for one in comparisons), *(min(one, usual) for one in reach), 0.0)
+    return 1.1 * max(1.5 * max(comparison.margin for comparison in comparisons), *(min(value, usual) for value in reach), 0.0)
 
 
 def _effects(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     sheet: Page, top: float, left: float, rows: Sequence[Comparison], limit: float, labels: Mapping[str, str]
 ) -> None:
     lines = []
-    for one in rows:
-        name = fitted([labels[one.tweakset]], left - 0.12, lines=1 if one.untouched else 2)[labels[one.tweakset]]
-        faint = ends_of(one.second, 100) if one.second else None
-        small, color = (UNTOUCHED, QUIET) if one.untouched else ("", INK)
-        mark = Mark(_ends(one), VERDICTS[one.verdict], (_words(one), one.verdict))
+    for row in rows:
+        name = fitted([labels[row.tweakset]], left - 0.12, lines=1 if row.untouched else 2)[labels[row.tweakset]]
+        faint = ends_of(row.second, 100) if row.second else None
+        small, color = (UNTOUCHED, QUIET) if row.untouched else ("", INK)
+        mark = Mark(_ends(row), VERDICTS[row.verdict], (_words(row), row.verdict), says=_says(row))
         lines.append(Row(name, [mark], small, faint, color, tall=0.29))
     heads = [("gain, % [95 %]", 0.12), ("verdict", 0)]
     band = margin_band(rows[0].margin)
     draw_forest(sheet, top, lines, left=left, right=2.25, label=FASTER_AXIS, heads=heads, reach=100 * limit, band=band)
 
 
-def _ends(one: Comparison) -> Ends:
-    return ends_of(one.primary, 100) if one.primary else (None if one.observed is None else 100 * one.observed, None, None)
+def _ends(comparison: Comparison) -> Ends:
+    return (
+        ends_of(comparison.primary, 100)
+        if comparison.primary
+        else (None if comparison.observed is None else 100 * comparison.observed, None, None)
+    )
 
 
-def _words(one: Comparison) -> str:
-    if one.primary:
-        return minus(f"{number(one.primary.gain)} [{number(one.primary.low)}, {number(one.primary.high)}]")
-    return minus(f"{number(one.observed)} [no interval]") if one.observed is not None else ""
+def _words(comparison: Comparison) -> str:
+    if comparison.primary:
+        return minus(f"{number(comparison.primary.gain)} [{number(comparison.primary.low)}, {number(comparison.primary.high)}]")
+    return minus(f"{number(comparison.observed)} [no interval]") if comparison.observed is not None else ""
+
+
+def _says(comparison: Comparison) -> str:
+    """Write a comparison in a line."""
+    blocks = f", {comparison.pairs} of {comparison.blocks} blocks" if comparison.pairs else ""
+    p = f", p {probability(comparison.p_adjusted)} adjusted for {comparison.family}" if comparison.p_adjusted is not None else ""
+    return (
+        f"{comparison.tweakset} · {comparison.workload}: {_words(comparison)} % against {comparison.baseline}, "
+        f"{comparison.verdict}{blocks}{p}"
+    )
 
 
 def _baseline(rows: Sequence[Comparison], scene: Scene) -> str:
     """Write what 0 stands for: a gain without its base says nothing."""
     rows = without_guards(rows)
     first = rows[0]
-    values = {effect.metric.name: effect.baseline for one in rows for effect in (one.primary, one.second) if effect}
+    values = {effect.metric.name: effect.baseline for row in rows for effect in (row.primary, row.second) if effect}
     name = first.primary_metric.name
     for cell in (cell for run in scene.runs for cell in run.cells if run.origin == first.baseline_run and not values):
         if (cell.study, cell.workload, cell.tweakset) == (first.study, first.workload, first.baseline) and name in cell.metrics:
@@ -155,17 +237,21 @@ def _baseline(rows: Sequence[Comparison], scene: Scene) -> str:
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:
     """Say why a row has no interval, and why one whose interval leaves out 0 may have shown nothing all the same."""
-    open_ones = [one for one in comparisons if one.verdict == "inconclusive" and one.primary and one.primary.low * one.primary.high > 0]
+    open_ones = [
+        comparison
+        for comparison in comparisons
+        if comparison.verdict == "inconclusive" and comparison.primary and comparison.primary.low * comparison.primary.high > 0
+    ]
     chance = (
         "An interval that leaves out 0 can be inconclusive: verdicts stand on p-values adjusted for all {} contrasts, of which one in 20 "
         "would leave it out by chance. Inconclusive does not mean 'no change'."
     )
-    notes = [chance.format(max(one.family for one in open_ones))] if open_ones else []
+    notes = [chance.format(max(comparison.family for comparison in open_ones))] if open_ones else []
     reasons: dict[tuple[str, str], list[str]] = {}
-    for one in comparisons:
-        if one.primary is None or one.verdict == "not comparable":
-            what = "Not comparable:" if one.verdict == "not comparable" else "No interval for"
-            reasons.setdefault((what, one.reason), []).append(f"{one.tweakset} ({one.workload})")
+    for comparison in comparisons:
+        if comparison.primary is None or comparison.verdict == "not comparable":
+            what = "Not comparable:" if comparison.verdict == "not comparable" else "No interval for"
+            reasons.setdefault((what, comparison.reason), []).append(f"{comparison.tweakset} ({comparison.workload})")
     return notes + [f"{what} {', '.join(names)}: {reason}" for (what, reason), names in reasons.items()]
 
 
@@ -183,15 +269,17 @@ def convergence(scene: Scene) -> Figure:
     """Draw small panels in rows of three for each workload, one a tweak set, on one scale."""
     every: list[tuple[Panel, list[tuple[Comparison, list[Effect]]]]] = []
     for panel in panels_of(scene):
-        judged = without_guards([one for arm in panel.arms if (one := comparison_of(scene, panel, arm))])
-        paired = [(one, one.primary) for one in judged if one.primary and one.primary.design == "paired"]
-        courses = [(one, running(effect, one.margin, sequential=panel.run.design.sequential)) for one, effect in paired]
-        if settled := [(one, course) for one, course in courses if len(course) > 1]:
+        judged = without_guards([comparison for arm in panel.arms if (comparison := comparison_of(scene, panel, arm))])
+        paired = [(comparison, comparison.primary) for comparison in judged if comparison.primary and comparison.primary.design == "paired"]
+        courses = [
+            (comparison, running(effect, comparison.margin, sequential=panel.run.design.sequential)) for comparison, effect in paired
+        ]
+        if settled := [(comparison, course) for comparison, course in courses if len(course) > 1]:
             every.append((panel, settled))
     if not every:
         raise NothingToDraw(f"no contrast has more than {FEWEST} blocks, so there is no course to show")
-    labels = arm_labels(scene.runs, [one.tweakset for _, settled in every for one, _ in settled])
-    margins = joined(unsigned(one.margin) for _, settled in every for one, _ in settled)
+    labels = arm_labels(scene.runs, [comparison.tweakset for _, settled in every for comparison, _ in settled])
+    margins = joined(unsigned(comparison.margin) for _, settled in every for comparison, _ in settled)
     legend = [
         line("estimate from the blocks so far", COLOURS[0]),
         fill("its 95 % interval", BANDED, BANDED),
@@ -219,32 +307,36 @@ def running(effect: Effect, margin: float, *, sequential: bool = False) -> list[
 
 def _courses(sheet: Page, top: float, settled: Sequence[tuple[Comparison, list[Effect]]], labels: Mapping[str, str]) -> None:
     # The first bands, which are wide, must not squash the last.
-    ends = [abs(end) for one, _ in settled if one.primary for end in (one.primary.low, one.primary.high)]
-    reach = 100 * max(2 * max(one.margin for one, _ in settled), 1.3 * max(ends))
+    ends = [abs(end) for comparison, _ in settled if comparison.primary for end in (comparison.primary.low, comparison.primary.high)]
+    reach = 100 * max(2 * max(comparison.margin for comparison, _ in settled), 1.3 * max(ends))
     spots = places(len(settled), 3, TITLED + SMALL_TALL + COLUMN_FOOT, left=0.3, gap=0.0)
-    for at, ((one, course), (left, down, wide)) in enumerate(zip(settled, spots, strict=True)):
+    for at, ((comparison, course), (left, down, wide)) in enumerate(zip(settled, spots, strict=True)):
         above = top + down
         axes = sheet.axes(left, above + TITLED, wide, SMALL_TALL, ylim=(-reach, reach))
-        axes.axhspan(*margin_band(one.margin), color=BAND, linewidth=0, zorder=0)
+        axes.axhspan(*margin_band(comparison.margin), color=BAND, linewidth=0, zorder=0)
         blocks = range(FEWEST, FEWEST + len(course))
         low, high = ([100 * end for end in ends] for ends in zip(*((effect.low, effect.high) for effect in course), strict=True))
         axes.fill_between(blocks, low, high, color=BANDED, linewidth=0, zorder=0.5)
-        for end in margin_band(one.margin):  # also where the interval lies over the margin
+        for end in margin_band(comparison.margin):  # also where the interval lies over the margin
             axes.axhline(end, color=QUIET, linewidth=0.6, linestyle=(0, (3, 2)), zorder=1)
         axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
         axes.plot(blocks, [100 * effect.gain for effect in course], color=COLOURS[0], linewidth=1.4, zorder=2)
-        axes.plot(blocks[-1:], [100 * course[-1].gain], zorder=3, markersize=6, linestyle="none", clip_on=False, **VERDICTS[one.verdict])
+        axes.plot(
+            blocks[-1:], [100 * course[-1].gain], zorder=3, markersize=6, linestyle="none", clip_on=False, **VERDICTS[comparison.verdict]
+        )
         axes.locator_params(axis="x", integer=True, nbins=5)
         axes.locator_params(axis="y", nbins=5)
         axes.set_xlim(FEWEST, blocks[-1])
         axes.tick_params(axis="y", labelleft=not at % 3)
         axes.set_xlabel("blocks")
-        sheet.text(left, above + 0.02, fitted([labels[one.tweakset]], wide, TEXT, lines=1)[labels[one.tweakset]], fontsize=TEXT)
+        sheet.text(
+            left, above + 0.02, fitted([labels[comparison.tweakset]], wide, TEXT, lines=1)[labels[comparison.tweakset]], fontsize=TEXT
+        )
         last = course[-1]
         words = minus(f"{number(last.gain)} [{number(last.low)}, {number(last.high)}]")
         sheet.text(left, above + 0.17, words, fontsize=SMALL, color=QUIET)
-        style: Style = {"fontsize": SMALL, "ha": "right", "fontweight": "bold", "color": VERDICTS[one.verdict]["color"]}
-        sheet.text(left + wide, above + 0.17, one.verdict, **style)
+        style: Style = {"fontsize": SMALL, "ha": "right", "fontweight": "bold", "color": VERDICTS[comparison.verdict]["color"]}
+        sheet.text(left + wide, above + 0.17, comparison.verdict, **style)
 
 
 KEY_ROW, NARROWEST = 0.19, 0.125
@@ -281,12 +373,12 @@ def parameters(scene: Scene) -> Figure:
     panels = panels_of(scene)
     tweaksets = {name: run.tweaksets[name] for run in scene.runs for name in in_order(run, run.tweaksets.values())}
     ran = {arm for panel in panels for arm in panel.arms}
-    names = [name for name, one in tweaksets.items() if changes_something(one) and name in ran]
+    names = [name for name, tweakset in tweaksets.items() if changes_something(tweakset) and name in ran]
     keys = keys_of(scene.runs, names)
     if not keys:
         raise NothingToDraw("no tweak set that was measured asks for any kernel parameter")
-    judged = [one for panel in panels for name in names if (one := comparison_of(scene, panel, name))]
-    any_called = any(called(scene, one) for one in judged)
+    judged = [comparison for panel in panels for name in names if (comparison := comparison_of(scene, panel, name))]
+    any_called = any(called(scene, comparison) for comparison in judged)
     legend = [
         dot("changed alone: an effect framed there is this key's" if any_called else "changed alone", size=6),
         dot("changed together with others", size=6, markerfacecolor="white"),
@@ -300,7 +392,7 @@ def parameters(scene: Scene) -> Figure:
     else:
         lead += "Keys that were changed together cannot be told apart: to know which one did it, measure a set with that key alone."
     if not any_called:
-        doubted = any(one.verdict in {"improved", "regressed"} for one in judged)
+        doubted = any(comparison.verdict in {"improved", "regressed"} for comparison in judged)
         lead += " A copy of stock differs as well (A/A): no set is called." if doubted else " No set was shown to differ."
     left = max(
         room_for([key.name for key in keys], 2.45, SMALL), room_for([*(panel.title for panel in panels), *(key.head for key in keys)], 2.45)
@@ -360,24 +452,25 @@ class Grid(NamedTuple):
 
 def _gains(grid: Grid, top: float, panels: Sequence[Panel], scene: Scene) -> None:
     every = [(row, place, panel, name) for row, panel in enumerate(panels) for place, name in enumerate(grid.names)]
-    judged = {(row, place): one for row, place, panel, name in every if (one := comparison_of(scene, panel, name))}
-    gains = {at: gain for at, one in judged.items() if (gain := gain_of(one)) is not None}
+    judged = {(row, place): comparison for row, place, panel, name in every if (comparison := comparison_of(scene, panel, name))}
+    gains = {at: gain for at, comparison in judged.items() if (gain := gain_of(comparison)) is not None}
     largest = max([SMALLEST_SCALE, *map(abs, gains.values())])
     axes = grid.table(top, len(panels))
     titles = fitted([panel.title for panel in panels], grid.left - 0.15, lines=1)
     for row, panel in enumerate(panels):
         grid.text(top + KEY_ROW * row, titles[panel.title])
-    for at, one in judged.items():
+    for at, comparison in judged.items():
         if at not in gains:
             axes.text(at[1] + 0.5, at[0] + 0.52, "×", color=QUIET, ha="center", va="center", fontsize=SMALL, zorder=4)
             continue
-        tile(axes, at, Tile(gains[at], gains[at] / largest, called(scene, one)), short_gain(gains[at], grid.column))
+        tile(axes, at, Tile(gains[at], gains[at] / largest, called(scene, comparison)), short_gain(gains[at], grid.column))
 
 
 def short_gain(gain: float, room_in: float) -> str:
     """Write a gain as exactly as there is room for."""
     exact, rounded = minus(number(gain)), minus(f"{gain * 100:+.0f}")
-    return next((text for text in (exact, rounded) if width_in(text, SMALL) <= room_in), "")
+    bare = rounded.lstrip("+\N{MINUS SIGN}")  # its colour has the sign
+    return next((text for text in (exact, rounded, bare) if width_in(text, SMALL) <= 0.9 * room_in), "")
 
 
 def _keys(grid: Grid, top: float, keys: Sequence[Key]) -> None:
@@ -385,10 +478,10 @@ def _keys(grid: Grid, top: float, keys: Sequence[Key]) -> None:
     for one in keys:
         rows += [one] if one.head in rows else [one.head, one]
     axes = grid.table(top, len(rows))
-    shown = fitted([one.name for one in keys], grid.left - 0.15, SMALL, lines=1)
+    shown = fitted([key.name for key in keys], grid.left - 0.15, SMALL, lines=1)
     right = grid.left + grid.column * len(grid.names) + 0.1
     grid.text(top, "values", right, fontsize=SMALL, fontweight="bold")
-    alone = {name for name in grid.names if sum(name in one.values for one in keys) == 1}
+    alone = {name for name in grid.names if sum(name in key.values for key in keys) == 1}
     for row, key in enumerate(rows):
         down = top + KEY_ROW * row
         if isinstance(key, str):

@@ -69,7 +69,7 @@ def half_normal(scene: Scene) -> Figure:
     Source: Daniel, Technometrics 1 (1959); margins of an unreplicated design: Lenth, Technometrics 31 (1989).
     """
     reason = "the design is none of two levels with at least three effects"
-    parts = parts_of(scene, lambda one: len(_estimates(one.effects)) >= FEWEST, reason)
+    parts = parts_of(scene, lambda part: len(_estimates(part.effects)) >= FEWEST, reason)
     legend = [
         dot("raises the speed", COLOURS[0], "^", 6),
         dot("lowers it", COLOURS[1], "v", 6),
@@ -97,30 +97,30 @@ def half_normal(scene: Scene) -> Figure:
 
 def _estimates(effects: Effects) -> list[tuple[str, float]]:
     """All contrasts on one scale: that of main effects, of which an interaction's coefficient makes twice."""
-    terms = [one for one in effects.terms if one.means in {"main", "interaction"}]
-    names = {one.label: " × ".join(one.factors) for one in terms}
+    terms = [term for term in effects.terms if term.means in {"main", "interaction"}]
+    names = {term.label: " × ".join(term.factors) for term in terms}
     if effects.lenth is not None:
         return [(names.get(label, label), value) for label, value in effects.lenth.estimates]
-    return [(names[one.label], 2 * one.coefficient) for one in terms if one.coefficient is not None]
+    return [(names[term.label], 2 * term.coefficient) for term in terms if term.coefficient is not None]
 
 
 def dots_of(effects: Effects) -> Dots:
     """Order the effects by size and find the margins: Lenth's, or Student's where cells were replicated."""
-    found = sorted(_estimates(effects), key=lambda one: abs(one[1]))
+    result = sorted(_estimates(effects), key=lambda estimate: abs(estimate[1]))
     scale = 1.0 if effects.observed.scale == "raw" else 100.0
-    sizes, signs = scale * np.abs([value for _, value in found]), np.sign([value for _, value in found])
+    sizes, signs = scale * np.abs([value for _, value in result]), np.sign([value for _, value in result])
     # The standard error of a main effect; in an orthogonal design all have the same.
-    errors = [one.se for one in effects.terms if one.means == "main" and one.se is not None]
+    errors = [term.se for term in effects.terms if term.means == "main" and term.se is not None]
     error = float(np.median(errors)) if errors and effects.error_df > 0 else None
     single = family = None
     if effects.lenth is not None:
         error, single, family = effects.lenth.pse, scale * effects.lenth.me, scale * effects.lenth.sme
     elif error is not None:
         # Sidak's margin: all effects together stay inside it 19 times in 20 where there is nothing.
-        levels = (1 - ALPHA / 2, (1 + (1 - ALPHA) ** (1 / len(found))) / 2)
+        levels = (1 - ALPHA / 2, (1 + (1 - ALPHA) ** (1 / len(result))) / 2)
         single, family = (scale * error * t_quantile(level, effects.error_df) for level in levels)
     slope = scale * error if error else float(np.median(sizes)) / 0.6745
-    return Dots(tuple(name for name, _ in found), sizes, signs, single, family, slope)
+    return Dots(tuple(name for name, _ in result), sizes, signs, single, family, slope)
 
 
 def quantiles(count: int) -> np.ndarray:
@@ -133,8 +133,10 @@ def quantiles(count: int) -> np.ndarray:
 def _normal(sheet: Page, top: float, part: Part) -> None:
     dots = dots_of(part.effects)
     heights = quantiles(len(dots.sizes))
-    margins = [(one, style, word) for one, style, word in ((dots.single, SINGLE, "one"), (dots.family, FAMILY, "all")) if one is not None]
-    right = 1.08 * max([float(dots.sizes[-1]), *(one for one, _, _ in margins)]) or 1.0
+    margins = [
+        (value, style, word) for value, style, word in ((dots.single, SINGLE, "one"), (dots.family, FAMILY, "all")) if value is not None
+    ]
+    right = 1.08 * max([float(dots.sizes[-1]), *(value for value, _, _ in margins)]) or 1.0
     above = 1.12 * float(heights[-1])
     wide = INSIDE - NORMAL_LEFT - 0.05
     axes = sheet.axes(NORMAL_LEFT, top + 0.2, wide, NORMAL_TALL, xlim=(0, right), ylim=(0, above))
@@ -210,8 +212,8 @@ MAIN_ABOVE, MAIN_TALL, MAIN_BELOW, MAIN_EACH = 0.50, 1.15, 0.34, 4
 @picture(16, "Main effects", "How the work went at each level of each key, on average over the levels of the others.", DESIGNS=FACTORIAL)
 def main_effects(scene: Scene) -> Figure:
     """Draw small panels, one a key, all on the scale of the metric; the thin line through all is the mean of everything."""
-    parts = parts_of(scene, lambda one: bool(one.effects.levels), "the design has no average over the levels of other keys")
-    there = {one.verdict for part in parts for one in part.terms("main") if one.verdict in CALLED}
+    parts = parts_of(scene, lambda part: bool(part.effects.levels), "the design has no average over the levels of other keys")
+    there = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
     legend = [
         line("mean at a level, with 95 % interval", INK, 1.2, marker="o", markersize=5),
         *(line(word, MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in there),
@@ -222,8 +224,8 @@ def main_effects(scene: Scene) -> Figure:
         "A panel a key, the strongest first, all on one scale: a flat line is a key that does nothing. The gain is from the first level "
         "to the last."
     )
-    notes = ["No intervals: nothing was replicated."] if any(one.low is None for part in parts for one in part.effects.levels) else []
-    if any(one.verdict in CALLED for part in parts for one in part.terms("interaction")):
+    notes = ["No intervals: nothing was replicated."] if any(level.low is None for part in parts for level in part.effects.levels) else []
+    if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
         notes.append("Keys interact here: an average over the levels of the others hides that; see the interactions.")
     each = MAIN_ABOVE + MAIN_TALL + MAIN_BELOW
     sections = [
@@ -234,21 +236,21 @@ def main_effects(scene: Scene) -> Figure:
 
 def _by_factor(effects: Effects) -> dict[str, list[Level]]:
     """Levels of each factor, the one that spans most first."""
-    found: dict[str, list[Level]] = {}
-    for one in effects.levels:
-        found.setdefault(one.factor, []).append(one)
+    result: dict[str, list[Level]] = {}
+    for level in effects.levels:
+        result.setdefault(level.factor, []).append(level)
 
     def span(levels: Sequence[Level]) -> float:
-        return max(one.deviation for one in levels) - min(one.deviation for one in levels)
+        return max(level.deviation for level in levels) - min(level.deviation for level in levels)
 
-    return dict(sorted(found.items(), key=lambda item: -span(item[1])))
+    return dict(sorted(result.items(), key=lambda item: -span(item[1])))
 
 
 def _factors(sheet: Page, top: float, part: Part) -> None:
     factors = _by_factor(part.effects)
-    every = known((one.mean, one.low, one.high) for levels in factors.values() for one in levels)
+    every = known((level.mean, level.low, level.high) for levels in factors.values() for level in levels)
     measure = measure_of(part.effects.observed.metric, every)
-    mains = {one.factors[0]: one for one in part.terms("main")}
+    mains = {term.factors[0]: term for term in part.terms("main")}
     spots = places(len(factors), MAIN_EACH, MAIN_ABOVE + MAIN_TALL + MAIN_BELOW, left=0.2, gap=0.0, start=0.36)
     names = fitted(factors, spots[0][2], SMALL, lines=2, weight="bold")
     for at, ((name, levels), (left, down, wide)) in enumerate(zip(factors.items(), spots, strict=True)):
@@ -259,13 +261,13 @@ def _factors(sheet: Page, top: float, part: Part) -> None:
         called = term is not None and term.verdict in CALLED
         color = MARKS[term.verdict]["color"] if term is not None and called else INK
         points = [
-            (x, tuple(None if end is None else end * measure.scale for end in (one.mean, one.low, one.high)))
-            for x, one in enumerate(levels)
+            (x, tuple(None if end is None else end * measure.scale for end in (level.mean, level.low, level.high)))
+            for x, level in enumerate(levels)
         ]
         draw_lines(axes, points, {"color": color, "marker": "o", "markersize": 4.5})  # type: ignore[arg-type]  # three ends each
         axes.set_xlim(-0.45, len(levels) - 0.55)
         axes.set_xticks(range(len(levels)))
-        axes.set_xticklabels(list(fitted([one.level for one in levels], wide / len(levels) - 0.04, SMALL, lines=1).values()))
+        axes.set_xticklabels(list(fitted([level.level for level in levels], wide / len(levels) - 0.04, SMALL, lines=1).values()))
         weight = "bold" if called else "normal"
         sheet.text(left, down - 0.20, names[name], va="bottom", fontsize=SMALL, fontweight=weight, linespacing=1.0)
         if term is not None:
@@ -280,7 +282,7 @@ PAIR_ABOVE, PAIR_TALL, PAIR_BELOW, PAIR_EACH, MOST_PAIRS = 0.86, 1.3, 0.5, 3, 6
 def interactions(scene: Scene) -> Figure:
     """Draw small panels, one a pair of keys, the strongest interactions first; a line a level of the second key."""
     reason = "the design cannot tell interactions of two keys from the effects of single keys"
-    parts = parts_of(scene, lambda one: bool(_strongest(one)), reason)
+    parts = parts_of(scene, lambda part: bool(_strongest(part)), reason)
     lead = (
         "A panel a pair of keys, the strongest interactions first: along it the levels of the first key, a line a level of the second. "
         "Parallel lines: each does the same whatever the other is set to. The number is by how much the effect of one changes."
@@ -297,15 +299,15 @@ def interactions(scene: Scene) -> Figure:
 
 def _strongest(part: Part) -> list[tuple[Term, list[Pair]]]:
     """The interactions whose cells are known, the largest first."""
-    by_size = sorted((one for one in part.terms("interaction") if len(one.factors) == 2), key=lambda one: -abs(one.effect))
-    found = [(one, [pair for pair in part.effects.pairs if set(pair.factors) == set(one.factors)]) for one in by_size]
-    return [(one, pairs) for one, pairs in found if len(pairs) > 2][:MOST_PAIRS]
+    by_size = sorted((term for term in part.terms("interaction") if len(term.factors) == 2), key=lambda term: -abs(term.effect))
+    result = [(term, [pair for pair in part.effects.pairs if set(pair.factors) == set(term.factors)]) for term in by_size]
+    return [(term, pairs) for term, pairs in result if len(pairs) > 2][:MOST_PAIRS]
 
 
 def _pairs(sheet: Page, top: float, part: Part) -> None:
     chosen = _strongest(part)
-    measure = measure_of(part.effects.observed.metric, [one.mean for _, pairs in chosen for one in pairs])
-    ends = known([_pair_ends(part, one) for _, pairs in chosen for one in pairs])
+    measure = measure_of(part.effects.observed.metric, [pair.mean for _, pairs in chosen for pair in pairs])
+    ends = known([_pair_ends(part, pair) for _, pairs in chosen for pair in pairs])
     spots = places(len(chosen), PAIR_EACH, PAIR_ABOVE + PAIR_TALL + PAIR_BELOW, left=0.25, gap=0.0, start=0.33)
     for at, ((term, pairs), (left, down, wide)) in enumerate(zip(chosen, spots, strict=True)):
         down += top + PAIR_ABOVE  # noqa: PLW2901  # of the page
@@ -324,8 +326,8 @@ def _pair_lines(  # noqa: PLR0913, PLR0917  # a place, and what stands there
 ) -> None:
     """Draw a line a level of the second key over the levels of the first; the lines' legend stands above them."""
     left, top, wide = spot
-    along, across = (list(dict.fromkeys(one.levels[side] for one in pairs)) for side in (0, 1))
-    where = {one.levels: one for one in pairs}
+    along, across = (list(dict.fromkeys(pair.levels[side] for pair in pairs)) for side in (0, 1))
+    where = {pair.levels: pair for pair in pairs}
     room = (wide - 0.1) / len(across)
     names = fitted(across, room - 0.30, SMALL, lines=1)
     for at, level in enumerate(across):
@@ -344,20 +346,20 @@ def _pair_lines(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     axes.set_xlabel(fitted([name], wide, SMALL, lines=1)[name])
 
 
-def _pair_ends(part: Part, one: Pair, scale: float = 1.0) -> Ends:
+def _pair_ends(part: Part, pair: Pair, scale: float = 1.0) -> Ends:
     """Answer the mean of some cells with its 95 % interval, from the common error; without, where there is none."""
     effects = part.effects
-    if effects.error_ms is None or effects.error_df < 1 or one.n < 1:
-        return one.mean * scale, None, None
-    half = t_quantile(1 - ALPHA / 2, effects.error_df) * math.sqrt(effects.error_ms / one.n)
-    low, high = (one.mean - half, one.mean + half) if part.raw else (one.mean * math.exp(-half), one.mean * math.exp(half))
-    return one.mean * scale, low * scale, high * scale
+    if effects.error_ms is None or effects.error_df < 1 or pair.n < 1:
+        return pair.mean * scale, None, None
+    half = t_quantile(1 - ALPHA / 2, effects.error_df) * math.sqrt(effects.error_ms / pair.n)
+    low, high = (pair.mean - half, pair.mean + half) if part.raw else (pair.mean * math.exp(-half), pair.mean * math.exp(half))
+    return pair.mean * scale, low * scale, high * scale
 
 
 def _interaction_notes(part: Part, name: str) -> list[str]:
     notes = []
     if (count := len(part.terms("interaction"))) > MOST_PAIRS:
         notes.append(f"{name or 'Shown: '}the {MOST_PAIRS} strongest of {count} interactions.")
-    aliased = [one for one, _ in _strongest(part) if one.aliases]
+    aliased = [term for term, _ in _strongest(part) if term.aliases]
     notes += [f"{name}{' × '.join(one.factors)} cannot be told from {', '.join(one.aliases)}." for one in aliased[:3]]
     return notes + ([] if part.effects.error_ms is not None else [f"{name or 'Shown: '}no intervals, for nothing was replicated."])

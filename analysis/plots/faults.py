@@ -62,10 +62,10 @@ LEFT, TALL = 0.62, 2.1
 )
 def jobs_faults(scene: Scene) -> Figure:
     """Draw a section a condition, a row a fault with what is done against it."""
-    found = arms_of(scene)
-    arms = [arm for _, arm in found]
+    result = arms_of(scene)
+    arms = [arm for _, arm in result]
     panels: dict[tuple[str, str], list[tuple[Run, Arm]]] = {}
-    for run, arm in found:
+    for run, arm in result:
         panels.setdefault((run.run_id, arm.condition), []).append((run, arm))
     lead = (
         "Response times under a fault over those of the same jobs without it, paired by block (the line at 1): right of it is slower. "
@@ -85,12 +85,12 @@ def jobs_faults(scene: Scene) -> Figure:
 
 def arms_of(scene: Scene) -> list[tuple[Run, Arm]]:
     """Take all streams under faults. Raises: NothingToDraw."""
-    found = [(one.run, arm) for one in scene.streams for arm in one.arms if arm.fault]
-    if not found:
+    result = [(stream.run, arm) for stream in scene.streams for arm in stream.arms if arm.fault]
+    if not result:
         raise NothingToDraw("no stream had a fault")
-    if all(arm.slowdown is None for _, arm in found):
+    if all(arm.slowdown is None for _, arm in result):
         raise NothingToDraw("no stream without a fault met the same jobs: nothing to hold the faults against")
-    return found
+    return result
 
 
 def verdict(arm: Arm) -> str:
@@ -117,10 +117,12 @@ def mark(arm: Arm, *texts: str) -> Mark:
 
 def words(arm: Arm) -> str:
     """Write a slowdown with its interval."""
-    one = arm.slowdown
-    if one is None:
+    ratio = arm.slowdown
+    if ratio is None:
         return "no job done" if arm.paired else "no twin"
-    return digits(one.value, 3) + ("" if one.low is None or one.high is None else f" [{digits(one.low, 3)}, {digits(one.high, 3)}]")
+    return digits(ratio.value, 3) + (
+        "" if ratio.low is None or ratio.high is None else f" [{digits(ratio.low, 3)}, {digits(ratio.high, 3)}]"
+    )
 
 
 def _slowdowns(sheet: Page, top: float, arms: Sequence[Arm], left: float, limits: tuple[float, float]) -> None:
@@ -172,7 +174,7 @@ LONG_DASHES, DOTS = (0, (5, 1.5)), (0, (1.5, 1.2))
 )
 def jobs_checkpoints(scene: Scene) -> Figure:
     """Draw a section a fault under which several intervals were tried."""
-    found = trials_of(scene)
+    result = trials_of(scene)
     lead = (
         "Time that jobs held their slots for each second that was of use, by the interval between checkpoints, under one rate of faults: "
         "too often costs checkpoints, too seldom costs lost work. Marks: means over blocks with 95 % intervals."
@@ -183,20 +185,20 @@ def jobs_checkpoints(scene: Scene) -> Figure:
         line("Young's interval", YOUNG, linestyle=LONG_DASHES),
         line("Daly's interval", DALY, linestyle=DOTS),
     ]
-    legend += [fill("where the measured curve is least, 95 %")] if any(trial.least_s is not None for _, trial in found) else []
+    legend += [fill("where the measured curve is least, 95 %")] if any(trial.least_s is not None for _, trial in result) else []
     sections = []
-    for run, trial in found:
+    for run, trial in result:
         beside = _trial_words(trial) + (f" · run {run.run_id}" if len(scene.runs) > 1 else "")
         sections.append(Section(_trial_name(trial), TALL + 0.55, partial(_trial, trial=trial), beside, run=run))
-    return stack(scene, jobs_checkpoints.TITLE, lead, sections, legend, [_trial_note(trial) for _, trial in found])
+    return stack(scene, jobs_checkpoints.TITLE, lead, sections, legend, [_trial_note(trial) for _, trial in result])
 
 
 def trials_of(scene: Scene) -> list[tuple[Run, Trial]]:
     """Take every trial of intervals. Raises: NothingToDraw."""
-    found = [(one.run, trial) for one in scene.streams for trial in one.trials if any(tried.time for tried in trial.tried)]
-    if not found:
+    result = [(stream.run, trial) for stream in scene.streams for trial in stream.trials if any(tried.time for tried in trial.tried)]
+    if not result:
         raise NothingToDraw("no fault met streams with several intervals between checkpoints")
-    return found
+    return result
 
 
 def _choices(trial: Trial) -> list[float]:
@@ -209,7 +211,7 @@ def _choices(trial: Trial) -> list[float]:
 def _trial(sheet: Page, top: float, trial: Trial) -> None:
     """Draw measured times, Daly's curve, and the intervals that formulas and measurements choose."""
     axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, TALL, xlabel="seconds of work between checkpoints", ylabel="time ÷ useful time")
-    tried = [(one.checkpoint_s, ends_of(one.time)) for one in trial.tried if one.time is not None]
+    tried = [(tried.checkpoint_s, ends_of(tried.time)) for tried in trial.tried if tried.time is not None]
     levels, choices = [at for at, _ in tried if at > 0], _choices(trial)
     low, high = min([*levels, *choices], default=1.0) / 1.3, max([*levels, *choices], default=1.0) * 1.3
     none = high * 2.2  # where what has no checkpoint at all is drawn: beyond every interval
@@ -262,7 +264,7 @@ NONE = 3.0  # by which factor below the smallest loss "none" is drawn
 )
 def jobs_network(scene: Scene) -> Figure:
     """Draw two panels a line: steps, and what of them is communication."""
-    found = lines_of(scene)
+    result = lines_of(scene)
     lead = (
         "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: what of it is communication, where "
         "packets were lost, beside the time that TCP would need for as many bytes by Mathis's law (∝ √p) and with timeouts (Padhye)."
@@ -273,7 +275,7 @@ def jobs_network(scene: Scene) -> Figure:
         line("with timeouts (Padhye)", PADHYE, linestyle=DOTS),
     ]
     sections, notes = [], []
-    for run, one in found:
+    for run, one in result:
         name = one.name.partition(":")[2].replace(":", " · ") or "a line without a delay"
         several = f" · run {run.run_id}" if len(scene.runs) > 1 else ""
         about = ["" if one.rtt_s is None else f"round trip {digits(1000 * one.rtt_s, 2)} ms", one.congestion, one.stand_in]
@@ -288,10 +290,12 @@ def jobs_network(scene: Scene) -> Figure:
 
 def lines_of(scene: Scene) -> list[tuple[Run, Line]]:
     """Take every line that lost packets. Raises: NothingToDraw."""
-    found = [(one.run, line) for one in scene.streams for line in one.lines if any(row.loss > 0 and row.step_s for row in line.losses)]
-    if not found:
+    result = [
+        (stream.run, line) for stream in scene.streams for line in stream.lines if any(row.loss > 0 and row.step_s for row in line.losses)
+    ]
+    if not result:
         raise NothingToDraw("no line lost packets")
-    return found
+    return result
 
 
 def _network(sheet: Page, top: float, line: Line) -> None:
@@ -319,9 +323,9 @@ def _times(
     laws: Sequence[tuple[str, object, list[tuple[float, float | None]]]] = (),
 ) -> None:
     """Draw times by loss on scales of ratios, beside what laws say; `none` is where no loss stands, left of all others."""
-    there = [(loss, one) for loss, one in rows if one is not None]
-    scale, short = unit(ends_of(one)[0] or 0.0 for _, one in there)
-    points = [(loss, ends_of(one, scale)) for loss, one in there]
+    there = [(loss, value) for loss, value in rows if value is not None]
+    scale, short = unit(ends_of(value)[0] or 0.0 for _, value in there)
+    points = [(loss, ends_of(value, scale)) for loss, value in there]
     heights = [end for end in known(ends for _, ends in points) if end > 0]
     for color, dashes, law in laws:
         curve = [(loss, value * scale) for loss, value in law if value is not None]

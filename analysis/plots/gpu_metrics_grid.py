@@ -50,37 +50,40 @@ class Marks:
     broken: frozenset[Size]
 
 
-def draw(found: Findings) -> Figure:
+def draw(findings: Findings) -> Figure:
     """Draw a row of blocks for each size, threads across, a map a metric. Raises: NothingToDraw."""
     with house_style():
-        return _draw(found)
+        return _draw(findings)
 
 
-def _draw(found: Findings) -> Figure:
-    tables = [one for one in _tables(found) if _metrics(one)]
+def _draw(findings: Findings) -> Figure:
+    tables = [table for table in _tables(findings) if _metrics(table)]
     if not tables:
         raise NothingToDraw("no cell has utilisation, SMACT or SMOCC")
-    for one in tables:
-        blocks, threads = _sides(one)
+    for table in tables:
+        blocks, threads = _sides(table)
         if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
             raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells have no room on a page")
-    marks = Marks(frozenset({one.size for one in found.odd} | set(found.launches)), frozenset(one.size for one in found.bounds.violations))
-    tall = [PANEL_HEAD + HEAD_IN + ROW * len(_sides(one)[0]) + BELOW for one in tables]
-    runs = (found.grid.run,) if found.grid.run is not None else ()
-    sheet = page(Scene(runs), TITLE, _lead(found), sum(tall), notes=_notes(found, tables, marks))
+    marks = Marks(
+        frozenset({odd.size for odd in findings.odd} | set(findings.launches)),
+        frozenset(violation.size for violation in findings.bounds.violations),
+    )
+    tall = [PANEL_HEAD + HEAD_IN + ROW * len(_sides(table)[0]) + BELOW for table in tables]
+    runs = (findings.grid.run,) if findings.grid.run is not None else ()
+    sheet = page(Scene(runs), TITLE, _lead(findings), sum(tall), notes=_notes(findings, tables, marks))
     top = 0.0
-    for one, height in zip(tables, tall, strict=True):
-        head, beside = WORDS[one.statistic]
-        panel_head(sheet, top, head, f"{beside} ({one.label})")
-        _maps(sheet, top + PANEL_HEAD, one, marks)
+    for table, height in zip(tables, tall, strict=True):
+        head, beside = WORDS[table.statistic]
+        panel_head(sheet, top, head, f"{beside} ({table.label})")
+        _maps(sheet, top + PANEL_HEAD, table, marks)
         top += height
     return sheet.figure
 
 
-def _tables(found: Findings) -> list[Table]:
+def _tables(findings: Findings) -> list[Table]:
     """Our own active means first; then summary tables that lay beside and hold more cells."""
-    own = shown_table(found)
-    return [own, found.over] if len(found.over.rows) > len(own.rows) else [own]
+    own = shown_table(findings)
+    return [own, findings.over] if len(findings.over.rows) > len(own.rows) else [own]
 
 
 def _sides(table: Table) -> tuple[list[int], list[int]]:
@@ -92,33 +95,33 @@ def _metrics(table: Table) -> list[str]:
     return [metric for metric in there if metric != GRACT or UTILIZATION not in there]
 
 
-def _lead(found: Findings) -> str:
-    one = found.misled
+def _lead(findings: Findings) -> str:
+    misled = findings.misled
     how = "Each row is a number of blocks, each column a number of threads a block; dark is busy."
-    if one is None:
+    if misled is None:
         return how
-    seen = f"Utilisation reaches 90 % in {one.busy} of {one.cells} kernels"
-    if one.busy_low_smact:
-        seen += f"; in {one.busy_low_smact} of these SMACT, the share of SMs with work, never reaches 0.3"
+    seen = f"Utilisation reaches 90 % in {misled.busy} of {misled.cells} kernels"
+    if misled.busy_low_smact:
+        seen += f"; in {misled.busy_low_smact} of these SMACT, the share of SMs with work, never reaches 0.3"
     return f"{seen}. {how}"
 
 
-def _notes(found: Findings, tables: list[Table], marks: Marks) -> list[str]:
-    sizes = {size for one in tables for size in one.rows}
+def _notes(findings: Findings, tables: list[Table], marks: Marks) -> list[str]:
+    sizes = {size for table in tables for size in table.rows}
     notes = []
-    if any(len(one.rows) < len(_sides(one)[0]) * len(_sides(one)[1]) for one in tables):
+    if any(len(table.rows) < len(_sides(table)[0]) * len(_sides(table)[1]) for table in tables):
         notes.append("White: no such cell.")
     if marks.odd & sizes:
         notes.append(f"Framed in red: how long it ran does not fit the others ({', '.join(map(named, sorted(marks.odd)[:NAMED]))}).")
     if marks.broken & sizes:
         notes.append(f"Struck through: a bound is broken ({', '.join(map(named, sorted(marks.broken)[:NAMED]))}).")
     notes.append("SMACT: share of the SMs that have a warp, over time. SMOCC: warps there are, of those that fit. 1 is all.")
-    return [*notes, gpu_of(found)]
+    return [*notes, gpu_of(findings)]
 
 
-def gpu_of(found: Findings) -> str:
+def gpu_of(findings: Findings) -> str:
     """Say which GPU a picture is of."""
-    chip = found.grid.chip
+    chip = findings.grid.chip
     return f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
 
 
@@ -147,7 +150,7 @@ def _map(axes: Axes, table: Table, metric: str, points: float) -> None:
         color = "white" if value / scale > DARK else INK
         axes.text(float(column), float(row), shown, ha="center", va="center_baseline", fontsize=points, color=color)
     axes.set(xticks=range(len(threads)), yticks=[], xlabel="threads a block", label=SAID[metric])
-    axes.set_xticklabels([str(one) for one in threads], fontsize=points)
+    axes.set_xticklabels([str(thread) for thread in threads], fontsize=points)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set(visible=True, color=FAINT, linewidth=0.6)

@@ -56,30 +56,31 @@ PANELS = (
 )
 
 
-def draw(found: Findings) -> Figure:
+def draw(findings: Findings) -> Figure:
     """Draw three relations above, SMACT over blocks below, all of one table. Raises: NothingToDraw."""
     with house_style():
-        return _draw(found)
+        return _draw(findings)
 
 
-def _draw(found: Findings) -> Figure:
-    peaks = found.widest.get(MAX, found.over)
-    table = found.over if found.grid.whole_run or len(found.over.rows) > len(peaks.rows) else peaks
+def _draw(findings: Findings) -> Figure:
+    peaks = findings.widest.get(MAX, findings.over)
+    table = findings.over if findings.grid.whole_run or len(findings.over.rows) > len(peaks.rows) else peaks
     there = [panel for panel in PANELS if table.pairs(panel.x, panel.y)]
     course = any(SMACT in row for row in table.rows.values()) and len({size[0] for size in table.rows}) > 1
     if not there and not course:
         raise NothingToDraw("no cell has two of utilisation, GRACT, SMACT and SMOCC")
     looks = _looks(sorted({size[1] for size in table.rows}))
     legend = [
-        Entry(f"{one} thread{'' if one == 1 else 's'}", {**look, "markersize": 5, "linestyle": "none"}) for one, look in looks.items()
+        Entry(f"{number} thread{'' if number == 1 else 's'}", {**look, "markersize": 5, "linestyle": "none"})
+        for number, look in looks.items()
     ]
     above = (TOP + TALL + BELOW) if there else 0.0
-    once = "" if found.grid.whole_run else "; each kernel ran once, so no interval can be put around a line"
-    runs = (found.grid.run,) if found.grid.run is not None else ()
-    notes = [f"Figures: {table.label}{once}.", gpu_of(found)]
-    fits = [next((line for line in lines(table) if (line.x, line.y.rpartition(" ")[2]) == (one.x, one.y)), None) for one in there]
+    once = "" if findings.grid.whole_run else "; each kernel ran once, so no interval can be put around a line"
+    runs = (findings.grid.run,) if findings.grid.run is not None else ()
+    notes = [f"Figures: {table.label}{once}.", gpu_of(findings)]
+    fits = [next((line for line in lines(table) if (line.x, line.y.rpartition(" ")[2]) == (panel.x, panel.y)), None) for panel in there]
     body = above + ((TOP + COURSE + BELOW) if course else 0.0)
-    sheet = page(Scene(runs), TITLE, _lead(found, fits), body, legend, notes)
+    sheet = page(Scene(runs), TITLE, _lead(findings, fits), body, legend, notes)
     wide = (INSIDE - LEFT - GAP * 2) / 3
     for at, (panel, line) in enumerate(zip(there, fits, strict=True)):
         left = LEFT + at * (wide + GAP)
@@ -87,16 +88,16 @@ def _draw(found: Findings) -> Figure:
         r2 = f"R² {line.r2:.3f}" if line is not None and line.r2 is not None else "no line"
         sheet.text(left - 0.1, TOP - 0.24, f"{panel.up} on {panel.right}: {r2}", fontweight="bold")
     if course:
-        _course(sheet, above, found.grid.chip, table, looks)
+        _course(sheet, above, findings.grid.chip, table, looks)
     return sheet.figure
 
 
 def _looks(threads: Sequence[int]) -> dict[int, dict[str, Any]]:
     every = [*({"color": color, "marker": mark} for color, mark in zip(COLOURS, MARKERS, strict=True)), {"color": INK, "marker": "P"}]
-    return {one: {**every[at % len(every)]} for at, one in enumerate(threads)}
+    return {thread: {**every[at % len(every)]} for at, thread in enumerate(threads)}
 
 
-def _lead(found: Findings, fits: Sequence[Line | None]) -> str:
+def _lead(findings: Findings, fits: Sequence[Line | None]) -> str:
     by = {line.x: line for line in fits if line is not None}
     said = []
     gract, smact = by.get(UTILIZATION), by.get(GRACT)
@@ -107,8 +108,8 @@ def _lead(found: Findings, fits: Sequence[Line | None]) -> str:
     if smact is not None and (smact.r2 is None or smact.r2 < CLOSE_R2):
         said.append("and neither tells how many SMs had work" if said else "GRACT does not tell how many SMs had work")
     lead = f"{', '.join(said)}. " if said else ""
-    every = [one for one in found.courses if one.metric == SMACT]
-    dips = [one for one in every if one.dip is not None]
+    every = [course for course in findings.courses if course.metric == SMACT]
+    dips = [course for course in every if course.dip is not None]
     if dips:
         return f"{lead}More blocks do not always keep more SMs busy: SMACT falls on the way at {len(dips)} of {len(every)} block sizes."
     return f"{lead}A dot is a kernel, its colour the threads of a block." + (" SMACT never falls with more blocks." if every else "")
@@ -116,7 +117,7 @@ def _lead(found: Findings, fits: Sequence[Line | None]) -> str:
 
 def _relation(axes: Axes, table: Table, panel: Panel, looks: Looks, line: Line | None) -> None:
     there = table.pairs(panel.x, panel.y)
-    right = np.array([one for one, _ in there.values()])
+    right = np.array([value for value, _ in there.values()])
     span = np.array([right.min(), right.max()])
     if line is not None and line.slope is not None and line.intercept is not None:
         axes.plot(span, line.slope * span + line.intercept, color=FAINT, linewidth=1.6, zorder=1)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
 from analysis.stats.changepoint import without_outliers
-from analysis.wording import percent
+from analysis.wording import digits, percent
 
 from .labels import direction, measure_of, minus
 from .lettering import width_in
 from .page import INSIDE, PANEL_HEAD, Entry, page, panel_head
 from .scene import NothingToDraw, Scene
 from .style import AGAIN, COLOURS, INK, QUIET, SMALL, house_style
+from .vector import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ def draw(history: History) -> Figure:
     chosen = _chosen(history)
     if not chosen:
         raise NothingToDraw("no series has enough runs to be judged")
-    changes = [change for one in chosen for change in one.changes]
+    changes = [change for judged in chosen for change in judged.changes]
     legend = [
         Entry("one run", {"color": AGAIN, "marker": "o", "markersize": 4, "linestyle": "none"}),
         Entry("level between changes", {"color": INK, "linewidth": 1.6}),
@@ -58,8 +59,8 @@ def draw(history: History) -> Figure:
     height = PANEL_HEAD + LABELS + TALL + BELOW
     with house_style():
         sheet = page(Scene(()), TITLE, lead, height * len(chosen), legend, _notes(history, chosen))
-        for at, one in enumerate(chosen):
-            _panel(sheet, at * height, one, history)
+        for at, judged in enumerate(chosen):
+            _panel(sheet, at * height, judged, history)
         return sheet.figure
 
 
@@ -68,13 +69,13 @@ def _chosen(history: History) -> list[Judged]:
     subjects: dict[tuple[str, ...], Judged] = {}
     for change in history.changes:
         series = change.series
-        one = next(one for one in history.judged if one.series is series)
+        one = next(judged for judged in history.judged if judged.series is series)
         subject = _subject(series)
         if subject not in subjects or _is_throughput(one.series) > _is_throughput(subjects[subject].series):
             subjects[subject] = one
     changed = list(subjects.values())[:PANELS]
-    quiet = [one for one in history.judged if one.p is not None and not one.changes and _is_throughput(one.series)]
-    quiet = quiet or [one for one in history.judged if one.p is not None and not one.changes]
+    quiet = [judged for judged in history.judged if judged.p is not None and not judged.changes and _is_throughput(judged.series)]
+    quiet = quiet or [judged for judged in history.judged if judged.p is not None and not judged.changes]
     return changed + quiet[: max(0, min(QUIET_PANELS - len(changed), PANELS - len(changed)))]
 
 
@@ -90,15 +91,27 @@ def _is_throughput(series: Series) -> bool:
 def _kinds(changes: Sequence[Change]) -> list[Entry]:
     """The kinds of change there are on the page."""
     kinds = (
-        ("for the worse", {"color": WORSE, "linewidth": 1.4}, [one for one in changes if not one.acknowledged and one.gain < 0]),
-        ("for the better", {"color": BETTER, "linewidth": 1.4}, [one for one in changes if not one.acknowledged and one.gain > 0]),
-        ("acknowledged", {"color": QUIET, "linewidth": 1.2, "linestyle": (0, (3, 2))}, [one for one in changes if one.acknowledged]),
+        (
+            "for the worse",
+            {"color": WORSE, "linewidth": 1.4},
+            [change for change in changes if not change.acknowledged and change.gain < 0],
+        ),
+        (
+            "for the better",
+            {"color": BETTER, "linewidth": 1.4},
+            [change for change in changes if not change.acknowledged and change.gain > 0],
+        ),
+        (
+            "acknowledged",
+            {"color": QUIET, "linewidth": 1.2, "linestyle": (0, (3, 2))},
+            [change for change in changes if change.acknowledged],
+        ),
     )
     return [Entry(f"changed {name}" if name != "acknowledged" else "acknowledged change", style) for name, style, there in kinds if there]
 
 
-def _panel(sheet: Page, top: float, one: Judged, history: History) -> None:
-    series = one.series
+def _panel(sheet: Page, top: float, judged: Judged, history: History) -> None:
+    series = judged.series
     values = [point.value for point in series.points]
     measure = measure_of(series.metric.name, values)
     label = f"ratio of {measure.name}s" if series.relative_to else measure.label
@@ -112,24 +125,21 @@ def _panel(sheet: Page, top: float, one: Judged, history: History) -> None:
     axes.set_ylim(low, high)
     axes.set_xlim(*_span(history))
     inside = (heights >= low) & (heights <= high)
-    axes.plot(
-        times[inside],
-        heights[inside],
-        "o",
-        color=AGAIN,
-        alpha=0.6,
-        markersize=2.6,
-        markeredgewidth=0,
-        rasterized=len(values) > MANY,
-        zorder=1,
-        label="runs",
-    )
+    look = {"alpha": 0.6, "markersize": 2.6} if len(values) > MANY else {"markersize": 4.5}
+    style: dict[str, Any] = {"color": AGAIN, "markeredgewidth": 0, "zorder": 1, **look}
+    (marks,) = axes.plot(times[inside], heights[inside], "o", rasterized=len(values) > MANY, label="runs", **style)
+    runs = [point.mark for point, seen in zip(series.points, inside, strict=True) if seen]
+    tell(marks, *(f"{run.run_id}, {run.started_utc[:10]}: {digits(height)}" for run, height in zip(runs, heights[inside], strict=True)))
     _outside(axes, times, heights, (low, high))
-    edges = [0, *(change.found.index for change in one.changes), len(values)]
-    levels = [one.changes[0].before, *(change.after for change in one.changes)] if one.changes else [float(np.exp(np.mean(np.log(values))))]
+    edges = [0, *(change.found.index for change in judged.changes), len(values)]
+    levels = (
+        [judged.changes[0].before, *(change.after for change in judged.changes)]
+        if judged.changes
+        else [float(np.exp(np.mean(np.log(values))))]
+    )
     for begin, end, level in zip(edges, edges[1:], levels, strict=False):
         axes.plot([times[begin], times[end - 1]], [level * scale] * 2, color=INK, linewidth=1.6, solid_capstyle="butt", zorder=3)
-    _mark_changes(axes, one.changes, times)
+    _mark_changes(axes, judged.changes, times)
     axes.grid(axis="y")
     axes.locator_params(axis="y", nbins=4)
     locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]  # matplotlib's dates have no types
@@ -168,7 +178,8 @@ def _mark_changes(axes: Axes, changes: Sequence[Change], times: np.ndarray) -> N
     places = [float(times[change.found.index - 1 : change.found.index + 1].mean()) for change in changes]
     sizes = [minus(percent(change.gain)) for change in changes]
     dated = [
-        f"{size} on {one.first.started_utc[:10]}{', known' if one.acknowledged else ''}" for size, one in zip(sizes, changes, strict=True)
+        f"{size} on {change.first.started_utc[:10]}{', known' if change.acknowledged else ''}"
+        for size, change in zip(sizes, changes, strict=True)
     ]
     middles = [(at - first) * inches for at in places]
     wide = (last - first) * inches
@@ -223,9 +234,9 @@ def _day(utc: str) -> float:
 
 
 def _notes(history: History, chosen: Sequence[Judged]) -> list[str]:
-    judged = [one for one in history.judged if one.p is not None]
+    judged = [judged for judged in history.judged if judged.p is not None]
     changed = {_subject(one.series) for one in judged if one.changes}
-    hidden = len(changed - {_subject(one.series) for one in chosen})
+    hidden = len(changed - {_subject(judged.series) for judged in chosen})
     machines = {one.series.machine for one in judged}
     lines = [
         f"{len(judged)} series judged, {sum(not one.changes for one in judged)} without a change."

@@ -72,19 +72,19 @@ def parts_of(scene: Scene) -> list[Part]:
 
     Raises: NothingToDraw, where there is none.
     """
-    untouched = [one for one in scene.io if one.run.tweakset in {STOCK, AGAIN} and one.run.epochs]
-    folders = [one.run.origin for one in untouched if one.run.block is None]
+    untouched = [judged for judged in scene.io if judged.run.tweakset in {STOCK, AGAIN} and judged.run.epochs]
+    folders = [judged.run.origin for judged in untouched if judged.run.block is None]
     above = commonpath(folders) if folders else ""
     origins: dict[str, list[Judged]] = {}
-    for one in untouched:
-        origins.setdefault(above if one.run.block is None else one.run.origin, []).append(one)
+    for judged in untouched:
+        origins.setdefault(above if judged.run.block is None else judged.run.origin, []).append(judged)
     parts = []
     for origin, every in origins.items():
-        cells = tuple(one for one in every if one.value(RATE) is not None)
+        cells = tuple(judged for judged in every if judged.value(RATE) is not None)
         if not cells:
             continue
-        left_out = [doubt.kind.replace("_", " ") for one in every if one not in cells for doubt in one.doubts[:1]]
-        alike = alike_in_words([one.run for one in cells])
+        left_out = [doubt.kind.replace("_", " ") for judged in every if judged not in cells for doubt in judged.doubts[:1]]
+        alike = alike_in_words([cell.run for cell in cells])
         run = next((run for run in scene.runs if run.origin == origin), None)
         name = run.run_id if run else Path(origin).name or origin
         alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a folder of DLIO's is called as its workload is
@@ -126,7 +126,7 @@ def notes_of(scene: Scene, parts: Sequence[Part], *, intervals: bool = True) -> 
 def refused_in(parts: Sequence[Part]) -> list[str]:
     """Say of how many configurations the steady utilisation is refused in all runs, and why: any place on an axis would be a value."""
     every = [one.responses[STEADY] for part in parts for one in part.configurations]
-    why = [one.missing or "" for one in every if one.value is None]
+    why = [mean.missing or "" for mean in every if mean.value is None]
     kinds = ", ".join(dict.fromkeys(reason.partition(":")[0].replace("_", " ") for reason in why))
     return [f"No AU with {STEADY_WORDS} in {len(why)} of {len(every)} configurations ({kinds}): none is drawn."] if why else []
 
@@ -185,19 +185,19 @@ def _utilisation(sheet: Page, top: float, part: Part, left: float) -> None:
 )
 def io_processes(scene: Scene) -> Figure:
     """Draw two panels a configuration: utilisation and throughput; both begin at 0."""
-    found = [(part, name, group) for part in parts_of(scene) for name, group in _groups(part).items()]
-    if not found:
+    result = [(part, name, group) for part in parts_of(scene) for name, group in _groups(part).items()]
+    if not result:
         raise NothingToDraw("no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does")
     lead = (
         "Each process feeds one accelerator. Throughput that rises with the processes and a utilisation that stays: the input keeps up. "
         "Throughput that stays while utilisation falls: it is all there is."
     )
     legend = [line(WHOLE_WORDS, **WHOLE_STYLE), line(STEADY_WORDS, **STEADY_STYLE, linestyle="--")]
-    parts = list({id(part): part for part, _, _ in found}.values())
-    rates = [ends_of(one.responses[name], 1 / 1024) for _, _, group in found for one in group for name in NOMINAL]
+    parts = list({id(part): part for part, _, _ in result}.values())
+    rates = [ends_of(one.responses[name], 1 / 1024) for _, _, group in result for one in group for name in NOMINAL]
     highest = 1.06 * max(known(rates), default=1.0)  # one scale for all, so that they can be set beside each other
     sections = []
-    for part, name, group in found:
+    for part, name, group in result:
         title = f"{part.title}: {name}" if name and len(parts) > 1 else name or part.title
         sections.append(Section(title, 1.5 + 0.5, partial(_counts, group=group, highest=highest), part.alike, run=part.run))
     notes = [*notes_of(scene, parts[:1]), *refused_in(parts)]
@@ -210,7 +210,7 @@ NOMINAL = ("mb_per_s_nominal_whole", "mb_per_s_nominal_steady")
 
 def _groups(part: Part) -> dict[str, list[Configuration]]:
     """Put configurations together that differ in nothing but processes, by their common name."""
-    alike = common([one.run for one in part.cells]) | {"processes"}
+    alike = common([cell.run for cell in part.cells]) | {"processes"}
     groups: dict[str, list[Configuration]] = {}
     for one in part.configurations:
         groups.setdefault(configuration(one.runs[0], alike), []).append(one)
@@ -289,11 +289,11 @@ def _epochs(sheet: Page, top: float, part: Part, left: float) -> None:
 def shares_of(runs: Iterable[IoRun]) -> Shares:
     """Average over all epochs and ranks of all runs, each epoch of a rank as heavy as it was long."""
     epochs = [epoch for run in runs for epoch in run.epochs]
-    total_s = math.fsum(one.duration_s for one in epochs)
-    first = math.fsum(one.load_s[0] for one in epochs if one.load_s)
-    later = math.fsum(math.fsum(one.load_s[1:]) for one in epochs)
-    compute = math.fsum(math.fsum(one.compute_s) for one in epochs)
-    clocked = [math.fsum(one.barrier_s) for one in epochs if one.barrier_s is not None]
+    total_s = math.fsum(epoch.duration_s for epoch in epochs)
+    first = math.fsum(epoch.load_s[0] for epoch in epochs if epoch.load_s)
+    later = math.fsum(math.fsum(epoch.load_s[1:]) for epoch in epochs)
+    compute = math.fsum(math.fsum(epoch.compute_s) for epoch in epochs)
+    clocked = [math.fsum(epoch.barrier_s) for epoch in epochs if epoch.barrier_s is not None]
     barrier = math.fsum(clocked) if len(clocked) == len(epochs) else None
     rest = max(0.0, total_s - first - later - compute - (barrier or 0.0))
     scale = 100 / (first + later + compute + (barrier or 0.0) + rest)
@@ -315,9 +315,9 @@ def io_format_cache(scene: Scene) -> Figure:
     rows: list[tuple[Part, list[Analysis]]] = []
     reasons: list[str] = []
     for part in parts_of(scene):
-        found = [analysed(part.cells, name, sets=False) for name in SIDES]
-        reasons += [one.refusal for one in found if one.refusal]
-        complete = [one for one in found if _complete(one)]
+        result = [analysed(part.cells, name, sets=False) for name in SIDES]
+        reasons += [analysis.refusal for analysis in result if analysis.refusal]
+        complete = [analysis for analysis in result if _complete(analysis)]
         rows += [(part, complete)] if complete else []
     if not rows:
         raise NothingToDraw("; ".join(dict.fromkeys(reasons)) or "format and cache were not both varied, or not in all combinations")
@@ -325,25 +325,31 @@ def io_format_cache(scene: Scene) -> Figure:
         "A line a state of the page cache before each epoch. Parallel lines: a cold cache costs every format the same, of samples/s the "
         "same part. Lines that meet: that format is bound by its decoding, and a faster disk does not help it."
     )
-    states = list(dict.fromkeys(state for _, found in rows for one in found for _, state in means(one, PAIR)))
+    states = list(dict.fromkeys(state for _, found in rows for analysis in found for _, state in means(analysis, PAIR)))
     legend = [line(state.replace("_", " "), **_state(state, at)) for at, state in enumerate(states)]
     sections = []
-    for part, found in rows:
-        draw = partial(_formats, found=found)
-        sections.append(Section(part.title, 0.1 + SMALL_TALL + 0.44, draw, part.alike, [_interaction(one) for one in found], part.run))
+    for part, result in rows:
+        draw = partial(_formats, result=result)
+        sections.append(
+            Section(part.title, 0.1 + SMALL_TALL + 0.44, draw, part.alike, [_interaction(analysis) for analysis in result], part.run)
+        )
     note = "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
     return stack(scene, io_format_cache.TITLE, lead, sections, legend, [note])
 
 
-def _complete(one: Analysis) -> bool:
+def _complete(analysis: Analysis) -> bool:
     """Whether there is a mean at every format and state."""
-    levels = {factor.name: factor.levels for factor in one.observed.factors}
-    return bool(one.findings) and set(PAIR) <= levels.keys() and len(means(one, PAIR)) == math.prod(len(levels[name]) for name in PAIR)
+    levels = {factor.name: factor.levels for factor in analysis.observed.factors}
+    return (
+        bool(analysis.findings)
+        and set(PAIR) <= levels.keys()
+        and len(means(analysis, PAIR)) == math.prod(len(levels[name]) for name in PAIR)
+    )
 
 
-def _interaction(one: Analysis) -> str:
-    found = [text for text in answers(one) if text.startswith(f"{' × '.join(PAIR)}:")]
-    return minus(f"{SIDES[one.response]}: {found[0] if found else 'no interaction of format and cache shown.'}")
+def _interaction(analysis: Analysis) -> str:
+    result = [text for text in answers(analysis) if text.startswith(f"{' × '.join(PAIR)}:")]
+    return minus(f"{SIDES[analysis.response]}: {result[0] if result else 'no interaction of format and cache shown.'}")
 
 
 def _state(state: str, at: int) -> Style:
@@ -351,10 +357,10 @@ def _state(state: str, at: int) -> Style:
     return {"color": color, "marker": MARKERS[at % len(MARKERS)], "linestyle": DASHES[at % len(DASHES)], "markersize": 5}
 
 
-def _formats(sheet: Page, top: float, found: Sequence[Analysis]) -> None:
-    for one, (left, down, wide) in zip(found, places(len(found), 2, 0, left=LEFT, gap=GAP), strict=True):
-        axes = sheet.axes(left, top + 0.1 + down, wide, SMALL_TALL, ylabel=SIDES[one.response])
-        values = means(one, PAIR)
+def _formats(sheet: Page, top: float, result: Sequence[Analysis]) -> None:
+    for analysis, (left, down, wide) in zip(result, places(len(result), 2, 0, left=LEFT, gap=GAP), strict=True):
+        axes = sheet.axes(left, top + 0.1 + down, wide, SMALL_TALL, ylabel=SIDES[analysis.response])
+        values = means(analysis, PAIR)
         formats, states = (list(dict.fromkeys(levels[side] for levels in values)) for side in (0, 1))
         for at, state in enumerate(states):
             shift = (at - (len(states) - 1) / 2) * 0.08
@@ -362,7 +368,7 @@ def _formats(sheet: Page, top: float, found: Sequence[Analysis]) -> None:
         axes.set(xlim=(-0.4, len(formats) - 0.6), xticks=range(len(formats)))
         axes.set_xticklabels(list(fitted(formats, wide / len(formats) - 0.04, 8.0, lines=2).values()))
         axes.grid(axis="y")
-        if one.observed.scale == "log":
+        if analysis.observed.scale == "log":
             # Rates are compared by ratios: lines are parallel where the same part is lost, however little they differ.
             low, high = (end(known(map(ends_of, values.values()))) for end in (min, max))
             apart_by = max(1.0, 1.01 * MUCH * low / high) ** 0.5
@@ -384,27 +390,31 @@ def io_tweaks(scene: Scene) -> Figure:
     """Draw a row a tweak set, configuration and state of the cache; the copy of stock stands last, in grey."""
     groups: list[tuple[str, list[Contrast], Run | None]] = []
     idle: set[str] = set()
-    for origin in dict.fromkeys(one.run.origin for one in scene.io):
-        treated, copies = apart(in_order([one for one in scene.io if one.run.origin == origin]))
-        found, nothing = contrasts(treated, RATE), contrasts(copies, RATE).tweaks
-        met = {one.configuration for one in (*found.tweaks, *nothing)}
-        every = [one for one in (*found.tweaks, *nothing, *found.again) if one.effect is not None and one.configuration in met]
-        idle |= {one.tweakset for one in nothing}
+    for origin in dict.fromkeys(judged.run.origin for judged in scene.io):
+        treated, copies = apart(in_order([judged for judged in scene.io if judged.run.origin == origin]))
+        result, nothing = contrasts(treated, RATE), contrasts(copies, RATE).tweaks
+        met = {contrast.configuration for contrast in (*result.tweaks, *nothing)}
+        every = [
+            contrast
+            for contrast in (*result.tweaks, *nothing, *result.again)
+            if contrast.effect is not None and contrast.configuration in met
+        ]
+        idle |= {contrast.tweakset for contrast in nothing}
         run = next((run for run in scene.runs if run.origin == origin), None)
-        names = dict.fromkeys(one.tweakset for one in every)
-        groups += [(name, beside([one for one in every if one.tweakset == name]), run) for name in names]
+        names = dict.fromkeys(contrast.tweakset for contrast in every)
+        groups += [(name, beside([contrast for contrast in every if contrast.tweakset == name]), run) for name in names]
     if not groups:
         raise NothingToDraw("no tweak set was measured beside stock while a workload reported its input")
     lead = (
         "Samples/s over the whole epoch against stock in the same block. What is read from a cold cache comes from the disk; a warm one "
         "holds it all, so that how a disk is read cannot matter there: what it seems to do is chance. Checkpoints are written either way."
     )
-    every = [one for _, rows, _ in groups for one in rows]
-    legend = [dot(f"{state} cache", **_contrast(state)) for state in STATES if any(one.cache == state for one in every)]
+    every = [row for _, rows, _ in groups for row in rows]
+    legend = [dot(f"{state} cache", **_contrast(state)) for state in STATES if any(contrast.cache == state for contrast in every)]
     legend.append(dot("filled: differs from stock after Holm's adjustment", marker="s"))
     notes = ["Lines: 95 % intervals, paired by block (whole runs). The scale is of ratios: half is as far from stock as twice."]
-    left = room_for([one.configuration or "all" for one in every], 2.9)
-    reach = 1.1 * max(abs(_ratio(end)) for one in every for end in (one.low, one.high, 0.02))
+    left = room_for([contrast.configuration or "all" for contrast in every], 2.9)
+    reach = 1.1 * max(abs(_ratio(end)) for contrast in every for end in (contrast.low, contrast.high, 0.02))
     sections = []
     for name, rows, run in groups:
         copy = "changes nothing: what this machine makes of chance" if name == AGAIN else ""
@@ -417,9 +427,9 @@ def io_tweaks(scene: Scene) -> Figure:
 
 def beside(rows: Sequence[Contrast]) -> list[Contrast]:
     """Put the states of the cache of one configuration beside each other, cold first; otherwise the order stays."""
-    rests = list(dict.fromkeys(one.rest for one in rows))
-    states = list(dict.fromkeys([*STATES, *(one.cache for one in rows)]))
-    return sorted(rows, key=lambda one: (rests.index(one.rest), states.index(one.cache)))
+    rests = list(dict.fromkeys(row.rest for row in rows))
+    states = list(dict.fromkeys([*STATES, *(row.cache for row in rows)]))
+    return sorted(rows, key=lambda row: (rests.index(row.rest), states.index(row.cache)))
 
 
 def _contrast(cache: str) -> Style:
@@ -429,14 +439,14 @@ def _contrast(cache: str) -> Style:
 def _tweaks(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     sheet: Page, top: float, rows: Sequence[Contrast], left: float, reach: float, foot: float, *, quiet: bool
 ) -> None:
-    names = fitted(dict.fromkeys(one.configuration or "all" for one in rows), left - 0.15, lines=1)
+    names = fitted(dict.fromkeys(row.configuration or "all" for row in rows), left - 0.15, lines=1)
     drawn = []
-    for one in rows:
-        look = _contrast(one.cache) | ({"color": GREY} if quiet else {})
-        look |= {"markerfacecolor": look["color"]} if one.shown else {}
-        text = minus(f"{amount(RATE, '', one.effect or 0.0)} [{100 * (one.low or 0.0):.1f}, {100 * (one.high or 0.0):.1f}]")
-        mark = Mark((_ratio(one.effect), _ratio(one.low), _ratio(one.high)), look, (text,), bold=one.shown)
-        drawn.append(Row(names[one.configuration or "all"], [mark], tall=ROW))
+    for row in rows:
+        look = _contrast(row.cache) | ({"color": GREY} if quiet else {})
+        look |= {"markerfacecolor": look["color"]} if row.shown else {}
+        text = minus(f"{amount(RATE, '', row.effect or 0.0)} [{100 * (row.low or 0.0):.1f}, {100 * (row.high or 0.0):.1f}]")
+        mark = Mark((_ratio(row.effect), _ratio(row.low), _ratio(row.high)), look, (text,), bold=row.shown)
+        drawn.append(Row(names[row.configuration or "all"], [mark], tall=ROW))
 
     def scale(axes: Axes) -> None:
         axes.set_xlim(-reach, reach)
@@ -456,7 +466,9 @@ def _ratio(change: float | None) -> float:
 def ticks_of(reach: float) -> list[int]:
     """Choose percents for an axis of log ratios that ends at ± `reach`: round ones, far enough from each other."""
     kept = [0]
-    for tick in sorted((one for one in PERCENTS if abs(_ratio(one / 100)) <= reach), key=lambda one: -abs(_ratio(one / 100))):
+    for tick in sorted(
+        (number for number in PERCENTS if abs(_ratio(number / 100)) <= reach), key=lambda number: -abs(_ratio(number / 100))
+    ):
         if all(abs(_ratio(tick / 100) - _ratio(other / 100)) > reach / 4 for other in kept):
             kept.append(tick)
     return sorted(kept)

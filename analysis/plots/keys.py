@@ -83,7 +83,7 @@ class Part:
 
     def terms(self, *means: str) -> list[Term]:
         """Answer the effects of some kinds."""
-        return [one for one in self.effects.terms if one.means in means]
+        return [term for term in self.effects.terms if term.means in means]
 
 
 def parts_of(scene: Scene, fits: Callable[[Part], bool], reason: str) -> list[Part]:
@@ -91,17 +91,17 @@ def parts_of(scene: Scene, fits: Callable[[Part], bool], reason: str) -> list[Pa
 
     Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no design was.
     """
-    every = [(run, one) for run in scene.runs for one in scene.effects.get(run.origin, ())]
+    every = [(run, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
     if not every:
         raise NothingToDraw("the run took no tweak set apart: `--design` names the designs that do")
-    profiles = {one.observed.profile for _, one in every if not one.refusal}
+    profiles = {effects.observed.profile for _, effects in every if not effects.refusal}
     parts = []
-    for run, one in every:
-        title = f"{one.observed.workload} · {one.observed.profile}" if len(profiles) > 1 else one.observed.workload
-        part = Part(run, one, f"{title} · run {run.run_id}" if len(scene.runs) > 1 else title, untouched(scene, run, one))
-        parts += [part] if not one.refusal and fits(part) else []
+    for run, effects in every:
+        title = f"{effects.observed.workload} · {effects.observed.profile}" if len(profiles) > 1 else effects.observed.workload
+        part = Part(run, effects, f"{title} · run {run.run_id}" if len(scene.runs) > 1 else title, untouched(scene, run, effects))
+        parts += [part] if not effects.refusal and fits(part) else []
     if not parts:
-        refused = dict.fromkeys(one.refusal.rstrip(".") for _, one in every if one.refusal)
+        refused = dict.fromkeys(effects.refusal.rstrip(".") for _, effects in every if effects.refusal)
         raise NothingToDraw("; ".join(refused) or reason)
     return parts
 
@@ -124,8 +124,12 @@ def design_of(effects: Effects) -> str:
 def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
     """Answer the A/A check of a workload as if it were an effect: numbers of `compare`, judged as the effects judge it; None without."""
     place = run.origin, effects.observed.study, effects.observed.workload
-    checks = [one for one in scene.comparisons if one.untouched and (one.candidate_run, one.study, one.workload) == place]
-    return next((_as_term(one, fails=fails(effects, one)) for one in checks), None) if effects.observed.scale == "log" else None
+    checks = [
+        comparison
+        for comparison in scene.comparisons
+        if comparison.untouched and (comparison.candidate_run, comparison.study, comparison.workload) == place
+    ]
+    return next((_as_term(check, fails=fails(effects, check)) for check in checks), None) if effects.observed.scale == "log" else None
 
 
 def fails(effects: Effects, check: Comparison) -> bool:
@@ -133,13 +137,13 @@ def fails(effects: Effects, check: Comparison) -> bool:
     return effects.again_fails or check.verdict == "not comparable"
 
 
-def _as_term(one: Comparison, *, fails: bool) -> Term | None:
-    if one.primary is None:
+def _as_term(comparison: Comparison, *, fails: bool) -> Term | None:
+    if comparison.primary is None:
         return None
-    low, gain, high = one.primary.low, one.primary.gain, one.primary.high
+    low, gain, high = comparison.primary.low, comparison.primary.gain, comparison.primary.high
     return Term(
-        label=one.tweakset,
-        factors=(one.tweakset,),
+        label=comparison.tweakset,
+        factors=(comparison.tweakset,),
         means="set",
         effect=math.log1p(gain),
         se=None,
@@ -149,12 +153,12 @@ def _as_term(one: Comparison, *, fails: bool) -> Term | None:
         gain=gain,
         gain_low=low,
         gain_high=high,
-        p=one.primary.p,
+        p=comparison.primary.p,
         p_adjusted=None,
         adjustment="",
         family=0,
         share=None,
-        verdict="not comparable" if fails else "equivalent" if one.verdict == "equivalent" else "inconclusive",
+        verdict="not comparable" if fails else "equivalent" if comparison.verdict == "equivalent" else "inconclusive",
     )
 
 
@@ -178,8 +182,8 @@ def words(part: Part, ends: Ends) -> str:
     """Write an effect with its interval: `−9.6 [−11.2, −8.0]`."""
     value, low, high = ends
 
-    def write(one: float) -> str:
-        return ("+" if one > 0 else "") + digits(one, 3) if part.raw else number(one / 100)
+    def write(value: float) -> str:
+        return ("+" if value > 0 else "") + digits(value, 3) if part.raw else number(value / 100)
 
     return minus(
         f"{write(value or 0.0)} [no interval]" if low is None or high is None else f"{write(value or 0.0)} [{write(low)}, {write(high)}]"
@@ -192,7 +196,7 @@ def limit_of(every: Iterable[Ends], margin: float) -> float:
     reach = [max(abs(end) for end in ends if end is not None) for ends in every]
     values = max((abs(value or 0.0) for value, _, _ in every), default=0.0)
     usual = max(WIDEST * statistics.median(reach), 1.5 * values) if reach else 0.0
-    return 1.1 * max(1.5 * margin, *(min(one, usual) for one in reach)) or 1.0
+    return 1.1 * max(1.5 * margin, *(min(value, usual) for value in reach)) or 1.0
 
 
 def margins_entry(parts: Iterable[Part], text: str) -> list[Entry]:
@@ -226,7 +230,7 @@ class Effect(NamedTuple):
 )
 def key_effects(scene: Scene) -> Figure:
     """Draw a section a workload; keys are ordered by the size of their effect, interactions stand below the keys."""
-    parts = parts_of(scene, lambda one: bool(_rows(one)), "no effect of a key could be estimated")
+    parts = parts_of(scene, lambda part: bool(_rows(part)), "no effect of a key could be estimated")
     rows = {part.title: _rows(part) + _again(part) for part in parts}
     every = [row for some in rows.values() for row in some]
     left = room_for([f"{name}mm" for row in every for name in (row.terms[0].factors if row.means == "interaction" else (row.name,))], 2.1)
@@ -257,18 +261,18 @@ def key_effects(scene: Scene) -> Figure:
 
 def _rows(part: Part) -> list[Effect]:
     """The profile, then each key, the strongest first, then the interactions."""
-    by_size = sorted(part.effects.terms, key=lambda one: -abs(one.effect))
-    rows = [Effect(part.effects.observed.profile, "all keys, against stock", (one,)) for one in part.terms("profile")]
+    by_size = sorted(part.effects.terms, key=lambda term: -abs(term.effect))
+    rows = [Effect(part.effects.observed.profile, "all keys, against stock", (term,)) for term in part.terms("profile")]
     pairs: dict[str, list[Term]] = {}
-    for one in by_size:
-        if one.means in BESIDE:
-            pairs.setdefault(one.factors[0], []).append(one)
-    rows += [Effect(name, "", tuple(sorted(terms, key=lambda one: one.means, reverse=True))) for name, terms in pairs.items()]
-    for one in by_size:
-        if one.means in {"main", "level"}:
-            rows.append(Effect(f"{one.factors[0]} = {one.level}" if one.level is not None else one.factors[0], _aliases(one), (one,)))
-    interactions = [one for one in by_size if one.means == "interaction"]
-    return rows + [Effect(" × ".join(one.factors), _aliases(one), (one,)) for one in interactions[:FEW]]
+    for term in by_size:
+        if term.means in BESIDE:
+            pairs.setdefault(term.factors[0], []).append(term)
+    rows += [Effect(name, "", tuple(sorted(terms, key=lambda term: term.means, reverse=True))) for name, terms in pairs.items()]
+    for term in by_size:
+        if term.means in {"main", "level"}:
+            rows.append(Effect(f"{term.factors[0]} = {term.level}" if term.level is not None else term.factors[0], _aliases(term), (term,)))
+    interactions = [term for term in by_size if term.means == "interaction"]
+    return rows + [Effect(" × ".join(interaction.factors), _aliases(interaction), (interaction,)) for interaction in interactions[:FEW]]
 
 
 def _again(part: Part) -> list[Effect]:
@@ -284,24 +288,26 @@ def _aliases(term: Term) -> str:
 
 def _forest_rows(part: Part, effects: Sequence[Effect], left: float) -> list[Row]:
     rows = []
-    for at, one in enumerate(effects):
-        if one.means == "interaction":  # a line a key
-            name = " ×\n".join(fitted(one.terms[0].factors, left - 0.3, lines=1, weight="bold").values())
+    for at, effect in enumerate(effects):
+        if effect.means == "interaction":  # a line a key
+            name = " ×\n".join(fitted(effect.terms[0].factors, left - 0.3, lines=1, weight="bold").values())
         else:
-            name = fitted([one.name], left - 0.15, lines=2, weight="bold")[one.name]
+            name = fitted([effect.name], left - 0.15, lines=2, weight="bold")[effect.name]
         marks = []
-        for term in one.terms:
+        for term in effect.terms:
             look = MARKS[term.verdict] | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {})
             ends = shown(part, term)
             text = f"{BESIDE[term.means]} {words(part, ends)}" if term.means in BESIDE else words(part, ends)
             marks.append(Mark(ends, look, (text, term.verdict), bold=term.verdict in CALLED))
         before = effects[at - 1].means if at else ""
         rule = (
-            before == "profile" or (bool(at) and one.means == "set") or (one.means == "interaction" and before not in {"", "interaction"})
+            before == "profile"
+            or (bool(at) and effect.means == "set")
+            or (effect.means == "interaction" and before not in {"", "interaction"})
         )
-        tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(one.small)) + 0.12
-        bold = any(term.verdict in CALLED for term in one.terms)
-        rows.append(Row(name, marks, one.small, bold=bold, rule=rule, tall=tall))
+        tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(effect.small)) + 0.12
+        bold = any(term.verdict in CALLED for term in effect.terms)
+        rows.append(Row(name, marks, effect.small, bold=bold, rule=rule, tall=tall))
     return rows
 
 
@@ -319,13 +325,15 @@ def _key_notes(part: Part, several: bool) -> list[str]:  # noqa: FBT001  # wheth
     name = f"{part.title}: " if several else ""
     notes = distrust(part)
     notes += [
-        f"{name}{one.factors[0]} depends on its company: alone it does other than in the profile, by {words(part, shown(part, one))} %."
-        for one in part.terms("disagreement")
-        if one.verdict in CALLED
+        f"{name}{term.factors[0]} depends on its company: alone it does other than in the profile, by {words(part, shown(part, term))} %."
+        for term in part.terms("disagreement")
+        if term.verdict in CALLED
     ]
     more = len(part.terms("interaction")) - FEW
     notes += [f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."] if more > 0 else []
-    notes += [f"{name}Lost: {one.point} in {len(one.blocks)} blocks: {one.reason.rstrip('.')}." for one in part.effects.observed.lost[:4]]
+    notes += [
+        f"{name}Lost: {lost.point} in {len(lost.blocks)} blocks: {lost.reason.rstrip('.')}." for lost in part.effects.observed.lost[:4]
+    ]
     return notes + [f"{name}{what}: not estimated, {reason.rstrip('.')}." for what, reason in part.effects.unestimable[:4]]
 
 
@@ -364,7 +372,7 @@ class Column(NamedTuple):
 )
 def key_impact(scene: Scene) -> Figure:
     """Draw a cell for each key and workload, coloured by its gain."""
-    parts = parts_of(scene, lambda one: not one.raw and bool(one.terms(*WAYS)), "no effect of a key could be estimated")
+    parts = parts_of(scene, lambda part: not part.raw and bool(part.terms(*WAYS)), "no effect of a key could be estimated")
     columns = _columns(parts)
     rows = _lines(parts, columns)
     legend = [
@@ -375,7 +383,7 @@ def key_impact(scene: Scene) -> Figure:
     ]
     legend += [fill("the A/A check fails", **FAILED | {"facecolor": "white"})] if any(distrust(part) for part in parts) else []
     lead = "Gain in the workload's primary metric when the key is set, %. The largest stand above."
-    if not any(one.verdict in CALLED for column in columns for one in column.terms.values()):
+    if not any(term.verdict in CALLED for column in columns for term in column.terms.values()):
         lead += " No effect is called: any of them may be chance."
     if any(column.head.endswith(f", {WAYS['alone']}") for column in columns):
         lead += " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
@@ -385,7 +393,7 @@ def key_impact(scene: Scene) -> Figure:
     flat = wide >= FLAT
     heads = [column.head for column in columns]
     fit = fitted(heads, wide - 0.08, SMALL, lines=4) if flat else fitted(heads, 1.8, SMALL, lines=2 if wide > 0.3 else 1)
-    above = 0.12 + 0.13 * max(one.count("\n") + 1 for one in fit.values()) if flat else room_for(heads, 1.9, SMALL)
+    above = 0.12 + 0.13 * max(text.count("\n") + 1 for text in fit.values()) if flat else room_for(heads, 1.9, SMALL)
     sheet = page(
         scene, key_impact.TITLE, lead, above + TILE_ROW * len(rows) + 0.05, legend, [note for part in parts for note in _tile_notes(part)]
     )
@@ -412,7 +420,7 @@ def _columns(parts: Sequence[Part]) -> list[Column]:
     for part in parts:
         values = {factor.name: factor.levels[-1] for factor in part.effects.observed.factors}
         for means, way in WAYS.items():
-            terms = {Line(one.factors[0], one.level or values.get(one.factors[0], "")): one for one in part.terms(means)}
+            terms = {Line(term.factors[0], term.level or values.get(term.factors[0], "")): term for term in part.terms(means)}
             whole = next(iter(part.terms("profile")), None)
             if means == "in profile" and terms and whole is not None:
                 terms[Line(PROFILE.format(part.effects.observed.profile), "")] = whole
@@ -429,18 +437,18 @@ def _lines(parts: Sequence[Part], columns: Sequence[Column]) -> list[Line]:
     sizes = dict.fromkeys(planned, 0.0)
     whole: dict[Line, None] = {}
     for column in columns:
-        for row, one in column.terms.items():
-            if one.means in BELOW:
+        for row, term in column.terms.items():
+            if term.means in BELOW:
                 whole[row] = None
             else:
-                sizes[row] = max(sizes.get(row, 0.0), abs(one.effect))
+                sizes[row] = max(sizes.get(row, 0.0), abs(term.effect))
     return [*sorted(sizes, key=lambda row: -sizes[row]), *sorted(whole, key=lambda row: row.name.endswith(UNTOUCHED.format("")))]
 
 
 def _tiles(axes: Axes, rows: Sequence[Line], columns: Sequence[Column], wide: float) -> None:
-    gains = [one.gain for column in columns for one in column.terms.values() if one.gain is not None]
+    gains = [term.gain for column in columns for term in column.terms.values() if term.gain is not None]
     largest = max([SMALLEST_SCALE, *map(abs, gains)])
-    below = len({row for column in columns for row, one in column.terms.items() if one.means in BELOW})
+    below = len({row for column in columns for row, term in column.terms.items() if term.means in BELOW})
     for place, column in enumerate(columns):
         for at, row in enumerate(rows):
             one = column.terms.get(row)
@@ -459,8 +467,8 @@ def _tiles(axes: Axes, rows: Sequence[Line], columns: Sequence[Column], wide: fl
 def _tile_notes(part: Part) -> list[str]:
     """Say why cells are hatched, and of what an effect may be that of another."""
     notes = distrust(part)
-    notes += [f"{part.title}: {one.point} was not measured: {one.reason.rstrip('.')}." for one in part.effects.observed.lost[:3]]
-    if any(one.aliases for one in part.terms("main")):
+    notes += [f"{part.title}: {lost.point} was not measured: {lost.reason.rstrip('.')}." for lost in part.effects.observed.lost[:3]]
+    if any(term.aliases for term in part.terms("main")):
         text = "effects of single keys cannot be told from those of some combinations (`analysis effects` lists them)"
         notes.append(f"{part.title}: {text}.")
     return notes

@@ -110,7 +110,7 @@ def _by_key(run: Run, name: str) -> str:
     on = [key for key, level in point.levels.items() if level is not None]
     off = [key for key, level in point.levels.items() if level is None]
     # One run may take several tweak sets apart: then the key alone does not say whose.
-    origin = f" ({point.tweakset})" if len({one.tweakset for one in run.design.points.values()}) > 1 else ""
+    origin = f" ({point.tweakset})" if len({point.tweakset for point in run.design.points.values()}) > 1 else ""
     if not off:
         return name
     if len(on) == 1:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
 
 from analysis.plain import one_line
 
-from .style import FONT, TEXT
+from .style import TEXT
+from .vector import extent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,14 +19,10 @@ LONGEST = 200  # letters of a name: nothing on a page has room for more
 BREAKS = "-_./ "  # a name is broken after these
 
 
-@lru_cache(maxsize=8192)
 def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
     """Answer how wide a line of text is, in inches."""
-    if not text:
-        return 0.0
-    font = FontProperties(family=FONT, weight=weight, size=points)
     # A renderer that rounds each letter to whole pixels needs a little more.
-    return 1.03 * float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]) / 72
+    return 1.03 * extent(text, points, weight)[0] / 72
 
 
 def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> float:

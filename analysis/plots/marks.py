@@ -13,10 +13,13 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from analysis.wording import digits
+
 from .labels import minus
 from .lettering import fitted
 from .page import INSIDE
-from .style import BAND, FAINT, GRID, INK, QUIET, SMALL
+from .style import BAND, FAINT, INK, QUIET, SMALL
+from .vector import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,6 +60,7 @@ class Mark(NamedTuple):
     style: Style
     texts: Sequence[str] = ()
     bold: bool = True
+    says: str = ""  # when it is pointed at; nothing: the name of its row, and its texts
 
 
 class Row(NamedTuple):
@@ -91,11 +95,22 @@ def known(every: Iterable[Ends]) -> list[float]:
     return [end for ends in every for end in ends if end is not None]
 
 
-def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
-    axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf
-) -> None:
-    """Draw a mark with its interval along one axis, at a place of the other; what lies beyond ± `reach` is cut, with an arrow."""
+def in_words(ends: Ends) -> str:
+    """Write a value and its interval."""
     value, low, high = ends
+    middle = "" if value is None else digits(value)
+    return minus(middle if low is None or high is None else f"{middle} [{digits(low)}, {digits(high)}]".strip())
+
+
+def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
+    axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf, says: str = ""
+) -> None:
+    """Draw a mark with its interval along one axis, at a place of the other; what lies beyond ± `reach` is cut, with an arrow.
+
+    `says` is what it says when it is pointed at, if not only its figures.
+    """
+    value, low, high = ends
+    says = says or in_words(ends)
 
     def swap(a: list[float], b: list[float]) -> tuple[list[float], list[float]]:
         return (a, b) if along == "x" else (b, a)
@@ -106,9 +121,9 @@ def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
         axes.plot(*swap([max(low, -reach), min(high, reach)], [at, at]), **line)
         for end, cut, arrow in ((-reach, low < -reach, "<"), (reach, high > reach, ">")):
             if cut:
-                axes.plot([end], [at], marker=arrow, color=look["color"], markersize=5, clip_on=False)
+                tell(axes.plot([end], [at], marker=arrow, color=look["color"], markersize=5, clip_on=False)[0], says)
     if value is not None and abs(value) <= reach:
-        axes.plot(*swap([value], [at]), **{"markersize": 6, **look, "linestyle": "none", "zorder": 3})
+        tell(axes.plot(*swap([value], [at]), **{"markersize": 6, **look, "linestyle": "none", "zorder": 3})[0], says)
 
 
 def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
@@ -175,7 +190,8 @@ def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, colum
         middle -= 0.025
     for at, mark in enumerate(row.marks):
         line = middle + min(0.19, 0.45 * row.tall) * (at - (len(row.marks) - 1) / 2)
-        interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach)
+        says = mark.says or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
+        interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach, says=says)
         for column, text in zip(columns, mark.texts, strict=True):
             last = column == INSIDE
             look: Style = {"color": mark.style.get("color", INK), "fontweight": "bold" if mark.bold else "normal"} if last else {}
@@ -191,7 +207,7 @@ def names_beside(sheet: Page, top: float, left: float, names: Iterable[str], row
 def bars(axes: Axes, row: float, parts: Iterable[tuple[float, str]], start: float = 0.0, least: float = math.inf) -> None:
     """Draw a bar of one or several parts end to end, each a length and a colour; a part of `least` and more has its size written in it."""
     for size, color in parts:
-        axes.barh(row, size, left=start, height=0.72, color=color)
+        tell(axes.barh(row, size, left=start, height=0.72, color=color)[0], digits(size))
         if size >= least:
             dark = sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) < 400
             style: Style = {"ha": "center", "va": "center", "fontsize": SMALL, "color": "white" if dark else INK}
@@ -205,7 +221,8 @@ def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> Non
     for x, (_, low, high) in there:
         if low is not None and high is not None:
             axes.plot([x, x], [low, high], color=style["color"], linewidth=1.4, solid_capstyle="butt", zorder=2)
-    axes.plot([x for x, _ in there], [ends[0] or 0.0 for _, ends in there], **{"linewidth": 1.3, "zorder": 3, **style})
+    (drawn,) = axes.plot([x for x, _ in there], [ends[0] or 0.0 for _, ends in there], **{"linewidth": 1.3, "zorder": 3, **style})
+    tell(drawn, *(f"{digits(x)}: {in_words(ends)}" for x, ends in there))
 
 
 def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:  # noqa: ANN401  # what matplotlib takes
@@ -297,8 +314,3 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
         if len(chosen) <= most:
             return chosen if len(chosen) > 1 or len(finer) < 2 else [finer[0], finer[-1]]
     return chosen[:: math.ceil(len(chosen) / most)]
-
-
-def margin_style() -> Style:
-    """How the band inside which a change counts as none is filled."""
-    return {"facecolor": BAND, "edgecolor": GRID}

@@ -63,7 +63,7 @@ def parts_of(scene: Scene) -> list[Part]:
     for run in scene.runs:
         names = short_names(run.workloads)
         several = f" · run {run.run_id}" if len(scene.runs) > 1 else ""
-        parts += [Part(run, names[one.workload] + several, one) for one in scene.overhead.get(run.origin, ())]
+        parts += [Part(run, names[overhead.workload] + several, overhead) for overhead in scene.overhead.get(run.origin, ())]
     if not any(arm.cpu is not None for part in parts for arm in part.found.arms):
         raise NothingToDraw("no monitor was measured beside cells without one")
     return parts
@@ -71,7 +71,7 @@ def parts_of(scene: Scene) -> list[Part]:
 
 def _percents(axes: Axes, which: Literal["x", "y"], arms: Iterable[Arm], margin: float) -> None:
     """Scale one axis for overheads in percent: all of them, 0 and the margin are in view; the margin is shaded."""
-    ends = [100 * end for one in arms if one.cpu for end in (one.cpu.low, one.cpu.high)] + [150 * margin, -150 * margin]
+    ends = [100 * end for arm in arms if arm.cpu for end in (arm.cpu.low, arm.cpu.high)] + [150 * margin, -150 * margin]
     low, high = (end * 1.25 if abs(end) > LINEAR else end + (0.2 if end > 0 else -0.2) for end in (min(ends), max(ends)))
     axes.set(**{f"{which}lim": (low, high)})
     getattr(axes, f"set_{which}scale")("symlog", linthresh=LINEAR, linscale=0.7)
@@ -99,8 +99,8 @@ def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
     return looks
 
 
-def _name(one: Arm) -> str:
-    return f"{one.label}, n {one.n}"
+def _name(arm: Arm) -> str:
+    return f"{arm.label}, n {arm.n}"
 
 
 @picture(
@@ -112,7 +112,7 @@ def _name(one: Arm) -> str:
 def overhead_forest(scene: Scene) -> Figure:
     """Draw a section a workload, a row a monitor."""
     parts = parts_of(scene)
-    rows = [[one for one in part.found.arms if one.cpu is not None] for part in parts]
+    rows = [[arm for arm in part.found.arms if arm.cpu is not None] for part in parts]
     lead = (
         f"CPU seconds of the workload's measured steps, % more than without a monitor, in n {joined(part.found.units for part in parts)}; "
         f"lines: 95 % intervals. None again is the same without a monitor once more: how far equal cells differ. {SCALE}"
@@ -120,8 +120,8 @@ def overhead_forest(scene: Scene) -> Figure:
     legend = verdict_entries(WORDS, LOOKS, {arm.verdict for arms in rows for arm in arms})
     legend.append(fill(f"±{joined(unsigned(part.found.margin) for part in parts)}: counts as no effect"))
     notes = ["Verdicts stand on Holm's p over all arms of the study, and are not given where none and none again differ."]
-    notes += [f"{one.label} ({part.title}): {one.said}." for part in parts for one in part.found.arms if one.base and one.cpu is None]
-    left = room_for([_name(one) for arms in rows for one in arms], 1.9)
+    notes += [f"{arm.label} ({part.title}): {arm.said}." for part in parts for arm in part.found.arms if arm.base and arm.cpu is None]
+    left = room_for([_name(arm) for arms in rows for arm in arms], 1.9)
     sections = []
     for part, arms in zip(parts, rows, strict=True):
         draw = partial(_costs, arms=arms, left=left, margin=part.found.margin)
@@ -132,14 +132,14 @@ def overhead_forest(scene: Scene) -> Figure:
 def _costs(sheet: Page, top: float, arms: Sequence[Arm], left: float, margin: float) -> None:
     if not arms:
         return
-    names = fitted([_name(one) for one in arms], left - 0.12, lines=1)
+    names = fitted([_name(arm) for arm in arms], left - 0.12, lines=1)
     rows = [
         Row(
-            names[_name(one)],
-            [Mark(ends_of(one.cpu, 100), LOOKS[one.verdict], (minus(whole(one.cpu)), one.said))],
-            color=INK if one.base else QUIET,
+            names[_name(arm)],
+            [Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], (minus(whole(arm.cpu)), arm.said))],
+            color=INK if arm.base else QUIET,
         )
-        for one in arms
+        for arm in arms
     ]
     axes = forest(
         sheet,
@@ -170,28 +170,28 @@ def overhead_share(scene: Scene) -> Figure:
         "Across: CPU time of the monitor's own processes, % of one core. Upwards: CPU time that the work takes more. Right and low: "
         f"it keeps a core busy and slows nothing; left and high: it slows the work from inside. Lines: 95 %. {SCALE}"
     )
-    used = {one.label for part in parts for one in _shares(part)}
+    used = {share.label for part in parts for share in _shares(part)}
     legend = [dot(label, color, marker, 5.5) for label, (color, marker) in looks.items() if label in used] + [fill("counts as no effect")]
-    unknown = [one.label for part in parts for one in part.found.arms if one.base and one.cpu is not None and one not in _shares(part)]
-    low = [one.label for part in parts for one in _shares(part) if one.own.core is not None and 100 * one.own.core.value < SMALLEST]
+    unknown = [arm.label for part in parts for arm in part.found.arms if arm.base and arm.cpu is not None and arm not in _shares(part)]
+    low = [share.label for part in parts for share in _shares(part) if share.own.core is not None and 100 * share.own.core.value < SMALLEST]
     notes = [f"Not shown, for their own CPU time is not known: {joined(unknown)}."] if unknown else []
     notes += [f"Under {SMALLEST:g} % of a core, drawn there: {joined(low)}."] if low else []
     sections = []
     for part in parts:
-        beside = f"n {max(one.cpu.n for one in _shares(part) if one.cpu)} {part.found.units} at most"
+        beside = f"n {max(share.cpu.n for share in _shares(part) if share.cpu)} {part.found.units} at most"
         sections.append(Section(part.title, SHARE_TALL + 0.55, partial(_own, part=part, looks=looks), beside, run=part.run))
     return stack(scene, overhead_share.TITLE, lead, sections, legend, notes)
 
 
 def _shares(part: Part) -> list[Arm]:
     """Monitors whose overhead is known, and whose own share is, or that have none by their nature."""
-    return [one for one in part.found.arms if one.base and one.cpu is not None and (one.own.core is not None or one.kind == "inside")]
+    return [arm for arm in part.found.arms if arm.base and arm.cpu is not None and (arm.own.core is not None or arm.kind == "inside")]
 
 
 def _own(sheet: Page, top: float, part: Part, looks: Mapping[str, tuple[str, str]]) -> None:
     arms = _shares(part)
-    inside = [(at, one) for at, one in enumerate(one for one in arms if one.own.core is None)]
-    beside = [(max(SMALLEST, 100 * one.own.core.value), one) for one in arms if one.own.core is not None]
+    inside = [(at, arm) for at, arm in enumerate(one for one in arms if one.own.core is None)]
+    beside = [(max(SMALLEST, 100 * arm.own.core.value), arm) for arm in arms if arm.own.core is not None]
     left = LEFT
     if inside:
         axes = sheet.axes(left, top, STRIP, SHARE_TALL, xlim=(-1, len(inside)), xticks=[], xlabel="inside:\nno process of its own")
@@ -210,9 +210,9 @@ def _own(sheet: Page, top: float, part: Part, looks: Mapping[str, tuple[str, str
 def _marks(axes: Axes, places: Iterable[tuple[float, Arm]], arms: Sequence[Arm], part: Part, looks: Mapping[str, tuple[str, str]]) -> None:
     _percents(axes, "y", arms, part.found.margin)
     axes.set_ylabel("CPU time of the work, % more")
-    for x, one in places:
-        color, marker = looks[one.label]
-        interval(axes, x, ends_of(one.cpu, 100), {"color": color, "marker": marker, "markersize": 5.5, "linewidth": 1.3}, "y")
+    for x, arm in places:
+        color, marker = looks[arm.label]
+        interval(axes, x, ends_of(arm.cpu, 100), {"color": color, "marker": marker, "markersize": 5.5, "linewidth": 1.3}, "y")
 
 
 @picture(28, "Looking more often", "Whether a monitor costs more the oftener it looks, and from which rate on it matters.", MONITORED=True)
@@ -221,7 +221,7 @@ def overhead_dose(scene: Scene) -> Figure:
     parts = [part for part in parts_of(scene) if part.found.doses]
     if not parts:
         raise NothingToDraw("no monitor was measured at several rates under a workload whose A/A holds")
-    families = sorted({one.family for part in parts for one in part.found.doses})
+    families = sorted({dose.family for part in parts for dose in part.found.doses})
     looks: dict[str, Style] = {
         name: {
             "color": COLOURS[at % len(COLOURS)],
@@ -238,7 +238,7 @@ def overhead_dose(scene: Scene) -> Figure:
             part.title,
             DOSE_TALL + 0.55,
             partial(_doses, part=part, looks=looks),
-            lines=[one.sentence for one in part.found.doses],
+            lines=[dose.sentence for dose in part.found.doses],
             run=part.run,
         )
         for part in parts
@@ -248,12 +248,12 @@ def overhead_dose(scene: Scene) -> Figure:
 
 def _doses(sheet: Page, top: float, part: Part, looks: Mapping[str, Style]) -> None:
     axes = sheet.axes(LEFT, top + 0.05, INSIDE - LEFT - 0.1, DOSE_TALL, xlabel="samples a second", ylabel="CPU time, % more")
-    arms, doses = {one.tweakset: one for one in part.found.arms}, sorted(part.found.doses, key=lambda one: one.family)
-    _percents(axes, "y", [arms[name] for one in doses for name in one.arms], part.found.margin)
-    rates = sorted({rate for one in doses for rate in one.rates_per_s})
+    arms, doses = {arm.tweakset: arm for arm in part.found.arms}, sorted(part.found.doses, key=lambda dose: dose.family)
+    _percents(axes, "y", [arms[name] for dose in doses for name in dose.arms], part.found.margin)
+    rates = sorted({rate for dose in doses for rate in dose.rates_per_s})
     axes.set(xscale="log", xlim=(rates[0] / 1.5, rates[-1] * 1.5))
     ticks(axes, "x", rates)
-    for at, one in enumerate(doses):
+    for at, dose in enumerate(doses):
         shift = 1.03 ** (at - (len(doses) - 1) / 2)  # so that intervals of neighbours do not lie over one another
-        points = [(rate * shift, ends_of(arms[name].cpu, 100)) for rate, name in zip(one.rates_per_s, one.arms, strict=True)]
-        lines(axes, points, looks[one.family])
+        points = [(rate * shift, ends_of(arms[name].cpu, 100)) for rate, name in zip(dose.rates_per_s, dose.arms, strict=True)]
+        lines(axes, points, looks[dose.family])

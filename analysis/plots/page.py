@@ -18,6 +18,7 @@ from analysis.wording import blocks_of, gpus_of
 from .lettering import fitted, width_in, wrapped
 from .scene import NothingToDraw
 from .style import BAND, GRID, HEAD, INK, QUIET, SMALL, TEXT, TITLE
+from .vector import HEADING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -108,7 +109,7 @@ def page(  # noqa: PLR0913, PLR0917  # the parts of a page
     if height > TALLEST:
         raise NothingToDraw(f"too many workloads and tweak sets for one picture: it would be {height:.0f} inches tall")
     sheet = Page(Figure(figsize=(WIDTH, height), facecolor="white"), top, height)
-    sheet.text(0, EDGE - top, title, fontsize=TITLE, fontweight="bold")
+    sheet.text(0, EDGE - top, title, fontsize=TITLE, fontweight="bold", gid=HEADING)
     for at, line in enumerate(head):
         sheet.text(0, EDGE + 0.27 + HEAD_LINE * 0.92 * at - top, line)
     for entry, left, row in places:

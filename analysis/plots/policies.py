@@ -78,36 +78,36 @@ class Ratio(NamedTuple):
 )
 def jobs_policies(scene: Scene) -> Figure:
     """Draw a section an engine and number of slots; in it a group of rows a figure."""
-    found = places_of(scene)
-    every = [row for _, place in found for name in METRIC_HEADS for row in rows_of(place, name)]
+    result = places_of(scene)
+    every = [row for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)]
     lead = (
-        f"Each figure of a stream under a policy, over that of the same stream under {joined(place.baseline for _, place in found)} (the "
+        f"Each figure of a stream under a policy, over that of the same stream under {joined(place.baseline for _, place in result)} (the "
         "line at 1): left of it is less. Marks: geometric mean over streams; lines: 95 % intervals, paired; p after Holm over all "
         "policies, each figure by itself."
     )
     legend = verdict_entries(POLICY_WORDS, POLICY_LOOKS, {row.verdict for row in every if row.ratio is not None})
     left = max(1.3, room_for([row.policy for row in every], 1.6))
     sections = []
-    for run, place in found:
+    for run, place in result:
         rows = _policy_rows(place, left)
         beside = f"{place.streams} streams, the same for every policy" + (f" · run {run.run_id}" if len(scene.runs) > 1 else "")
         draw = partial(_policies, rows=rows, left=left, baseline=place.baseline, ends=reach_of(every))
         title = f"{place.slots} slot{'s' if place.slots > 1 else ''} of {place.engine}"
         sections.append(Section(title, HEADS + sum(row.tall for row in rows) + FOOT, draw, beside, run=run))
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
-    lost = sum(place.lost for _, place in found)
+    lost = sum(place.lost for _, place in result)
     notes += [f"{lost} jobs were not done and have no part in these figures."] if lost else []
-    grow = sorted({arm.policy for _, place in found for arm in place.arms if arm.grows})
+    grow = sorted({arm.policy for _, place in result for arm in place.arms if arm.grows})
     notes += [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."] if grow else []
     return stack(scene, jobs_policies.TITLE, lead, sections, legend, notes)
 
 
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
     """Take what was compared. Raises: NothingToDraw."""
-    found = [(one.run, place) for one in scene.streams for place in one.places]
-    if not any(row.ratio is not None for _, place in found for name in METRIC_HEADS for row in rows_of(place, name)):
+    result = [(stream.run, place) for stream in scene.streams for place in stream.places]
+    if not any(row.ratio is not None for _, place in result for name in METRIC_HEADS for row in rows_of(place, name)):
         raise NothingToDraw("no two policies met the same jobs in two streams or more")
-    return found
+    return result
 
 
 def rows_of(place: Place, name: str) -> list[Ratio]:
@@ -115,9 +115,13 @@ def rows_of(place: Place, name: str) -> list[Ratio]:
     rows = []
     for arm in place.arms:
         if arm.policy != place.baseline:
-            one = arm.against[name]
-            ends = [] if one.effect is None else [1 / (1 + gain) for gain in (one.effect.gain, one.effect.high, one.effect.low)]
-            rows.append(Ratio(arm.policy, ends[0], ends[1], ends[2], p=one.p) if ends else Ratio(arm.policy, why=one.reason))
+            against = arm.against[name]
+            ends = (
+                []
+                if against.effect is None
+                else [1 / (1 + gain) for gain in (against.effect.gain, against.effect.high, against.effect.low)]
+            )
+            rows.append(Ratio(arm.policy, ends[0], ends[1], ends[2], p=against.p) if ends else Ratio(arm.policy, why=against.reason))
     return sorted(rows, key=lambda row: row.ratio if row.ratio is not None else math.inf)
 
 
@@ -180,10 +184,10 @@ class Pair(NamedTuple):
 )
 def jobs_predicted(scene: Scene) -> Figure:
     """Draw a section a run: a dot a job that was done, and beside it how far off each class is."""
-    found = [(one.run, pairs) for one in scene.streams if (pairs := pairs_of(one.told))]
-    if not found:
+    result = [(stream.run, pairs) for stream in scene.streams if (pairs := pairs_of(stream.told))]
+    if not result:
         raise NothingToDraw("no job that was done had a predicted time")
-    kinds = list(dict.fromkeys(pair.kind for _, pairs in found for pair in pairs))
+    kinds = list(dict.fromkeys(pair.kind for _, pairs in result for pair in pairs))
     colours = {kind: COLOURS[at % len(COLOURS)] for at, kind in enumerate(kinds)}
     lead = (
         "Left, a dot is a job that was done: the time it was predicted to take, and the time it held its slots; on the line both are the "
@@ -193,14 +197,14 @@ def jobs_predicted(scene: Scene) -> Figure:
     notes = ["Waits have no part in either. Jobs of one stream share what happened then: how sure a figure is cannot be told from dots."]
     sections = [
         Section(f"run {run.run_id}", 2.4 + 0.55, partial(_predictions, pairs=pairs, colours=colours), f"{len(pairs)} jobs", run=run)
-        for run, pairs in found
+        for run, pairs in result
     ]
     return stack(scene, jobs_predicted.TITLE, lead, sections, legend, notes)
 
 
 def pairs_of(told: Iterable[Told]) -> list[Pair]:
     """Answer the jobs that were done, at their first attempt, and had a prediction."""
-    found = []
+    result = []
     for one in told:
         for at, row in enumerate(one.cell.report["job"]):
             part = Fields(row, one.cell.id, f"report.job[{at}]")
@@ -212,8 +216,8 @@ def pairs_of(told: Iterable[Told]) -> list[Pair]:
             predicted_s, end_s = numbers.get("predicted_s", 0.0), numbers.get("end_s")
             first = row.get("attempts") in {None, 1} and row.get("outcome") == "done"
             if first and predicted_s > 0 and begin_s is not None and end_s is not None and end_s > begin_s:
-                found.append(Pair(part.optional_text("class") or "", predicted_s, end_s - begin_s))
-    return found
+                result.append(Pair(part.optional_text("class") or "", predicted_s, end_s - begin_s))
+    return result
 
 
 def by_class(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:

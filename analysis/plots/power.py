@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.studies.power.reporting.figures import ABOVE_102, POWER, RULE, THROUGHPUT, phases, steady
-from analysis.studies.power.reporting.records import ROWS, Names, capped, is_capped
-from analysis.studies.power.reporting.study import LIMIT, PREDICTED, as_asked, sides
-from analysis.studies.power.reporting.terms import Against
-from analysis.studies.power.reporting.words import drawn_from, source, unit_of
+from analysis.studies.power.cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, Names, capped, is_capped, phases, steady
+from analysis.studies.power.report import drawn_from, source, unit_of
+from analysis.studies.power.report_terms import Against
+from analysis.studies.power.study import LIMIT, PREDICTED, as_asked, sides
 from analysis.terms import Refused
 from analysis.wording import unsigned
 
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.power.reporting.terms import Arm, Capped, Group, Iteration, Knobs, Mean, Side, Together
+    from analysis.stats.paired import Mean
+    from analysis.studies.power.report_terms import Arm, Capped, Group, Iteration, Knobs, Side, Together
     from analysis.terms import Run, Verdict
 
     from .marks import Style
@@ -60,7 +60,7 @@ class Part(NamedTuple):
 
     def of(self, group: Group, arm: str) -> list[Capped]:
         """The cells of one algorithm on one task, by block; the arm before its copy."""
-        mine = [one for one in self.cells if (one.group, one.arm) == (group.name, arm)]
+        mine = [cell for cell in self.cells if (cell.group, cell.arm) == (group.name, arm)]
         return sorted(mine, key=lambda one: (one.again, one.block))
 
     def title(self, title: str, parts: Iterable[Part]) -> str:
@@ -84,7 +84,7 @@ def parts_of(scene: Scene) -> list[Part]:
         except Refused:
             continue
         cells = capped(run, Names(run), [])
-        parts += [Part(run, side, tuple(one for one in cells if one.backend == side.backend)) for side in every]
+        parts += [Part(run, side, tuple(cell for cell in cells if cell.backend == side.backend)) for side in every]
     if not any(arm.means for part in parts for group in part.side.groups for arm in group.arms):
         raise NothingToDraw("no cell under a cap has steady iterations")
     return parts
@@ -132,14 +132,14 @@ def power_forest(scene: Scene) -> Figure:
         "block. Right: part of the same time in which the reading was above 1.02 times the cap. More images/s count where the cap is "
         "held. Lines: 95 % intervals over blocks."
     )
-    legend = verdict_entries(RATES, VERDICTS, {one.verdict for one in rows if one.rate.value is not None})
-    legend += verdict_entries(HELD, HOLDS, {one.holds for one in rows})
+    legend = verdict_entries(RATES, VERDICTS, {row.verdict for row in rows if row.rate.value is not None})
+    legend += verdict_entries(HELD, HOLDS, {row.holds for row in rows})
     margins = joined(unsigned(part.side.margin) for part in parts)
     legend.append(fill(f"left ±{margins}, right up to {unsigned(LIMIT)}: alike, held"))
-    left = room_for([one.name for one in rows], 1.9)
-    ends = [100 * abs(end) for one in rows for end in (one.rate.low, one.rate.high) if end is not None]
+    left = room_for([row.name for row in rows], 1.9)
+    ends = [100 * abs(end) for row in rows for end in (row.rate.low, row.rate.high) if end is not None]
     reach = min(WIDEST, 1.1 * max([5.0, *ends]))
-    most = 105 * max([3 * LIMIT, *(one.above.high or one.above.value for one in rows if one.above is not None)])
+    most = 105 * max([3 * LIMIT, *(row.above.high or row.above.value for row in rows if row.above is not None)])
     sections = []
     for part, title, ones in panels:
         draw = partial(_throughput, left=left, rows=ones, margin=part.side.margin, reach=reach, most=most)
@@ -151,54 +151,54 @@ def power_forest(scene: Scene) -> Figure:
 
 def _panels(part: Part, parts: Sequence[Part]) -> list[tuple[str, list[Line]]]:
     baseline, together = part.side.baseline, f"all {len(part.side.groups)} tasks together"
-    panels = [(part.title(together, parts), [_of_all(one, baseline) for one in part.side.together])]
-    panels += [(part.title(group.title, parts), [_of_task(one, baseline) for one in group.arms if one.n]) for group in part.side.groups]
+    panels = [(part.title(together, parts), [_of_all(together, baseline) for together in part.side.together])]
+    panels += [(part.title(group.title, parts), [_of_task(arm, baseline) for arm in group.arms if arm.n]) for group in part.side.groups]
     return [panel for panel in panels if panel[1]]
 
 
-def _of_all(one: Together, baseline: str) -> Line:
-    if one.name == baseline:
-        return Line(f"{one.name} (0)", "not comparable", Against(), one.above, one.holds)
-    p = one.throughput.p_adjusted
-    verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (one.throughput.value or 0) > 0 else "regressed"
-    return Line(one.name, verdict, one.throughput, one.above, one.holds)
+def _of_all(together: Together, baseline: str) -> Line:
+    if together.name == baseline:
+        return Line(f"{together.name} (0)", "not comparable", Against(), together.above, together.holds)
+    p = together.throughput.p_adjusted
+    verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (together.throughput.value or 0) > 0 else "regressed"
+    return Line(together.name, verdict, together.throughput, together.above, together.holds)
 
 
-def _of_task(one: Arm, baseline: str) -> Line:
-    above = one.means.get(ABOVE_102)
-    if one.name == baseline:
-        return Line(f"{one.name} (0)", "not comparable", Against(), above, one.holds)
-    return Line(one.name, one.verdict, one.against.get(THROUGHPUT, Against()), above, one.holds)
+def _of_task(arm: Arm, baseline: str) -> Line:
+    above = arm.means.get(ABOVE_102)
+    if arm.name == baseline:
+        return Line(f"{arm.name} (0)", "not comparable", Against(), above, arm.holds)
+    return Line(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), above, arm.holds)
 
 
 def _throughput(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     sheet: Page, top: float, left: float, rows: Sequence[Line], margin: float, reach: float, most: float
 ) -> None:
     wide = (INSIDE - left - GAP - 0.1) / 2
-    names = fitted([one.name for one in rows], left - 0.12, lines=1)
-    rates = [Row(names[one.name], [Mark(ends_of(one.rate, 100), VERDICTS[one.verdict])], tall=LINE) for one in rows]
+    names = fitted([row.name for row in rows], left - 0.12, lines=1)
+    rates = [Row(names[row.name], [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
     label = "images/s, % more than the baseline"
     forest(sheet, top, rates, left=left, right=INSIDE - left - wide, label=label, reach=reach, band=margin_band(margin))
     above = [
-        Row("", [Mark(ends_of(one.above, 100), HOLDS[one.holds])] if one.above and one.holds in HOLDS else [], tall=LINE) for one in rows
+        Row("", [Mark(ends_of(row.above, 100), HOLDS[row.holds])] if row.above and row.holds in HOLDS else [], tall=LINE) for row in rows
     ]
     label, band = "steady time above 1.02 × cap, %", (0, 100 * LIMIT)
     axes = forest(sheet, top, above, left=left + wide + GAP, right=0.1, label=label, reach=most, zero=None, band=band)
     axes.set_xlim(-0.02 * most, most)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    for at, one in enumerate(rows):
-        if one.above is None:
-            why = "no sensor" if one.holds == "no sensor" else "readings are missing"
-            axes.text(0.02 * most, LINE * (at + 0.5), why, va="center", fontsize=SMALL, color=QUIET)
+    for at, row in enumerate(rows):
+        if row.above is None:
+            reason = "no sensor" if row.holds == "no sensor" else "readings are missing"
+            axes.text(0.02 * most, LINE * (at + 0.5), reason, va="center", fontsize=SMALL, color=QUIET)
 
 
 ABREAST, SMALL_LEFT, NAME, DRAW, KNOB, SPACE, BELOW, MOST_TASKS = 4, 0.46, 0.22, 1.05, 0.45, 0.24, 0.5, 3
 # What sets the pace, the first of these that was set.
 PACES: tuple[tuple[str, Callable[[Knobs], float | None]], ...] = (
-    ("SM clock, MHz", lambda one: one.sm_mhz),
-    ("throttle, part of time", lambda one: one.throttle),
-    ("power limit, W", lambda one: one.power_limit_w),
-    ("images in batches", lambda one: float(sum(one.batches)) if one.batches else None),
+    ("SM clock, MHz", lambda knobs: knobs.sm_mhz),
+    ("throttle, part of time", lambda knobs: knobs.throttle),
+    ("power limit, W", lambda knobs: knobs.power_limit_w),
+    ("images in batches", lambda knobs: float(sum(knobs.batches)) if knobs.batches else None),
 )
 
 
@@ -244,7 +244,7 @@ def power_trace(scene: Scene) -> Figure:
 def _read(part: Part, group: Group) -> list[str]:
     """Algorithms of which something was read."""
     return [
-        one.name for one in group.arms if any(row.power_mean is not None for cell in part.of(group, one.name) for row in cell.iterations)
+        arm.name for arm in group.arms if any(row.power_mean is not None for cell in part.of(group, arm.name) for row in cell.iterations)
     ]
 
 
@@ -289,7 +289,7 @@ def _ground(axes: Axes, rows: Sequence[Iteration]) -> None:
 def _knob(axes: Axes, cell: Capped, look: Look) -> None:
     """Draw what set the pace in the first block; where another was asked for than was had, that too."""
     _ground(axes, cell.iterations)
-    name, of = next((one for one in PACES if any(one[1](row.actual) is not None for row in cell.iterations)), ("", None))
+    name, of = next((entry for entry in PACES if any(entry[1](row.actual) is not None for row in cell.iterations)), ("", None))
     axes.text(0.0, 1.02, name, transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
     axes.yaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
     if of is None:
@@ -297,10 +297,10 @@ def _knob(axes: Axes, cell: Capped, look: Look) -> None:
     numbers = [row.number for row in cell.iterations]
     had, wanted = [of(row.actual) for row in cell.iterations], [of(row.asked) for row in cell.iterations]
     drawn: list[tuple[list[float | None], Style]] = [(had, {"color": look.color, "linewidth": 1.3})]
-    if any(one is not None and one != other for one, other in zip(wanted, had, strict=True)):
+    if any(value is not None and value != other for value, other in zip(wanted, had, strict=True)):
         drawn.insert(0, (wanted, {"color": QUIET, "linestyle": ":", "linewidth": 1.0}))
     for values, style in drawn:
-        axes.step(numbers, [math.nan if one is None else one for one in values], where="mid", **style)
+        axes.step(numbers, [math.nan if value is None else value for value in values], where="mid", **style)
     axes.margins(y=0.25)
 
 
@@ -344,19 +344,19 @@ def power_pareto(scene: Scene) -> Figure:
 
 
 def _both(group: Group) -> list[Arm]:
-    return [one for one in group.arms if {POWER, THROUGHPUT} <= one.means.keys()]
+    return [arm for arm in group.arms if {POWER, THROUGHPUT} <= arm.means.keys()]
 
 
 def _front(axes: Axes, group: Group, looks: Mapping[str, Look]) -> None:
     axes.grid(visible=True)
-    front = sorted((one.means[POWER].value, one.means[THROUGHPUT].value) for one in _both(group) if one.front)
+    front = sorted((arm.means[POWER].value, arm.means[THROUGHPUT].value) for arm in _both(group) if arm.front)
     axes.step(*zip(*front, strict=True), where="post", color=FAINT, linewidth=1.4, zorder=1)
     if len(group.caps) == 1:  # of a schedule a mean over all of it has no cap
         axes.axvline(group.caps[0], color=WRONG, linestyle="--", linewidth=1.0, zorder=1)
-    for one in _both(group):
-        power, rate, look = one.means[POWER], one.means[THROUGHPUT], looks[one.name]
+    for arm in _both(group):
+        power, rate, look = arm.means[POWER], arm.means[THROUGHPUT], looks[arm.name]
         style: Style = {"color": look.color, "linewidth": 1.2, "marker": look.marker, "markersize": 6.5}
-        style["markerfacecolor"] = look.color if one.holds == "yes" else "white"
+        style["markerfacecolor"] = look.color if arm.holds == "yes" else "white"
         interval(axes, power.value, (None, rate.low, rate.high), style, "y")
         interval(axes, rate.value, ends_of(power), style)
     for axis in (axes.xaxis, axes.yaxis):
@@ -380,7 +380,7 @@ def power_predicted(scene: Scene) -> Figure:
         "Each dot is a steady iteration that ran as it was asked to: its measured value, and by how much more (above 0) or less was "
         "predicted. Power is foretold as the largest reading of an iteration. In words: the median of all errors, and of their sizes."
     )
-    names = sorted({name for _, errors in kept for one in errors for name in one})
+    names = sorted({name for _, errors in kept for error in errors for name in error})
     legend = [dot(name, looks[name].color, looks[name].marker, 4.5) for name in names]
     sections = []
     for part, errors in kept:
@@ -403,8 +403,8 @@ def _errors(part: Part, of: Callable[[Iteration], tuple[float | None, float | No
 def _error_words(errors: Sequence[Errors]) -> list[str]:
     """A line an algorithm: the middle of its errors, and how large one is as a rule."""
     lines = []
-    for name in sorted({name for one in errors for name in one}):
-        there = [(what, [error for _, error in one[name]]) for what, one in zip(PREDICTED, errors, strict=True) if name in one]
+    for name in sorted({name for error in errors for name in error}):
+        there = [(what, [error for _, error in record[name]]) for what, record in zip(PREDICTED, errors, strict=True) if name in record]
         texts = [
             f"{what} {100 * statistics.median(off):+.1f} % (off by {100 * statistics.median(map(abs, off)):.1f} %)" for what, off in there
         ]
@@ -414,14 +414,14 @@ def _error_words(errors: Sequence[Errors]) -> list[str]:
 
 def _offs(sheet: Page, top: float, part: Part, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:
     labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
-    for found, label, (left, down, wide) in zip(errors, labels, places(2, 2, 0, left=0.6, gap=0.1), strict=True):
+    for result, label, (left, down, wide) in zip(errors, labels, places(2, 2, 0, left=0.6, gap=0.1), strict=True):
         axes = sheet.axes(left, top + 0.1 + down, wide, 2.0, xlabel=label, ylabel="predicted is more, %")
         axes.axhline(0, color=INK, linewidth=0.9, zorder=1)
         axes.grid(visible=True)
-        for name, points in found.items():
+        for name, points in result.items():
             xs, ys = zip(*points, strict=True)
             dots(axes, xs, [100 * y for y in ys], looks[name].color, marker=looks[name].marker, markersize=3, alpha=0.5)
-        far = max([LEAST, *(abs(100 * error) for points in found.values() for _, error in points)])
+        far = max([LEAST, *(abs(100 * error) for points in result.values() for _, error in points)])
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.margins(0.08)
         axes.set_ylim(-1.1 * far, 1.1 * far)

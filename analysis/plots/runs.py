@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analysis.disturbance import OTHERS, share_of_others
 from analysis.summary import energy_j_per_sample, power_w, time_weighted, why_missing
-from analysis.wording import digits, number
+from analysis.wording import digits, number, unsigned
 
 from .labels import arm_labels, direction, fitted_arms, joined, measure_of, minus, time_unit
 from .lettering import room_for
@@ -18,6 +20,7 @@ from .marks import FOOT, ROW, bars, dots, log_or_linear, names_beside, trailing_
 from .page import INSIDE, Section, dot, fill, line, stack
 from .scene import NothingToDraw, comparison_of, measured, panels_of
 from .style import AGAIN, BAND, BAR, FAINT, INK, QUIET, SMALL, WARM_UP, WRONG, Look, looks_of, picture
+from .vector import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,12 +76,12 @@ def odd_cells(cells: Sequence[Cell], metric: str) -> list[Odd]:
         groups.setdefault(cell.block, []).append(cell.id)
     for _ in range(SWEEPS):
         for ids in groups.values():
-            middle = statistics.median(left[one] for one in ids)
-            left |= {one: left[one] - middle for one in ids}
+            middle = statistics.median(left[text] for text in ids)
+            left |= {text: left[text] - middle for text in ids}
     sizes = sorted(map(abs, left.values()))[-freedom:]
     limit = max(FAR * 1.4826 * statistics.median(sizes) * math.sqrt(len(judged) / freedom), 0.01)
     odd = [Odd(cell, math.expm1(left[cell.id])) for cell in judged if abs(left[cell.id]) > limit]
-    return sorted(odd, key=lambda one: -abs(math.log1p(one.off)))
+    return sorted(odd, key=lambda odd: -abs(math.log1p(odd.off)))
 
 
 @picture(
@@ -109,7 +112,34 @@ def run_order(scene: Scene) -> Figure:
         beside = f"{measure_of(panel.metric.name, values).label} ({direction(panel.metric)})"
         sections.append(Section(panel.title, 1.77, partial(_order, panel=panel, looks=looks, odd=rings), beside, run=panel.run))
         notes += _odd_words(panel, rings, labels)
+    runs = [run for run in scene.runs if any(panel.run is run for panel in panels)]
+    sections += [section for run in runs if (section := _others(run, several=len(runs) > 1))]
     return stack(scene, run_order.TITLE, lead, sections, legend, notes)
+
+
+def _others(run: Run, *, several: bool) -> Section | None:
+    """Show what other programs used while the cells ran, where that is known; of `several` runs each is named."""
+    shares = [(cell, share) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
+    stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
+    span = f", {stamps[0][11:16]} to {stamps[-1][11:16]} UTC" if stamps else ""
+    title = f"Other programs{f' · run {run.run_id}' if several else ''}"
+    draw = partial(_load, run=run, shares=shares)
+    return Section(title, 1.1, draw, f"% of all CPUs while each cell ran{span}; above the line they disturb", run=run) if shares else None
+
+
+def _load(sheet: Page, top: float, run: Run, shares: Sequence[tuple[Cell, float]]) -> None:
+    axes = sheet.axes(0.5, top + 0.05, INSIDE - 0.52, 0.55, xlabel="place in the run (cells, in the order they ran)")
+    axes.set_xlim(min(cell.order for cell in run.cells) - 0.7, max(cell.order for cell in run.cells) + 0.7)
+    axes.set_ylim(0, 100 * max(1.5 * OTHERS, *(share for _, share in shares)))
+    axes.axhline(100 * OTHERS, color=WRONG, linewidth=0.8, linestyle=(0, (3, 2)))
+    for color, some in (
+        (QUIET, [share for share in shares if share[1] <= OTHERS]),
+        (WRONG, [share for share in shares if share[1] > OTHERS]),
+    ):
+        (marks,) = axes.plot([cell.order for cell, _ in some], [100 * share for _, share in some], "o", color=color, markersize=2.5)
+        tell(marks, *(f"cell {cell.order}, block {cell.block}: others used {unsigned(share)}" for cell, share in some))
+    axes.grid(axis="y")
+    axes.locator_params(axis="y", nbins=3)
 
 
 def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list[Entry]]:
@@ -139,7 +169,7 @@ def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], odd
     name = panel.metric.name
     scale = measure_of(name, [cell.metrics[name] for cell in panel.cells if name in cell.metrics]).scale
     axes = sheet.axes(0.5, top + 0.14, INSIDE - 0.52, 1.15)
-    _bands(axes, panel.run)
+    _bands(axes, panel)
     for block in sorted({cell.block for cell in panel.cells}):
         cells = [cell for cell in panel.cells if cell.block == block]
         values = [cell.metrics[name] * scale for cell in cells if name in cell.metrics]
@@ -151,7 +181,8 @@ def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], odd
         cells = [cell for cell in measured(panel, arm) if name in cell.metrics]
         style = {"color": looks[arm].color, "marker": looks[arm].marker, "markeredgecolor": "white", "markeredgewidth": 0.4}
         heights = [cell.metrics[name] * scale for cell in cells]
-        axes.plot([cell.order for cell in cells], heights, linestyle="none", markersize=5, label=arm, **style)
+        (marks,) = axes.plot([cell.order for cell in cells], heights, linestyle="none", markersize=5, label=arm, **style)
+        tell(marks, *(_cell(panel, cell, height) for cell, height in zip(cells, heights, strict=True)))
     lost = [cell.order for cell in panel.cells if cell.outcome != "measured"]
     axes.plot(lost, [0.03] * len(lost), "x", color=WRONG, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False)
     axes.grid(axis="y")
@@ -161,13 +192,29 @@ def _order(sheet: Page, top: float, panel: Panel, looks: Mapping[str, Look], odd
         axes.plot([one.cell.order], [one.cell.metrics[name] * scale], **RING)
 
 
-def _bands(axes: Axes, run: Run) -> None:
-    """Shade every other block over the whole run, so that all sections show the same time."""
+def _cell(panel: Panel, cell: Cell, value: float) -> str:
+    """Write all that is known of a cell's value."""
+    others = share_of_others(panel.run, cell)
+    load = "" if others is None else f"; others used {unsigned(others)} of the CPUs"
+    unit = measure_of(panel.metric.name, [cell.metrics[panel.metric.name]]).unit
+    return f"{cell.tweakset} · {cell.workload}, block {cell.block}, cell {cell.order}: {digits(value)} {unit}{load}"
+
+
+def _blocks(cells: Sequence[Cell]) -> dict[int, list[int]]:
     blocks: dict[int, list[int]] = {}
-    for cell in run.cells:
+    for cell in cells:
         blocks.setdefault(cell.block, []).append(cell.order)
-    axes.set_xlim(min(cell.order for cell in run.cells) - 0.7, max(cell.order for cell in run.cells) + 0.7)
-    for turn, (block, orders) in enumerate(sorted(blocks.items())):
+    return dict(sorted(blocks.items(), key=lambda entry: min(entry[1])))
+
+
+def _bands(axes: Axes, panel: Panel) -> None:
+    """Shade every other block, so that all sections show the same time: of the whole run, or of a workload that had its own blocks."""
+    orders = [cell.order for cell in panel.run.cells]
+    axes.set_xlim(min(orders) - 0.7, max(orders) + 0.7)
+    blocks = _blocks(panel.run.cells)
+    if any(max(group) > min(other) for group, other in pairwise(blocks.values())):
+        blocks = _blocks(panel.cells)
+    for turn, (block, orders) in enumerate(blocks.items()):
         if turn % 2 == 0:
             axes.axvspan(min(orders) - 0.5, max(orders) + 0.5, color=BAND, zorder=0, linewidth=0)
         if len(blocks) <= 24 or turn % 5 == 0:
@@ -201,9 +248,9 @@ def steps(scene: Scene) -> Figure:
     looks = looks_of(scene)
     sections = []
     for (panel, all_arms), (_, arms) in zip(timed, strips, strict=True):
-        cells = [cell for one in all_arms.values() for cell in one]
-        unit = time_unit([max(max(one.wall_s) for one in cells)])[1]
-        beside = f"step time, {unit}; {sum(len(one.wall_s) for one in cells)} steps of {len(cells)} cells"
+        cells = [cell for arm in all_arms.values() for cell in arm]
+        unit = time_unit([max(max(cell.wall_s) for cell in cells)])[1]
+        beside = f"step time, {unit}; {sum(len(cell.wall_s) for cell in cells)} steps of {len(cells)} cells"
         draw = partial(_strips, panel=panel, arms=arms, left=left, tall=tall, looks=looks)
         sections.append(Section(panel.title, (tall + STRIP_GAP) * len(arms) + 0.45, draw, beside, run=panel.run))
     hidden = sum(len(all_arms) - len(arms) for (_, all_arms), (_, arms) in zip(timed, strips, strict=True))
@@ -219,8 +266,8 @@ def _telling(scene: Scene, panel: Panel, arms: Mapping[str, object]) -> list[str
     """Choose the tweak sets that are worth a strip: the baseline, then those that differ most; in the order of the run."""
 
     def size(arm: str) -> float:
-        one = comparison_of(scene, panel, arm)
-        gain = None if one is None else one.primary.gain if one.primary else one.observed
+        comparison = comparison_of(scene, panel, arm)
+        gain = None if comparison is None else comparison.primary.gain if comparison.primary else comparison.observed
         return math.inf if arm == panel.run.baseline else abs(gain or 0.0)
 
     kept = sorted(arms, key=lambda arm: -size(arm))[:MOST_STRIPS]
@@ -238,7 +285,7 @@ def _strips(  # noqa: PLR0913, PLR0917  # a place, and what stands there
         axes = sheet.axes(left, top + (tall + STRIP_GAP) * row, INSIDE - left - 0.02, tall)
         axes.set_xlim(0, max(len(one.wall_s) for one in every) + 1)
         log_or_linear(axes, "y", low * scale, high * scale, most=2 if tall == STRIP else 5)
-        axes.axvspan(0, max(one.warmup for one in cells) + 0.5, color=WARM_UP, linewidth=0, zorder=0)
+        axes.axvspan(0, max(cell.warmup for cell in cells) + 0.5, color=WARM_UP, linewidth=0, zorder=0)
         _steps(axes, cells, scale, looks[arm])
         if row < len(arms) - 1:
             axes.set_xticks([])
@@ -247,16 +294,16 @@ def _strips(  # noqa: PLR0913, PLR0917  # a place, and what stands there
 
 
 def _steps(axes: Axes, cells: Sequence[Steps], scale: float, look: Look) -> None:
-    long = max(len(one.wall_s) for one in cells) > LONG
-    for one in cells:
-        wall = np.asarray(one.wall_s) * scale
+    long = max(len(cell.wall_s) for cell in cells) > LONG
+    for cell in cells:
+        wall = np.asarray(cell.wall_s) * scale
         at = np.arange(1, len(wall) + 1)
         dots(axes, at, wall, look.color, markersize=1.2 if long else 3, alpha=0.35 if long else 0.5)
         if long:
             axes.plot(at, trailing_mean(wall, len(wall) // 30), color=INK, linewidth=0.9, rasterized=True)
     if not long:
-        shortest = min(len(one.wall_s) for one in cells)
-        middle = np.median([one.wall_s[:shortest] for one in cells], axis=0) * scale
+        shortest = min(len(cell.wall_s) for cell in cells)
+        middle = np.median([cell.wall_s[:shortest] for cell in cells], axis=0) * scale
         axes.plot(np.arange(1, shortest + 1), middle, color=INK, linewidth=1.0)
 
 
@@ -291,7 +338,7 @@ def distribution(scene: Scene) -> Figure:
 
 def _walls(panel: Panel, arm: str) -> np.ndarray:
     cells = _timed(panel, arm)
-    return np.concatenate([one.wall_s[one.warmup :] for one in cells]) if cells else np.array([])
+    return np.concatenate([cell.wall_s[cell.warmup :] for cell in cells]) if cells else np.array([])
 
 
 def _spread(  # noqa: PLR0913, PLR0917  # a place, and what stands there
@@ -328,7 +375,7 @@ class Column(NamedTuple):
 def energy(scene: Scene) -> Figure:
     """Draw a bar a tweak set; only cells whose power was measured count."""
     every = panels_of(scene)
-    pairs = [(panel, [one for one in _columns(panel) if one.bars]) for panel in every]
+    pairs = [(panel, [column for column in _columns(panel) if column.bars]) for panel in every]
     kept = [(panel, columns) for panel, columns in pairs if columns]
     if not kept:
         raise NothingToDraw(f"power was not measured: {why_missing([cell for panel in every for cell in panel.cells])}")
@@ -375,6 +422,6 @@ def _bars(sheet: Page, top: float, panel: Panel, columns: Sequence[Column], left
                 look: Style = {"color": INK, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.7}
                 axes.plot(column.points[arm], [row] * len(column.points[arm]), "o", **look)
             sheet.text(start + wide - 0.49, top + ROW * (row + 0.5), digits(column.bars[arm]), **style)
-        axes.set_xlim(0, 1.04 * max([*column.bars.values(), *(one for points in column.points.values() for one in points)]))
+        axes.set_xlim(0, 1.04 * max([*column.bars.values(), *(point for points in column.points.values() for point in points)]))
         axes.locator_params(axis="x", nbins=4)
         axes.grid(axis="x")

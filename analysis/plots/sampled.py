@@ -67,16 +67,18 @@ def telemetry(scene: Scene) -> Figure:
     if not every:
         raise NothingToDraw(scene.series_missing or "nothing was sampled beside the cells")
     differing = differences(every)
-    flat = [one for one in QUANTITIES if _is_zero(one, every)]
-    there = [one for one in QUANTITIES if one not in flat and any(one in column.traces for column in every)]
-    quantities = [one for one in there if any(one in where for where in differing)] or sorted(there, key=lambda one: -_movement(one, every))
+    flat = [quantity for quantity in QUANTITIES if _is_zero(quantity, every)]
+    there = [quantity for quantity in QUANTITIES if quantity not in flat and any(quantity in column.traces for column in every)]
+    quantities = [quantity for quantity in there if any(quantity in where for where in differing)] or sorted(
+        there, key=lambda quantity: -_movement(quantity, every)
+    )
     quantities = sorted(quantities[: MOST_ROWS if any(differing) else FEW_ROWS], key=QUANTITIES.index)
     most = sorted(range(len(every)), key=lambda at: -len(differing[at]))[:MOST_COLUMNS]
     columns = [every[at] for at in sorted(most) if differing[at] or not any(differing)]
     looks = looks_of(scene)
     names = list(dict.fromkeys(arm for column in columns for arm in column.panel.arms))
     legend = arms_legend(looks, names, fitted_arms(scene.runs, names, 2.6, SMALL, lines=1), lines=True)
-    if any((one.measured_from_s or 0) > 0 for column in columns for one in column.cells):
+    if any((cell.measured_from_s or 0) > 0 for column in columns for cell in column.cells):
         legend.append(fill("measured steps"))
     windows = sorted({trace.window for column in columns for trace in column.all()})
     lead = (
@@ -92,7 +94,7 @@ def telemetry(scene: Scene) -> Figure:
         tall * len(bands),
         legend,
         notes,
-        [run for run in scene.runs if any(one.panel.run is run for one in columns)],
+        [run for run in scene.runs if any(column.panel.run is run for column in columns)],
     )
     for at, band in enumerate(bands):
         _band(sheet, tall * at, band, quantities, looks)
@@ -113,16 +115,16 @@ def differences(columns: Sequence[Column]) -> list[set[Quantity]]:
             if len(groups) < 2:
                 continue
             middle = np.concatenate(groups).mean()
-            between = sum(len(one) * (one.mean() - middle) ** 2 for one in groups) / (len(groups) - 1)
-            within = sum(((one - one.mean()) ** 2).sum() for one in groups) / (count - len(groups))
+            between = sum(len(group) * (group.mean() - middle) ** 2 for group in groups) / (len(groups) - 1)
+            within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (count - len(groups))
             far = between > (1e-6 * middle) ** 2
             p = float(fdtrc(len(groups) - 1, count - len(groups), between / within)) if within > 0 else 0.0
             tests.append((at, quantity, p if far else 1.0))
-    found: list[set[Quantity]] = [set() for _ in columns]
+    result: list[set[Quantity]] = [set() for _ in columns]
     for (at, quantity, _), p in zip(tests, holm([p for _, _, p in tests]), strict=True):
         if p < SURE:
-            found[at].add(quantity)
-    return found
+            result[at].add(quantity)
+    return result
 
 
 def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
@@ -135,7 +137,7 @@ def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
     differing: Sequence[set[Quantity]],
 ) -> list[str]:
     notes = ["Devices of a kind are taken together. Samples far from all others, and cells longer than most, are cut off."]
-    others = [one.label for one in there if one not in quantities]
+    others = [quantity.label for quantity in there if quantity not in quantities]
     if any(differing):
         notes.append("Drawn are quantities whose means over cells differ between tweak sets (F test, Holm over all): a choice, no verdict.")
     elif others:
@@ -145,7 +147,7 @@ def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
         )
         notes[-1] = notes[-1][0].upper() + notes[-1][1:]
     notes += [f"Sampled as well: {joined(others)}."] if others else []
-    notes += [f"Sampled, and 0 throughout: {joined(one.label for one in flat)}."] if flat else []
+    notes += [f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}."] if flat else []
     if len(columns) < len(every):
         hidden = [column.panel.title for column in every if column not in columns]
         notes.append(f"Not drawn, for less differs there: {', '.join(hidden[:6])}{'…' if len(hidden) > 6 else ''}.")
@@ -155,12 +157,12 @@ def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
 def column_of(scene: Scene, panel: Panel) -> Column:
     """Take what was sampled beside the cells of a workload."""
     cells = [scene.series[key] for cell in panel.cells if (key := series_key(panel.run, cell.id)) in scene.series]
-    return Column(panel, cells, {one: traces for one in QUANTITIES if (traces := traces_of(scene, panel, one))})
+    return Column(panel, cells, {quantity: traces for quantity in QUANTITIES if (traces := traces_of(scene, panel, quantity))})
 
 
 def traces_of(scene: Scene, panel: Panel, quantity: Quantity) -> dict[str, Trace]:
     """Answer a trace for each tweak set beside whose cells the quantity was sampled."""
-    found: dict[str, Trace] = {}
+    result: dict[str, Trace] = {}
     for arm in panel.arms:
         cells = []
         for cell in measured(panel, arm):
@@ -169,8 +171,8 @@ def traces_of(scene: Scene, panel: Panel, quantity: Quantity) -> dict[str, Trace
             if one is not None and values is not None:
                 cells.append((np.asarray(one.time_s), np.asarray(values, dtype=float)))
         if cells:
-            found[arm] = pooled(cells)
-    return found
+            result[arm] = pooled(cells)
+    return result
 
 
 def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
@@ -185,11 +187,11 @@ def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
 
 
 def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    paces = [float(np.median(np.diff(at))) for at, _ in cells if len(at) > 1]
+    paces = [statistics.median(np.diff(at).tolist()) for at, _ in cells if len(at) > 1]
     ends = sorted(float(at[-1]) for at, _ in cells)
     pace_s, end_s = statistics.median(paces) if paces else 1.0, ends[len(ends) // 2]
     time_s = np.arange(0.0, end_s + pace_s / 2, pace_s)
-    rows = [np.interp(time_s, at[np.isfinite(one)], one[np.isfinite(one)], left=np.nan, right=np.nan) for at, one in cells]
+    rows = [np.interp(time_s, at[np.isfinite(array)], array[np.isfinite(array)], left=np.nan, right=np.nan) for at, array in cells]
     finite = np.isfinite(rows)
     count, total = finite.sum(axis=0), np.where(finite, rows, 0.0).sum(axis=0)
     return time_s, np.where(count > 0, total / np.maximum(count, 1), np.nan)
@@ -207,9 +209,9 @@ def _is_zero(quantity: Quantity, columns: Sequence[Column]) -> bool:
 def _movement(quantity: Quantity, columns: Sequence[Column]) -> float:
     """Answer by how much a quantity moves inside the cells, of its largest value."""
     spans = [
-        (np.nanmax(one.mean) - np.nanmin(one.mean)) / np.nanmax(np.abs(one.raw))
-        for one in _traces(quantity, columns)
-        if np.nanmax(np.abs(one.raw)) > 0
+        (np.nanmax(trace.mean) - np.nanmin(trace.mean)) / np.nanmax(np.abs(trace.raw))
+        for trace in _traces(quantity, columns)
+        if np.nanmax(np.abs(trace.raw)) > 0
     ]
     return statistics.median(map(float, spans)) if spans else 0.0
 
@@ -227,7 +229,7 @@ def _band(sheet: Page, top: float, band: Sequence[Column], quantities: Sequence[
         limits = _limits(_traces(quantity, band))
         for place, column in enumerate(band):
             axes = sheet.axes(LEFT + wide * place, down, wide - GAP, ROW, ylim=limits)
-            _samples(axes, column, quantity, looks, in_pixels=sum(len(one.time_s) for one in column.all()) > MANY / len(band))
+            _samples(axes, column, quantity, looks, in_pixels=sum(len(trace.time_s) for trace in column.all()) > MANY / len(band))
             axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
             axes.xaxis.set_major_locator(MaxNLocator(3 if len(band) > 1 else 8, steps=[1, 2, 5, 10]))
             axes.grid(axis="y")
@@ -248,7 +250,7 @@ def _samples(axes: Axes, column: Column, quantity: Quantity, looks: Mapping[str,
     if not arms:
         axes.text(0.5, 0.5, "not sampled", transform=axes.transAxes, ha="center", va="center", fontsize=SMALL, color=QUIET)
     axes.set_xlim(0, max(float(trace.time_s[-1]) for trace in column.all()) or 1.0)
-    windows = [(one.measured_from_s, one.measured_to_s) for one in column.cells]
+    windows = [(cell.measured_from_s, cell.measured_to_s) for cell in column.cells]
     ends = [(begin, end) for begin, end in windows if begin is not None and end is not None]
     start, end = (statistics.median(side) for side in zip(*ends, strict=True)) if ends else (0.0, 0.0)
     if start > 0:
@@ -259,7 +261,7 @@ def _limits(traces: Sequence[Trace]) -> tuple[float, float]:
     if not traces:
         return 0.0, 1.0
     pairs = zip(*((trace.raw, trace.mean) for trace in traces), strict=True)
-    raw, means = (np.concatenate([one[np.isfinite(one)] for one in values]) for values in pairs)
+    raw, means = (np.concatenate([value[np.isfinite(value)] for value in values]) for values in pairs)
     low, high = (float(function([*np.quantile(raw, [0.005, 0.995]), *means])) for function in (np.min, np.max))
     # A row that hardly moves is drawn as one that hardly moves.
     room = max(0.06 * (high - low), 0.01 * abs(high), NOTHING)

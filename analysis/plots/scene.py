@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analysis.compare import compare
-from analysis.studies.io.responses import judged_alike
-from analysis.studies.io.saved import io_runs
-from analysis.studies.jobs.streams.gathered import gather
-from analysis.studies.keys.effects import effects_of
 from analysis.studies.monitors.records import is_monitored
-from analysis.studies.monitors.study import overheads
 from analysis.telemetry import Missing, series_of
 from analysis.variants import short_names
 
@@ -68,15 +63,39 @@ def scene_of(runs: Sequence[Run]) -> Scene:
     missing: list[str] = []
     for run in runs:
         try:
-            series |= {series_key(run, name): one for name, one in series_of(run).items()}
+            series |= {series_key(run, name): series for name, series in series_of(run).items()}
         except Missing as reason:
             missing.append(f"{run.run_id}: {reason}" if len(runs) > 1 else str(reason))
-    comparisons = tuple(one for run in runs for one in compare(run))
-    effects = {run.origin: tuple(effects_of(run)) for run in runs if run.design.factors}
-    read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
-    watched = {run.origin: tuple(overheads(run)) for run in runs if is_monitored(run)}
-    streams = tuple(found for run in runs if (found := gather(run)) is not None)
+    comparisons = tuple(comparison for run in runs for comparison in compare(run))
+    effects = {run.origin: _effects(run) for run in runs if run.design.factors}
+    watched = {run.origin: _overheads(run) for run in runs if is_monitored(run)}
+    telling = [run for run in runs if any(cell.report for cell in run.cells)]  # of more than steps
+    read, streams = _told(telling) if telling else ((), ())
     return Scene(tuple(runs), comparisons, series, "; ".join(missing) or None, effects, read, watched, streams)
+
+
+# Most runs have none of this, and need not wait until what judges it is loaded.
+
+
+def _effects(run: Run) -> tuple[Effects, ...]:
+    from analysis.studies.keys.effects import effects_of  # noqa: PLC0415  # see above
+
+    return tuple(effects_of(run))
+
+
+def _overheads(run: Run) -> tuple[Overhead, ...]:
+    from analysis.studies.monitors.study import overheads  # noqa: PLC0415  # see above
+
+    return tuple(overheads(run))
+
+
+def _told(runs: Sequence[Run]) -> tuple[tuple[Judged, ...], tuple[Gathered, ...]]:
+    from analysis.studies.io.responses import judged_alike  # noqa: PLC0415  # see above
+    from analysis.studies.io.saved import io_runs  # noqa: PLC0415  # see above
+    from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415  # see above
+
+    read = tuple(judged_alike(one for run in runs for one in io_runs(run, [])))
+    return read, tuple(gathered for run in runs if (gathered := gather(run)) is not None)
 
 
 def series_key(run: Run, cell_id: str) -> str:
@@ -89,10 +108,10 @@ def panels_of(scene: Scene) -> list[Panel]:
 
     Raises: NothingToDraw, where no cell of any run was measured.
     """
-    found: list[Panel] = []
+    result: list[Panel] = []
     for run in scene.runs:
         places: dict[tuple[str, str], list[Cell]] = {(study, workload): [] for study in run.studies for workload in run.workloads}
-        for cell in sorted(run.cells, key=lambda one: one.order):
+        for cell in sorted(run.cells, key=lambda cell: cell.order):
             places[cell.study, cell.workload].append(cell)
         known = {place: cells for place, cells in places.items() if any(cell.outcome == "measured" for cell in cells)}
         names = short_names(run.workloads)
@@ -102,15 +121,15 @@ def panels_of(scene: Scene) -> list[Panel]:
                 title = f"{title} · run {run.run_id}"
             arms = tuple(name for name in in_order(run, run.tweaksets.values()) if any(cell.tweakset == name for cell in cells))
             metric = run.workloads[workload].primary or run.studies[study].primary
-            found.append(Panel(run, study, workload, title, metric, tuple(cells), arms))
-    if not found:
+            result.append(Panel(run, study, workload, title, metric, tuple(cells), arms))
+    if not result:
         raise NothingToDraw("no cell was measured")
-    return found
+    return result
 
 
 def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:
     """Names of tweak sets: the baseline first, then what else leaves the machine as it is, then the rest as the run lists them."""
-    return [one.name for one in sorted(tweaksets, key=lambda one: (one.name != run.baseline, changes_something(one)))]
+    return [one.name for one in sorted(tweaksets, key=lambda tweakset: (tweakset.name != run.baseline, changes_something(tweakset)))]
 
 
 def changes_something(tweakset: TweakSet) -> bool:
@@ -125,18 +144,22 @@ def measured(panel: Panel, arm: str) -> list[Cell]:
 
 def comparison_of(scene: Scene, panel: Panel, arm: str) -> Comparison | None:
     """Find what was said of one tweak set; None for the baseline itself."""
-    for one in scene.comparisons:
-        place = one.study, one.workload, one.tweakset
-        if place == (panel.study, panel.workload, arm) and one.candidate_run == panel.run.origin:
-            return one
+    for comparison in scene.comparisons:
+        place = comparison.study, comparison.workload, comparison.tweakset
+        if place == (panel.study, panel.workload, arm) and comparison.candidate_run == panel.run.origin:
+            return comparison
     return None
 
 
-def called(scene: Scene, one: Comparison) -> bool:
+def called(scene: Scene, comparison: Comparison) -> bool:
     """Whether a comparison is improved or regressed, and no A/A check beside it fails."""
-    if one.verdict not in {"improved", "regressed"}:
+    if comparison.verdict not in {"improved", "regressed"}:
         return False
-    place = one.candidate_run, one.study, one.workload
+    place = comparison.candidate_run, comparison.study, comparison.workload
     checks = [other for other in scene.comparisons if other.untouched and (other.candidate_run, other.study, other.workload) == place]
-    keys = [found for found in scene.effects.get(one.candidate_run, ()) if (found.observed.study, found.observed.workload) == place[1:]]
-    return not any(other.verdict == "not comparable" for other in checks) and not any(found.again_fails for found in keys)
+    keys = [
+        effects
+        for effects in scene.effects.get(comparison.candidate_run, ())
+        if (effects.observed.study, effects.observed.workload) == place[1:]
+    ]
+    return not any(other.verdict == "not comparable" for other in checks) and not any(effects.again_fails for effects in keys)

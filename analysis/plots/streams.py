@@ -72,9 +72,9 @@ def jobs_overview(scene: Scene) -> Figure:
         "jobs, and so did streams with a fault and without."
     )
     tall = 0.62 + 1.85 + 0.55
-    jobs = sum(len(told.stream.jobs) for one in scene.streams for told in one.told)
-    streams = sum(len(one.told) for one in scene.streams)
-    engines = joined(sorted(told.stream.engine for one in scene.streams for told in one.told))
+    jobs = sum(len(told.stream.jobs) for stream in scene.streams for told in stream.told)
+    streams = sum(len(stream.told) for stream in scene.streams)
+    engines = joined(sorted(told.stream.engine for stream in scene.streams for told in stream.told))
 
     def draw(sheet: Page, top: float) -> None:
         for (title, finding, panel), (left, down, wide) in zip(panels, places(len(panels), 2, tall, left=0.0, gap=0.4), strict=True):
@@ -96,7 +96,7 @@ def jobs_overview(scene: Scene) -> Figure:
 
 
 def _kinds(scene: Scene) -> list[str]:
-    kinds = dict.fromkeys(str(told.stream.arrivals.get("kind", "")) for one in scene.streams for told in one.told)
+    kinds = dict.fromkeys(str(told.stream.arrivals.get("kind", "")) for stream in scene.streams for told in stream.told)
     if not kinds:
         raise NothingToDraw("no cell tells of a stream of jobs")
     # In a closed stream a job comes when another ends: its gaps are times of service.
@@ -135,7 +135,7 @@ def _arrivals(scene: Scene) -> OnPage:
 def _gaps(scene: Scene, kind: str) -> Iterator[np.ndarray]:
     """Gaps of each stream, over their mean. What chance drew for a block counts once, of a stream without a fault if there is one."""
     seen: set[Hashable] = set()
-    for told in sorted((told for one in scene.streams for told in one.told), key=lambda told: told.fault is not None):
+    for told in sorted((told for stream in scene.streams for told in stream.told), key=lambda told: told.fault is not None):
         drawn, gap = set(told.stream.drawn), np.diff(columns(told.stream).submit)
         if told.stream.arrivals.get("kind", "") == kind and not drawn & seen and len(gap) and gap.mean() > 0:
             seen |= drawn
@@ -149,20 +149,20 @@ def _panel(sheet: Page, spot: tuple[float, float, float], xlabel: str, ylabel: s
 
 def _waited(scene: Scene) -> OnPage:
     """Waits by load for the number of slots of which most is known."""
-    found = [one for _, one in waits_of(scene) if one.validation.fit.servers is not None and one.validation.fit.load is not None]
-    if not found:
+    result = [waits for _, waits in waits_of(scene) if waits.validation.fit.servers is not None and waits.validation.fit.load is not None]
+    if not result:
         raise NothingToDraw("nothing tells how many slots there were")
-    slots = [one.validation.fit.servers or 0 for one in found]
+    slots = [waits.validation.fit.servers or 0 for waits in result]
     most = max(sorted(set(slots), reverse=True), key=slots.count)
-    judged = [one for waits in found if (one := chosen(waits)) is not None]
-    counts = {word: sum(one.verdict == word for one in judged) for word in VERDICT_LOOKS}
+    judged = [held for waits in result if (held := chosen(waits)) is not None]
+    counts = {word: sum(held.verdict == word for held in judged) for word in VERDICT_LOOKS}
     verdicts = joined(f"{count} {word}" for word, count in counts.items() if count)
     finding = f"Curves: model. Of {len(judged)} setting{'s' if len(judged) > 1 else ''} {verdicts}"
-    off = sorted(one.ratio.value for one in judged if one.ratio is not None)
+    off = sorted(held.ratio.value for held in judged if held.ratio is not None)
     finding += f"; measured ÷ predicted {digits(off[0], 2)} to {digits(off[-1], 2)}." if off else "."
 
     def draw(sheet: Page, spot: tuple[float, float, float]) -> None:
-        curves(_panel(sheet, spot, f"load of {most} slot{'s' if most > 1 else ''}", "wait ÷ service time"), found, most)
+        curves(_panel(sheet, spot, f"load of {most} slot{'s' if most > 1 else ''}", "wait ÷ service time"), result, most)
 
     return finding, draw
 
@@ -188,7 +188,7 @@ def _cost(scene: Scene) -> OnPage:
     """How much slower jobs are under each fault."""
     arms = in_order([arm for _, arm in faults.arms_of(scene) if arm.slowdown is not None])[:MOST_ROWS]
     titles = names(arms)
-    worst, its = max(zip(arms, titles, strict=True), key=lambda one: one[0].slowdown.value if one[0].slowdown is not None else 0.0)
+    worst, its = max(zip(arms, titles, strict=True), key=lambda entry: entry[0].slowdown.value if entry[0].slowdown is not None else 0.0)
     slower = sum(faults.verdict(arm) == "slower" for arm in arms)
     finding = f"{slower} of {len(arms)} are shown to be slower; most: {its}, {faults.words(worst)} times as long."
     rows = [Row(name, [faults.mark(arm)]) for arm, name in zip(arms, titles, strict=True)]
@@ -225,7 +225,7 @@ class Strip(NamedTuple):
     @property
     def lanes(self) -> list[tuple[Held, int]]:
         """The attempts, each with its lane."""
-        return [(one, lane) for one, lane in lanes(self.held, self.until_s) if lane < MOST_LANES]
+        return [(held, lane) for held, lane in lanes(self.held, self.until_s) if lane < MOST_LANES]
 
     @property
     def height(self) -> int:
@@ -242,7 +242,7 @@ class Strip(NamedTuple):
 def jobs_over_time(scene: Scene) -> Figure:
     """Draw a section a stream: all of it as the number that waits, then the time about its longest queue slot by slot."""
     strips = _strips(scene)
-    kinds = list(dict.fromkeys(one.kind for strip in strips for one in strip.held))
+    kinds = list(dict.fromkeys(held.kind for strip in strips for held in strip.held))
     colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
     lead = (
         "The thin strip is the number of jobs that wait, over the whole stream. Below it the shaded time, of a fault or of the "
@@ -250,10 +250,10 @@ def jobs_over_time(scene: Scene) -> Figure:
     )
     legend = [fill(kind or "jobs", colours[kind], colours[kind]) for kind in kinds[: len(COLOURS)]]
     legend += [fill("other classes", REST, REST)] if len(kinds) > len(COLOURS) else []
-    if any(one.outcome in ENDED_BADLY for strip in strips for one in strip.held):
+    if any(held.outcome in ENDED_BADLY for strip in strips for held in strip.held):
         legend.append(dot("ended by a kill or a failure", WRONG, "x"))
     legend += [fill("a fault at work", STRUCK, WRONG)] if any(_struck(strip.told) for strip in strips) else []
-    every = len({(one.run.origin, told.stream.group) for one in scene.streams for told in one.told})
+    every = len({(stream.run.origin, told.stream.group) for stream in scene.streams for told in stream.told})
     notes = (
         [f"{len(strips)} of {every} settings are drawn: one of each kind, those with faults and long queues first."]
         if every > len(strips)
@@ -271,22 +271,22 @@ def jobs_over_time(scene: Scene) -> Figure:
 
 def _strips(scene: Scene) -> list[Strip]:
     """Take of each workload the first block; of many, those of whose kind there is none yet. Raises: NothingToDraw."""
-    found: dict[tuple[str, str], Strip] = {}
-    why = ""
+    result: dict[tuple[str, str], Strip] = {}
+    reason = ""
     for one, told in ((gathered, told) for gathered in scene.streams for told in gathered.told):
-        if (one.run.origin, told.stream.group) in found:
+        if (one.run.origin, told.stream.group) in result:
             continue
         try:
             held = attempts(told)
         except Unreadable as error:
-            why = str(error)
+            reason = str(error)
             continue
         if held:
-            found[one.run.origin, told.stream.group] = _strip(one.run, told, held, several=len(scene.runs) > 1)
-    if not found:
-        raise NothingToDraw(why.rstrip(".") or "no job of any stream ever held a slot")
+            result[one.run.origin, told.stream.group] = _strip(one.run, told, held, several=len(scene.runs) > 1)
+    if not result:
+        raise NothingToDraw(reason.rstrip(".") or "no job of any stream ever held a slot")
     # First those with faults, then one of each policy and arrivals, the fullest first: what differs is worth a look.
-    strips = sorted(found.values(), key=lambda strip: (not _struck(strip.told), -float(waiting(strip.told)[1].max(initial=0))))
+    strips = sorted(result.values(), key=lambda strip: (not _struck(strip.told), -float(waiting(strip.told)[1].max(initial=0))))
     unlike: dict[tuple[object, ...], Strip] = {}
     for strip in strips:
         stream = strip.told.stream
@@ -318,12 +318,12 @@ def _strip(run: Run, told: Told, held: Sequence[Held], *, several: bool) -> Stri
 
 def _struck(told: Told) -> list[tuple[float, float]]:
     """From when to when faults were at work, as far as it was told."""
-    found = []
+    result = []
     for at, row in enumerate(told.cell.report.get("fault", ())):
         numbers = Fields({"row": row}, told.cell.id, f"report.fault[{at}]").known_numbers("row", ("at_s", "until_s"))
         if "at_s" in numbers:
-            found.append((numbers["at_s"], max(numbers["at_s"], numbers.get("until_s", numbers["at_s"]))))
-    return sorted(found)
+            result.append((numbers["at_s"], max(numbers["at_s"], numbers.get("until_s", numbers["at_s"]))))
+    return sorted(result)
 
 
 def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -> None:
@@ -343,14 +343,14 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
     below = top + STRIP + SPACE + QUEUE + 0.06
     slots = sheet.axes(LEFT, below, wide, LANE * strip.height, ylim=(strip.height - 0.5, -0.5), yticks=[])
     nodes: dict[str, list[int]] = {}
-    for one, lane in strip.lanes:
-        nodes.setdefault(one.node, []).append(lane)
-        end_s = strip.until_s if one.end_s is None else one.end_s
-        if end_s >= strip.window[0] and one.begin_s <= strip.window[1]:
-            look: Style = {"color": colours[one.kind], "edgecolor": "white", "linewidth": 0.5}
-            slots.barh(lane, end_s - one.begin_s, left=one.begin_s, height=0.8, **look)
-            if one.outcome in ENDED_BADLY and one.end_s is not None:
-                slots.plot([one.end_s], [lane], marker="x", color=WRONG, markersize=5, markeredgewidth=1.4, zorder=3)
+    for held, lane in strip.lanes:
+        nodes.setdefault(held.node, []).append(lane)
+        end_s = strip.until_s if held.end_s is None else held.end_s
+        if end_s >= strip.window[0] and held.begin_s <= strip.window[1]:
+            look: Style = {"color": colours[held.kind], "edgecolor": "white", "linewidth": 0.5}
+            slots.barh(lane, end_s - held.begin_s, left=held.begin_s, height=0.8, **look)
+            if held.outcome in ENDED_BADLY and held.end_s is not None:
+                slots.plot([held.end_s], [lane], marker="x", color=WRONG, markersize=5, markeredgewidth=1.4, zorder=3)
     slots.set(xlim=strip.window, xlabel="seconds since the stream began")
     for axes in (whole, queue, slots):
         for ends in _struck(strip.told):

@@ -5,19 +5,17 @@ Matplotlib's settings hold only while a picture is drawn or written; nothing of 
 
 from __future__ import annotations
 
-import re
 import warnings
-from base64 import b64decode, b64encode
 from contextlib import contextmanager
 from functools import wraps
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from PIL import Image
 
 from .scene import changes_something, in_order
+from .vector import FONT, as_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,9 +24,8 @@ if TYPE_CHECKING:
 
     from .scene import Scene
 
-FONT, LIKE_IT = "DejaVu Sans", "Verdana, sans-serif"  # matplotlib's own, and what a browser takes that lacks it: as wide
+LIKE_IT = "Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
 DPI = 200  # 1440 pixels: sharp on dense screens and on paper
-DOTS_DPI = 130  # of the clouds of dots inside an SVG
 FORMATS = ("svg", "png", "pdf")
 SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
 INK, QUIET, FAINT, BAND, GRID = "#1a1a1a", "#5f5f5f", "#b8b8b8", "#eeeeee", "#e2e2e2"
@@ -64,8 +61,6 @@ SETTINGS: dict[Any, Any] = {
     "grid.linewidth": 0.6,
     "axes.axisbelow": True,
     "lines.linewidth": 1.2,
-    "svg.fonttype": "none",  # text stays text: small, sharp, and found by a search
-    "svg.hashsalt": "deeptweak",
     "pdf.fonttype": 42,
 }
 
@@ -133,7 +128,11 @@ def looks_of(scene: Scene) -> Mapping[str, Look]:
     looks: dict[str, Look] = {}
     for run in scene.runs:
         looks[run.baseline] = Look(INK, "o", "-")
-        looks |= {one.name: Look(AGAIN, "s", "-") for one in run.tweaksets.values() if not changes_something(one) and one.name not in looks}
+        looks |= {
+            tweakset.name: Look(AGAIN, "s", "-")
+            for tweakset in run.tweaksets.values()
+            if not changes_something(tweakset) and tweakset.name not in looks
+        }
     names = dict.fromkeys(name for run in scene.runs for name in in_order(run, run.tweaksets.values()))
     for place, name in enumerate(name for name in names if name not in looks):
         turn, at = divmod(place, len(COLOURS))
@@ -141,21 +140,10 @@ def looks_of(scene: Scene) -> Mapping[str, Look]:
     return looks
 
 
-def svg(figure: Figure) -> str:
-    """Write a picture as SVG text: the same bytes each time, coordinates to a hundredth of a point, clouds of dots in few colours."""
-    out = StringIO()
+def svg(figure: Figure, name: str = "", title: str = "", description: str = "") -> str:
+    """Write a picture as SVG, the same bytes each time: a file by itself, or with a name as part of a page."""
     with house_style():
-        figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata={"Date": None, "Creator": None})
-    exact = re.sub(r' transform="rotate\(-0 [^"]*"', "", out.getvalue().replace(f"'{FONT}'", f"'{FONT}', {LIKE_IT}"))
-    short = re.sub(r'\bd="[^"]+"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path.group()), exact)
-    return re.sub(r"(?<=base64,)[^\"]+", lambda pixels: b64encode(_few_colours(b64decode(pixels.group()))).decode(), short)
-
-
-def _few_colours(png: bytes) -> bytes:
-    """A cloud of dots has one colour at a few opacities: with a palette it is a quarter of the size."""
-    out = BytesIO()
-    Image.open(BytesIO(png)).quantize(32, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(out, "png", optimize=True)
-    return out.getvalue()
+        return as_svg(figure, f"{FONT}, {LIKE_IT}", name, title, description)
 
 
 def written(figure: Figure, form: str) -> bytes:

@@ -56,19 +56,19 @@ DASHED = (0, (5, 1.5))
 
 def waits_of(scene: Scene) -> list[tuple[Gathered, Waits]]:
     """Take all streams whose waits were held against models. Raises: NothingToDraw, with what could not be used."""
-    every = [(one, waits) for one in scene.streams for waits in one.waits if waits.validation.wait_s is not None]
-    found = [(one, waits) for one, waits in every if waits.validation.fit.policy in FIRST_COME]
-    if every and not found:
+    every = [(stream, waits) for stream in scene.streams for waits in stream.waits if waits.validation.wait_s is not None]
+    result = [(gathered, waits) for gathered, waits in every if waits.validation.fit.policy in FIRST_COME]
+    if every and not result:
         raise NothingToDraw("no stream was served first come, first served, which these models are of")
-    if not found:
-        why = next((line.rstrip(".") for one in scene.streams for line in one.refused), "")
-        raise NothingToDraw(why or "no stream of jobs came by itself and without faults, which models of waits are of")
-    return found
+    if not result:
+        reason = next((line.rstrip(".") for stream in scene.streams for line in stream.refused), "")
+        raise NothingToDraw(reason or "no stream of jobs came by itself and without faults, which models of waits are of")
+    return result
 
 
 def chosen(waits: Waits) -> Judged | None:
     """Answer the model that the data leave standing, as it was held against the waits; None where none could be."""
-    return next((one for one in waits.validation.held if one.chosen and one.ratio is not None), None)
+    return next((held for held in waits.validation.held if held.chosen and held.ratio is not None), None)
 
 
 LEAST, FULLEST = 0.02, 0.97  # loads
@@ -89,9 +89,9 @@ VERDICT_LOOKS: dict[str, Style] = {
 )
 def jobs_waits(scene: Scene) -> Figure:
     """Draw a panel of curves a number of slots, and below them a row a setting."""
-    found = waits_of(scene)
-    slots = sorted({fit.servers for _, one in found if (fit := one.validation.fit).servers is not None and fit.load is not None})
-    rows = [(name, waits, held) for name, (_, waits) in zip(settings(found), found, strict=True) if (held := chosen(waits)) is not None]
+    result = waits_of(scene)
+    slots = sorted({fit.servers for _, waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
+    rows = [(name, waits, held) for name, (_, waits) in zip(settings(result), result, strict=True) if (held := chosen(waits)) is not None]
     if not slots or not rows:
         raise NothingToDraw("of no stream both waits and what a model takes are known (slots, rate, service times)")
     lead = (
@@ -99,7 +99,7 @@ def jobs_waits(scene: Scene) -> Figure:
         "curves: the model, which was shown rates and service times but no wait. Below: measured ÷ predicted for the model that the data "
         "leave standing."
     )
-    kinds = dict.fromkeys(waits.arrivals for _, waits in found)
+    kinds = dict.fromkeys(waits.arrivals for _, waits in result)
     legend = [line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds]
     legend += verdict_entries({word: word for word in VERDICT_LOOKS}, VERDICT_LOOKS, {held.verdict for _, _, held in rows})
     legend.append(fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1"))
@@ -110,39 +110,39 @@ def jobs_waits(scene: Scene) -> Figure:
         for at, (many, (left, down, wide)) in enumerate(zip(slots, places(len(slots), across, tall, left=0.55, gap=0.05), strict=True)):
             sheet.text(left, top + down, f"{many} slot{'s' if many > 1 else ''}", fontweight="bold")
             axes = sheet.axes(left, top + down + 0.24, wide, 2.0, xlabel="load: rate × service time ÷ slots")
-            curves(axes, [one for _, one in found], many)
+            curves(axes, [waits for _, waits in result], many)
             axes.set_ylabel("" if at % across else "wait ÷ service time")
 
-    runs = [one.run for one, _ in found]
-    run = runs[0] if all(one is runs[0] for one in runs) else None
+    runs = [gathered.run for gathered, _ in result]
+    run = runs[0] if all(run is runs[0] for run in runs) else None
     sections = [
         Section("Wait by load", tall * math.ceil(len(slots) / across), draw, run=run),
         Section(
             "How far off the model is", HEADS + ROW * len(rows) + FOOT, partial(_off, rows=rows), "measured ÷ predicted mean wait", run=run
         ),
     ]
-    notes = [f"Intervals are {why}." for why in dict.fromkeys(waits.validation.fit.units.why for _, waits in found)]
+    notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for _, waits in result)]
     notes.append(f"{RULE[0].upper()}{RULE[1:]}")
-    titled = zip(settings(found), found, strict=True)
-    notes += [f"{name}: UNSTABLE: {one.validation.unstable}" for name, (_, one) in titled if one.validation.unstable]
-    notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for _, waits in found) else []
+    titled = zip(settings(result), result, strict=True)
+    notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, (_, waits) in titled if waits.validation.unstable]
+    notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for _, waits in result) else []
     return stack(scene, jobs_waits.TITLE, lead, sections, legend, notes)
 
 
-def curves(axes: Axes, found: Sequence[Waits], slots: int) -> None:
+def curves(axes: Axes, result: Sequence[Waits], slots: int) -> None:
     """Draw the waits of streams with so many slots, and the model's curve of each kind of arrivals, in service times."""
-    mine = [one for one in found if one.validation.fit.servers == slots and one.validation.fit.load is not None]
+    mine = [waits for waits in result if waits.validation.fit.servers == slots and waits.validation.fit.load is not None]
     heights: list[float] = []
     loads = np.linspace(LEAST, FULLEST, 200)
     plain = np.array([mmc(Inputs(float(load) * slots, 1.0, slots)).wait_s for load in loads])
     # What M/M/c is chosen for has its curve; what it is refused for has one of its own variation.
-    for kind, exact in dict.fromkeys((one.arrivals, _variation(one) == 1) for one in mine):
-        its = [one for one in mine if (one.arrivals, _variation(one) == 1) == (kind, exact)]
+    for kind, exact in dict.fromkeys((waits.arrivals, _variation(waits) == 1) for waits in mine):
+        its = [waits for waits in mine if (waits.arrivals, _variation(waits) == 1) == (kind, exact)]
         style = ARRIVALS.get(kind, OTHER)
         factor = fmean(map(_variation, its))
         axes.plot(loads, factor * plain, color=style["color"], linewidth=1.1, linestyle="-" if exact else DASHED, zorder=1)
-        for one in its:
-            ends, load = _in_services(one), one.validation.fit.load
+        for waits in its:
+            ends, load = _in_services(waits), waits.validation.fit.load
             if ends is not None and load is not None:
                 interval(axes, load.value, ends, {"markersize": 5.5, "linewidth": 1.5, **style}, "y")
                 heights += [max(FLOOR, end) for end in known([ends])]
@@ -152,19 +152,19 @@ def curves(axes: Axes, found: Sequence[Waits], slots: int) -> None:
     axes.grid(visible=True)
 
 
-def _in_services(one: Waits) -> Ends | None:
+def _in_services(waits: Waits) -> Ends | None:
     """The mean wait in mean service times, with its interval."""
-    service = one.validation.fit.service_s
+    service = waits.validation.fit.service_s
     return (
         None
-        if one.validation.wait_s is None or service is None or service.value <= 0
-        else ends_of(one.validation.wait_s, 1 / service.value)
+        if waits.validation.wait_s is None or service is None or service.value <= 0
+        else ends_of(waits.validation.wait_s, 1 / service.value)
     )
 
 
-def _variation(one: Waits) -> float:
+def _variation(waits: Waits) -> float:
     """(ca² + cs²)/2 as the model that was chosen takes it: 1 under M/M/c, which asks for none of it."""
-    fit, held = one.validation.fit, chosen(one)
+    fit, held = waits.validation.fit, chosen(waits)
     if held is None or held.model.startswith("M/M/") or fit.scv_arrivals is None or fit.scv_service is None:
         return 1.0
     return (fit.scv_arrivals.value + fit.scv_service.value) / 2
@@ -202,8 +202,8 @@ LOWEST, MOST_PANELS = 1e-3, 8
 )
 def jobs_tail(scene: Scene) -> Figure:
     """Draw a panel a setting, two beside each other."""
-    found = waits_of(scene)
-    panels = list(zip(settings(found), found, strict=True))
+    result = waits_of(scene)
+    panels = list(zip(settings(result), result, strict=True))
 
     def load(at: int) -> float:
         return one.value if (one := panels[at][1][1].validation.fit.load) is not None else 0.0
@@ -233,19 +233,19 @@ def jobs_tail(scene: Scene) -> Figure:
     notes.append("Jobs of one run hang together: a tail of few runs is ragged by chance.")
     runs = [panels[at][1][0].run for at in drawn]
     count = f"{len(drawn)} setting{'s' if len(drawn) > 1 else ''}"
-    section = Section(count, tall * math.ceil(len(drawn) / 2), draw, run=runs[0] if all(one is runs[0] for one in runs) else None)
+    section = Section(count, tall * math.ceil(len(drawn) / 2), draw, run=runs[0] if all(run is runs[0] for run in runs) else None)
     return stack(scene, jobs_tail.TITLE, lead, [section], legend, notes)
 
 
 def _survival(axes: Axes, waits: Waits) -> None:
     """Draw the part of jobs that waits longer than a time, of a setting's runs and by its model."""
-    every = [part.taken - part.submit for one in waits.told for part in (columns(one.stream),)]
+    every = [part.taken - part.submit for told in waits.told for part in (columns(told.stream),)]
     runs = [np.sort(one[~np.isnan(one)]) for one in every]
     together = np.sort(np.concatenate(runs))
     longest = float(together[-1]) if len(together) else 0.0
     scale, short = unit([longest])
-    for one in runs:
-        axes.step(*steps_of(one, scale), where="post", color=FAINT, linewidth=0.8, zorder=1)
+    for run in runs:
+        axes.step(*steps_of(run, scale), where="post", color=FAINT, linewidth=0.8, zorder=1)
     axes.step(*steps_of(together, scale), where="post", color=INK, linewidth=1.7, zorder=3)
     queue = _model(waits)
     if queue is not None and queue.p_wait > 0 and queue.wait_s > 0:

@@ -49,19 +49,19 @@ def _list(lines: Sequence[Line], name: str = "lines") -> Iterator[Markup]:
         yield Markup('<ul class="{}">{}</ul>').format(name, items)
 
 
-def table(found: Table) -> Markup:
+def table(result: Table) -> Markup:
     """A table that scrolls by itself where the page is narrow."""
-    caption = Markup("<caption>{}</caption>").format(_clean(found.title)) if found.title else Markup("")
-    sides = ["" if column.left else Markup(' class="number"') for column in found.columns]
+    caption = Markup("<caption>{}</caption>").format(_clean(result.title)) if result.title else Markup("")
+    sides = ["" if column.left else Markup(' class="number"') for column in result.columns]
     head = Markup("").join(
         Markup('<th scope="col"{}>{}</th>').format(side, Markup("<br>").join(map(escape, column.head.strip().splitlines())))
-        for side, column in zip(sides, found.columns, strict=True)
+        for side, column in zip(sides, result.columns, strict=True)
     )
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(
-            Markup("").join(_cell(value, column.write, side) for value, column, side in zip(row, found.columns, sides, strict=True))
+            Markup("").join(_cell(value, column.write, side) for value, column, side in zip(row, result.columns, sides, strict=True))
         )
-        for row in found.rows
+        for row in result.rows
     )
     return Markup('<div class="wide"><table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(caption, head, body)
 

@@ -57,14 +57,14 @@ def _list(lines: object) -> Iterator[str]:
         yield f"- {mark}**{text}**" if line.tone == "strong" else f"- {mark}{text}"
 
 
-def _table(found: Table) -> Iterator[str]:
-    if found.title:
-        yield f"*{safe(found.title)}*"
+def _table(table: Table) -> Iterator[str]:
+    if table.title:
+        yield f"*{safe(table.title)}*"
         yield ""
-    yield f"| {' | '.join(map(safe, heads(found.columns)))} |"
-    yield "|" + "|".join("---" if column.left else "---:" for column in found.columns) + "|"
-    for row in found.rows:
-        yield f"| {' | '.join(_cell(value, column.write) for value, column in zip(row, found.columns, strict=True))} |"
+    yield f"| {' | '.join(map(safe, heads(table.columns)))} |"
+    yield "|" + "|".join("---" if column.left else "---:" for column in table.columns) + "|"
+    for row in table.rows:
+        yield f"| {' | '.join(_cell(value, column.write) for value, column in zip(row, table.columns, strict=True))} |"
 
 
 def _cell(value: object, write: Callable[[object], str]) -> str:

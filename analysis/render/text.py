@@ -117,32 +117,32 @@ def _marked(lines: Sequence[Line]) -> Iterator[RenderableType]:
     yield grid
 
 
-def table(found: Table, width: int = WIDTH) -> Iterator[RenderableType]:
+def table(result: Table, width: int = WIDTH) -> Iterator[RenderableType]:
     """Lay out a table; where it is too wide, the columns that can be spared go, the most dispensable first."""
-    if found.title:
-        yield Text(_clean(found.title), "bold")
-    shown = list(range(len(found.columns)))
+    if result.title:
+        yield Text(_clean(result.title), "bold")
+    shown = list(range(len(result.columns)))
     while True:
-        grid = _grid(found, shown)
-        dispensable = [at for at in shown if found.columns[at].spare]
+        grid = _grid(result, shown)
+        dispensable = [at for at in shown if result.columns[at].spare]
         if not dispensable or _natural(grid) <= width:
             break
-        shown.remove(max(dispensable, key=lambda at: found.columns[at].spare))
+        shown.remove(max(dispensable, key=lambda at: result.columns[at].spare))
     yield grid
 
 
-def _grid(found: Table, shown: Sequence[int]) -> Grid:
+def _grid(result: Table, shown: Sequence[int]) -> Grid:
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False, header_style="")
-    lines = max((found.columns[at].head.count("\n") for at in shown), default=0)
+    lines = max((result.columns[at].head.count("\n") for at in shown), default=0)
     for at in shown:
-        column = found.columns[at]
+        column = result.columns[at]
         head = "\n" * (lines - column.head.count("\n")) + column.head
         if column.left:
             grid.add_column(head, overflow="fold", max_width=None if at == shown[-1] else NAME)
         else:
             grid.add_column(head, justify="right", no_wrap=True)
-    for row in found.rows:
-        grid.add_row(*(cell_text(row[at], found.columns[at].write) for at in shown))
+    for row in result.rows:
+        grid.add_row(*(cell_text(row[at], result.columns[at].write) for at in shown))
     return grid
 
 

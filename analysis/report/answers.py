@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from analysis.checks import LEVEL
+from analysis.disturbance import OTHERS, share_of_others
 from analysis.verdict import ONE_RUN
 from analysis.wording import interval, percent, unsigned
 
@@ -34,25 +36,25 @@ class Answer:
 
 def answers(run: Run, comparisons: Sequence[Comparison]) -> list[Answer]:
     """Answer every workload of a run that was compared, in the order of the comparisons."""
-    found = []
-    for workload in dict.fromkeys(one.workload for one in comparisons):
-        rows = [one for one in comparisons if one.workload == workload and not is_control(run, one)]
+    result = []
+    for workload in dict.fromkeys(comparison.workload for comparison in comparisons):
+        rows = [comparison for comparison in comparisons if comparison.workload == workload and not is_control(run, comparison)]
         if rows:
-            found.append(Answer(workload, counted(rows), _sentence(rows)))
-    return found
+            result.append(Answer(workload, counted(rows), _sentence(rows)))
+    return result
 
 
 def counted(comparisons: Sequence[Comparison]) -> dict[Verdict, int]:
     """Count comparisons by verdict, those words left out that were not said."""
-    counts = {word: sum(one.verdict == word for one in comparisons) for word in VERDICTS}
+    counts = {word: sum(comparison.verdict == word for comparison in comparisons) for word in VERDICTS}
     return {word: count for word, count in counts.items() if count}
 
 
-def is_control(run: Run, one: Comparison) -> bool:
+def is_control(run: Run, comparison: Comparison) -> bool:
     """Whether a comparison is of the untouched machine with itself, as stock-again is: it answers no question, it checks the others."""
-    if not run.replicated or one.baseline_run != one.candidate_run:
+    if not run.replicated or comparison.baseline_run != comparison.candidate_run:
         return False
-    arms = [run.tweaksets[name] for name in (*(one.baseline_arms or [one.baseline]), one.tweakset)]
+    arms = [run.tweaksets[name] for name in (*(comparison.baseline_arms or [comparison.baseline]), comparison.tweakset)]
     return not any(arm.requested or arm.scripts or arm.monitor for arm in arms)
 
 
@@ -61,21 +63,52 @@ def control(run: Run, comparisons: Sequence[Comparison], doubted: Sequence[str] 
 
     `doubted` are workloads where the effects' own check of the control fails: of two checks the worse one is told.
     """
-    rows = [one for one in comparisons if is_control(run, one)]
+    rows = [comparison for comparison in comparisons if is_control(run, comparison)]
     if not rows:
         return None
-    name = " and ".join(dict.fromkeys(one.tweakset for one in rows))
-    judged = [one for one in rows if one.primary is not None]
-    differing = list(dict.fromkeys([*(one.workload for one in judged if one.verdict == "not comparable"), *doubted]))
+    name = " and ".join(dict.fromkeys(row.tweakset for row in rows))
+    judged = [row for row in rows if row.primary is not None]
+    differing = list(dict.fromkeys([*(comparison.workload for comparison in judged if comparison.verdict == "not comparable"), *doubted]))
     if differing:
         return f"Control: {name} changes nothing and differs all the same under {joined(differing)}: trust no verdict there."
     if not judged:
         return f"Control: {name} could not be compared; see the table."
-    doubtful = [one.workload for one in judged if one.primary is not None and one.primary.p < LEVEL]
+    doubtful = [comparison.workload for comparison in judged if comparison.primary is not None and comparison.primary.p < LEVEL]
     if doubtful:
         return f"Control: {name} changes nothing, yet appears to differ under {joined(doubtful)}: see the warning."
     where = judged[0].workload if len(judged) == 1 else f"any of {len(judged)} workloads"
     return f"Control: {name} changes nothing, and no difference from {judged[0].baseline} was found under {where}."
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """One thing that says how far a run can be trusted: `tone` is good, open or bad."""
+
+    name: str
+    says: str
+    tone: str
+
+
+def trust(run: Run, comparisons: Sequence[Comparison]) -> list[Trust]:
+    """Equal arms, other programs, what could be seen, how much was measured; what is not known is left out."""
+    result = []
+    gains = [abs(comparison.primary.gain) for comparison in comparisons if is_control(run, comparison) and comparison.primary]
+    if gains:
+        worst = max(gains)
+        margin = max(comparison.margin for comparison in comparisons)
+        result.append(Trust("Equal arms differ by", f"{unsigned(worst)} at most", "good" if worst <= margin else "open"))
+    shares = [share for cell in run.cells if cell.outcome == "measured" and (share := share_of_others(run, cell)) is not None]
+    if shares:
+        share = median(shares)
+        result.append(Trust("Other programs used", f"{unsigned(share)} of the CPUs (median)", "good" if share <= OTHERS else "bad"))
+    seen = sorted(comparison.mde for comparison in comparisons if comparison.mde is not None and not is_control(run, comparison))
+    if seen:
+        middle, margin = median(seen), max(comparison.margin for comparison in comparisons)
+        tone = "good" if middle <= 2 * margin else "open"
+        result.append(Trust("Would have seen", f"{unsigned(middle)} (median), {unsigned(seen[-1])} at worst", tone))
+    measured = sum(cell.outcome == "measured" for cell in run.cells)
+    result.append(Trust("Measured", f"{measured} of {len(run.cells)} cells", "good" if measured == len(run.cells) else "open"))
+    return result
 
 
 def nothing_compared(run: Run, comparisons: Sequence[Comparison]) -> str:
@@ -95,30 +128,34 @@ def joined(names: Sequence[str]) -> str:
 def _sentence(rows: Sequence[Comparison]) -> str:
     parts = []
     for word in VERDICTS:
-        chosen = [one for one in rows if one.verdict == word]
+        chosen = [row for row in rows if row.verdict == word]
         if chosen:
             parts.append(_part(word, chosen, everything=len(chosen) == len(rows)))
-    said = "; ".join(parts)
-    return f"{said[0].upper()}{said[1:]}."
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _part(word: Verdict, rows: Sequence[Comparison], *, everything: bool) -> str:
-    names = [one.tweakset for one in rows]
+    names = [row.tweakset for row in rows]
     if word in {"improved", "regressed"}:
-        return f"{word} by {joined([_effect(one) for one in rows])}"
+        return f"{word} by {joined([_effect(row) for row in rows])}"
     who = f"all {len(names)} tweak sets" if everything and len(names) > 3 else joined(names)
     if word == "equivalent":
-        margin = max(one.margin for one in rows)
+        margin = max(row.margin for row in rows)
         return f"equivalent to {rows[0].baseline} within {unsigned(margin)}: {who}"
     if word == "inconclusive":
-        seen = sorted(one.mde for one in rows if one.mde is not None)
+        seen = sorted(row.mde for row in rows if row.mde is not None)
         return f"{'nothing is claimed: ' if everything else ''}inconclusive for {who}{_missed(seen) or _alone(rows)}"
     return f"{'no verdict: ' if everything else ''}not comparable for {who}, for the reason in the table"
 
 
-def _effect(one: Comparison) -> str:
-    effect = one.primary
-    return one.tweakset if effect is None else f"{one.tweakset} ({percent(effect.gain)} in speed, 95 % interval {interval(effect)})"
+def _effect(comparison: Comparison) -> str:
+    effect = comparison.primary
+    return (
+        comparison.tweakset
+        if effect is None
+        else f"{comparison.tweakset} ({percent(effect.gain)} in speed, 95 % interval {interval(effect)})"
+    )
 
 
 def _missed(seen: Sequence[float]) -> str:
@@ -130,4 +167,4 @@ def _missed(seen: Sequence[float]) -> str:
 
 
 def _alone(rows: Sequence[Comparison]) -> str:
-    return f" ({ONE_RUN})" if any(one.observed is not None for one in rows) else ""
+    return f" ({ONE_RUN})" if any(row.observed is not None for row in rows) else ""

@@ -47,32 +47,32 @@ def _cell(run: Run, cell: Cell) -> dict[str, Value]:
     return known | dict(cell.metrics) | {f"telemetry.{name}": value for name, value in cell.telemetry.items()}
 
 
-def comparisons(found: Iterable[Comparison]) -> Rows:
+def comparisons(result: Iterable[Comparison]) -> Rows:
     """One row a comparison; gains, margins and the detectable effect are fractions, above 0 is faster."""
     return [
         {
-            "baseline_run": one.baseline_run,
-            "candidate_run": one.candidate_run,
-            "study": one.study,
-            "workload": one.workload,
-            "baseline": one.baseline,
-            "tweakset": one.tweakset,
-            "verdict": one.verdict,
-            "reason": one.reason,
-            "blocks_paired": one.pairs,
-            "blocks_planned": one.blocks,
-            "margin_fraction": one.margin,
-            "p_adjusted": one.p_adjusted,
-            "adjustment": one.adjustment,
-            "family": one.family,
-            "mde_fraction": one.mde,
-            "observed_fraction": one.observed,
-            "untouched": one.untouched,
-            "notes": " ".join(one.notes),
-            **_effect("primary", one.primary),
-            **_effect("second", one.second),
+            "baseline_run": comparison.baseline_run,
+            "candidate_run": comparison.candidate_run,
+            "study": comparison.study,
+            "workload": comparison.workload,
+            "baseline": comparison.baseline,
+            "tweakset": comparison.tweakset,
+            "verdict": comparison.verdict,
+            "reason": comparison.reason,
+            "blocks_paired": comparison.pairs,
+            "blocks_planned": comparison.blocks,
+            "margin_fraction": comparison.margin,
+            "p_adjusted": comparison.p_adjusted,
+            "adjustment": comparison.adjustment,
+            "family": comparison.family,
+            "mde_fraction": comparison.mde,
+            "observed_fraction": comparison.observed,
+            "untouched": comparison.untouched,
+            "notes": " ".join(comparison.notes),
+            **_effect("primary", comparison.primary),
+            **_effect("second", comparison.second),
         }
-        for one in found
+        for comparison in result
     ]
 
 

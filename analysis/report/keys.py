@@ -79,28 +79,31 @@ class Keys:
 
 def keys(effects: Sequence[Effects], controls: Sequence[Comparison] = ()) -> list[Keys]:
     """Tell the effects of a run, in their order; `controls` are its A/A comparisons, which may find what the effects' check does not."""
-    differing = {(one.study, one.workload) for one in controls if one.primary is not None and one.verdict == "not comparable"}
-    return [_keys(one, doubted=(one.observed.study, one.observed.workload) in differing) for one in effects]
+    differing = {
+        (control.study, control.workload) for control in controls if control.primary is not None and control.verdict == "not comparable"
+    }
+    return [_keys(effect, doubted=(effect.observed.study, effect.observed.workload) in differing) for effect in effects]
 
 
-def _keys(one: Effects, *, doubted: bool) -> Keys:
-    seen = one.observed
-    by_size = sorted(one.terms, key=lambda term: (ORDER.get(term.means, 1), -abs(term.effect)))
+def _keys(effects: Effects, *, doubted: bool) -> Keys:
+    seen = effects.observed
+    by_size = sorted(effects.terms, key=lambda term: (ORDER.get(term.means, 1), -abs(term.effect)))
     interactions = [term for term in by_size if term.means == "interaction"]
     hidden = interactions[MOST_INTERACTIONS:]
     cells = (
-        f"{len(seen.rows)} cells at {len({row.levels for row in seen.rows})} points{f' in {one.blocks} blocks' if one.blocks > 1 else ''}"
+        f"{len(seen.rows)} cells at {len({row.levels for row in seen.rows})} "
+        f"points{f' in {effects.blocks} blocks' if effects.blocks > 1 else ''}"
     )
     return Keys(
         workload=seen.workload,
         profile=seen.profile,
         design=f"{seen.design}, {KINDS.get(seen.design, seen.design)}: {cells}; {label_of(seen.metric)}",
-        sentence=one.conclusion if one.refusal and one.conclusion else one.sentence,
-        refusal=one.refusal,
+        sentence=effects.conclusion if effects.refusal and effects.conclusion else effects.sentence,
+        refusal=effects.refusal,
         rows=tuple(_row(term, seen.profile) for term in by_size if term not in hidden),
         hidden=len(hidden),
-        variation=tuple(_variation(row) for row in one.anova),
-        known=tuple(_known(one, doubted=doubted)),
+        variation=tuple(_variation(row) for row in effects.anova),
+        known=tuple(_known(effects, doubted=doubted)),
     )
 
 
@@ -127,14 +130,14 @@ def _variation(row: Source) -> Variation:
     return Variation(row.name, str(row.df), digits(row.ss), size(row.share), ms, f, "" if row.p is None else probability(row.p))
 
 
-def _known(one: Effects, *, doubted: bool) -> list[str]:
+def _known(effects: Effects, *, doubted: bool) -> list[str]:
     """What must be known before the effects are believed."""
-    df = f" ({one.error_df} degrees of freedom)" if one.error_df else ""
-    said = [] if one.refusal else [f"Error term: {one.error}{df}."]
-    worse = " Block by block, as verdicts are found, it differs: trust no effect here." if doubted and not one.again_fails else ""
-    said += [f"A/A check: {one.again}{worse}"] if one.again else []
-    said += [f"Not known: {what}: {reason.rstrip('.')}." for what, reason in one.unestimable]
-    return said + [f"{note[:1].upper()}{note[1:]}" for note in one.notes]
+    df = f" ({effects.error_df} degrees of freedom)" if effects.error_df else ""
+    lines = [] if effects.refusal else [f"Error term: {effects.error}{df}."]
+    worse = " Block by block, as verdicts are found, it differs: trust no effect here." if doubted and not effects.again_fails else ""
+    lines += [f"A/A check: {effects.again}{worse}"] if effects.again else []
+    lines += [f"Not known: {what}: {reason.rstrip('.')}." for what, reason in effects.unestimable]
+    return lines + [f"{note[:1].upper()}{note[1:]}" for note in effects.notes]
 
 
 def as_rows(effects: Sequence[tuple[str, Effects]]) -> Rows:

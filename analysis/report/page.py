@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,7 +19,6 @@ from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.plots.scene import scene_of
 from analysis.render import html as as_html
-from analysis.studies.jobs.streams.said import of_run as of_streams
 from analysis.terms import Refused
 from analysis.wording import unsigned
 
@@ -42,6 +45,7 @@ SECTIONS = (
     ("keys", "Which key"),
     ("verdicts", "Verdicts"),
     ("pictures", "Pictures"),
+    ("appendix", "Appendix"),
     ("tweaks", "Kernel settings"),
     ("order", "Cells and warnings"),
     ("machine", "Machine"),
@@ -92,58 +96,91 @@ def page_of(runs: Sequence[Run], command: str, refused: Sequence[str] = ()) -> P
     views = tuple(
         view_of(
             run,
-            [one for one in scene.comparisons if one.candidate_run == run.origin],
+            [comparison for comparison in scene.comparisons if comparison.candidate_run == run.origin],
             scene.effects.get(run.origin, ()),
             pictures=states,
             place=place,
             told=_told(run),
-            streams=of_streams(run, next((one for one in scene.streams if one.run is run), None)),
+            streams=_streams(run, scene),
         )
         for place, run in enumerate(runs, 1)
     )
-    told = list(dict.fromkeys((one.id, one.title) for view in views for one in view.told))
+    told = list(dict.fromkeys((told.id, told.title) for view in views for told in view.told))
     between = _between(runs) if len(runs) > 1 else None
     comparisons = (*scene.comparisons, *(between.comparisons if between else ()))
-    html = (
-        _environment()
-        .get_template("page.html")
-        .render(
-            generator=GENERATOR,
-            title=f"DeepTweak report: {', '.join(view.name for view in views)}",
-            question=_question(runs),
-            dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
-            style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
-            sections=[
-                *told,
-                *(one for one in SECTIONS if one[0] not in {"keys", "streams"} or any(getattr(view, one[0]) for view in views)),
-            ],
-            told=told,
-            views=views,
-            between=between,
-            refused=refused,
-            pictures=drawn,
-            changes=provenance.differences(runs),
-            margins=", ".join(dict.fromkeys(unsigned(one.margin) for one in comparisons)),
-            files=_files(runs, comparisons) + _effects_file(scene),
-            command=command,
-        )
+    html = render(
+        "page.html",
+        title=f"DeepTweak report: {', '.join(view.name for view in views)}",
+        question=question_of(runs),
+        dates=", ".join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or "date unknown",
+        next=_next(runs, comparisons),
+        rules_met=_rules_met(views),
+        sections=[
+            *told,
+            *(entry for entry in SECTIONS if entry[0] not in {"keys", "streams"} or any(getattr(view, entry[0]) for view in views)),
+        ],
+        told=told,
+        views=views,
+        between=between,
+        refused=refused,
+        pictures=drawn,
+        leading=next(
+            (f"picture-{picture.name}" for picture in drawn if picture.name in {"leaderboard", "forest"} and picture.markup), "pictures"
+        ),
+        changes=provenance.differences(runs),
+        margins=", ".join(dict.fromkeys(unsigned(comparison.margin) for comparison in comparisons)),
+        files=_files(runs, comparisons) + _effects_file(scene),
+        command=command,
     )
     return Page(html, views, between, states)
 
 
+def _streams(run: Run, scene: Scene) -> Sequence[tuple[str, Sequence[str]]]:
+    if not any(cell.report for cell in run.cells):  # most runs tell of no jobs, and need not wait for what judges them
+        return ()
+    from analysis.studies.jobs.streams.said import of_run  # noqa: PLC0415
+
+    return of_run(run, next((stream for stream in scene.streams if stream.run is run), None))
+
+
+def _next(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> str:
+    """The command that says how much more would have to be measured, where something is undecided."""
+    if len(runs) > 1 or not any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons):
+        return ""
+    return f"python -m analysis plan --effect {unsigned(comparisons[0].margin).replace(' ', '')} {shlex.quote(runs[0].origin)}"
+
+
+def _rules_met(views: Sequence[View]) -> str:
+    states = [rule.state for view in views for rule in view.rules]
+    return f"{states.count('met')} of {len(states)} met" if states else ""
+
+
 def _told(run: Run) -> list[Told]:
     """What the run's own studies answer; one that has a part of its own on the page is left out."""
-    found = []
+    result = []
     for study in studies.of(run):
         name = study.__name__.rpartition(".")[2]
         if name == "keys":
             continue
         try:
             answer = study.answer(run)
-            found.append(Told(name, study.TITLE, answer.title, as_html.render(answer, 4)))
+            result.append(Told(name, study.TITLE, answer.title, as_html.render(answer, 4)))
         except Refused as reason:
-            found.append(Told(name, study.TITLE, str(reason), Markup()))
-    return found
+            result.append(Told(name, study.TITLE, str(reason), Markup()))
+    return result
+
+
+def render(template: str, **values: object) -> str:
+    """Fill in a page: it has its one style, and no script but ours."""
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    frame = {
+        "generator": GENERATOR,
+        "style": Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
+        "script": Markup(script),  # noqa: S704  # a file of ours
+        "script_hash": f"sha256-{digest}",
+    }
+    return _environment().get_template(template).render(**frame, **values)
 
 
 def _environment() -> Environment:
@@ -155,6 +192,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["slug"] = _slug
     environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")
     return environment
 
@@ -163,10 +201,16 @@ def _visible(value: object) -> object:
     """Show control and direction characters of a foreign text by their escapes: they could make a reader see other words."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return "".join(one if one.isprintable() or one in "\n\u00a0" else one.encode("unicode_escape").decode("ascii") for one in value)
+    return "".join(text if text.isprintable() or text in "\n\u00a0" else text.encode("unicode_escape").decode("ascii") for text in value)
 
 
-def _question(runs: Sequence[Run]) -> str:
+def _slug(name: str) -> str:
+    """Make an id of any name: what a link cannot hold as it is stands there by its number."""
+    return re.sub(r"[^\w.=+-]+", lambda found: "".join("-" if text.isspace() else f"~{ord(text):x}" for text in found[0]), name)
+
+
+def question_of(runs: Sequence[Run]) -> str:
+    """What the studies of some runs ask."""
     questions = dict.fromkeys(study.question for run in runs for study in run.studies.values() if study.question)
     return " ".join(questions) or "What do these measurements say?"
 
@@ -174,10 +218,10 @@ def _question(runs: Sequence[Run]) -> str:
 def _between(runs: Sequence[Run]) -> Between:
     first, *others = (Arm(run.origin, (run,)) for run in runs)
     try:
-        found = compare_arms(first, others)
+        result = compare_arms(first, others)
     except Refused as reason:
         return Between((), (), {}, str(reason))
-    return Between(tables(found), found, counted(found), None)
+    return Between(tables(result), result, counted(result), None)
 
 
 def _files(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[File]:
@@ -194,12 +238,12 @@ def _files(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[File]
 
 
 def _effects_file(scene: Scene) -> list[File]:
-    effects = [(run.run_id, one) for run in scene.runs for one in scene.effects.get(run.origin, ())]
+    effects = [(run.run_id, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
     says = "one row an effect of a key or of several: gain, interval, p, share, what it cannot be told from"
     return [_file("effects.csv", csv_files.as_csv(as_rows(effects)), says)] if effects else []
 
 
 def _file(name: str, content: str, says: str) -> File:
     kind = "text/csv" if name.endswith(".csv") else "text/markdown"
-    encoded = base64.b64encode(content.encode("utf-8", "replace")).decode()
-    return File(name, f"data:{kind};charset=utf-8;base64,{encoded}", says)
+    encoded = quote(content.encode("utf-8", "replace"), safe=",:;()/!*[]{}=")  # of numbers and commas a quarter shorter than base64
+    return File(name, f"data:{kind};charset=utf-8,{encoded}", says)

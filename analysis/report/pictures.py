@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from analysis.plots import fitting, pictures
+from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw
 from analysis.plots.style import svg, written
 
 from .answers import joined
-from .inline_svg import inlined
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,32 +38,32 @@ class Picture:
 
 def pictures_of(scene: Scene) -> list[Picture]:
     """Draw everything that can be drawn of a scene, in the order a reader wants it."""
-    found = []
-    for name, module in fitting(pictures(), scene.runs).items():
+    result = []
+    for name, module in fitting(scene.runs).items():
         try:
             with warnings.catch_warnings():
                 # A name in letters that the font here lacks is drawn by the reader's own.
                 warnings.filterwarnings("ignore", message="Glyph .* missing from")
                 markup = _embedded(module.draw(scene), name, module.TITLE, f"{module.ANSWERS} {_found(scene, module)}{_shown(scene)}")
-            found.append(Picture(name, module.TITLE, module.ANSWERS, markup, None))
+            result.append(Picture(name, module.TITLE, module.ANSWERS, markup, None))
         except NothingToDraw as reason:
-            found.append(Picture(name, module.TITLE, module.ANSWERS, None, str(reason).rstrip(".")))
-    return found
+            result.append(Picture(name, module.TITLE, module.ANSWERS, None, str(reason).rstrip(".")))
+    return result
 
 
 def _found(scene: Scene, module: Module) -> str:
     """Say what a picture of a design shows, in the sentences of its effects."""
     if not hasattr(module, "DESIGNS"):
         return ""
-    said = [f"{one.observed.workload}: {one.sentence} " for run in scene.runs for one in scene.effects.get(run.origin, ())]
-    return "".join(said)
+    lines = [f"{effects.observed.workload}: {effects.sentence} " for run in scene.runs for effects in scene.effects.get(run.origin, ())]
+    return "".join(lines)
 
 
 def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup:
-    drawing = svg(figure)
+    drawing = svg(figure, name, title, description)
     pixels = base64.b64encode(written(figure, "png")).decode() if len(drawing) > HEAVY_BYTES else ""
     if not pixels or len(drawing) <= len(pixels):
-        return inlined(drawing, name, title, description)
+        return Markup(drawing)  # noqa: S704  # what draws has escaped every text in it
     return Markup('<img alt="{}. {}" src="data:image/png;base64,{}">').format(title, description, Markup(pixels))  # noqa: S704  # base64 has no markup
 
 

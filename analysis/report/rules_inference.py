@@ -24,16 +24,16 @@ def intervals_are_given(subject: Subject) -> Answer:
     """Rule 5: are the results deterministic? If not, each carries a confidence interval."""
     if not subject.comparisons:
         return "not applicable", subject.nothing
-    bare = [one for one in subject.comparisons if one.primary is None]
+    bare = [comparison for comparison in subject.comparisons if comparison.primary is None]
     if bare and not subject.compared:
-        why = ONE_RUN if any(one.observed is not None for one in bare) else f"{subject.run.design.blocks} block(s)"
-        return "not met", f"no comparison has an interval ({why}): how far two runs of the same differ is not known."
+        reason = ONE_RUN if any(comparison.observed is not None for comparison in bare) else f"{subject.run.design.blocks} block(s)"
+        return "not met", f"no comparison has an interval ({reason}): how far two runs of the same differ is not known."
     spreads = sorted(effect.log_sd for _, effect in subject.compared)
     low, high = unsigned(spreads[0]).removesuffix(" %"), unsigned(spreads[-1])
-    said = f"not deterministic: ratios of equal blocks scatter by {low} to {high}; {len(spreads)} comparisons carry a 95 % interval"
+    text = f"not deterministic: ratios of equal blocks scatter by {low} to {high}; {len(spreads)} comparisons carry a 95 % interval"
     if bare:
-        return "met", f"{said}, {len(bare)} have neither interval nor verdict (the table says why)."
-    return "met", f"{said}."
+        return "met", f"{text}, {len(bare)} have neither interval nor verdict (the table says why)."
+    return "met", f"{text}."
 
 
 def normality_is_checked(subject: Subject) -> Answer:
@@ -43,20 +43,20 @@ def normality_is_checked(subject: Subject) -> Answer:
     if not subject.compared:
         return "not applicable", subject.nothing
     tested: list[tuple[str, float]] = []
-    for one, effect in subject.compared:
-        gains = log_gains(effect.metric, *paired_values(subject.run, one, effect.metric))
+    for comparison, effect in subject.compared:
+        gains = log_gains(effect.metric, *paired_values(subject.run, comparison, effect.metric))
         if len(gains) < 3:
-            return "not met", f"too few blocks to look at the distribution of {one.workload} × {one.tweakset}."
-        tested.append((f"{one.workload} × {one.tweakset}", float(shapiro(gains).pvalue)))
+            return "not met", f"too few blocks to look at the distribution of {comparison.workload} × {comparison.tweakset}."
+        tested.append((f"{comparison.workload} × {comparison.tweakset}", float(shapiro(gains).pvalue)))
     adjusted = holm([p for _, p in tested])
     odd = [f"{name} (p {probability(p)})" for (name, _), p in zip(tested, adjusted, strict=True) if p < ALPHA]
     if odd:
         return "not met", f"the block ratios are not normal for {', '.join(odd)}: the t interval there is doubtful, look at the raw points."
     blocks = min(effect.n_baseline for _, effect in subject.compared)
-    said = (
+    text = (
         f"Shapiro-Wilk on the log ratios of {len(tested)} comparisons finds no departure (smallest adjusted p {probability(min(adjusted))})"
     )
-    return "met", f"{said}; with {blocks} blocks only gross ones would show."
+    return "met", f"{text}; with {blocks} blocks only gross ones would show."
 
 
 def comparison_is_sound(subject: Subject) -> Answer:
@@ -71,22 +71,28 @@ def comparison_is_sound(subject: Subject) -> Answer:
     problems = [*_not_interleaved(subject), *_bad_controls(subject)]
     if problems:
         return "not met", " ".join(problems)
-    controls = [one for one in subject.comparisons if is_control(subject.run, one)]
-    one = without_guards([one for one, _ in subject.compared])[0]
-    said = f"paired t-test on blocks in random order, {NAMES[one.adjustment]} over {one.family} comparisons, no verdict below 3 blocks"
+    controls = [comparison for comparison in subject.comparisons if is_control(subject.run, comparison)]
+    one = without_guards([comparison for comparison, _ in subject.compared])[0]
+    text = f"paired t-test on blocks in random order, {NAMES[one.adjustment]} over {one.family} comparisons, no verdict below 3 blocks"
     if not controls:
-        return "not met", f"{said}; but no untouched control (stock-again) was run beside it."
-    return "met", f"{said}; the untouched control differs nowhere."
+        return "not met", f"{text}; but no untouched control (stock-again) was run beside it."
+    return "met", f"{text}; the untouched control differs nowhere."
 
 
 def _bad_controls(subject: Subject) -> list[str]:
-    odd = [one for one in subject.comparisons if is_control(subject.run, one) and (_differs(one) or one.workload in subject.doubted)]
-    return [f"the control differs from {one.baseline} under {one.workload}, though nothing was changed." for one in odd]
+    odd = [
+        comparison
+        for comparison in subject.comparisons
+        if is_control(subject.run, comparison) and (_differs(comparison) or comparison.workload in subject.doubted)
+    ]
+    return [
+        f"the control differs from {comparison.baseline} under {comparison.workload}, though nothing was changed." for comparison in odd
+    ]
 
 
-def _differs(one: Comparison) -> bool:
-    level = GUARD if one.guard else ALPHA
-    return one.primary is not None and one.p_adjusted is not None and one.p_adjusted < level
+def _differs(comparison: Comparison) -> bool:
+    level = GUARD if comparison.guard else ALPHA
+    return comparison.primary is not None and comparison.p_adjusted is not None and comparison.p_adjusted < level
 
 
 def _not_interleaved(subject: Subject) -> list[str]:

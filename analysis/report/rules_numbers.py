@@ -25,13 +25,13 @@ RATE = "throughput_samples_per_s"
 def base_is_given(subject: Subject) -> Answer:
     """Rule 1: what a speed-up is relative to, and how fast that is in absolute terms."""
     bases: dict[str, str] = {}
-    for one in without_guards(subject.comparisons):
-        if one.primary is None and one.observed is None:
+    for guard in without_guards(subject.comparisons):
+        if guard.primary is None and guard.observed is None:
             continue
-        value = base_value([one], one.primary_metric)
+        value = base_value([guard], guard.primary_metric)
         if value is None:
-            return "not met", f"the value of {one.baseline} is not known for {one.workload} × {one.tweakset}."
-        bases.setdefault(one.workload, f"{one.workload}: {one.baseline}, {value}")
+            return "not met", f"the value of {guard.baseline} is not known for {guard.workload} × {guard.tweakset}."
+        bases.setdefault(guard.workload, f"{guard.workload}: {guard.baseline}, {value}")
     if not bases:
         return "not applicable", subject.nothing
     return "met", f"every gain names its base: {'; '.join(bases.values())}."
@@ -64,43 +64,43 @@ def ratios_are_not_averaged(subject: Subject) -> Answer:
     if not subject.compared:
         return "not applicable", subject.nothing
     wrong = []
-    for one, effect in subject.compared:
-        base, candidate = paired_values(subject.run, one, effect.metric)
+    for comparison, effect in subject.compared:
+        base, candidate = paired_values(subject.run, comparison, effect.metric)
         gains = log_gains(effect.metric, base, candidate)
         if not gains or not math.isclose(math.expm1(math.fsum(gains) / len(gains)), effect.gain, rel_tol=1e-6, abs_tol=SAME):
-            wrong.append(f"{one.workload} × {one.tweakset}")
+            wrong.append(f"{comparison.workload} × {comparison.tweakset}")
     if wrong:
         return "not met", f"the gain of {_first(wrong)} is not the ratio of its arms' geometric means."
-    said = f"every gain is the ratio of the two arms' geometric means over paired blocks (computed again for {len(subject.compared)})"
-    return "met", f"{said}; the absolute values stand beside it."
+    text = f"every gain is the ratio of the two arms' geometric means over paired blocks (computed again for {len(subject.compared)})"
+    return "met", f"{text}; the absolute values stand beside it."
 
 
 def summary_fits(subject: Subject) -> Answer:
     """Rule 8: whether one mean or median tells the story; two summaries stand beside each other, and their disagreement is said."""
     if not subject.compared:
         return "not applicable", subject.nothing
-    alone = [f"{one.workload} × {one.tweakset}" for one, _ in subject.compared if one.second is None]
+    alone = [f"{comparison.workload} × {comparison.tweakset}" for comparison, _ in subject.compared if comparison.second is None]
     if alone:
         return "not met", f"one summary only for {_first(alone)}."
     split = [
-        f"{one.workload} × {one.tweakset}"
-        for one, effect in subject.compared
-        if one.second is not None
+        f"{comparison.workload} × {comparison.tweakset}"
+        for comparison, effect in subject.compared
+        if comparison.second is not None
         and effect.low * effect.high > 0
-        and one.second.low * one.second.high > 0
-        and effect.gain * one.second.gain < 0
+        and comparison.second.low * comparison.second.high > 0
+        and effect.gain * comparison.second.gain < 0
     ]
     tails = []
     for workload, cells in by_workload(subject.measured):
         skews = [c.metrics["step_time_mean_s"] / c.metrics["step_time_median_s"] for c in cells if c.metrics.get("step_time_median_s")]
         if skews:
             tails.append(f"{workload} {statistics.median(skews):.2f}")
-    said = (
+    text = (
         f"throughput and a low quantile of step time stand beside each other; mean step / median step: {', '.join(tails) or 'not known'}."
     )
     if split:
-        return "met", f"{said} They contradict each other for {_first(split)}: stalls decide there."
-    return "met", f"{said} They contradict each other nowhere."
+        return "met", f"{text} They contradict each other for {_first(split)}: stalls decide there."
+    return "met", f"{text} They contradict each other nowhere."
 
 
 def bounds_are_shown(subject: Subject) -> Answer:
@@ -116,8 +116,8 @@ def bounds_are_shown(subject: Subject) -> Answer:
             missing.append(workload)
     if missing:
         return "not met", f"no ideal time (roofline) is known for {', '.join(missing)}."
-    said = f"most that could be gained without making the work itself cheaper, if no processor ever waited: {', '.join(bounds)}"
-    return "met", f"{said} (step time against processor time / processors)."
+    text = f"most that could be gained without making the work itself cheaper, if no processor ever waited: {', '.join(bounds)}"
+    return "met", f"{text} (step time against processor time / processors)."
 
 
 def _busy_share(cell: Cell) -> float | None:

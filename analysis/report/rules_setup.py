@@ -26,8 +26,8 @@ def subsets_are_justified(subject: Subject) -> Answer:
         return "not met", "the file does not say what was planned: what was left out cannot be known."
     missing = sorted(set(run.design.order) - {cell.id for cell in run.cells})
     if missing:
-        why = "the run was interrupted" if run.interrupted else "no reason is given"
-        return "not met", f"{len(missing)} of {len(run.design.order)} planned cells were never run ({why})."
+        reason = "the run was interrupted" if run.interrupted else "no reason is given"
+        return "not met", f"{len(missing)} of {len(run.design.order)} planned cells were never run ({reason})."
     silent = [cell.id for cell in run.cells if cell.outcome != "measured" and not cell.reason]
     if silent:
         return "not met", f"not measured, and no reason is given: {', '.join(silent)}."
@@ -44,9 +44,11 @@ def setup_is_documented(subject: Subject) -> Answer:
     missing += ["source revision (not versioned)"] if run.commit is None else []
     missing += [f"source revision ({run.commit[:12]} was edited)"] if run.commit and run.commit.endswith("+dirty") else []
     missing += [
-        f"manifest of {name}" for name, one in run.tweaksets.items() if (one.requested or one.scripts) and not (one.sha256 and one.path)
+        f"manifest of {name}"
+        for name, tweakset in run.tweaksets.items()
+        if (tweakset.requested or tweakset.scripts) and not (tweakset.sha256 and tweakset.path)
     ]
-    missing += [f"parameters of {name}" for name, one in run.workloads.items() if not one.params]
+    missing += [f"parameters of {name}" for name, workload in run.workloads.items() if not workload.params]
     if missing:
         return "not met", f"not recorded: {', '.join(missing)}."
     levels = f"{len(run.workloads)} workloads with parameters, {len(run.tweaksets)} tweak sets with the hash of their manifests"
@@ -55,7 +57,7 @@ def setup_is_documented(subject: Subject) -> Answer:
 
 def parallel_times_are_explained(subject: Subject) -> Answer:
     """Rule 10: for work in several processes, how their times were synchronised and reduced."""
-    workloads = {name: one.params for name, one in subject.run.workloads.items() if _ranks(one.params.get("ranks")) > 1}
+    workloads = {name: workload.params for name, workload in subject.run.workloads.items() if _ranks(workload.params.get("ranks")) > 1}
     if not workloads:
         return "not applicable", "no workload says that it ran in more than one process."
     told, untold = [], []
@@ -83,5 +85,5 @@ def pictures_are_drawn(subject: Subject) -> Answer:
     if not drawn:
         return "not met", "no picture could be drawn."
     left = len(subject.pictures) - len(drawn)
-    said = f"{len(drawn)} picture{'s' if len(drawn) > 1 else ''}: {', '.join(drawn)}"
-    return "met", f"{said}{f'; {left} could not be drawn, each says why' if left else ''}."
+    text = f"{len(drawn)} picture{'s' if len(drawn) > 1 else ''}: {', '.join(drawn)}"
+    return "met", f"{text}{f'; {left} could not be drawn, each says why' if left else ''}."

@@ -45,13 +45,13 @@ class Asked:
 
 def asked(run: Run) -> list[Asked]:
     """Answer every tweak set that asks for something or was seen to change something, in the run's order."""
-    found = []
+    result = []
     for tweakset in run.tweaksets.values():
         cells = [cell for cell in run.cells if cell.tweakset == tweakset.name]
         rows = (*_settings(run, tweakset, cells), *_side_effects(tweakset, cells), *_left_alone(cells))
         if rows or tweakset.scripts:
-            found.append(Asked(tweakset, rows, _summary(tweakset, cells)))
-    return found
+            result.append(Asked(tweakset, rows, _summary(tweakset, cells)))
+    return result
 
 
 def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Row]:
@@ -61,8 +61,8 @@ def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[R
         if setting.kind == "boot" and measured:
             yield _boot(run, setting)
         elif not answers:
-            why = "the file does not say what the kernel answered" if measured else f"no cell of {tweakset.name} was measured"
-            yield _row(setting, "unknown", f"{why}: not known to have been in force.")
+            reason = "the file does not say what the kernel answered" if measured else f"no cell of {tweakset.name} was measured"
+            yield _row(setting, "unknown", f"{reason}: not known to have been in force.")
         elif setting.kind in READ_BACK:
             yield _written(setting, answers)
         else:

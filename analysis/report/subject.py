@@ -34,7 +34,7 @@ class Subject:
     @property
     def compared(self) -> list[tuple[Comparison, Effect]]:
         """The comparisons that have an effect, with it."""
-        return [(one, one.primary) for one in self.comparisons if one.primary is not None]
+        return [(comparison, comparison.primary) for comparison in self.comparisons if comparison.primary is not None]
 
     @property
     def nothing(self) -> str:
@@ -47,20 +47,20 @@ class Subject:
         return [cell for cell in self.run.cells if cell.outcome == "measured"]
 
 
-def paired_values(run: Run, one: Comparison, metric: Metric) -> tuple[list[float], list[float]]:
+def paired_values(run: Run, comparison: Comparison, metric: Metric) -> tuple[list[float], list[float]]:
     """Read again from the cells what a comparison stands on: a metric of baseline and candidate, block by block.
 
     Where settings were alternated, a segment or, if there are enough of them, a process takes the place of the block.
     """
     arm = Arm(run.origin, (expanded(run),))
-    sides = [side(arm, one.study, one.workload, name) for name in (one.baseline, one.tweakset)]
+    sides = [side(arm, comparison.study, comparison.workload, name) for name in (comparison.baseline, comparison.tweakset)]
     if sides[0] is None or sides[1] is None:
         return [], []
     pairing = pair(sides[0], sides[1])
     whole = bool(pairing.processes) and len(pairing.processes) == pairing.units
-    units = pairing.processes if whole else [[one] for one in pairing.pairs]
+    units = pairing.processes if whole else [[entry] for entry in pairing.pairs]
     base, candidate = (
-        [math.exp(math.fsum(math.log(one[at][1].metrics[metric.name]) for one in unit) / len(unit)) for unit in units] for at in (0, 1)
+        [math.exp(math.fsum(math.log(entry[at][1].metrics[metric.name]) for entry in unit) / len(unit)) for unit in units] for at in (0, 1)
     )
     return base, candidate
 

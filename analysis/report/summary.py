@@ -72,9 +72,9 @@ def summary(run: Run) -> Summary:
             if cells:
                 arms[workload, tweakset] = cells
     columns = {column.label: [column.written(_metric(cells, name)) for cells in arms.values()] for name, column in METRICS.items()}
-    for one in QUANTITIES:
-        column = Column(f"{one.label}, {one.unit}")
-        columns[column.label] = [column.written(_telemetry(cells, one)) for cells in arms.values()]
+    for quantity in QUANTITIES:
+        column = Column(f"{quantity.label}, {quantity.unit}")
+        columns[column.label] = [column.written(_telemetry(cells, quantity)) for cells in arms.values()]
     shown = {label: column for label, column in columns.items() if any(column)}
     numbers = list(zip(*shown.values(), strict=True)) if shown else [()] * len(arms)
     return Summary(

@@ -24,10 +24,11 @@ TOGETHER = 2  # more workloads than this with one row each share a table
 class Row:
     """One comparison. `gains` stand in the order of the table's metrics; what could not be had is an empty text.
 
-    `control` is true where neither arm asked for anything.
+    `control` is true where neither arm asked for anything. `mark` begins what its marks in the pictures say.
     """
 
     name: str
+    mark: str
     control: bool
     verdict: Verdict
     gains: tuple[str, ...]
@@ -58,48 +59,60 @@ def tables(comparisons: Sequence[Comparison], run: Run | None = None) -> list[Ta
     There is one for each study and workload; where each workload has but one row, as in other tools' files, one for all.
     """
     names = row_names(comparisons)
-    places = list(dict.fromkeys((one.study, one.workload) for one in comparisons))
-    if len(places) == len(comparisons) > TOGETHER and len({one.primary_metric for one in comparisons}) == 1:
-        return [_table(f"{len(places)} workloads", [(one.workload, one) for one in comparisons], run)]
+    places = list(dict.fromkeys((comparison.study, comparison.workload) for comparison in comparisons))
+    if len(places) == len(comparisons) > TOGETHER and len({comparison.primary_metric for comparison in comparisons}) == 1:
+        return [_table(f"{len(places)} workloads", [(comparison.workload, comparison) for comparison in comparisons], run)]
     return [
-        _table(workload, [(names[id(one)], one) for one in comparisons if (one.study, one.workload) == (study, workload)], run)
+        _table(
+            workload,
+            [
+                (names[id(comparison)], comparison)
+                for comparison in comparisons
+                if (comparison.study, comparison.workload) == (study, workload)
+            ],
+            run,
+        )
         for study, workload in places
     ]
 
 
 def row_names(comparisons: Sequence[Comparison]) -> dict[int, str]:
     """Name each comparison in its table, by `id`: its tweak set, or its run where there are several, or both where both differ."""
-    runs = {one.candidate_run for one in comparisons}
+    runs = {comparison.candidate_run for comparison in comparisons}
     stems = {run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run for run in runs}
-    sets = {one.tweakset for one in comparisons}
+    sets = {comparison.tweakset for comparison in comparisons}
     if len(runs) < 2:
-        return {id(one): one.tweakset for one in comparisons}
-    return {id(one): stems[one.candidate_run] + (f":{one.tweakset}" if len(sets) > 1 else "") for one in comparisons}
+        return {id(comparison): comparison.tweakset for comparison in comparisons}
+    return {
+        id(comparison): stems[comparison.candidate_run] + (f":{comparison.tweakset}" if len(sets) > 1 else "") for comparison in comparisons
+    }
 
 
 def _table(title: str, named: Sequence[tuple[str, Comparison]], run: Run | None) -> Table:
-    rows = [one for _, one in named]
+    rows = [comparison for _, comparison in named]
     metrics = _metrics(rows)
     return Table(
         title=title,
-        heads="tweak set" if len({one.workload for one in rows}) == 1 else "workload",
+        heads="tweak set" if len({row.workload for row in rows}) == 1 else "workload",
         base=_base(rows, metrics),
         metrics=tuple((label_of(metric), metric == rows[0].primary_metric) for metric in metrics),
         adjustment=NAMES[rows[0].adjustment],
-        rows=tuple(_row(name, one, metrics, run) for name, one in named),
+        rows=tuple(_row(name, comparison, metrics, run) for name, comparison in named),
     )
 
 
 def _metrics(rows: Sequence[Comparison]) -> list[Metric]:
     """Throughput stands left in every table, whichever of the two is the primary."""
-    second = next((one.second.metric for one in rows if one.second is not None), None)
-    return sorted((metric for metric in (rows[0].primary_metric, second) if metric), key=lambda one: not one.name.startswith("throughput"))
+    second = next((row.second.metric for row in rows if row.second is not None), None)
+    return sorted(
+        (metric for metric in (rows[0].primary_metric, second) if metric), key=lambda metric: not metric.name.startswith("throughput")
+    )
 
 
 def _base(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
     """Name the baseline and its absolute values: a ratio without its base says nothing."""
     rows = without_guards(rows)
-    if len({(one.baseline, one.workload) for one in rows}) > 1:
+    if len({(row.baseline, row.workload) for row in rows}) > 1:
         return f"each against its like in {rows[0].baseline_run}"
     shown = [written for metric in metrics if (written := base_value(rows, metric))]
     where = "" if rows[0].baseline_run == rows[0].candidate_run else f" of {rows[0].baseline_run}"
@@ -108,26 +121,27 @@ def _base(rows: Sequence[Comparison], metrics: Sequence[Metric]) -> str:
 
 def base_value(rows: Sequence[Comparison], metric: Metric) -> str | None:
     """Write the baseline's own value in a metric, with its unit; None where no comparison tells it."""
-    effects = [effect for one in rows for effect in (one.primary, one.second) if effect is not None and effect.metric == metric]
+    effects = [effect for row in rows for effect in (row.primary, row.second) if effect is not None and effect.metric == metric]
     known = [effect.baseline for effect in effects]
-    known += [one.observed_baseline for one in rows if one.primary_metric == metric and one.observed_baseline is not None]
+    known += [row.observed_baseline for row in rows if row.primary_metric == metric and row.observed_baseline is not None]
     return absolute(metric, known[0]) if known else None
 
 
-def _row(name: str, one: Comparison, metrics: Sequence[Metric], run: Run | None) -> Row:
-    effects = {effect.metric: effect for effect in (one.primary, one.second) if effect is not None}
+def _row(name: str, comparison: Comparison, metrics: Sequence[Metric], run: Run | None) -> Row:
+    effects = {effect.metric: effect for effect in (comparison.primary, comparison.second) if effect is not None}
     gains = [_gain(effects.get(metric)) for metric in metrics]
-    if one.observed is not None:
-        gains[list(metrics).index(one.primary_metric)] = f"{number(one.observed)} (one run)"
+    if comparison.observed is not None:
+        gains[list(metrics).index(comparison.primary_metric)] = f"{number(comparison.observed)} (one run)"
     return Row(
         name=name,
-        control=run is not None and is_control(run, one),
-        verdict=one.verdict,
+        mark=f"{comparison.tweakset} · {comparison.workload}",
+        control=run is not None and is_control(run, comparison),
+        verdict=comparison.verdict,
         gains=tuple(gains),
-        p="" if one.p_adjusted is None else probability(one.p_adjusted),
-        mde="" if one.mde is None else size(one.mde),
-        units=_units(one),
-        why=tuple(_sentence(text, one) for text in (one.reason, *one.notes)),
+        p="" if comparison.p_adjusted is None else probability(comparison.p_adjusted),
+        mde="" if comparison.mde is None else size(comparison.mde),
+        units=_units(comparison),
+        why=tuple(_sentence(text, comparison) for text in (comparison.reason, *comparison.notes)),
     )
 
 
@@ -135,16 +149,16 @@ def _gain(effect: Effect | None) -> str:
     return "" if effect is None else f"{number(effect.gain)} ({number(effect.low)} to {number(effect.high)})"
 
 
-def _units(one: Comparison) -> str:
-    if one.observed is not None:
+def _units(comparison: Comparison) -> str:
+    if comparison.observed is not None:
         return "1 and 1"
-    effect = one.primary
+    effect = comparison.primary
     if effect is not None and effect.design == "two-sample":
         return f"{effect.n_baseline} and {effect.n_candidate}"
-    return f"{one.pairs} of {one.blocks}"
+    return f"{comparison.pairs} of {comparison.blocks}"
 
 
-def _sentence(text: str, one: Comparison) -> str:
+def _sentence(text: str, comparison: Comparison) -> str:
     """Begin with a capital, but for a name: that is spelt as it is."""
     first = text.split(maxsplit=1)[0] if text.split() else ""
-    return text if first in {one.tweakset, one.baseline} or not first.isalpha() else text[0].upper() + text[1:]
+    return text if first in {comparison.tweakset, comparison.baseline} or not first.isalpha() else text[0].upper() + text[1:]

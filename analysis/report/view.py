@@ -10,7 +10,7 @@ from analysis import provenance
 from analysis.checks import warnings_of
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
 
-from .answers import Answer, answers, control, is_control, nothing_compared
+from .answers import Answer, Trust, answers, control, is_control, nothing_compared, trust
 from .checklist import Rule, checklist
 from .keys import Keys, keys
 from .settings import Asked, State, asked
@@ -80,6 +80,7 @@ class View:
     streams: Sequence[tuple[str, Sequence[str]]]
     nothing: str
     control: str | None
+    trust: Sequence[Trust]
     warnings: Sequence[str]
     tables: Sequence[Table]
     asked: Sequence[Asked]
@@ -95,7 +96,7 @@ class View:
 
     def settings(self, state: State) -> int:
         """How many settings were in force ("held"), were not or not put back ("failed"), or may have been either ("unknown")."""
-        return sum(row.state == state and bool(row.requested) for one in self.asked for row in one.rows)
+        return sum(row.state == state and bool(row.requested) for request in self.asked for row in request.rows)
 
 
 def view_of(  # noqa: PLR0913  # all that is known of a run
@@ -114,9 +115,9 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     `streams` is what streams of jobs came to: part and sentences.
     """
     shown = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
-    controls = [one for one in comparisons if is_control(run, one)]
-    doubted = list(dict.fromkeys(one.observed.workload for one in effects if one.again_fails))
-    differing = {*doubted, *(one.workload for one in controls if one.verdict == "not comparable")}
+    controls = [comparison for comparison in comparisons if is_control(run, comparison)]
+    doubted = list(dict.fromkeys(effect.observed.workload for effect in effects if effect.again_fails))
+    differing = {*doubted, *(comparison.workload for comparison in controls if comparison.verdict == "not comparable")}
     facts: dict[str, list[Fact]] = {}
     for fact in provenance.facts(run):
         facts.setdefault(fact.group, []).append(fact)
@@ -124,15 +125,16 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
         prefix=f"run{place}-",
         name=run.run_id,
         origin=run.origin,
-        machine=_machine(run),
-        counts=_counts(run),
+        machine=machine_of(run),
+        counts=counts_of(run),
         # Where the control differs, counts of verdicts on the sets of a design would say more than can be trusted.
-        answers=[one for one in answers(run, comparisons) if not (effects and one.workload in differing)],
+        answers=[answer for answer in answers(run, comparisons) if not (effects and answer.workload in differing)],
         keys=keys(effects, controls),
         told=told,
         streams=streams,
         nothing=HELD if streams and not comparisons else nothing_compared(run, comparisons),
         control=control(run, comparisons, doubted),
+        trust=trust(run, comparisons),
         warnings=list(dict.fromkeys(warnings_of(run, comparisons))),
         tables=tables(comparisons, run),
         asked=asked(run),
@@ -148,7 +150,7 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     )
 
 
-def _machine(run: Run) -> str:
+def machine_of(run: Run) -> str:
     """The machine in one line, from what the run knows of it."""
     facts = run.machine
     memory, gpus = facts.get("mem_total_bytes"), facts.get("gpus")
@@ -167,7 +169,8 @@ def _machine(run: Run) -> str:
     return ", ".join(str(part) for part in parts if part) or "Machine unknown"
 
 
-def _counts(run: Run) -> str:
+def counts_of(run: Run) -> str:
+    """How many cells were measured, of how many."""
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     if not run.replicated:
         return f"{measured} of {len(run.cells)} cells measured, no replicates"
@@ -181,8 +184,8 @@ def _order(run: Run) -> str:
     stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
     span = f" First cell {stamps[0][:19].replace('T', ' ')} UTC, last {stamps[-1][:19].replace('T', ' ')}." if stamps else ""
     return (
-        f"Seed {run.design.seed}; {_counts(run)}. In each block the workloads come in random order, and within a workload its tweak sets; "
-        f"what is compared ran close in time.{span}"
+        f"Seed {run.design.seed}; {counts_of(run)}. In each block the workloads come in random order, and within a workload its tweak "
+        f"sets; what is compared ran close in time.{span}"
     )
 
 
@@ -192,7 +195,9 @@ def _lost(run: Run) -> list[Lost]:
     for cell in run.cells:
         if cell.outcome != "measured":
             blocks.setdefault((cell.workload, cell.tweakset, cell.outcome, cell.reason or "no reason was given"), []).append(cell.block)
-    lost = [Lost(workload, tweakset, outcome, listed(set(where)), why) for (workload, tweakset, outcome, why), where in blocks.items()]
+    lost = [
+        Lost(workload, tweakset, outcome, listed(set(where)), reason) for (workload, tweakset, outcome, reason), where in blocks.items()
+    ]
     never = sorted(set(run.design.order) - {cell.id for cell in run.cells})
     if never:
         names = ", ".join(never[:5]) + (f" and {len(never) - 5} more" if len(never) > 5 else "")
@@ -219,7 +224,11 @@ def _measure(run: Run) -> str | None:
         return None
     lines = [] if run.commit is None else [f"git checkout {shlex.quote(run.commit.removesuffix('+dirty'))}"]
     varied = {factor.tweakset for factor in run.design.factors}
-    asking = {name: one.path for name, one in run.tweaksets.items() if (one.requested or one.scripts) and (name in varied or not varied)}
+    asking = {
+        name: tweakset.path
+        for name, tweakset in run.tweaksets.items()
+        if (tweakset.requested or tweakset.scripts) and (name in varied or not varied)
+    }
     tweaks = [name if path in {None, f"data/tweaks/{name}.yaml"} else path for name, path in asking.items()]
     # A design that goes by what comes out takes as many blocks as it needs.
     blocks = [] if run.design.conclusion else [f"--blocks={run.design.blocks}"]
@@ -249,4 +258,4 @@ def _design(design: Design) -> list[str]:
 def _crossed(run: Run) -> bool:
     """Whether every tweak set met every workload, which a run does when its workloads are named."""
     met = {(cell.workload, cell.tweakset) for cell in run.cells}
-    return len(met) == len({one for one, _ in met}) * len({other for _, other in met})
+    return len(met) == len({text for text, _ in met}) * len({other for _, other in met})

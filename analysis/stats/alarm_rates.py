@@ -98,8 +98,10 @@ def alarm_rate(detect: Detector, series: Floats) -> float:
 
 def exact_rate(detect: Detector, series: Floats, truth: Sequence[int]) -> float:
     """The share of series in which every change is found, within `NEAR` points, and no other."""
-    found = (detect(one) for one in series)
-    return float(np.mean([len(one) == len(truth) and all(abs(a - b) <= NEAR for a, b in zip(one, truth, strict=True)) for one in found]))
+    result = (detect(one) for one in series)
+    return float(
+        np.mean([len(group) == len(truth) and all(abs(a - b) <= NEAR for a, b in zip(group, truth, strict=True)) for group in result])
+    )
 
 
 def watched_rates(detect: Detector, series: Floats) -> tuple[float, float]:
@@ -120,13 +122,13 @@ def detectors() -> Mapping[str, Detector]:
         "ruptures": ("ruptures", _ruptures),
         "asv": ("asv.step_detect", _asv),
     }
-    found: dict[str, Detector] = {"DeepTweak": ours}
+    result: dict[str, Detector] = {"DeepTweak": ours}
     for name, (module, detector) in known.items():
         try:
-            found[name] = detector(import_module(module))
+            result[name] = detector(import_module(module))
         except ModuleNotFoundError:
             continue
-    return found
+    return result
 
 
 def _otava(analysis: ModuleType) -> Detector:

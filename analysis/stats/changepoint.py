@@ -116,10 +116,10 @@ def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[i
     if evidence.log_bayes_factor <= CONVINCING:
         return []
     cuts = [0, *evidence.splits, len(series)]
-    found = []
+    result = []
     for begin, end in pairwise(cuts):
-        found += [start + begin] * (begin > 0) + _segmented(series[begin:end], start + begin, MOST_STEPS_OF_A_PART)
-    return found
+        result += [start + begin] * (begin > 0) + _segmented(series[begin:end], start + begin, MOST_STEPS_OF_A_PART)
+    return result
 
 
 def _settled(series: Floats, splits: list[int]) -> list[Evidence]:
@@ -140,15 +140,15 @@ def _settled(series: Floats, splits: list[int]) -> list[Evidence]:
 def _between(series: Floats, splits: list[int]) -> list[Evidence]:
     """The evidence for a single step between the neighbours of each change."""
     edges = [0, *splits, len(series)]
-    found = []
+    result = []
     for begin, split, end in zip(edges, splits, edges[2:], strict=False):
         part = series[begin:end]
         if _constant(part):
-            found.append(Evidence(-math.inf, (split,), PHI))
+            result.append(Evidence(-math.inf, (split,), PHI))
         else:
-            one = step_evidence(part, most=1)
-            found.append(replace(one, splits=(begin + one.splits[0],)))
-    return found
+            evidence = step_evidence(part, most=1)
+            result.append(replace(evidence, splits=(begin + evidence.splits[0],)))
+    return result
 
 
 def _described(series: Floats, tame: Floats, edges: list[int], memory: Floats) -> ChangePoint:

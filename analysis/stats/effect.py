@@ -141,7 +141,7 @@ def _held_in_time(effect: Effect, margin: float, times: Times) -> Effect:
     mean, error = float(step), float(step_error)
     sd = error / math.sqrt(1 / effect.n_baseline + 1 / effect.n_candidate)
     other = _effect(effect.metric, (effect.values_baseline, effect.values_candidate), mean, (sd, error, df), margin, paired=False)
-    wider = max(effect, other, key=lambda one: one.log_se * t_quantile(1 - ALPHA / 2, one.df))
+    wider = max(effect, other, key=lambda effect: effect.log_se * t_quantile(1 - ALPHA / 2, effect.df))
     return replace(
         effect,
         low=min(effect.low, other.low),

@@ -1,7 +1,7 @@
 """Two arms of runs as one series in time: the step between them, beside steady drift and noise that remembers its past.
 
 Where all runs of one arm came before all of the other, whatever else changed with time looks like the tweak, and runs that resemble their
-neighbours are fewer than they seem: Welch's t calls 23 % of equal arms of 8 real runs different (docs/verdicts.md). So three things may
+neighbours are fewer than they seem: Welch's t calls 23 % of equal arms of 8 real runs different (docs/between_runs.md). So three things may
 explain the series: a straight line in time, AR(1) noise, whose correlation falls with the time between, and the step that is asked for.
 Over a long gap between the arms the line may go anywhere, and the interval says so. For each correlation the line and the step are fitted
 by generalised least squares; the fits are weighted by their restricted likelihoods (no correlation preferred), and the step's variance is

@@ -58,9 +58,9 @@ def levels(values: np.ndarray) -> Levels:
     return Levels(float(means), repetitions, tuple(s2), t2)
 
 
-def icc(found: Levels) -> float:
+def icc(result: Levels) -> float:
     """Share of the variance that two steps of one cell have in common (intraclass correlation), of two levels: T_2²/(T_1² + T_2²)."""
-    within, between = found.t2
+    within, between = result.t2
     return between / (within + between) if within + between else 0.0
 
 
@@ -74,18 +74,18 @@ def naive_alarms(steps: int, correlation: float) -> float:
     return 2 * float(scipy.stats.norm.cdf(-scipy.stats.norm.ppf(0.975) / math.sqrt(design_effect(steps, correlation))))
 
 
-def between_f(found: Levels) -> tuple[float, float] | None:
+def between_f(result: Levels) -> tuple[float, float] | None:
     """F and p of "the cells of an arm do not differ beyond their steps", of two levels: r_1·S_2²/S_1². None where steps do not vary."""
-    (steps, cells), (within, between) = found.repetitions, found.s2
+    (steps, cells), (within, between) = result.repetitions, result.s2
     if not within:
         return None
     f = steps * between / within
     return f, float(scipy.stats.f.sf(f, cells - 1, cells * (steps - 1)))
 
 
-def half_width(found: Levels) -> float:
+def half_width(result: Levels) -> float:
     """Half the 95 % interval of the mean, from the highest level alone: t with r_n - 1 degrees of freedom · √(S_n²/r_n)."""
-    return _t(found.repetitions[-1] - 1) * math.sqrt(found.s2[-1] / found.repetitions[-1])
+    return _t(result.repetitions[-1] - 1) * math.sqrt(result.s2[-1] / result.repetitions[-1])
 
 
 def naive_half_width(values: np.ndarray) -> float:

@@ -143,7 +143,7 @@ def rulings(effects: Effects, limit: float) -> npt.NDArray[np.int64]:
 
 def side_by_side(effects: Sequence[Effects]) -> Effects:
     """Make families, along a new last axis, of contrasts that were computed one after the other."""
-    return Effects(*(np.stack([getattr(one, field.name) for one in effects], axis=-1) for field in fields(Effects)))
+    return Effects(*(np.stack([getattr(effect, field.name) for effect in effects], axis=-1) for field in fields(Effects)))
 
 
 def first(effects: Effects, size: int) -> Effects:

@@ -25,6 +25,23 @@ class Paired:
     p: float
 
 
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over blocks with its 95 % interval by Student's t; a single block has none."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def mean_of(values: Sequence[float]) -> Mean | None:
+    """Mean of one value a block with its interval; None of no values."""
+    if len(values) < 2:
+        return Mean(values[0], None, None, 1) if values else None
+    return Mean(*interval(values), len(values))
+
+
 def paired(changes: Sequence[float], *, log: bool, among: int = 1) -> Paired:
     """One-sample t on what changed in each block; the interval as `interval` has it.
 

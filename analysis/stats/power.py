@@ -25,10 +25,10 @@ def blocks_needed(log_sd: float, gain: float, alpha: float = ALPHA, power: float
     Exact, by the noncentral t: with few blocks the z of texts promises too much. `log_sd` is the spread of the log ratio of a block.
     """
     wanted = math.log1p(gain)
-    found = FEWEST + bisect_left(
+    result = FEWEST + bisect_left(
         range(FEWEST, MOST + 1), x=True, key=lambda n: detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n) <= wanted
     )
-    return found if found <= MOST else None
+    return result if result <= MOST else None
 
 
 def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
@@ -40,7 +40,7 @@ def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
     Raises: ValueError, where none is left.
     """
     blocks, arms = sorted({block for block, _, _ in cells}), sorted({arm for _, arm, _ in cells})
-    levels = np.array([[block == one for one in blocks] + [arm == one for one in arms] for block, arm, _ in cells], float)
+    levels = np.array([[block == number for number in blocks] + [arm == text for text in arms] for block, arm, _ in cells], float)
     values = np.array([value for _, _, value in cells])
     fitted, _, rank, _ = np.linalg.lstsq(levels, values)
     df = len(values) - int(rank)

@@ -54,12 +54,12 @@ def crossings(bounds: Sequence[float], drift: float = 0.0) -> list[float]:
     """
     looks = len(bounds)
     walk = _Walk(drift / looks, 1 / math.sqrt(looks))
-    found = []
+    result = []
     for look, bound in enumerate(bounds, start=1):
         information = math.sqrt(look / looks)
-        found.append(walk.beyond(bound * information))
+        result.append(walk.beyond(bound * information))
         walk = walk.on(min(bound, WIDEST + abs(drift)) * information)
-    return found
+    return result
 
 
 def naive_type_i(looks: int, alpha: float) -> float:
@@ -118,5 +118,7 @@ def _bound(walk: _Walk, information: float, allowed: float) -> float:
 def _scaled(shape: Sequence[float], alpha: float) -> list[float]:
     """Find the multiple of a shape of bounds that keeps the level; it lies between one look's and what as many tests would need."""
     ends = _z(alpha), _z(alpha / len(shape))
-    constant = float(brentq(lambda c: sum(crossings([c * one for one in shape])) - alpha, *ends, xtol=1e-8)) if len(shape) > 1 else ends[0]
-    return [constant * one for one in shape]
+    constant = (
+        float(brentq(lambda c: sum(crossings([c * value for value in shape])) - alpha, *ends, xtol=1e-8)) if len(shape) > 1 else ends[0]
+    )
+    return [constant * value for value in shape]

@@ -152,15 +152,15 @@ class _Pursuit:
 
     def take(self, chosen: Whole) -> None:
         """Take the step at one place for each phi into the explanation."""
-        one = np.arange(len(PHI)), chosen
+        entry = np.arange(len(PHI)), chosen
         later = np.maximum(np.arange(len(self.design.places)), chosen[:, None])
         direction = np.take_along_axis(self.design.steps, later, axis=1)
-        direction[one] = self.design.size[one]
+        direction[entry] = self.design.size[entry]
         for known in self.taken:
-            direction -= known[one][:, None] * known
-        length = np.sqrt(self.size[one])
+            direction -= known[entry][:, None] * known
+        length = np.sqrt(self.size[entry])
         direction /= length[:, None]
-        share = self.along[one] / length
+        share = self.along[entry] / length
         self.taken.append(direction)
         self.noise = self.noise - share**2
         self.along = self.along - share[:, None] * direction

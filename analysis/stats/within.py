@@ -210,7 +210,7 @@ def welch(x: Values, y: Values) -> Welch:
 
 def omnibus(samples: Sequence[Values]) -> Omnibus | None:
     """Test whether any of several runs differs from the others, as if steps were independent; None where nothing varies."""
-    if not any(np.ptp(one) for one in samples):
+    if not any(np.ptp(sample) for sample in samples):
         return None
     means, ranks = scipy.stats.f_oneway(*samples), scipy.stats.kruskal(*samples)
     return Omnibus(float(means.statistic), float(means.pvalue), float(ranks.statistic), float(ranks.pvalue))
@@ -224,8 +224,8 @@ def friedman(table: Sequence[Sequence[float]]) -> Rank | None:
     x = np.asarray(table, float)
     if x.ndim != 2 or x.shape[0] < 2 or x.shape[1] < 3 or not np.ptp(x, axis=1).any():
         return None
-    found = scipy.stats.friedmanchisquare(*x.T)
-    return Rank(float(found.statistic), float(found.pvalue), *x.shape)
+    result = scipy.stats.friedmanchisquare(*x.T)
+    return Rank(float(result.statistic), float(result.pvalue), *x.shape)
 
 
 def detectable_within(values: Values) -> float:

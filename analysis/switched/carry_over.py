@@ -44,13 +44,13 @@ def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
     of the log gain, and of its slope over the steps. The middle step of an odd number belongs to neither half.
     """
     gains = [_step_gains(*pair) for pair in pairs]
-    gains = [one for one in gains if len(one) >= FEWEST_STEPS]
-    if len(gains) < FEWEST_PAIRS or len({len(one) for one in gains}) > 1:
+    gains = [gain for gain in gains if len(gain) >= FEWEST_STEPS]
+    if len(gains) < FEWEST_PAIRS or len({len(gain) for gain in gains}) > 1:
         return None
     half, middle = len(gains[0]) // 2, (len(gains[0]) - 1) / 2
-    early, late = ([statistics.median(one[part]) for one in gains] for part in (slice(half), slice(-half, None)))
+    early, late = ([statistics.median(gain[part]) for gain in gains] for part in (slice(half), slice(-half, None)))
     p_halves = signed_rank_p([after - before for before, after in zip(early, late, strict=True)])
-    p_place = signed_rank_p([math.fsum((at - middle) * gain for at, gain in enumerate(one)) for one in gains])
+    p_place = signed_rank_p([math.fsum((at - middle) * gain for at, gain in enumerate(group)) for group in gains])
     return CarryOver(
         early=math.expm1(statistics.median(early)),
         late=math.expm1(statistics.median(late)),
@@ -60,7 +60,7 @@ def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
     )
 
 
-def _step_gains(found: Cell, under: Cell) -> list[float]:
+def _step_gains(result: Cell, under: Cell) -> list[float]:
     """Log of how many times faster each counted step was under the tweak set."""
-    one, other = (cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (found, under))
-    return [math.log(before / after) for before, after in zip(one, other, strict=True)]
+    entry, other = (cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (result, under))
+    return [math.log(before / after) for before, after in zip(entry, other, strict=True)]

@@ -29,8 +29,8 @@ def expanded(run: Run) -> Run:
     names = list(run.tweaksets)
     pairs = max(segment.block for cell in run.cells for segment in cell.segments)
     cells: list[Cell] = []
-    for cell in sorted(run.cells, key=lambda one: one.order):
+    for cell in sorted(run.cells, key=lambda cell: cell.order):
         before = ((cell.block - 1) * len(names) + names.index(cell.tweakset)) * pairs
         segments = cell.segments or (replace(cell, block=1, process=cell.block),)
-        cells += [replace(one, block=before + one.block) for one in segments]
+        cells += [replace(segment, block=before + segment.block) for segment in segments]
     return replace(run, cells=tuple(replace(cell, order=order) for order, cell in enumerate(cells, 1)))

@@ -25,13 +25,13 @@ def inside(draft: Comparison, pairing: Pairing) -> Comparison:
     """The contrast with how many processes it was made in, and the test for what outlasts a switch; as it is where none was made."""
     if not pairing.processes:
         return draft
-    found = carry_over([(one, other) for (_, one), (_, other) in pairing.pairs])
+    over = carry_over([(cell, other) for (_, cell), (_, other) in pairing.pairs])
     each = max(map(len, pairing.processes))
     by_pair = not pairing.by_run and len(pairing.processes) < ENOUGH_PROCESSES
     return replace(
         draft,
         processes=len(pairing.processes),
-        carry_over=None if found is None else (found.early, found.late, found.p),
+        carry_over=None if over is None else (over.early, over.late, over.p),
         blocks=draft.blocks * each if by_pair else draft.blocks,
     )
 
@@ -47,7 +47,7 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
     steps_word = "step" if settle == 1 else "steps"
     notes = [f"{what} inside {_processes(count)}, {settle} settle {steps_word} after each switch: {unseen} is not seen.{unit}"]
     gains = [
-        log_gains(draft.primary_metric, *([read(*one[side], draft.primary_metric) for one in process] for side in (0, 1)))
+        log_gains(draft.primary_metric, *([read(*entry[side], draft.primary_metric) for entry in process] for side in (0, 1)))
         for process in pairing.processes
     ]
     differ = unequal(gains)
@@ -59,14 +59,14 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
     return notes
 
 
-def outlasts(one: Comparison) -> bool:
+def outlasts(comparison: Comparison) -> bool:
     """Whether what stood before a switch acts on steps that count. Where nothing was switched (A/A) nothing can."""
-    return one.carry_over is not None and one.carry_over[2] < ALPHA and not one.untouched
+    return comparison.carry_over is not None and comparison.carry_over[2] < ALPHA and not comparison.untouched
 
 
-def outlasting(one: Comparison) -> str:
+def outlasting(comparison: Comparison) -> str:
     """Why nothing is concluded then."""
-    early, late, p = one.carry_over or (0.0, 0.0, 1.0)
+    early, late, p = comparison.carry_over or (0.0, 0.0, 1.0)
     return (
         f"carry-over: a switch outlasts its settle steps, {percent(early)} in the first half of the segments and {percent(late)} in the "
         f"second (p {probability(p)}), so neither is the effect: measure whole runs (--design=matrix)."

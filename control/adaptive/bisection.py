@@ -4,7 +4,7 @@ Blocks of four cells. While searching: two times a subset of the keys and its co
 in half (the first block has stock and the whole profile in place of one such pair). Once a key is suspected enough: stock, the profile,
 the profile without the key, and the key alone, three such blocks. A key is named if the belief in it from all cells is at least 0.95
 and the interval of "profile against profile without it", from these last blocks alone, leaves out zero. How often that is right, wrong
-and undecided on synthetic machines stands in docs/designs.md.
+and undecided on synthetic machines stands in docs/adaptive.md.
 """
 # ruff: noqa: PLC0415 -- a command line that names no adaptive design waits for no numpy
 
@@ -193,8 +193,8 @@ class Bisection:
             named = {cell: (self._asked[cell][suspect], self._asked[cell][suspect - 1]) for cell in mine}
             cells.append({arms[named[cell]]: value for cell in mine if (value := self._logs[cell]) is not None})
         wanted = {"key": ("whole", "rest"), "alone": ("alone", "stock"), "rest": ("rest", "stock"), "profile": ("whole", "stock")}
-        found = differences(cells, list(wanted.values()))
-        return {what: found[arms] for what, arms in wanted.items()}
+        result = differences(cells, list(wanted.values()))
+        return {what: result[arms] for what, arms in wanted.items()}
 
     def smallest(self, noise: float | None = None) -> float:
         """Effect, as a fraction, that these blocks name in about four of five runs at the noise reckoned with."""

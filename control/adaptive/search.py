@@ -3,7 +3,7 @@
 Exploration: first stock, the profile, and combinations in which each level comes equally often; then where a model that shrinks noise
 (`surface.py`) is most hopeful, every third time where Optuna's TPE is. Confirmation: the two candidates that the model holds best are
 re-run in blocks beside stock, and these fresh cells alone say what is gained: the best of many noisy cells is mostly lucky (the winner's
-curse). How near the pick comes to the true best stands in docs/designs.md, plain Optuna beside it.
+curse). How near the pick comes to the true best stands in docs/adaptive.md, plain Optuna beside it.
 """
 # ruff: noqa: PLC0415 -- a command line that names no adaptive design waits for neither numpy nor Optuna
 
@@ -154,8 +154,8 @@ class Search:
             if value is not None:
                 blocks.setdefault(self.blocks[cell], {})[self._name(self._asked[cell], cell)] = value
         wanted = [(self._name(point, self._exploring), "stock") for point in self._candidates]
-        found = differences(list(blocks.values()), wanted, alpha=0.05 / len(CANDIDATES))
-        return [found[arms] for arms in wanted]
+        result = differences(list(blocks.values()), wanted, alpha=0.05 / len(CANDIDATES))
+        return [result[arms] for arms in wanted]
 
     # Words.
 

@@ -2,22 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from . import grid, partitioning
-from .bounded import best_within
-from .ladders import speeds_of
-from .platforms import platforms
-from .tables import Tables
-from .terms import Infeasible, Partition, Platform, Predicted, Settings, Unsupported, must_be_in, tenants_of, unit_of
+import numpy as np
+
+from . import catalog
+from .catalog import platforms
+from .greedy import greedy
+from .search import best
+from .tables import Tables, speeds_of
+from .terms import Infeasible, Partition, Platform, Predicted, Setting, Settings, Unsupported, must_be_in, tenants_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .partitioning import Answer
-    from .terms import Anchor, Floats, Knobs, Model, Question, Setting
+    from .greedy import Answer
+    from .terms import Anchor, Floats, Knobs, Model, Partition, Question
+
+
+def best_within(tables: Tables, partitions: Sequence[Partition], cap: float, slo_ms: float) -> Setting:
+    """The setting of most images per second at most `cap` and with every tenant's batch done in `slo_ms`.
+
+    A tenant is taken to get images in proportion to its share. Raises: Infeasible, with the smallest cap that has a setting in time.
+    """
+    clocks = np.array(tables.platform.sm_mhz)
+    slowest = np.array([waited_for(partition) for partition in partitions])[:, None]
+    result: list[tuple[float, Setting]] = []
+    least = np.inf
+    for mem_mhz, model in tables.models.items():
+        anchor = _column(model.anchor(partitions))
+        power, speed = model.power_w(anchor, clocks), model.throughput_images_per_s(anchor, clocks)
+        in_time = 1000 * slowest <= slo_ms * speed
+        least = min(least, float(np.min(np.where(in_time, power, np.inf))))
+        worth = np.where(in_time & (power <= cap), speed, -np.inf)
+        row, at = divmod(int(np.argmax(worth)), len(clocks))
+        if worth[row, at] > 0:
+            result.append((float(worth[row, at]), Setting(partitions[row], float(clocks[at]), mem_mhz)))
+    if not result:
+        within = "at any cap" if least == np.inf else f"within {cap:g}; the smallest cap for it is {least:.1f}"
+        raise Infeasible(f"no measured partition has every batch done in {slo_ms:g} ms {within}.", least if least < np.inf else None)
+    return max(result, key=lambda entry: entry[0])[1]
+
+
+def waited_for(partition: Partition) -> float:
+    """How many images all tenants together finish while the one that waits longest finishes a batch."""
+    whole = sum(partition.shares)
+    return max(batch * whole / share for share, batch in zip(partition.shares, partition.batches, strict=True))
+
+
+def _column(anchor: Anchor) -> Anchor:
+    """The anchor in shape (partitions, 1), to stand against clocks."""
+    return replace(anchor, **{field.name: getattr(anchor, field.name)[:, None] for field in fields(anchor)})
+
 
 NO_CLOCK = 0.0  # the memory clock of a model on a device where it cannot be set
 
@@ -32,9 +70,9 @@ def tables_of(question: Question) -> Tables:
             f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure it with bench_power_profile, "
             "fit it with `python -m analysis power fit`, and name the parameters."
         )
-    found = _tables(question.models, question.gpu, question.knobs)
-    must_be_in(question.cap_unit, found.models.values(), "the question")
-    return found
+    tables = _tables(question.models, question.gpu, question.knobs)
+    must_be_in(question.cap_unit, tables.models.values(), "the question")
+    return tables
 
 
 def searched(question: Question, cap: float, *, compatible: bool = False) -> Answer:
@@ -142,13 +180,10 @@ class Offered:
 @cache
 def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> Answer:  # noqa: FBT001, PLR0913, PLR0917
     models, platform = tables.models, tables.platform
-    try:
-        if compatible:
-            return _if_settable(partitioning.greedy(models, platform, cap, network=network, margin_w=margin), knobs)
-        offered = {mhz: Offered(model, _settable(tables, knobs)) for mhz, model in models.items()}
-        return partitioning.best(offered, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes)
-    except partitioning.Infeasible as error:
-        raise Infeasible(str(error), error.smallest_cap_w) from error
+    if compatible:
+        return _if_settable(greedy(models, platform, cap, network=network, margin_w=margin), knobs)
+    offered = {mhz: Offered(model, _settable(tables, knobs)) for mhz, model in models.items()}
+    return best(offered, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes)
 
 
 def _if_settable(answer: Answer, knobs: Knobs) -> Answer:
@@ -164,14 +199,14 @@ def _if_settable(answer: Answer, knobs: Knobs) -> Answer:
 
 def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
     """The partitions that were measured to fit the models, those that can be set here."""
-    said = [one for model in tables.models.values() for one in getattr(model, "partitions", ())]
-    measured = said or [point.partition for point in grid.anchor()]
+    lines = [one for model in tables.models.values() for one in getattr(model, "partitions", ())]
+    measured = lines or [point.partition for point in catalog.anchor_points()]
     here = [
-        one
-        for one in dict.fromkeys(measured)
-        if len(one.shares) <= knobs.most_processes
-        and all(batch in knobs.batches for batch in one.batches)
-        and (knobs.shares or set(one.shares) <= {100.0})
+        fromkey
+        for fromkey in dict.fromkeys(measured)
+        if len(fromkey.shares) <= knobs.most_processes
+        and all(batch in knobs.batches for batch in fromkey.batches)
+        and (knobs.shares or set(fromkey.shares) <= {100.0})
     ]
     if not here:
         raise Unsupported("no partition that the model was fitted on can be set here.")

@@ -12,11 +12,10 @@ from zlib import crc32
 import numpy as np
 
 from control.errors import Refused
-from control.power.algorithms._configured import every_batch
 
-from . import grid
-from .ladders import at_most
-from .tables import partition_of
+from . import catalog
+from .catalog import every_batch
+from .tables import at_most, partition_of
 from .terms import Knobs, Partition, Settings
 
 if TYPE_CHECKING:
@@ -119,8 +118,8 @@ class Plant:
 
     def run(self, seconds: float) -> Ran:
         """Let the tenants infer for so long."""
-        oom = tuple(at for at, one in enumerate(self._now.tenants) if one.batch > (self._off.oom_above_batch or one.batch))
-        running = [one for at, one in enumerate(self._now.tenants) if at not in oom]
+        oom = tuple(at for at, tenant in enumerate(self._now.tenants) if tenant.batch > (self._off.oom_above_batch or tenant.batch))
+        running = [tenant for at, tenant in enumerate(self._now.tenants) if at not in oom]
         target_w, throughput, curve = self._state(running)
         t_s: Floats = SAMPLE_S * np.arange(1, max(1, round(seconds / SAMPLE_S)) + 1, dtype=np.float64)
         start_w = self._idle_w if self._power_w is None else self._power_w
@@ -130,14 +129,16 @@ class Plant:
         if self._off.noise_w:
             noisy_w = true_w + self._noise.normal(0.0, self._off.noise_w, len(t_s))
             readings_w = np.round(noisy_w / QUANTUM_W) * QUANTUM_W
-        whole = sum(one.share_percent for one in running)
-        speeds = [0.0 if at in oom else throughput * one.share_percent / whole for at, one in enumerate(self._now.tenants)]
+        whole = sum(tenant.share_percent for tenant in running)
+        speeds = [0.0 if at in oom else throughput * tenant.share_percent / whole for at, tenant in enumerate(self._now.tenants)]
         return Ran(
             t_s=t_s,
             readings_w=readings_w,
             true_w=true_w,
             images=tuple(speed * len(t_s) * SAMPLE_S for speed in speeds),
-            latency_ms=tuple(1000 * one.batch / speed if speed else None for one, speed in zip(self._now.tenants, speeds, strict=True)),
+            latency_ms=tuple(
+                1000 * tenant.batch / speed if speed else None for tenant, speed in zip(self._now.tenants, speeds, strict=True)
+            ),
             sm_util_percent=min(100.0, float(curve.anchor.sm_util_percent[0])) if curve else 0.0,
             mem_util_percent=min(100.0, float(curve.anchor.mem_util_percent[0])) if curve else 0.0,
             oom=oom,
@@ -145,7 +146,7 @@ class Plant:
 
     def least_w(self, partitions: Sequence[Partition]) -> float:
         """The least that any of these partitions can be made to draw."""
-        return min(float(self._true(mem_mhz, one)[1].min()) for mem_mhz in self._tables.models for one in partitions)
+        return min(float(self._true(mem_mhz, partition)[1].min()) for mem_mhz in self._tables.models for partition in partitions)
 
     def _true(self, mem_mhz: float, partition: Partition) -> tuple[Curve, Floats, Floats]:
         """What the model says of a partition, and the power and images per second that it really has in each state."""
@@ -164,7 +165,7 @@ class Plant:
         partition = partition_of(running)
         curve = self._tables.curve(mem_mhz, partition)
         off = (
-            [1 + self._off.partition_error * one for one in _own(self._off.seed, f"{partition}")]
+            [1 + self._off.partition_error * value for value in _own(self._off.seed, f"{partition}")]
             if self._off.partition_error
             else (1.0, 1.0)
         )
@@ -186,7 +187,7 @@ class Plant:
 
 def batches() -> tuple[int, ...]:
     """Every batch that the plant takes: those of the grid and of all ladders."""
-    return tuple(sorted({*every_batch(), *(point.batch for point in grid.anchor())}))
+    return tuple(sorted({*every_batch(), *(point.batch for point in catalog.anchor_points())}))
 
 
 def _signed(size: float, bit: int) -> float:

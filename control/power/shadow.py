@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from math import exp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy.stats import norm
@@ -18,17 +18,106 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
-from .ladders import nearest, speed_in, speeds_of
+from .greedy import fits
 from .optimum import model_clock
-from .shadow_moves import MOST_PROCESSES, around
-from .tables import partition_of
-from .terms import tenants_of
+from .tables import at_most, nearest, partition_of, speed_in, speeds_of
+from .terms import Partition, tenants_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .tables import Tables
-    from .terms import Floats, Partition, Question, Seen, Tenant
+    from .terms import Floats, Knobs, Question, Seen, Tenant
+
+Value = TypeVar("Value")
+
+MOST_PROCESSES = 10
+STEP_PERCENT = 5.0
+RUNGS = (-3, -2, -1, 1, 2, 3)
+BATCHES = (1, 2, 4, *range(8, 257, 4))
+
+
+def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
+    """All that can be set here, each once, in a fixed order, without the present one; none where it has more processes than are handled."""
+    if len(here.shares) > MOST_PROCESSES:
+        return []
+    result = [*_shared(here), *_batched(here, network), *_merged(here, network), *_split(here, network)]
+    return [
+        fromkey
+        for fromkey in dict.fromkeys(result)
+        if fromkey != here
+        and len(fromkey.shares) <= min(MOST_PROCESSES, knobs.most_processes)
+        and (knobs.shares or fromkey.shares == here.shares)
+        and all(batch in knobs.batches for batch in fromkey.batches)
+    ]
+
+
+def bounds(share: float, network: str) -> tuple[int, int]:
+    """The least and the largest batch of a process of this share: 0.8 and 6.4 images per percent."""
+    high = int(6.4 * share)
+    while not fits(network, high):
+        high -= 1
+    return max(4, int(0.8 * share)), high
+
+
+def _shared(here: Partition) -> list[Partition]:
+    """Five percent to and from the process of the largest share."""
+    largest = max(range(len(here.shares)), key=lambda at: here.shares[at])
+    result = []
+    for at in range(len(here.shares)):
+        for step in (STEP_PERCENT, -STEP_PERCENT):
+            shares = list(here.shares)
+            shares[at] += step
+            shares[largest] -= step
+            if at != largest and min(shares) >= STEP_PERCENT:
+                result.append(Partition(tuple(shares), here.batches))
+    return result
+
+
+def _batched(here: Partition, network: str) -> list[Partition]:
+    """One process with a batch up to three rungs away."""
+    result: list[Partition] = []
+    for at, (share, batch) in enumerate(zip(here.shares, here.batches, strict=True)):
+        low, high = bounds(share, network)
+        rung = at_most(BATCHES, batch)
+        others = [BATCHES[rung + step] for step in RUNGS if 0 <= rung + step < len(BATCHES)]
+        result += [Partition(here.shares, _replaced(here.batches, at, other)) for other in others if low <= other <= high]
+    return result
+
+
+def _merged(here: Partition, network: str) -> list[Partition]:
+    """The two processes of the smallest shares as one."""
+    if len(here.shares) < 2:
+        return []
+    order = sorted(range(len(here.shares)), key=lambda at: (here.shares[at], at))
+    first, second = sorted(order[:2])
+    share = here.shares[first] + here.shares[second]
+    low, high = bounds(share, network)
+    batch = BATCHES[at_most(BATCHES, min(max(here.batches[first] + here.batches[second], low), high))]
+    shares, batches = _replaced(here.shares, first, share), _replaced(here.batches, first, batch)
+    return [Partition(shares[:second] + shares[second + 1 :], batches[:second] + batches[second + 1 :])]
+
+
+def _split(here: Partition, network: str) -> list[Partition]:
+    """The process of the largest share as two of half of it each, to five percent."""
+    at = max(range(len(here.shares)), key=lambda number: here.shares[number])
+    half = STEP_PERCENT * (here.shares[at] / 2 // STEP_PERCENT)
+    if half < STEP_PERCENT:
+        return []
+    rest = here.shares[at] - half
+    allowed = bounds(half, network), bounds(rest, network)
+    batches = [BATCHES[at_most(BATCHES, min(max(here.batches[at] // 2, low), high))] for low, high in allowed]
+    return [
+        Partition(
+            (*here.shares[:at], half, rest, *here.shares[at + 1 :]),
+            (*here.batches[:at], *batches, *here.batches[at + 1 :]),
+        )
+    ]
+
+
+def _replaced(values: Sequence[Value], at: int, value: Value) -> tuple[Value, ...]:
+    return (*values[:at], value, *values[at + 1 :])
+
 
 EVERY = 3  # iterations from one update to the next
 LEAST_POINTS, WINDOW = 5, 300
@@ -75,7 +164,7 @@ class Shadow:
         others = around(here, self.question.model, self.question.knobs)
         if not others:
             return None
-        points = np.array([self._features(mem_mhz, state, one) for one in (here, *others)])
+        points = np.array([self._features(mem_mhz, state, partition) for partition in (here, *others)])
         throughput, power = self._model(mem_mhz, state, [here, *others])
         missed, missed_sd = self._residual(points, 1)
         drawn, drawn_sd = self._residual(points, 2)
@@ -88,7 +177,7 @@ class Shadow:
 
     def _residual(self, points: Floats, which: int) -> tuple[Floats, Floats]:
         """Mean and sd of what the model misses at the points, shape (points,)."""
-        learnt, missed = np.array([one[0] for one in self.seen]), np.array([one[which] for one in self.seen])
+        learnt, missed = np.array([entry[0] for entry in self.seen]), np.array([entry[which] for entry in self.seen])
         process = GaussianProcessRegressor(Matern(nu=SMOOTHNESS), alpha=ALPHA, normalize_y=True)
         with warnings.catch_warnings():
             # A length beyond the bounds says that the residuals do not depend on the settings, which is a fine answer.
@@ -98,18 +187,18 @@ class Shadow:
         return mean, np.maximum(sd, 1e-9)
 
     def _model(self, mem_mhz: float, state: int, partitions: Sequence[Partition]) -> tuple[Floats, Floats]:
-        curves = [self.tables.curve(mem_mhz, one) for one in partitions]
-        return np.array([one.throughput_images_per_s[state] for one in curves]), np.array([one.power_w[state] for one in curves])
+        curves = [self.tables.curve(mem_mhz, partition) for partition in partitions]
+        return np.array([curve.throughput_images_per_s[state] for curve in curves]), np.array([curve.power_w[state] for curve in curves])
 
     def _clocks(self, seen: Seen) -> tuple[float, int]:
         name, speeds = speeds_of(self.question.knobs)
         speed = speed_in(seen.settings, name)
         return model_clock(self.tables, seen.settings.mem_mhz), len(speeds) - 1 if speed is None else nearest(speeds, speed)
 
-    def _features(self, mem_mhz: float, state: int, one: Partition) -> list[float]:
+    def _features(self, mem_mhz: float, state: int, partition: Partition) -> list[float]:
         """Clock, memory clock, processes, mean and variance of batches, shares and batches padded; each of the order of 1."""
-        batches = np.array(one.batches, dtype=float)
-        missing = [0.0] * (MOST_PROCESSES - len(one.shares))
+        batches = np.array(partition.batches, dtype=float)
+        missing = [0.0] * (MOST_PROCESSES - len(partition.shares))
         speed = self.tables.platform.sm_mhz[state] / self.tables.platform.anchor_mhz
-        said = [speed, mem_mhz / 1e4, len(one.shares) / 10, float(batches.mean()) / 100, float(batches.var()) / 1e4]
-        return [*said, *(share / 100 for share in one.shares), *missing, *(batches / 100), *missing]
+        lines = [speed, mem_mhz / 1e4, len(partition.shares) / 10, float(batches.mean()) / 100, float(batches.var()) / 1e4]
+        return [*lines, *(share / 100 for share in partition.shares), *missing, *(batches / 100), *missing]

@@ -140,11 +140,11 @@ class Unsupported(Exception):
     """The algorithm needs what this back-end or this question lacks; the message says what."""
 
 
-class Infeasible(Exception):
+class Infeasible(Refused):
     """Nothing that can be set keeps cap and latency; `smallest_cap` is the smallest one that can be kept, None where none can."""
 
-    def __init__(self, said: str, smallest_cap: float | None) -> None:
-        super().__init__(said)
+    def __init__(self, text: str, smallest_cap: float | None) -> None:
+        super().__init__(text)
         self.smallest_cap = smallest_cap
 
 
@@ -265,8 +265,8 @@ def tenants_of(partition: Partition) -> tuple[Tenant, ...]:
 
 def must_be_settable(settings: Settings) -> None:
     """Check that settings mean something, whatever can be set. Raises: Refused."""
-    numbers = [("share_percent", one.share_percent, 100.0) for one in settings.tenants]
-    numbers += [("batch", one.batch, MOST) for one in settings.tenants]
+    numbers = [("share_percent", tenant.share_percent, 100.0) for tenant in settings.tenants]
+    numbers += [("batch", tenant.batch, MOST) for tenant in settings.tenants]
     numbers += [(name, value, MOST) for name in ("sm_mhz", "mem_mhz", "power_limit_w") if (value := getattr(settings, name)) is not None]
     numbers += [] if settings.throttle is None else [("throttle", settings.throttle, 1.0)]
     for name, value, most in numbers:

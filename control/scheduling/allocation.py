@@ -61,9 +61,9 @@ def _solved(demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tupl
             busy[k, c * kinds + k] = seconds / slots[k][1] if isfinite(seconds) else 0.0
     busy[:, -1] = -1.0
     bounds.append((0.0, inf))
-    found = linprog(cost, A_ub=busy, b_ub=np.zeros(kinds), A_eq=whole, b_eq=np.ones(classes), bounds=bounds, method="highs-ds")
+    result = linprog(cost, A_ub=busy, b_ub=np.zeros(kinds), A_eq=whole, b_eq=np.ones(classes), bounds=bounds, method="highs-ds")
     shares = {
-        class_: {kind: float(found.x[c * kinds + k]) for k, (kind, _) in enumerate(slots) if found.x[c * kinds + k] > _NONE}
+        class_: {kind: float(result.x[c * kinds + k]) for k, (kind, _) in enumerate(slots) if result.x[c * kinds + k] > _NONE}
         for c, (class_, _) in enumerate(demand)
     }
-    return shares, float(found.x[-1])
+    return shares, float(result.x[-1])

@@ -29,8 +29,8 @@ class Scheduler:
         if not slots or min(slots.values()) < 1:
             raise Refused(f"slots: {dict(slots)!r}: a kind of slot or more is needed, each with one slot or more.")
         chosen = policies.load(policy)
-        self._rank = getattr(chosen, "rank", None)
-        self._choose = getattr(chosen, "choose", None)
+        self._rank = chosen.rank
+        self._choose = chosen.choose
         self._shares = Shares()
         self._heap: list[tuple[Any, int]] = []
         self._waiting: dict[int, Job] = {}
@@ -81,11 +81,11 @@ class Scheduler:
     def starts(self, now_s: float) -> list[Start]:
         """What is to be started now, in this order; its slots are taken."""
         self._at(now_s)
-        found = []
+        result = []
         while (start := self._next()) is not None:
             self._take(start)
-            found.append(start)
-        return found
+            result.append(start)
+        return result
 
     def _next(self) -> Start | None:
         if not self._waiting:

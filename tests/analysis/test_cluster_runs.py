@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from analysis.__main__ import main
-from analysis.load import load
+from analysis.load import load, parsed
 from analysis.studies.jobs.queues.erlang import erlang_c
 
 HOUSE = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ def test_every_run_obeys_the_schema() -> None:
     paths = list(RUNS.glob(f"cluster-*_{MACHINE}"))
     assert len(paths) >= 11
     for path in paths:
-        schema.validate(json.loads(path.read_text(encoding="utf-8")))
+        schema.validate(parsed(path))
 
 
 def test_mean_wait_of_600_jobs_at_two_slots_is_erlangs_within_three_standard_errors_of_runs() -> None:

@@ -1,4 +1,4 @@
-"""How often the adaptive designs are right, wrong and undecided on synthetic machines: the tables of docs/designs.md.
+"""How often the adaptive designs are right, wrong and undecided on synthetic machines: the tables of docs/adaptive.md.
 
 python -m tests.designs.rates bisect [simulations]
 python -m tests.designs.rates search [seeds]

@@ -185,7 +185,7 @@ def test_an_error_in_the_midst_ends_the_run(run: Callable[..., Ran]) -> None:
     assert not ran.all("report")
 
 
-SIZES = st.tuples(st.integers(1, gpu_grid.MOST["blocks"]), st.integers(1, gpu_grid.MOST["threads"]))
+SIZES = st.tuples(*(st.integers(least, most) for _, least, most in gpu_grid.SIZES.values()))
 
 
 @given(SIZES)
@@ -203,7 +203,7 @@ def test_every_size_that_cuda_takes_has_one_name(size: tuple[int, int]) -> None:
     ],
 )
 def test_what_is_no_size_is_refused(name: str, value: str) -> None:
-    with pytest.raises(BadInput, match=f"a whole number from 1 to {gpu_grid.MOST[name]} is needed"):
+    with pytest.raises(BadInput, match=f"a whole number from 1 to {gpu_grid.SIZES[name][2]} is needed"):
         gpu_grid.variant({name: value})
 
 

@@ -37,6 +37,6 @@ def test_a_checkpoint_takes_the_place_of_the_last(tmp_path: Path, size: int, mon
 def test_too_small_a_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last one stays until the next is whole: there must be room for two."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_999_999))
-    with pytest.raises(Refused, match=r"Two checkpoints of 0.001 GB do not fit into .*, where 0.002 GB are free"):
+    with pytest.raises(Refused, match=r"two checkpoints take 0.002 GB, and in .* 0.002 GB are free"):
         Checkpoint(tmp_path, 1_000_000, seed=1)
     assert list(tmp_path.iterdir()) == []

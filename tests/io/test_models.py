@@ -80,9 +80,9 @@ def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None
 
 
 BAD = {
-    "nothing": ("", "a mapping is needed, here is None"),
-    "no YAML": ("a: [1", "not YAML: while parsing a flow sequence"),
-    "a list": ("- 1", "a mapping is needed"),
+    "nothing": ("", "one YAML mapping is expected"),
+    "no YAML": ("a: [1", "broken YAML: did not find"),
+    "a list": ("- 1", "one YAML mapping is expected"),
     "no model": ("source: x", "model is missing"),
     "another name": (GOOD.replace("toy", "tay"), "it says model: tay; a model's file has its name"),
     "an unknown key": (GOOD.replace("batch_size", "batchsize"), r"parameters: no key 'batchsize'\. Did you mean 'batch_size'\? There are:"),

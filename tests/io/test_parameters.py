@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fixtures.studies.io import formats, models, parameters
-from fixtures.studies.io.parameters import CHOICES, VARIABLE, complete, number
+from fixtures.studies.io.parameters import PARAMETERS, VARIABLE, complete, number
 from fixtures.terms import BadInput
 from fixtures.workloads._variants import canonical
 
@@ -184,9 +184,8 @@ SOME_SIZES = st.sampled_from(["64Ki", "1Mi", "5000", "2e6"])
 GIVEN = st.fixed_dictionaries(
     {},
     optional={
-        **{key: st.sampled_from(words) for key, words in CHOICES.items()},
+        **{key: st.sampled_from(words) for key, (_, words, *_) in PARAMETERS.items() if words},
         "model": st.sampled_from(list(models.available())),
-        "format": st.sampled_from(formats.names()),
         **dict.fromkeys(("processes", "epochs", "read_threads", "batch_size", "num_samples_per_file"), COUNTS),
         **dict.fromkeys(("prefetch_size", "steps_between_checkpoints"), COUNTS | st.just("0")),
         "epochs_between_checkpoints": st.integers(1, 2).map(str),

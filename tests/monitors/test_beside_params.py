@@ -52,25 +52,18 @@ SAID = {
 def test_a_bare_name_is_that_of_the_defaults(name: str) -> None:
     known = monitor.load(name)
     assert (known.name, dict(known.params)) == (name, DEFAULTS[name])
-    said = ":".join([name, *(f"{key}={value}" for key, value in known.params.items())])
-    assert monitor.load(said).name == name
     assert known.kind == ("around" if name in ("nsys", "ncu") else "beside")
 
 
 @pytest.mark.parametrize("name", RANGES)
 def test_out_of_range_is_refused_with_the_range(name: str) -> None:
     key, smallest, largest = RANGES[name]
+    # Top with a delay of 0 never waits, and fills a disk.
     for wrong in (smallest * 0.99, largest * 1.01, -1, 0, "nan", "inf", "fast", "1e-9"):
         with pytest.raises(BadInput, match=f"{name}.*{key}={wrong}: a .*number from {smallest:g} to {largest:g}"):
             monitor.load(f"{name}:{key}={wrong}")
     for right in (smallest, largest):
         assert monitor.load(f"{name}:{key}={right}").params == {key: right}
-
-
-def test_top_is_not_given_what_would_fill_a_disk() -> None:
-    """With a delay of 0 it never waits: a table of all processes after the other."""
-    with pytest.raises(BadInput, match=r"interval_s=0\.05: a number from 0\.1 to 60"):
-        monitor.load("top:interval_s=0.05")
 
 
 @pytest.mark.parametrize("name", ["py_spy", "perf_record"])

@@ -135,6 +135,7 @@ def test_cpu_seconds_that_a_workload_does_not_know_are_missing(tmp_path: Path) -
 def package(root: Path, number: int, energy_uj: int, largest_uj: int = 1_000_000) -> Path:
     folder = root / f"sys/class/powercap/intel-rapl:{number}"
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "name").write_text(f"package-{number}\n")
     (folder / "energy_uj").write_text(f"{energy_uj}\n")
     (folder / "max_energy_range_uj").write_text(f"{largest_uj}\n")
     return folder

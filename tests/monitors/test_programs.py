@@ -92,8 +92,3 @@ def test_daemons_are_found_by_name(tmp_path: Path) -> None:
     assert programs.pids("nv-hostengine", tmp_path) == [7, 30]
     assert programs.pids("a-name-of-sixteen-and-more", tmp_path) == [41]
     assert os.getpid() in programs.pids(Path("/proc/self/comm").read_text().rstrip())
-
-
-def test_perf_record_needs_perf_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_ins.nothing(tmp_path / "bin", monkeypatch)
-    assert (load("perf_record").unavailable_reason() or "").startswith("perf is neither")

@@ -112,19 +112,14 @@ def test_a_cap_that_changes_is_in_force_at_once_and_told_to_the_algorithm_before
     assert [(one.iteration, one.cap) for one in algorithm.told] == [(0, 130.0), (1, 100.0), (2, 100.0)]
 
 
-def test_the_algorithm_is_told_how_it_was_and_not_what_it_asked() -> None:
+def test_a_refused_clock_is_said_and_neither_saved_nor_told_as_if_set() -> None:
     algorithm = Algorithm(decision())
-    ran(Device(clock="the driver says no"), algorithm)
-    assert algorithm.told[0].settings.sm_mhz == 1198.5
-    assert algorithm.told[0].refused == ("sm_mhz: the driver says no",)
-    assert algorithm.told[0].latency_ms == (34.0, 34.0)
-    assert (algorithm.told[0].power_mean, algorithm.told[0].power_max) == (130.0, 140.0)
-
-
-def test_a_refused_clock_is_said_in_the_row_and_not_logged_as_if_set() -> None:
-    row = ran(Device(clock="the driver says no"), Algorithm(decision()))["iteration"][0]
+    row = ran(Device(clock="the driver says no"), algorithm)["iteration"][0]
     assert row["refused"] == ["sm_mhz: the driver says no"]
     assert (row["asked"]["sm_mhz"], row["actual"]["sm_mhz"]) == (1500.0, 1198.5)
+    told = algorithm.told[0]
+    assert (told.settings.sm_mhz, told.refused, told.latency_ms) == (1198.5, ("sm_mhz: the driver says no",), (34.0, 34.0))
+    assert (told.power_mean, told.power_max) == (130.0, 140.0)
 
 
 @pytest.mark.parametrize("device", [Device(fits=2), Device(fits_at_first=2)], ids=["when it is set", "when it runs"])
@@ -156,16 +151,12 @@ def test_one_tenant_that_crashed_is_told_and_the_others_count() -> None:
     assert row["tenants"][1]["latency_p50_ms"] is None
 
 
-def test_without_a_sensor_nothing_is_said_of_the_cap() -> None:
-    """None, which is not 0 s above it."""
-    row = ran(Device(draw=()), Algorithm(decision()))["iteration"][0]
-    assert [row[key] for key in ("power_mean", "power_max", "above_cap_s", "above_cap_unit_s", "above_102_s")] == [None] * 5
-
-
 def test_a_row_says_how_many_readings_it_is_made_of_and_why_there_are_no_more() -> None:
     row = ran(Device(), Algorithm(decision()))["iteration"][0]
     assert (row["readings"], row["sensors_failed"]) == (2, [])
     row = ran(Device(draw=(), failed={"nvml": "GPU is lost"}), Algorithm(decision()))["iteration"][0]
+    # Without a sensor nothing is said of the cap: None, which is not 0 s above it.
+    assert [row[key] for key in ("power_mean", "power_max", "above_cap_s", "above_cap_unit_s", "above_102_s")] == [None] * 5
     assert (row["readings"], row["sensors_failed"]) == (0, ["nvml: GPU is lost"])
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from control.power.terms import Knobs
+from fixtures.node.rapl import Rapl
 from fixtures.node.sources import SourceMissing
 from fixtures.studies.power.backends._tenanted import Tenanted
-from fixtures.studies.power.sensors import Activity, Nvml, Rapl, Sample, Watch, reduced
+from fixtures.studies.power.sensors import Activity, Nvml, Sample, Watch, reduced
 from fixtures.studies.power.terms import Probe
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import pytest
 from fixtures.targets import _process
 from fixtures.targets._template import Template
 from fixtures.terms import Order
+from fixtures.workloads import framework
 from tests.needs import requires
 from tests.waiting import PATIENCE_S, alive, until
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 @requires("torch")
 def template() -> Iterator[Template]:
-    with closing(Template("cnn_train", {"MALLOC_ARENA_MAX": "1"}, _process.environment())) as template:
+    with closing(Template(framework("cnn_train"), {"MALLOC_ARENA_MAX": "1"}, _process.environment())) as template:
         yield template
 
 
@@ -68,7 +69,7 @@ def test_closed_at_a_pause_it_is_gone_and_the_template_forks_on(template: Templa
 @pytest.mark.needs("torch")
 def test_where_the_template_is_killed_its_workload_has_failed_and_is_gone(tmp_path: Path) -> None:
     pids: list[int] = []
-    with closing(Template("cnn_train", {}, _process.environment())) as template:
+    with closing(Template(framework("cnn_train"), {}, _process.environment())) as template:
         mine = Order("cnn_train", 2, 1, 7, tmp_path, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S, slice_steps=1)
         running = _process.running(mine, template=template, on_start=pids.append)
         next(running)

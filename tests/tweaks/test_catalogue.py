@@ -19,7 +19,6 @@ from fixtures import workloads
 from fixtures.tweaks import available, resolve
 from fixtures.tweaks.lint import lint
 from fixtures.tweaks.manifest import notes, text_of
-from fixtures.tweaks.table import markdown
 
 if TYPE_CHECKING:
     from fixtures.terms import Script
@@ -115,10 +114,6 @@ def test_grub_and_ulimit_texts_hold_settings_only() -> None:
     lines = [line for text in texts for line in text.split("\n")]
     assert len(lines) > 10
     assert [line for line in lines if "#" in line or ";" in line or not line.strip()] == []
-
-
-def test_the_page_about_the_catalogue_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "tweaks.md").read_text(encoding="utf-8") == markdown(), "run: python -m fixtures.tweaks.table > docs/tweaks.md"
 
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)

@@ -68,12 +68,12 @@ def answer(calibration: Calibration, *, rules: bool = False) -> Answer:
 def _findings(calibration: Calibration) -> Iterator[Line]:
     ours, peers = calibration.single.rows["ours, throughput"], [calibration.single.rows[rule.name] for rule in RULES]
     at = calibration.single.columns.index
-    alarm, found = _share(ours[at("A/A")] or 0.0), _share(ours[at("+3 %")] or 0.0)
+    alarm, result = _share(ours[at("A/A")] or 0.0), _share(ours[at("+3 %")] or 0.0)
     most = max(share for row in peers if (share := row[at("A/A")]) is not None)
     yield Line(f"Our verdict calls {alarm} % of equal pairs different, the worst of the other rules {_share(most)} %.", tone="strong")
     size, families = calibration.families.columns[-1], calibration.families.rows["ours, throughput"][-1]
     yield Line(
-        f"It calls any {size} equal pairs different in {_share(families or 0.0)} % of sessions, and finds a loss of 3 % in {found} %."
+        f"It calls any {size} equal pairs different in {_share(families or 0.0)} % of sessions, and finds a loss of 3 % in {result} %."
     )
 
 
@@ -94,17 +94,17 @@ def _data(calibration: Calibration) -> dict[str, object]:
                 "origin": real.run.origin,
                 **_shares(real.rates),
                 "equal_arms": _shares(real.arms) if real.arms else None,
-                "steadiness": [_steadiness(one) for one in real.steadiness],
+                "steadiness": [_steadiness(steadiness) for steadiness in real.steadiness],
             }
             for real in calibration.real
         ],
     }
 
 
-def _steadiness(one: Steadiness) -> dict[str, object]:
-    parts = {"again": one.again, "later_steps": one.later_steps, "later_cells": one.later_cells}
+def _steadiness(steadiness: Steadiness) -> dict[str, object]:
+    parts = {"again": steadiness.again, "later_steps": steadiness.later_steps, "later_cells": steadiness.later_cells}
     said = {name: {key: getattr(effect, key) for key in ("gain", "low", "high", "p")} for name, effect in parts.items()}
-    return {"workload": one.workload, "blocks": one.blocks, "run_cv": one.run_cv, **said}
+    return {"workload": steadiness.workload, "blocks": steadiness.blocks, "run_cv": steadiness.run_cv, **said}
 
 
 def _shares(rates: Rates) -> dict[str, object]:
@@ -176,13 +176,16 @@ def _real(real: RealNoise, calibration: Calibration) -> Iterator[Section]:
         Column("run CV", write=unsigned),
         *(Column(head, write=_effect) for head in ("again v\nstock", "later v\nearlier steps", "later v\nearlier cells")),
     )
-    rows = [(one.workload, one.blocks, one.run_cv, one.again, one.later_steps, one.later_cells) for one in real.steadiness]
+    rows = [
+        (steadiness.workload, steadiness.blocks, steadiness.run_cv, steadiness.again, steadiness.later_steps, steadiness.later_cells)
+        for steadiness in real.steadiness
+    ]
     yield Section(f"How steady run {run.run_id} was", [Table(columns, rows), Line(steady, tone="quiet")])
 
 
 def _rules() -> Section:
-    said = [*((name, *line) for name, line in OURS.items()), *((rule.name, rule.says, rule.source) for rule in RULES)]
-    return Section("The rules", [Table([Column(head, left=True) for head in ("rule", "calls a difference where", "read in")], said)])
+    lines = [*((name, *line) for name, line in OURS.items()), *((rule.name, rule.says, rule.source) for rule in RULES)]
+    return Section("The rules", [Table([Column(head, left=True) for head in ("rule", "calls a difference where", "read in")], lines)])
 
 
 def _section(title: str, note: str, first: str, rates: Rates) -> Section:

@@ -161,8 +161,8 @@ def ask(contrasts: Iterable[Sessions]) -> Answers:
 
 def any_called(answers: Answers, size: int) -> dict[str, float | None]:
     """Share of families in which any of the first `size` contrasts is called; ours are adjusted for as many."""
-    effects = {name: many.first(one, size) for name, one in answers.effects.items()}
-    called: dict[str, Alarms | None] = {name: many.holm(one.p) < ALPHA for name, one in effects.items()}
+    effects = {name: many.first(effect, size) for name, effect in answers.effects.items()}
+    called: dict[str, Alarms | None] = {name: many.holm(effect.p) < ALPHA for name, effect in effects.items()}
     throughput = effects["ours, throughput"]
     if size > 1:
         called[SCREEN] = many.benjamini_hochberg(throughput.p) < ALPHA
@@ -200,8 +200,8 @@ def baseline_rates(seed: int, trials: int) -> Rates:
     for way, (together, level) in WAYS.items():
         alarm, off_alarm = (claims(times, level, together=together).any(axis=-1) for times in (equal, wrong))
         own = contrasts(slower[0], together=together).p[:, -1] < ALPHA
-        found = [claims(times, level, together=together)[:, -1] for times in slower]
-        shares = (alarm, own, *found, guard_p(equal) < level, off_alarm)
+        result = [claims(times, level, together=together)[:, -1] for times in slower]
+        shares = (alarm, own, *result, guard_p(equal) < level, off_alarm)
         rows[way] = tuple(float(share.mean()) for share in shares)
     heads = [f"+{unsigned(effect)}" for effect in EFFECTS]
     some = f"any of {TWEAKSETS}"

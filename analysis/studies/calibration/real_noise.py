@@ -95,17 +95,17 @@ def noise_of(run: Run) -> list[Noise]:
     Raises: Refused, where none has.
     """
     arm = Arm(run.origin, (run,))
-    found = []
+    result = []
     for study in studies([arm]):
         for workload in met(arm, study):
             base, again = (side(arm, study, workload, name) for name in (run.baseline, AGAIN))
             cells = pair(base, again).cells if base and again else ([], [])
             if len(cells[0]) >= FEWEST and min(map(_measured, (*cells[0], *cells[1]))) >= FEWEST_STEPS:
-                found.append(_noise(workload, *cells))
-    if not found:
+                result.append(_noise(workload, *cells))
+    if not result:
         wanted = f"{FEWEST} blocks of both {run.baseline} and {AGAIN} with {FEWEST_STEPS} measured steps"
         raise Refused(f"{run.origin}: no workload has {wanted}; `pytest benchmarks/ --tweaks=stock` measures them.")
-    return found
+    return result
 
 
 def _measured(cell: Cell) -> int:
@@ -151,10 +151,10 @@ def noise_rates(noises: Sequence[Noise], run_id: str, seed: int, trials: int) ->
     """How often each rule calls a difference between equal cells: in one contrast, in any of the workloads, and A then B."""
     rng = np.random.default_rng([seed, *run_id.encode()])
     sessions = [swapped(noise, trials, rng) for noise in noises]
-    one = _mean(any_called(ask([each]), 1) for each in sessions)
+    record = _mean(any_called(ask([each]), 1) for each in sessions)
     any_of = any_called(ask(sessions), len(sessions))
     in_time = _mean(any_called(ask([one_after_the_other(noise)]), 1) for noise in noises)
-    rows = {rule: (one[rule], any_of.get(rule), in_time[rule]) for rule in one}
+    rows = {rule: (record[rule], any_of.get(rule), in_time[rule]) for rule in record}
     return Rates(f"A/A cells of {run_id}", ("swapped", f"any of {len(noises)}", "A then B"), rows)
 
 
@@ -214,7 +214,7 @@ def arms_rates(run: Run, seed: int, trials: int) -> Rates | None:
 def _untouched(run: Run) -> dict[str, Floats]:
     """Logs of the primary metric in the arms that change nothing, by workload, shape (blocks, arms)."""
     arm = Arm(run.origin, (run,))
-    found = {}
+    result = {}
     for study in studies([arm]):
         for workload, names in met(arm, study).items():
             metric = primary_of(run, study, workload).name
@@ -222,8 +222,8 @@ def _untouched(run: Run) -> dict[str, Floats]:
             equal = [one for one in sides if _same(sides[0], one)]
             places = sorted(set.intersection(*map(_places, equal)))
             if len(equal) >= FEWEST_ARMS and len(places) >= FEWEST_BLOCKS:
-                found[workload] = np.array([[math.log(one.cells[place].metrics[metric]) for one in equal] for place in places])
-    return found
+                result[workload] = np.array([[math.log(one.cells[place].metrics[metric]) for one in equal] for place in places])
+    return result
 
 
 def _same(one: Side, other: Side) -> bool:

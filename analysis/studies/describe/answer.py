@@ -41,18 +41,18 @@ LEGEND = {
 }
 
 
-def answer(found: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[str] = ()) -> Answer:
+def answer(result: Sequence[tuple[Run, Sequence[Described]]], refused: Sequence[str] = ()) -> Answer:
     """Describe runs, one after the other."""
-    described = [one for _, workloads in found for one in workloads]
+    described = [workload for _, workloads in result for workload in workloads]
     return Answer(
-        title=_title(found[0][0]) if len(found) == 1 else f"{len(found)} runs",
+        title=_title(result[0][0]) if len(result) == 1 else f"{len(result)} runs",
         findings=[Line(BLOCKS if any(one.repeated for one in described) else ONCE), *_most_shared(described)],
-        sections=[section for run, workloads in found for section in _sections(run, workloads, alone=len(found) == 1)],
-        warnings=[line for run, _ in found for line in run.warnings],
+        sections=[section for run, workloads in result for section in _sections(run, workloads, alone=len(result) == 1)],
+        warnings=[line for run, _ in result for line in run.warnings],
         legend=list(LEGEND.items()),
-        next=f"python -m analysis compare {found[0][0].origin}" if len(found) == 1 and any(one.repeated for one in described) else "",
-        data={"runs": [_data(run, workloads) for run, workloads in found]},
-        rows=_flat(found),
+        next=f"python -m analysis compare {result[0][0].origin}" if len(result) == 1 and any(one.repeated for one in described) else "",
+        data={"runs": [_data(run, workloads) for run, workloads in result]},
+        rows=_flat(result),
         refused=refused,
     )
 
@@ -84,15 +84,15 @@ def _data(run: Run, workloads: Sequence[Described]) -> dict[str, object]:
     }
 
 
-def _flat(found: Sequence[tuple[Run, Sequence[Described]]]) -> Table:
+def _flat(result: Sequence[tuple[Run, Sequence[Described]]]) -> Table:
     """A row a cell, units in the names."""
-    names = [one.name for one in fields(Inside) if one.name not in {"quantiles_s", "halves", "sampled", "stalls", "without"}]
-    beside = [one.name for one in fields(Sampled)]
+    names = [field.name for field in fields(Inside) if field.name not in {"quantiles_s", "halves", "sampled", "stalls", "without"}]
+    beside = [field.name for field in fields(Sampled)]
     rows = [
-        [run.run_id, one.workload, *(getattr(cell, name) for name in names), *(getattr(cell.sampled, name) for name in beside)]
-        for run, workloads in found
-        for one in workloads
-        for cell in one.cells
+        [run.run_id, workload.workload, *(getattr(cell, name) for name in names), *(getattr(cell.sampled, name) for name in beside)]
+        for run, workloads in result
+        for workload in workloads
+        for cell in workload.cells
     ]
     return Table([Column(name) for name in ("run_id", "workload", *names, *beside)], rows)
 
@@ -100,11 +100,11 @@ def _flat(found: Sequence[tuple[Run, Sequence[Described]]]) -> Table:
 def _sections(run: Run, workloads: Sequence[Described], *, alone: bool) -> Iterator[Section]:
     if not alone:
         yield Section(_title(run))
-    for one in workloads:
-        if one.cells:
-            yield _of_blocks(one) if one.repeated else _of_runs(one)
-    notes = [Line(line, "stall:") for one in workloads for cell in one.cells for line in _stalled(cell)]
-    notes += bullets([line for one in workloads for line in one.undescribed], "not described:")
+    for workload in workloads:
+        if workload.cells:
+            yield _of_blocks(workload) if workload.repeated else _of_runs(workload)
+    notes = [Line(line, "stall:") for workload in workloads for cell in workload.cells for line in _stalled(cell)]
+    notes += bullets([line for workload in workloads for line in workload.undescribed], "not described:")
     if notes:
         yield Section("", notes)
 
@@ -113,39 +113,39 @@ def _grid(heads: Iterable[str], rows: Iterable[Sequence[object]], title: str = "
     return Table([Column(head, left=at == 0) for at, head in enumerate(heads)], list(rows), title)
 
 
-def _of_runs(one: Described) -> Section:
+def _of_runs(described: Described) -> Section:
     """One cell an arm: what is in each run, and how two of them differ."""
-    scale, unit = unit_of(cell.mean_s for cell in one.cells)
+    scale, unit = unit_of(cell.mean_s for cell in described.cells)
     habits = ("tweak set", "samples/s", "mean of\nrates", "lag-1", "steps\nworth", "warm-up\nsteps", "halves\nKS p", "MW p", "Welch p")
     parts: list[Line | Table] = [
         _grid(
             ("tweak set", "steps", "mean", "median [95 %]", *SHOWN, "CV"),
-            ([cell.tweakset, cell.steps, *_times(cell, scale)] for cell in one.cells),
+            ([cell.tweakset, cell.steps, *_times(cell, scale)] for cell in described.cells),
         ),
-        _grid(habits, ([cell.tweakset, *_habits_of_run(cell)] for cell in one.cells)),
-        *_beside([(cell.tweakset, cell.sampled) for cell in one.cells]),
-        *(_pairs(one, scale, unit) if one.pairs else ()),
+        _grid(habits, ([cell.tweakset, *_habits_of_run(cell)] for cell in described.cells)),
+        *_beside([(cell.tweakset, cell.sampled) for cell in described.cells]),
+        *(_pairs(described, scale, unit) if described.pairs else ()),
     ]
-    return Section(f"{one.workload}: step time, {unit}", parts)
+    return Section(f"{described.workload}: step time, {unit}", parts)
 
 
-def _of_blocks(one: Described) -> Section:
+def _of_blocks(described: Described) -> Section:
     """Several cells an arm: noise between blocks against noise of steps."""
-    scale, unit = unit_of(arm.mean_s for arm in one.repeated)
-    mine = {arm.tweakset: [cell for cell in one.cells if cell.tweakset == arm.tweakset] for arm in one.repeated}
-    levels = ("tweak set", "mean\n[95 %]", "steps\n±", "ICC", "variance\ntimes", "alarms", "F p", f"ratio to {one.baseline}\n[95 %]")
+    scale, unit = unit_of(arm.mean_s for arm in described.repeated)
+    mine = {arm.tweakset: [cell for cell in described.cells if cell.tweakset == arm.tweakset] for arm in described.repeated}
+    levels = ("tweak set", "mean\n[95 %]", "steps\n±", "ICC", "variance\ntimes", "alarms", "F p", f"ratio to {described.baseline}\n[95 %]")
     habits = ("tweak set", "samples/s", "mean of\nrates", "lag-1", "steps\nworth", "warm-up\nsteps", "unsettled")
     parts: list[Line | Table] = [
-        _grid(levels, ([arm.tweakset, *_levels(arm, scale)] for arm in one.repeated)),
-        _grid(habits, ([arm.tweakset, *_habits_of_arm(mine[arm.tweakset], arm)] for arm in one.repeated)),
+        _grid(levels, ([arm.tweakset, *_levels(arm, scale)] for arm in described.repeated)),
+        _grid(habits, ([arm.tweakset, *_habits_of_arm(mine[arm.tweakset], arm)] for arm in described.repeated)),
         *_beside([(name, averaged([cell.sampled for cell in cells])) for name, cells in mine.items()]),
     ]
-    if one.friedman is not None:
-        tested = f"χ² {one.friedman.chi2:.1f}, p {probability(one.friedman.p)}"
-        over = f"{one.friedman.blocks} blocks × {one.friedman.arms} arms"
+    if described.friedman is not None:
+        tested = f"χ² {described.friedman.chi2:.1f}, p {probability(described.friedman.p)}"
+        over = f"{described.friedman.blocks} blocks × {described.friedman.arms} arms"
         parts.append(Line(f"Do the arms differ at all, by their ranks of mean step time within blocks? Friedman over {over}: {tested}."))
-    blocks, steps = _span(arm.blocks for arm in one.repeated), _span(arm.steps for arm in one.repeated)
-    return Section(f"{one.workload}: {blocks} blocks of {steps} steps, mean step time, {unit}", parts)
+    blocks, steps = _span(arm.blocks for arm in described.repeated), _span(arm.steps for arm in described.repeated)
+    return Section(f"{described.workload}: {blocks} blocks of {steps} steps, mean step time, {unit}", parts)
 
 
 def _span(counts: Iterable[int]) -> str:
@@ -208,8 +208,8 @@ def _stalled(cell: Inside) -> Iterator[str]:
         return
     scale, unit = unit_of([cell.mean_s])
     where = "; ".join(
-        f"steps {one.first} to {one.first + one.steps - 1} took {duration(one.took)}, {one.times:.0f} times the median each"
-        for one in cell.stalls
+        f"steps {stall.first} to {stall.first + stall.steps - 1} took {duration(stall.took)}, {stall.times:.0f} times the median each"
+        for stall in cell.stalls
     )
     mean, without = measures(cell.mean_s * scale, rest.mean_s * scale)
     yield (
@@ -235,8 +235,8 @@ def _rates(cells: Sequence[Inside]) -> list[str]:
 def _beside(rows: Sequence[tuple[str, Sampled]]) -> Iterator[Table]:
     """What was sampled beside the cells of each arm; columns in which nothing was are left out."""
     written = [
-        [name, *(None if (value := getattr(one, field)) is None else write(value) for field, (_, write) in BESIDE.items())]
-        for name, one in rows
+        [name, *(None if (value := getattr(sampled, field)) is None else write(value) for field, (_, write) in BESIDE.items())]
+        for name, sampled in rows
     ]
     there = [at for at in range(1, len(BESIDE) + 1) if any(row[at] is not None for row in written)]
     if there:
@@ -255,19 +255,23 @@ BESIDE: Mapping[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
-def _pairs(one: Described, scale: float, unit: str) -> Iterator[Line | Table]:
-    yield Line(f"Do runs differ? Steps taken for replicates say that they do, not why. Against {one.baseline}, {unit}:", tone="strong")
+def _pairs(described: Described, scale: float, unit: str) -> Iterator[Line | Table]:
+    yield Line(
+        f"Do runs differ? Steps taken for replicates say that they do, not why. Against {described.baseline}, {unit}:", tone="strong"
+    )
     yield _grid(
         ("tweak set", "difference of\nmeans", "Welch\n[95 %]", "p", "block bootstrap\n[95 %]"),
-        ([pair.tweakset, *_means(pair, scale)] for pair in one.pairs),
+        ([pair.tweakset, *_means(pair, scale)] for pair in described.pairs),
     )
     yield _grid(
         ("tweak set", "HL shift", "[95 %]", "Mann-Whitney\np", "longer steps\nin pairs", "Kolmogorov-Smirnov\nD", "p"),
-        ([pair.tweakset, *_shapes(pair, scale)] for pair in one.pairs),
+        ([pair.tweakset, *_shapes(pair, scale)] for pair in described.pairs),
     )
-    names = list(one.pairs[0].quantile_changes)
-    yield _grid(("change in %", *names), ([pair.tweakset, *(number(pair.quantile_changes[name]) for name in names)] for pair in one.pairs))
-    yield from map(Line, _in_words(one))
+    names = list(described.pairs[0].quantile_changes)
+    yield _grid(
+        ("change in %", *names), ([pair.tweakset, *(number(pair.quantile_changes[name]) for name in names)] for pair in described.pairs)
+    )
+    yield from map(Line, _in_words(described))
 
 
 def _means(pair: TwoRuns, scale: float) -> list[str]:
@@ -285,16 +289,16 @@ def _signed(scale: float, *times_s: float) -> list[str]:
     return [f"{value * scale:+.4f}" for value in times_s]
 
 
-def _in_words(one: Described) -> Iterator[str]:
-    if one.omnibus is not None and len(one.cells) > 2:
-        means = f"ANOVA F {one.omnibus.f:.3f}, p {tiny(one.omnibus.f_p)}"
-        ranks = f"Kruskal-Wallis H {one.omnibus.h:.2f}, p {tiny(one.omnibus.h_p)}"
-        yield f"All {len(one.cells)} runs: by their means {means}; by ranks {ranks}."
-    changed = [cell.tweakset for cell in one.cells if cell.halves.ks_p < 0.05]
+def _in_words(described: Described) -> Iterator[str]:
+    if described.omnibus is not None and len(described.cells) > 2:
+        means = f"ANOVA F {described.omnibus.f:.3f}, p {tiny(described.omnibus.f_p)}"
+        ranks = f"Kruskal-Wallis H {described.omnibus.h:.2f}, p {tiny(described.omnibus.h_p)}"
+        yield f"All {len(described.cells)} runs: by their means {means}; by ranks {ranks}."
+    changed = [cell.tweakset for cell in described.cells if cell.halves.ks_p < 0.05]
     if changed:
         verb = "differs from itself" if len(changed) == 1 else "each differ from themselves"
         yield f"{', '.join(changed)} {verb}, first half against second (KS p < 0.05): a small p between two runs says little more."
-    detectable, steps = max(cell.detectable for cell in one.cells), min(cell.steps for cell in one.cells)
+    detectable, steps = max(cell.detectable for cell in described.cells), min(cell.steps for cell in described.cells)
     yield (
         f"The scatter of their steps alone hides differences of means below {unsigned(detectable)} (80 % power). If steps of one run "
         f"share only {unsigned(SHARED)} of their variance, such a test over {steps} of them calls {unsigned(naive_alarms(steps, SHARED))} "

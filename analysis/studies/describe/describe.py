@@ -191,7 +191,7 @@ def _friedman(cells: Iterable[Inside]) -> Rank | None:
     arms = sorted({arm for block in means.values() for arm in block})
     return (
         friedman([[block[arm] for arm in arms] for block in means.values()])
-        if all(len(one) == len(arms) for one in means.values())
+        if all(len(record) == len(arms) for record in means.values())
         else None
     )
 
@@ -201,13 +201,13 @@ def _inside(cell: Cell, series: Series | None) -> Inside:
     samples = np.array(cell.steps.samples[cell.steps.warmup :] if cell.steps else ())
     own_rates = [rate for rate in cell.series.get("samples_per_s", ()) if rate is not None]
     whole = _of_steps(cell, x, samples, own_rates, series)
-    found = [] if cell.steps and cell.steps.overlap else stalls(x)  # jobs in a queue wait behind each other
+    result = [] if cell.steps and cell.steps.overlap else stalls(x)  # jobs in a queue wait behind each other
     left = np.ones(len(x), bool)
-    for one in found:
-        left[one.first - 1 : one.first - 1 + one.steps] = False
-    if not found or left.sum() < FEWEST_STEPS:
+    for stall in result:
+        left[stall.first - 1 : stall.first - 1 + stall.steps] = False
+    if not result or left.sum() < FEWEST_STEPS:
         return whole
-    return replace(whole, stalls=tuple(found), without=_of_steps(cell, x[left], samples[left], [], series))
+    return replace(whole, stalls=tuple(result), without=_of_steps(cell, x[left], samples[left], [], series))
 
 
 def _of_steps(cell: Cell, x: np.ndarray, samples: np.ndarray, own_rates: Sequence[float], series: Series | None) -> Inside:
@@ -246,14 +246,14 @@ def _repeated(cells: Sequence[Cell], inside: Mapping[str, Inside], baseline: str
     for cell in cells:
         arms.setdefault(cell.tweakset, []).append(cell)
     whole = {arm: mine for arm, mine in arms.items() if len(mine) > 1 and len({inside[cell.id].steps for cell in mine}) == 1}
-    found = {arm: levels(np.array([_times(cell) for cell in mine])) for arm, mine in whole.items()}
+    result = {arm: levels(np.array([_times(cell) for cell in mine])) for arm, mine in whole.items()}
     for arm, mine in whole.items():
         unsettled = sum(inside[cell.id].halves.ks_p < LEVEL for cell in mine)
-        yield _taken_apart(arm, found, np.array([_times(cell) for cell in mine]), baseline, unsettled)
+        yield _taken_apart(arm, result, np.array([_times(cell) for cell in mine]), baseline, unsettled)
 
 
-def _taken_apart(arm: str, found: Mapping[str, Levels], times: np.ndarray, baseline: str, unsettled: int) -> Repeated:
-    mine, shared = found[arm], icc(found[arm])
+def _taken_apart(arm: str, result: Mapping[str, Levels], times: np.ndarray, baseline: str, unsettled: int) -> Repeated:
+    mine, shared = result[arm], icc(result[arm])
     blocks, steps = times.shape
     f, p = between_f(mine) or (None, None)
     return Repeated(
@@ -268,17 +268,17 @@ def _taken_apart(arm: str, found: Mapping[str, Levels], times: np.ndarray, basel
         naive_alarms=naive_alarms(steps, shared),
         between_f=f,
         between_p=p,
-        ratio=ratio_interval(found[baseline], mine) if baseline in found and arm != baseline else None,
+        ratio=ratio_interval(result[baseline], mine) if baseline in result and arm != baseline else None,
         unsettled=unsettled,
     )
 
 
-def _two_runs(one: Cell, other: Cell) -> TwoRuns:
-    x, y = _times(one), _times(other)
+def _two_runs(cell: Cell, other: Cell) -> TwoRuns:
+    x, y = _times(cell), _times(other)
     low_s, high_s = block_bootstrap(x, y, block_length(min(len(x), len(y))))
     before = _quantiles(y)
     return TwoRuns(
-        tweakset=one.tweakset,
+        tweakset=cell.tweakset,
         against=other.tweakset,
         welch=welch(x, y),
         bootstrap_low_s=low_s,
@@ -331,16 +331,16 @@ def sampled(cell: Cell, series: Series | None) -> Sampled:
 
 def averaged(cells: Sequence[Sampled]) -> Sampled:
     """Average each number over the cells that have it."""
-    columns = {field.name: [value for one in cells if (value := getattr(one, field.name)) is not None] for field in fields(Sampled)}
+    columns = {field.name: [value for cell in cells if (value := getattr(cell, field.name)) is not None] for field in fields(Sampled)}
     return Sampled(**{name: sum(values) / len(values) for name, values in columns.items() if values})
 
 
 def _measured(series: Series, quantity: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Times since the first measured step and readings, shape (times,) and (GPUs, times); only times at which every GPU answered."""
-    found = [values for name, values in series.columns.items() if re.fullmatch(rf"gpu\d+_{quantity}", name)]
-    if not found:
+    result = [values for name, values in series.columns.items() if re.fullmatch(rf"gpu\d+_{quantity}", name)]
+    if not result:
         return None
-    time_s, readings = np.array(series.time_s), np.array(found, float)  # None becomes NaN
+    time_s, readings = np.array(series.time_s), np.array(result, float)  # None becomes NaN
     kept = ~np.isnan(readings).any(axis=0)
     start_s = series.time_s[0] if series.measured_from_s is None else series.measured_from_s
     kept &= time_s >= start_s
@@ -350,15 +350,15 @@ def _measured(series: Series, quantity: str) -> tuple[np.ndarray, np.ndarray] | 
 
 
 def _full_share(series: Series) -> float | None:
-    found = _measured(series, "util_percent")
-    return None if found is None else float((found[1] >= FULL_PERCENT).mean())
+    result = _measured(series, "util_percent")
+    return None if result is None else float((result[1] >= FULL_PERCENT).mean())
 
 
 def _warming(series: Series) -> tuple[float | None, float | None]:
-    found = _measured(series, "temperature_c")
-    if found is None:
+    result = _measured(series, "temperature_c")
+    if result is None:
         return None, None
-    time_s, hottest = found[0], found[1].max(axis=0)
+    time_s, hottest = result[0], result[1].max(axis=0)
     warm = float(np.median(hottest[len(hottest) // 2 :]))
     return warm, float(time_s[np.argmax(np.abs(hottest - warm) <= WARM_C)])
 

@@ -22,7 +22,7 @@ MOST_DECIMALS = 4
 
 def headline(gate: Gate) -> str:
     """The gate in one sentence, the word that counts first."""
-    count = {word: sum(one.ruling == word for one in gate.rulings) for word in ("regression", "undecided")}
+    count = {word: sum(ruling.ruling == word for ruling in gate.rulings) for word in ("regression", "undecided")}
     of = f"{len(gate.rulings)} contrast{'s' if len(gate.rulings) != 1 else ''}"
     if gate.ruling == "regression":
         return f"Regression: {count['regression']} of {of} slower than allowed."
@@ -35,9 +35,9 @@ def headline(gate: Gate) -> str:
 
 def answer(gate: Gate, promotion: Promotion | None = None, target: str = "") -> Answer:
     """Make the answer; `promotion` says whether the candidate became the next baseline, at `target`."""
-    ordered = [one for word in TONES for one in gate.rulings if one.ruling == word]
+    ordered = [ruling for word in TONES for ruling in gate.rulings if ruling.ruling == word]
     marks: dict[str, int] = {}
-    rows = [_row(one, marks) for one in ordered[:SHOWN]]
+    rows = [_row(ruling, marks) for ruling in ordered[:SHOWN]]
     columns = (
         *(Column(name, left=True) for name in ("workload", "tweak set", "metric")),
         Column("n"),
@@ -58,11 +58,11 @@ def answer(gate: Gate, promotion: Promotion | None = None, target: str = "") -> 
     )
 
 
-def _row(one: Ruled, marks: dict[str, int]) -> list[object]:
-    said = [] if one.ruling == "pass" else [one.reason]
-    see = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*said, *one.comparison.notes))
-    names = (one.comparison.workload, one.comparison.tweakset, label_of(one.metric))
-    return [*names, units(one), *(figure or None for figure in figures(one)), Word(one.ruling, TONES[one.ruling]), see or None]
+def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
+    lines = [] if ruled.ruling == "pass" else [ruled.reason]
+    see = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes))
+    names = (ruled.comparison.workload, ruled.comparison.tweakset, label_of(ruled.metric))
+    return [*names, units(ruled), *(figure or None for figure in figures(ruled)), Word(ruled.ruling, TONES[ruled.ruling]), see or None]
 
 
 def _of_promotion(promotion: Promotion, target: str) -> list[Line]:
@@ -72,26 +72,26 @@ def _of_promotion(promotion: Promotion, target: str) -> list[Line]:
     return [Line(f"Promoted to {promotion.promoted_to}{without}")]
 
 
-def subject(one: Ruled) -> str:
+def subject(ruled: Ruled) -> str:
     """What a ruling is about."""
-    return f"{one.comparison.workload}, {one.comparison.tweakset}, {one.metric.name}"
+    return f"{ruled.comparison.workload}, {ruled.comparison.tweakset}, {ruled.metric.name}"
 
 
-def figures(one: Ruled) -> tuple[str, str, str]:
+def figures(ruled: Ruled) -> tuple[str, str, str]:
     """Write loss, its upper bound and the limit in percent, to as many decimals as show which is larger; empty where unknown."""
-    known = [value for value in (one.loss, one.loss_high) if value is not None]
+    known = [value for value in (ruled.loss, ruled.loss_high) if value is not None]
     for decimals in range(1, MOST_DECIMALS + 1):
-        limit, *rounded = (round(100 * value, decimals) for value in (one.limit, *known))
-        exact = math.isclose(limit, 100 * one.limit, rel_tol=1e-9)
-        if exact and all(short != limit or value == one.limit for short, value in zip(rounded, known, strict=True)):
+        limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *known))
+        exact = math.isclose(limit, 100 * ruled.limit, rel_tol=1e-9)
+        if exact and all(short != limit or value == ruled.limit for short, value in zip(rounded, known, strict=True)):
             break
-    loss, high = ("" if value is None else number(value, decimals) for value in (one.loss, one.loss_high))
-    return loss, high, number(one.limit, decimals).lstrip("+")
+    loss, high = ("" if value is None else number(value, decimals) for value in (ruled.loss, ruled.loss_high))
+    return loss, high, number(ruled.limit, decimals).lstrip("+")
 
 
-def units(one: Ruled) -> str:
+def units(ruled: Ruled) -> str:
     """How much was measured: `7/8` blocks complete in both arms, or `5+6` cells or runs where the arms have no blocks in common."""
-    effect = one.comparison.primary
+    effect = ruled.comparison.primary
     if effect is not None and effect.design == "two-sample":
         return f"{effect.n_baseline}+{effect.n_candidate}"
-    return f"{one.comparison.pairs}/{one.comparison.blocks}"
+    return f"{ruled.comparison.pairs}/{ruled.comparison.blocks}"

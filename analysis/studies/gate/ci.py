@@ -31,12 +31,12 @@ def junit(gate: Gate) -> str:
     """
     suite = ET.Element("testsuite", name="deeptweak gate")
     _properties(suite, {"baseline": gate.baseline, "candidate": gate.candidate, "ruling": gate.ruling})
-    for one in gate.rulings:
-        comparison = one.comparison
-        case = _case(suite, f"{comparison.study}.{comparison.workload}", f"{comparison.tweakset}: {one.metric.name}")
-        _properties(case, _numbers(one))
-        _answer(case, one.ruling, one.reason)
-    if gate.ruling not in {one.ruling for one in gate.rulings}:
+    for ruling in gate.rulings:
+        comparison = ruling.comparison
+        case = _case(suite, f"{comparison.study}.{comparison.workload}", f"{comparison.tweakset}: {ruling.metric.name}")
+        _properties(case, _numbers(ruling))
+        _answer(case, ruling.ruling, ruling.reason)
+    if gate.ruling not in {ruling.ruling for ruling in gate.rulings}:
         _answer(_case(suite, "gate", "gate"), gate.ruling, headline(gate))
     cases = suite.findall("testcase")
     counts = {"failures": ELEMENT["regression"], "errors": ELEMENT["undecided"]}
@@ -54,19 +54,19 @@ def _case(suite: ET.Element, classname: str, name: str) -> ET.Element:
     return ET.SubElement(suite, "testcase", classname=one_line(classname), name=one_line(name))
 
 
-def _answer(case: ET.Element, ruling: str, said: str) -> None:
+def _answer(case: ET.Element, ruling: str, message: str) -> None:
     if ruling in ELEMENT:
-        text = one_line(said, LONGEST)
+        text = one_line(message, LONGEST)
         ET.SubElement(case, ELEMENT[ruling], type=ruling, message=text).text = text
 
 
-def _numbers(one: Ruled) -> dict[str, str]:
+def _numbers(ruled: Ruled) -> dict[str, str]:
     """The numbers behind a ruling, for programs; what is not known is left out."""
-    known = {"loss": one.loss, "loss_high": one.loss_high, "limit": one.limit, "blocks_needed": one.blocks_needed}
+    known = {"loss": ruled.loss, "loss_high": ruled.loss_high, "limit": ruled.limit, "blocks_needed": ruled.blocks_needed}
     return {name: repr(value) for name, value in known.items() if value is not None} | {
-        "units": units(one),
-        "verdict": one.comparison.verdict,
-        "ruling": one.ruling,
+        "units": units(ruled),
+        "verdict": ruled.comparison.verdict,
+        "ruling": ruled.ruling,
     }
 
 
@@ -87,10 +87,14 @@ def workflow_commands(gate: Gate) -> list[str]:
 
     There are at most ten of a level: where there was more to say, the tenth says how much.
     """
-    said = [(LEVELS[gate.ruling], "Gate", headline(gate))]
-    said += [(LEVELS[one.ruling], f"{one.ruling.capitalize()}: {subject(one)}", one.reason) for one in gate.rulings if one.ruling != "pass"]
-    said += [("warning", "Gate", line) for line in gate.warnings]
-    return [line for level in LEVELS.values() for line in _commands(level, [words for of, *words in said if of == level])]
+    lines = [(LEVELS[gate.ruling], "Gate", headline(gate))]
+    lines += [
+        (LEVELS[ruling.ruling], f"{ruling.ruling.capitalize()}: {subject(ruling)}", ruling.reason)
+        for ruling in gate.rulings
+        if ruling.ruling != "pass"
+    ]
+    lines += [("warning", "Gate", line) for line in gate.warnings]
+    return [line for level in LEVELS.values() for line in _commands(level, [words for of, *words in lines if of == level])]
 
 
 def _commands(level: str, said: Sequence[Sequence[str]]) -> Iterator[str]:

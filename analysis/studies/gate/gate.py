@@ -43,9 +43,11 @@ Ruling = Literal["pass", "regression", "undecided"]
 class Ruled:
     """What the gate says of one contrast in one metric.
 
-    `limit` is the largest loss allowed, a fraction. `loss` and `loss_high` are the loss found and its one-sided 95 % upper
-    bound (below 0 the candidate is better), None where nothing could be compared. `blocks_needed` is about how many blocks would decide,
-    where more blocks can.
+    comparison, metric: what was judged
+    ruling, reason: `pass`, `regression` or `undecided`, and why
+    limit, loss, loss_high: the largest loss allowed; the loss found, below 0 it is faster; its one-sided 95 % upper bound. None where
+        nothing could be compared
+    blocks_needed: about how many blocks (or runs an arm) would let a candidate that loses nothing pass
     """
 
     comparison: Comparison
@@ -87,7 +89,7 @@ def gate(
     passes, for the reason given.
     """
     unquiet = unquiet or {}
-    asked = [question for one in comparisons for question in _questions(one, limits)]
+    asked = [question for comparison in comparisons for question in _questions(comparison, limits)]
     tried = [index for index, (_, _, effect) in enumerate(asked) if effect is not None]
     adjusted = dict(zip(tried, holm([effect.p for _, _, effect in asked if effect is not None]), strict=True))
     rulings = tuple(
@@ -97,47 +99,53 @@ def gate(
         )
         for index, (comparison, metric, effect) in enumerate(asked)
     )
-    words = {one.ruling for one in rulings}
+    words = {ruling.ruling for ruling in rulings}
     overall: Ruling = "regression" if "regression" in words else "pass" if words == {"pass"} else "undecided"
     return Gate(*arms, rulings, overall, tuple(warnings))
 
 
-def _held(one: Ruled, why: str | None) -> Ruled:
-    return one if why is None or one.ruling != "pass" else replace(one, ruling="undecided", reason=f"{one.reason} {why}")
+def _held(ruled: Ruled, reason: str | None) -> Ruled:
+    return ruled if reason is None or ruled.ruling != "pass" else replace(ruled, ruling="undecided", reason=f"{ruled.reason} {reason}")
 
 
-def _questions(one: Comparison, limits: Limits) -> list[Question]:
+def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
     """Find the metrics that are gated for one comparison, each with its effect where there is one."""
-    effects = {effect.metric.name: effect for effect in (one.primary, one.second, *one.others) if effect is not None}
+    effects = {effect.metric.name: effect for effect in (comparison.primary, comparison.second, *comparison.others) if effect is not None}
     asked: list[Question] = []
-    for word in limits.metrics_of(one.workload):
+    for word in limits.metrics_of(comparison.workload):
         if word == "primary":
-            asked.append((one, one.primary_metric, one.primary))
+            asked.append((comparison, comparison.primary_metric, comparison.primary))
         elif word == "second":
-            asked.append((one, one.second.metric if one.second else Metric("second", "lower"), one.second))
+            asked.append((comparison, comparison.second.metric if comparison.second else Metric("second", "lower"), comparison.second))
         else:
             effect = effects.get(word)
-            asked.append((one, effect.metric if effect else Metric(word, "lower"), effect))
+            asked.append((comparison, effect.metric if effect else Metric(word, "lower"), effect))
     return list({(metric.name): (one, metric, effect) for one, metric, effect in asked}.values())
 
 
-def _ruled(one: Comparison, metric: Metric, effect: Effect | None, limit: float, p: float) -> Ruled:
+def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit: float, p: float) -> Ruled:
     if effect is None:
-        missing = one.reason if one.primary is None else f"{metric.name} was not measured in both arms."
-        return Ruled(one, metric, limit, "undecided", missing)
+        missing = comparison.reason if comparison.primary is None else f"{metric.name} was not measured in both arms."
+        return Ruled(comparison, metric, limit, "undecided", missing)
     loss, high = -effect.gain, -effect.low90
-    found = f"{speed(effect.gain)} by {metric.name} (95 % loss {number(-effect.high)} to {percent(-effect.low)})"
-    if one.verdict == "not comparable" or outlasts(one):
-        return Ruled(one, metric, limit, "undecided", one.reason, loss, high)
-    if one.failed and not (p < ALPHA and loss > limit):
-        return Ruled(one, metric, limit, "undecided", SURVIVORS.format(one.failed, "" if one.failed == 1 else "s"), loss, high)
+    result = f"{speed(effect.gain)} by {metric.name} (95 % loss {number(-effect.high)} to {percent(-effect.low)})"
+    if comparison.verdict == "not comparable" or outlasts(comparison):
+        return Ruled(comparison, metric, limit, "undecided", comparison.reason, loss, high)
+    if comparison.failed and not (p < ALPHA and loss > limit):
+        return Ruled(
+            comparison, metric, limit, "undecided", SURVIVORS.format(comparison.failed, "" if comparison.failed == 1 else "s"), loss, high
+        )
     if p < ALPHA and loss > limit:
-        return Ruled(one, metric, limit, "regression", f"{found}, Holm p {probability(p)}: more than {exactly(limit)} is lost.", loss, high)
+        return Ruled(
+            comparison, metric, limit, "regression", f"{result}, Holm p {probability(p)}: more than {exactly(limit)} is lost.", loss, high
+        )
     if high < limit:
-        return Ruled(one, metric, limit, "pass", f"{found}: at most {percent(max(high, 0.0)).lstrip('+')} is lost.", loss, high)
+        return Ruled(comparison, metric, limit, "pass", f"{result}: at most {percent(max(high, 0.0)).lstrip('+')} is lost.", loss, high)
     needed = blocks_needed(effect, limit)
     more = "" if needed is None else f"; a candidate that loses nothing would pass with about {needed} {_units(effect)}"
-    return Ruled(one, metric, limit, "undecided", f"{found}: a loss of {exactly(limit)} cannot be excluded{more}.", loss, high, needed)
+    return Ruled(
+        comparison, metric, limit, "undecided", f"{result}: a loss of {exactly(limit)} cannot be excluded{more}.", loss, high, needed
+    )
 
 
 def _units(effect: Effect) -> str:
@@ -171,7 +179,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
 
     Raises: Refused, where limits name what the runs do not have, or the arms have nothing in common.
     """
-    runs = [one for arm in (base, candidate) for one in arm.runs]
+    runs = [run for arm in (base, candidate) for run in arm.runs]
     _must_know(limits, runs)
     if same_runs(base, candidate) and len(base.runs) > 1:
         # A glob that also took last week's runs would judge their mean.
@@ -184,40 +192,40 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
     if base.tweakset is None and tweakset is not None:
         declared = limits.baseline_tweakset is None
         base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}", declared=declared)
-    names = tuple({metric for one in runs for workload in one.workloads for metric in limits.metrics_of(workload)} - {"primary", "second"})
+    names = tuple({metric for run in runs for workload in run.workloads for metric in limits.metrics_of(workload)} - {"primary", "second"})
     options = Options(relative_to=relative_to, metrics=names, tweaksets=limits.tweaksets or (), workloads=workloads)
     comparisons = compare_arms(base, [candidate], options)
     named = bool(candidate.tweakset or limits.tweaksets)
-    judged = [one for one in comparisons if named or not _check_of_the_run(one)]
-    judged += [one for one in _gone(base, candidate, options) if named or not _check_of_the_run(one)]
-    limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {one.workload for one in judged}
+    judged = [comparison for comparison in comparisons if named or not _check_of_the_run(comparison)]
+    judged += [comparison for comparison in _gone(base, candidate, options) if named or not _check_of_the_run(comparison)]
+    limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {comparison.workload for comparison in judged}
     judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
-    warnings = [line for one in runs for line in warnings_of(one, comparisons)] + _new(base, candidate, options)
-    against = ", ".join(dict.fromkeys(one.baseline for one in judged if one.baseline_arms))
+    warnings = [line for run in runs for line in warnings_of(run, comparisons)] + _new(base, candidate, options)
+    against = ", ".join(dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms))
     label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
     return gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
 
 
 def _unquiet(candidate: Arm) -> dict[str, str]:
     """Workloads under monitors whose two arms without one differ, or agree too loosely to call a cost absent: why none passes there."""
-    found = [one for run in candidate.runs if is_monitored(run) for one in overheads(run)]
-    return {one.workload: one.control.sentence for one in found if one.control.state != "quiet"}
+    result = [overhead for run in candidate.runs if is_monitored(run) for overhead in overheads(run)]
+    return {overhead.workload: overhead.control.sentence for overhead in result if overhead.control.state != "quiet"}
 
 
 def _must_know(limits: Limits, runs: Sequence[Run]) -> None:
     lost = limits_file.unknown(
         limits,
-        {name for one in runs for name in one.workloads},
-        {name for one in runs for name in one.tweaksets},
-        {name for one in runs for cell in one.cells for name in cell.metrics},
+        {name for run in runs for name in run.workloads},
+        {name for run in runs for name in run.tweaksets},
+        {name for run in runs for cell in run.cells for name in cell.metrics},
     )
     if lost:
         raise Refused(lost[0])
 
 
-def _check_of_the_run(one: Comparison) -> bool:
+def _check_of_the_run(comparison: Comparison) -> bool:
     """Whether this is the A/A check that every run makes of itself: a warning where it fails, no candidate."""
-    return one.tweakset == AGAIN and (one.baseline_run == one.candidate_run or one.relative_to is not None)
+    return comparison.tweakset == AGAIN and (comparison.baseline_run == comparison.candidate_run or comparison.relative_to is not None)
 
 
 def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:

@@ -112,8 +112,8 @@ def _percent(value: Value) -> float:
 
 def _texts(value: Value, noun: str, places: dict[str, str]) -> list[str]:
     entries = value.each()
-    places |= {f"{noun} {one.text()}": one.place for one in entries}
-    return [one.text() for one in entries]
+    places |= {f"{noun} {entry.text()}": entry.place for entry in entries}
+    return [entry.text() for entry in entries]
 
 
 def _baseline(value: Value, path: Path, places: dict[str, str]) -> tuple[str | None, str | None]:

@@ -1,8 +1,9 @@
-"""The next baseline: a candidate that passed and was judged whole, copied with its telemetry; any other never becomes one."""
+"""The next baseline: a candidate that passed and was judged whole, copied with the files beside it; any other never becomes one."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,14 @@ from analysis.saving import write_whole
 from analysis.terms import Refused, Unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from analysis.arms import Arm
     from analysis.terms import Run
 
     from .gate import Gate
 
-TELEMETRY = re.compile(r"telemetry-[\w.@+=-]{1,200}\.jsonl\.gz")
+BESIDE = re.compile(r"(record|telemetry)-[\w.@+=-]{1,200}\.jsonl\.(gz|xz)")
 NEVER_JUDGED = ("stock", "stock-again")  # the machine itself: no tweak of anybody's
 
 
@@ -66,7 +69,10 @@ def promote(base: Arm, candidate: Arm, path: Path, gate: Gate) -> Promotion:
     content = read_whole(source)
     if not _is_still(run, content):
         return Promotion(not_promoted=f"{source} has changed since it was judged.")
-    lost = _copy_telemetry(run, path)
+    lost = _copy_beside(run, run.telemetry_file, path)
+    without = _copy_beside(run, json.loads(content).get("deeptweak", {}).get("record_file") or {}, path)
+    if without is not None:
+        return Promotion(not_promoted=without)
     write_whole(path, content)
     return Promotion(promoted_to=str(path), without_telemetry=lost)
 
@@ -92,10 +98,10 @@ def _unfit(run: Run) -> str | None:
 
 def _unjudged(run: Run, gate: Gate, *, same: bool) -> str | None:
     """Name what the run holds beyond what was judged: it would be what the next candidates are held to."""
-    judged = {(one.comparison.study, one.comparison.workload, one.comparison.tweakset) for one in gate.rulings}
-    controls = {*NEVER_JUDGED, *(one.comparison.relative_to for one in gate.rulings)}
+    judged = {(ruling.comparison.study, ruling.comparison.workload, ruling.comparison.tweakset) for ruling in gate.rulings}
+    controls = {*NEVER_JUDGED, *(ruling.comparison.relative_to for ruling in gate.rulings)}
     if same:  # else the file's own cells under the baseline's name are nobody's baseline yet
-        controls |= {one.comparison.baseline for one in gate.rulings}
+        controls |= {ruling.comparison.baseline for ruling in gate.rulings}
     held = dict.fromkeys((cell.study, cell.workload, cell.tweakset) for cell in run.cells if cell.outcome != "skipped")
     left = [
         f"{tweakset} under {workload}"
@@ -108,13 +114,13 @@ def _unjudged(run: Run, gate: Gate, *, same: bool) -> str | None:
     return f"it holds {left[0]}{more}, which was not judged; leave out :TWEAKSET, --workloads and the tweaksets of --limits."
 
 
-def _copy_telemetry(run: Run, path: Path) -> str | None:
-    """Copy the telemetry file beside the new baseline; answer why it was not, where the run names one. All readers do without."""
-    name, digest = run.telemetry_file.get("name"), run.telemetry_file.get("sha256")
+def _copy_beside(run: Run, named: Mapping[str, object], path: Path) -> str | None:
+    """Copy a file that lies beside the run to the new baseline; answer why it was not, where the run names one."""
+    name, digest = named.get("name"), named.get("sha256")
     if name is None:
         return None
-    if not isinstance(name, str) or not TELEMETRY.fullmatch(name):
-        return f"{name!r} is no name of a telemetry file."
+    if not isinstance(name, str) or not BESIDE.fullmatch(name):
+        return f"{name!r} is no name of a file that a run writes beside itself."
     try:
         packed = read_whole(Path(run.origin).with_name(name))
     except Unreadable as error:

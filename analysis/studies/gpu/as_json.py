@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from .terms import Cell, Table
 
 
-def as_json(found: Found, pictures: Mapping[str, str]) -> str:
+def as_json(result: Found, pictures: Mapping[str, str]) -> str:
     """Write everything that was found; samples are left in their files. `pictures` are files that were written, or why one was not."""
-    said = {"grids": [_grid(one) for one in found.grids], "pictures": dict(pictures), "refused": list(found.refused)}
+    said = {"grids": [_grid(grid) for grid in result.grids], "pictures": dict(pictures), "refused": list(result.refused)}
     return printable_json(said)
 
 
-def _grid(found: Findings) -> dict[str, object]:
-    grid = found.grid
+def _grid(findings: Findings) -> dict[str, object]:
+    grid = findings.grid
     return {
         "origin": grid.origin,
         "run_id": grid.run.run_id if grid.run is not None else None,
@@ -35,21 +35,21 @@ def _grid(found: Findings) -> dict[str, object]:
         "notes": grid.notes,
         "ignored": grid.ignored,
         "cells": [_cell(cell) for cell in grid.cells],
-        "tables": [_table(one) for one in grid.read],
-        "agreements": [asdict(one) for one in found.agreements],
-        "misled": None if found.misled is None else asdict(found.misled),
-        "lines": [asdict(one) for one in (*found.lines, *found.memory, *found.by_threads)],
-        "courses": [{**asdict(one), "dip": one.dip, "table": found.over.label} for one in found.courses],
-        "spread_of_runs": dict(found.spread),
-        "bounds": asdict(found.bounds),
-        "predictions": asdict(found.predictions),
+        "tables": [_table(table) for table in grid.read],
+        "agreements": [asdict(agreement) for agreement in findings.agreements],
+        "misled": None if findings.misled is None else asdict(findings.misled),
+        "lines": [asdict(line) for line in (*findings.lines, *findings.memory, *findings.by_threads)],
+        "courses": [{**asdict(course), "dip": course.dip, "table": findings.over.label} for course in findings.courses],
+        "spread_of_runs": dict(findings.spread),
+        "bounds": asdict(findings.bounds),
+        "predictions": asdict(findings.predictions),
         "did_not_run_what_others_ran": {
-            "samples": [asdict(one) for one in found.odd],
-            "launches": [{"size": size, "launches": count} for size, count in found.launches.items()],
-            "uneven_logs": [asdict(one) for one in found.uneven],
-            "nothing_ran": [cell.place for cell in found.idle],
+            "samples": [asdict(odd) for odd in findings.odd],
+            "launches": [{"size": size, "launches": count} for size, count in findings.launches.items()],
+            "uneven_logs": [asdict(uneven) for uneven in findings.uneven],
+            "nothing_ran": [cell.place for cell in findings.idle],
         },
-        "sentences": sentences(found),
+        "sentences": sentences(findings),
     }
 
 
@@ -71,6 +71,6 @@ def _cell(cell: Cell) -> dict[str, object]:
     }
 
 
-def _table(one: Table) -> dict[str, object]:
-    rows = [{"blocks": size[0], "threads": size[1], **row} for size, row in sorted(one.rows.items())]
-    return {"statistic": one.statistic, "label": one.label, "rows": rows}
+def _table(table: Table) -> dict[str, object]:
+    rows = [{"blocks": size[0], "threads": size[1], **row} for size, row in sorted(table.rows.items())]
+    return {"statistic": table.statistic, "label": table.label, "rows": rows}

@@ -65,7 +65,7 @@ def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> l
         return [_of_tables(path, {path: csv_tables.read(path)}, sms)]
     elif pairs.NAME.fullmatch(path.name) and path.is_file():
         raise Refused(f"{name}: is one log of a grid; name the folder that holds all of them.")
-    found = []
+    result = []
     for each in find([name]):
         try:
             run = load(each)
@@ -73,15 +73,15 @@ def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> l
             refused.append(one_line(error))
             continue
         if saved.reports_gpu_metrics(run):
-            found.append(saved.grid_of(run, refused, sms=sms))
+            result.append(saved.grid_of(run, refused, sms=sms))
         elif not path.is_dir() and not GLOB & set(name):
             raise Refused(
                 f"{name}: no cell of it reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{_skipped(run)}"
             )
-    if not found:
+    if not result:
         here = "no log (1.1.dcgmi.txt), no table (mean.csv) and no saved run with GPU metrics in it"
         raise Refused(refused[-1] if refused else f"{name}: {here}.")
-    return found
+    return result
 
 
 def _skipped(run: Run) -> str:
@@ -91,14 +91,14 @@ def _skipped(run: Run) -> str:
 
 
 def _tables(path: Path, refused: list[str]) -> dict[Path, Table]:
-    found = {}
+    result = {}
     for one in sorted(path.rglob("*.csv")):
         if not any(part.startswith(".") for part in one.relative_to(path).parts) and one.is_file() and csv_tables.is_table(one):
             try:
-                found[one] = csv_tables.read(one)
+                result[one] = csv_tables.read(one)
             except Unreadable as error:
                 refused.append(one_line(error))
-    return found
+    return result
 
 
 def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
@@ -116,7 +116,7 @@ def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
             if len(folders) == 1 and not own:
                 raise
             refused.append(one_line(error))
-            grids += [_of_tables(folder, {Path(str(at)): one for at, one in enumerate(own)}, sms)] if own else []
+            grids += [_of_tables(folder, {Path(str(at)): table for at, table in enumerate(own)}, sms)] if own else []
     return grids
 
 

@@ -29,7 +29,7 @@ HOW = "say how many with --sms"
 
 def chip_of(name: str | None, sms: int | None = None) -> Chip:
     """Find a GPU by its name; `sms` is what the user said, who knows better."""
-    known = next(((one, warps, blocks) for pattern, one, warps, blocks in KNOWN if re.search(pattern, name or "")), None)
+    known = next(((number, warps, blocks) for pattern, number, warps, blocks in KNOWN if re.search(pattern, name or "")), None)
     if sms is not None:
         warps, fits = known[1:] if known else (None, None)
         return Chip(name, sms, warps, fits, source="as --sms says")

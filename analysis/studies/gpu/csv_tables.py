@@ -59,7 +59,7 @@ def read(path: Path) -> Table:
 
     Raises: Unreadable, with the line.
     """
-    statistic = next((one for one in (MEAN, MEDIAN, MAX) if one in path.stem.lower()), None)
+    statistic = next((text for text in (MEAN, MEDIAN, MAX) if text in path.stem.lower()), None)
     if statistic is None:
         raise Unreadable(f"{path}: which statistic it holds is not in its name; call it mean.csv, median.csv or max.csv.")
     try:
@@ -130,6 +130,6 @@ def agreement(read_table: Table, ours: Table) -> Agreement:
 
 def agreements(read_tables: Sequence[Table], ours: Iterable[Table]) -> list[Agreement]:
     """Compare each table that was read with ours of its statistic, where they have a cell in common."""
-    by_statistic = {one.statistic: one for one in ours}
-    found = [agreement(one, by_statistic[one.statistic]) for one in read_tables if one.statistic in by_statistic]
-    return [one for one in found if one.compared]
+    by_statistic = {table.statistic: table for table in ours}
+    result = [agreement(table, by_statistic[table.statistic]) for table in read_tables if table.statistic in by_statistic]
+    return [one for one in result if one.compared]

@@ -49,7 +49,7 @@ class Uneven:
 
 def odd_ones(samples: Mapping[Size, float]) -> list[Odd]:
     """Find the cells that did not run what the others of equal threads ran; `samples` is how long each took."""
-    found = []
+    result = []
     for threads in sorted({size[1] for size in samples}):
         left = {size[0]: count for size, count in samples.items() if size[1] == threads and count}  # 0 is no run at all
         while quarrels := _quarrels(left):
@@ -58,19 +58,19 @@ def odd_ones(samples: Mapping[Size, float]) -> list[Odd]:
             for blocks, count in counts.items():
                 rival = next((other for other in blamed if other != blocks), None)
                 others = left if rival is None else {rival: counts[rival]}
-                found.append(Odd((blocks, threads), count, *_between(blocks, others), None if rival is None else (rival, threads)))
-    return sorted(found, key=lambda one: one.size)
+                result.append(Odd((blocks, threads), count, *_between(blocks, others), None if rival is None else (rival, threads)))
+    return sorted(result, key=lambda odd: odd.size)
 
 
 def _quarrels(left: Mapping[int, float]) -> dict[tuple[int, int], float]:
     """Answer the pairs of numbers of blocks that disagree, and by how much (logarithm of the ratio)."""
-    found = {
+    result = {
         (few, many): max(_over(left[few], left[many]), _over(left[many], left[few], many / few))
         for few in left
         for many in left
         if few < many
     }
-    return {pair: off for pair, off in found.items() if off > 0}
+    return {pair: off for pair, off in result.items() if off > 0}
 
 
 def _over(count: float, other: float, times: float = 1.0) -> float:
@@ -85,7 +85,7 @@ def _blamed(quarrels: Mapping[tuple[int, int], float], left: Mapping[int, float]
     worst = [blocks for blocks, number in times.items() if number == most]
     if len(worst) == 1:
         return (worst[0],)
-    pair = max((one for one in quarrels if set(one) & set(worst)), key=lambda one: quarrels[one])
+    pair = max((quarrel for quarrel in quarrels if set(quarrel) & set(worst)), key=lambda quarrel: quarrels[quarrel])
     agreed = {blocks: count for blocks, count in left.items() if blocks not in times}
     off = tuple(blocks for blocks in pair if _off_line(blocks, left[blocks], agreed))
     return off if len(off) == 1 else pair
@@ -97,8 +97,8 @@ def _off_line(blocks: int, count: float, others: Mapping[int, float]) -> bool:
     The line is flat while launches take longest and then bends upwards to in proportion, nowhere down: between two others a cell lies below
     their chord, and beyond two of them it lies above where these lead.
     """
-    below, above = sorted(one for one in others if one < blocks), sorted(one for one in others if one > blocks)
-    here, at = math.log(blocks), {one: (math.log(one), math.log(max(value, 1.0))) for one, value in others.items()}
+    below, above = sorted(number for number in others if number < blocks), sorted(number for number in others if number > blocks)
+    here, at = math.log(blocks), {number: (math.log(number), math.log(max(value, 1.0))) for number, value in others.items()}
     for near, far in (*([below[:-3:-1]] if len(below) > 1 else []), *([above[:2]] if len(above) > 1 else [])):
         (x, y), (x_far, y_far) = at[near], at[far]
         if _over(math.exp(y + min(max((y - y_far) / (x - x_far), 0.0), 1.0) * (here - x)), count):
@@ -111,7 +111,10 @@ def _off_line(blocks: int, count: float, others: Mapping[int, float]) -> bool:
 
 def _between(blocks: int, others: Mapping[int, float]) -> tuple[float | None, float | None]:
     """Answer what its neighbours leave a cell: as long as the smaller one at least, as the larger one at most, and by proportion."""
-    below, above = max((one for one in others if one < blocks), default=None), min((one for one in others if one > blocks), default=None)
+    below, above = (
+        max((number for number in others if number < blocks), default=None),
+        min((number for number in others if number > blocks), default=None),
+    )
     least = [others[below] - SAMPLES] if below is not None else []
     most = [(others[below] + SAMPLES) * blocks / below] if below is not None else []
     least += [(others[above] - SAMPLES) * blocks / above] if above is not None else []
@@ -122,12 +125,12 @@ def _between(blocks: int, others: Mapping[int, float]) -> tuple[float | None, fl
 
 def uneven(cells: Sequence[Cell]) -> list[Uneven]:
     """Find cells one of whose logs ended long before the other."""
-    found = []
+    result = []
     for cell in cells:
         counts = {log.source: len(log) for log in cell.logs}
         if len(counts) > 1 and min(counts.values()) < SHORT * max(counts.values()):
-            found.append(Uneven(cell.place, counts))
-    return found
+            result.append(Uneven(cell.place, counts))
+    return result
 
 
 def launches_differ(cells: Sequence[Cell]) -> dict[Size, float]:

@@ -26,11 +26,11 @@ def pictures(grids: Sequence[Findings], folder: Path, form: str = "png") -> dict
     from analysis.plots.style import written  # noqa: PLC0415  # as above
 
     said: dict[str, str] = {}
-    for at, found in enumerate(grids):
+    for at, findings in enumerate(grids):
         for name, draw in (("gpu_metrics_grid", draw_grid), ("gpu_metrics_relations", draw_relations)):
             name += f"_{at + 1}" if at else ""  # noqa: PLW2901  # the same, of a second grid
             try:
-                content = written(draw(found), form)
+                content = written(draw(findings), form)
             except NothingToDraw as reason:
                 said[name] = f"not drawn: {str(reason).rstrip('.')}."
                 continue
@@ -43,8 +43,8 @@ def pictures(grids: Sequence[Findings], folder: Path, form: str = "png") -> dict
 def tables(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
     """Write each statistic of every grid's own cells."""
     said: dict[str, str] = {}
-    for at, found in enumerate(grids):
-        for statistic, table in found.tables.items():
+    for at, findings in enumerate(grids):
+        for statistic, table in findings.tables.items():
             path = folder / f"{statistic}{f'_{at + 1}' if at else ''}.csv"
             write_whole(path, csv_tables.written(table).encode())
             said[path.stem] = str(path)

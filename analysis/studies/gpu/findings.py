@@ -63,7 +63,7 @@ def findings_of(grid: Grid) -> Findings:
             widest[one.statistic] = one
     # The study's tables are peaks and means of whole logs; a run of ours was sampled while its kernel ran, and has a figure of that.
     steady = ours[ACTIVE] if grid.whole_run and ours[ACTIVE].rows else None
-    over = steady or max((widest[one] for one in (MAX, MEAN, MEDIAN) if one in widest), key=lambda one: len(one.rows))
+    over = steady or max((widest[text] for text in (MAX, MEAN, MEDIAN) if text in widest), key=lambda one: len(one.rows))
     peaks = widest.get(MAX) or widest.get(MEDIAN) or over
     fitted = [steady] if steady else [one for one in (widest.get(MAX), widest.get(MEAN)) if one is not None]
     samples = lengths(grid.cells)
@@ -77,7 +77,7 @@ def findings_of(grid: Grid) -> Findings:
         by_threads=tuple(by_threads(over)),
         memory=tuple(memory(one) for one in fitted if any(MEMORY_MIB in row for row in one.rows.values())),
         over=over,
-        courses=tuple(one for metric in (SMACT, SMOCC) for one in courses(over, metric)),
+        courses=tuple(course for metric in (SMACT, SMOCC) for course in courses(over, metric)),
         bounds=bounds_of(grid.cells, grid.chip),
         predictions=predictions(grid.cells, grid.chip),
         samples=samples,
@@ -90,6 +90,6 @@ def findings_of(grid: Grid) -> Findings:
     )
 
 
-def shown_table(found: Findings, statistic: str = ACTIVE) -> Table:
+def shown_table(findings: Findings, statistic: str = ACTIVE) -> Table:
     """Answer the table that a picture shows: the active means of our own cells, or what was read where there are no cells."""
-    return found.tables.get(statistic) or found.over
+    return findings.tables.get(statistic) or findings.over

@@ -44,27 +44,27 @@ ASIDE = 0.05  # what stays below it everywhere has a sentence and no table
 PERCENT = {UTILIZATION, MEMORY_UTILIZATION}
 
 
-def render(found: Findings, *, color: bool = False) -> str:
+def render(findings: Findings, *, color: bool = False) -> str:
     """Write the page of one grid."""
-    return on_page(_parts(found), color=color)
+    return on_page(_parts(findings), color=color)
 
 
-def _parts(found: Findings) -> Iterator[RenderableType]:
-    first, *rest = map(one_line, heading(found))
+def _parts(findings: Findings) -> Iterator[RenderableType]:
+    first, *rest = map(one_line, heading(findings))
     yield Text(first, "bold")
     yield from map(Text, rest)
     yield ""
-    yield hanging([("•", one) for one in sentences(found)])
+    yield hanging([("•", sentence) for sentence in sentences(findings)])
     for metric in (SMACT, SMOCC):
-        yield from _matrix(found.over, metric)
-    yield from _cells(found)
-    yield from _predicted(found)
-    yield from _violations(found)
-    if found.grid.ignored:
+        yield from _matrix(findings.over, metric)
+    yield from _cells(findings)
+    yield from _predicted(findings)
+    yield from _violations(findings)
+    if findings.grid.ignored:
         yield ""
-        more = len(found.grid.ignored) - LINES
-        said = [("left out", line) for line in found.grid.ignored[:LINES]]
-        yield hanging([*said, *([("left out", f"and {more} lines more")] if more > 0 else [])], "yellow")
+        more = len(findings.grid.ignored) - LINES
+        lines = [("left out", line) for line in findings.grid.ignored[:LINES]]
+        yield hanging([*lines, *([("left out", f"and {more} lines more")] if more > 0 else [])], "yellow")
 
 
 def _matrix(table: Table, metric: str) -> Iterator[RenderableType]:
@@ -77,16 +77,18 @@ def _matrix(table: Table, metric: str) -> Iterator[RenderableType]:
         yield ""
         yield Text(f"{SAID[metric]} ({table.label}): threads a block down, blocks across")
         threads = sorted({size[1] for size in rows if size[0] in part})
-        yield columns(["", *map(str, part)], [[str(one), *(share(rows.get((many, one))) for many in part)] for one in threads], left=0)
+        yield columns(
+            ["", *map(str, part)], [[str(thread), *(share(rows.get((many, thread))) for many in part)] for thread in threads], left=0
+        )
 
 
-def _cells(found: Findings) -> Iterator[RenderableType]:
+def _cells(findings: Findings) -> Iterator[RenderableType]:
     shown = False
     for metrics in TOGETHER:
-        there = [metric for metric in metrics if peak(found, metric) > (-1 if metric in {UTILIZATION, GRACT, SMACT, SMOCC} else ASIDE)]
+        there = [metric for metric in metrics if peak(findings, metric) > (-1 if metric in {UTILIZATION, GRACT, SMACT, SMOCC} else ASIDE)]
         if there:
             yield ""
-            yield _table(found, there)
+            yield _table(findings, there)
             shown = True
     if shown:
         yield hanging(
@@ -103,17 +105,17 @@ def _cells(found: Findings) -> Iterator[RenderableType]:
             "dim",
             "dim",
         )
-        if any(MEMORY_MIB in row for row in found.tables[MEAN].rows.values()):
+        if any(MEMORY_MIB in row for row in findings.tables[MEAN].rows.values()):
             yield hanging([("MiB", "used memory; 8bt: what the kernel allocates, two arrays of float.")], "dim", "dim")
 
 
-def peak(found: Findings, metric: str) -> float:
+def peak(findings: Findings, metric: str) -> float:
     """Answer the highest sample of a metric in any cell; -1 where it was not recorded."""
-    table = found.tables.get(MAX)
+    table = findings.tables.get(MAX)
     return max((row[metric] for row in table.rows.values() if metric in row), default=-1.0) if table is not None else -1.0
 
 
-def _table(found: Findings, metrics: Sequence[str]) -> RenderableType:
+def _table(findings: Findings, metrics: Sequence[str]) -> RenderableType:
     heads = ["blocks", "threads", "n", "idle"]
     if MEMORY_MIB in metrics:
         heads.append("8bt\nMiB")
@@ -123,7 +125,7 @@ def _table(found: Findings, metrics: Sequence[str]) -> RenderableType:
         heads += [f"{name}{unit}\n{MEAN}", f"\n{MEDIAN}", f"\n{MAX}", f"\n{ACTIVE}"]
     rows = []
     by_size: dict[Size, list[Cell]] = {}
-    for cell in found.grid.cells:
+    for cell in findings.grid.cells:
         by_size.setdefault(cell.size, []).append(cell)
     for size, cells in by_size.items():
         row = [*map(str, size), *_counts(cells)]
@@ -131,7 +133,7 @@ def _table(found: Findings, metrics: Sequence[str]) -> RenderableType:
             row.append(f"{allocated_mib(size):.2f}")
         for metric in metrics:
             form = share if metric not in PERCENT and metric != MEMORY_MIB else lambda value: "–" if value is None else f"{value:.1f}"
-            row += [form(found.tables[statistic].rows.get(size, {}).get(metric)) for statistic in STATISTICS]
+            row += [form(findings.tables[statistic].rows.get(size, {}).get(metric)) for statistic in STATISTICS]
         rows.append(row)
     return columns(heads, rows, left=0)
 
@@ -146,8 +148,8 @@ def _counts(cells: Sequence[Cell]) -> tuple[str, str]:
     return counts, f"{sum(before for before, _, _ in ends)}+{sum(after for _, _, after in ends)}"
 
 
-def _predicted(found: Findings) -> Iterator[RenderableType]:
-    every = found.predictions.cells
+def _predicted(findings: Findings) -> Iterator[RenderableType]:
+    every = findings.predictions.cells
     if every:
         yield ""
         yield Text("SMACT as predicted, b / (SMs × ⌈b / SMs⌉) to min(b, SMs) / SMs, × duty, and as seen (median)")
@@ -155,21 +157,38 @@ def _predicted(found: Findings) -> Iterator[RenderableType]:
         yield columns(
             heads,
             [
-                [*map(str, one.size), share(one.duty), share(one.least), share(one.most), share(one.observed), f"{one.off:+.3f}"]
-                for one in every
+                [
+                    *map(str, predicted.size),
+                    share(predicted.duty),
+                    share(predicted.least),
+                    share(predicted.most),
+                    share(predicted.observed),
+                    f"{predicted.off:+.3f}",
+                ]
+                for predicted in every
             ],
             left=0,
         )
 
 
-def _violations(found: Findings) -> Iterator[RenderableType]:
-    every = found.bounds.violations
+def _violations(findings: Findings) -> Iterator[RenderableType]:
+    every = findings.bounds.violations
     if every:
         yield ""
         yield Text("Bounds that were broken")
         heads = ["bound", "cell", "samples", "of", "furthest", "limit"]
         yield columns(
             heads,
-            [[one.bound, one_line(one.place, 40), str(one.count), str(one.of), f"{one.worst:.3f}", f"{one.limit:.3f}"] for one in every],
+            [
+                [
+                    violation.bound,
+                    one_line(violation.place, 40),
+                    str(violation.count),
+                    str(violation.of),
+                    f"{violation.worst:.3f}",
+                    f"{violation.limit:.3f}",
+                ]
+                for violation in every
+            ],
             left=2,
         )

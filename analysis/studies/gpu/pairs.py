@@ -56,8 +56,8 @@ class _Read:
 
 def folders_with_pairs(path: Path) -> list[Path]:
     """Find the folders at or under a path that hold such logs; hidden ones are passed over."""
-    found = {one.parent for one in path.rglob("*.txt") if NAME.fullmatch(one.name)}
-    return sorted(one for one in found if not any(part.startswith(".") for part in one.relative_to(path).parts))
+    result = {one.parent for one in path.rglob("*.txt") if NAME.fullmatch(one.name)}
+    return sorted(one for one in result if not any(part.startswith(".") for part in one.relative_to(path).parts))
 
 
 def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: int | None = None, read: tuple[Table, ...] = ()) -> Grid:
@@ -69,14 +69,14 @@ def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: in
     cells, hows = _read(folder, refused, ignored)
     chosen, notes = {}, list(hows)
     for program in (NVSM, DCGMI):
-        busy = {size: _busy(one.logs[program]) for size, one in cells.items() if program in one.logs}
+        busy = {size: _busy(cell.logs[program]) for size, cell in cells.items() if program in cell.logs}
         if busy:
-            every = sorted({name for one in cells.values() for name in one.logs.get(program, {})}, key=lambda name: (len(name), name))
-            chosen[program], said = _choose(program, busy, every, gpu)
-            notes.append(said)
+            every = sorted({name for cell in cells.values() for name in cell.logs.get(program, {})}, key=lambda name: (len(name), name))
+            chosen[program], text = _choose(program, busy, every, gpu)
+            notes.append(text)
     places = {program: re.sub(r"\D", "", one) for program, one in chosen.items()}
     if len(set(places.values())) > 1:
-        notes.append(f"the two programs number their GPUs differently: {' is '.join(_said(*one) for one in chosen.items())}")
+        notes.append(f"the two programs number their GPUs differently: {' is '.join(_said(*entry) for entry in chosen.items())}")
     made = [cell for size, one in sorted(cells.items()) if (cell := _cell(folder, one, chosen, refused)) is not None]
     if not made:
         raise Refused(f"{folder}: no pair of logs in it can be used; {refused[-1] if refused else 'none was found'}")
@@ -85,7 +85,7 @@ def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: in
         notes.append(f"another GPU was at work as well in {_few(named(cell.size) for cell in also)}")
     alone = {program: [cell for cell in made if PROGRAM[program] not in {log.source for log in cell.logs}] for program in (DCGMI, NVSM)}
     notes += [
-        f"no log of {PROGRAM[program]} of {_few(named(one.size) for one in missing)}" for program, missing in alone.items() if missing
+        f"no log of {PROGRAM[program]} of {_few(named(cell.size) for cell in missing)}" for program, missing in alone.items() if missing
     ]
     devices = Counter(cell.device for cell in made if cell.device)
     if len(devices) > 1:
@@ -105,29 +105,31 @@ def _read(folder: Path, refused: list[str], ignored: list[str]) -> tuple[dict[Si
         if not size[0] or not 0 < size[1] <= MOST_THREADS:
             refused.append(f"{path}: no kernel has {named(size)}: blocks are from 1, threads from 1 to {MOST_THREADS}; mend its name.")
             continue
-        one = cells.setdefault(size, _Read(size))
-        if found[3] in one.logs:  # 1.1 and 01.1
+        read = cells.setdefault(size, _Read(size))
+        if found[3] in read.logs:  # 1.1 and 01.1
             refused.append(f"{path}: is a second log of {named(size)}; leave one of them.")
             continue
         try:
             if found[3] == DCGMI:
-                one.logs[DCGMI] = _dcgmi(path, ignored)
+                read.logs[DCGMI] = _dcgmi(path, ignored)
             else:
                 twin = path.with_name(path.name.replace(f".{NVSM}.", f".{DCGMI}."))
-                one.logs[NVSM], one.names, how = _nvsm(path, ignored, len(one.logs.get(DCGMI, {})) if twin.is_file() else 0)
+                read.logs[NVSM], read.names, how = _nvsm(path, ignored, len(read.logs.get(DCGMI, {})) if twin.is_file() else 0)
                 hows[how] += 1
         except Unreadable as error:
             refused.append(one_line(error))
-    return {size: one for size, one in cells.items() if one.logs}, [f"rows of nvidia-smi have {how} ({n} logs)" for how, n in hows.items()]
+    return {size: cell for size, cell in cells.items() if cell.logs}, [
+        f"rows of nvidia-smi have {how} ({n} logs)" for how, n in hows.items()
+    ]
 
 
 def _dcgmi(path: Path, ignored: list[str]) -> dict[str, dict[str, Samples]]:
     log = dcgmi_dmon.read(path)
     ignored += [f"{path.name}: {line}" for line in log.ignored]
-    found = {gpu: {FIELDS[name]: values for name, values in columns.items() if name in FIELDS} for gpu, columns in log.entities.items()}
-    if not any(found.values()):
+    result = {gpu: {FIELDS[name]: values for name, values in columns.items() if name in FIELDS} for gpu, columns in log.entities.items()}
+    if not any(result.values()):
         raise Unreadable(f"{path}: has none of the fields {', '.join(FIELDS)}; record it with `dcgmi dmon -e 203,1001,1002,1003`.")
-    return found
+    return result
 
 
 def _nvsm(path: Path, ignored: list[str], gpus: int) -> tuple[dict[str, dict[str, Samples]], dict[str, str], str]:
@@ -138,16 +140,16 @@ def _nvsm(path: Path, ignored: list[str], gpus: int) -> tuple[dict[str, dict[str
     if "?" in log.gpus:
         raise Unreadable(f"{path}: {log.how}.")
     ignored += [f"{path.name}: {line}" for line in log.ignored]
-    found = {
+    result = {
         key: {to: gpu.columns[name] for name, (to, unit) in COLUMNS.items() if name in gpu.columns and log.units.get(name, unit) == unit}
         for key, gpu in log.gpus.items()
     }
-    if not any(found.values()):
+    if not any(result.values()):
         raise Unreadable(
             f"{path}: has none of the columns {', '.join(COLUMNS)}; record it with `nvidia-smi --query-gpu=utilization.gpu,…`."
         )
     names = {key: gpu.texts["name"][0] for key, gpu in log.gpus.items() if gpu.texts.get("name")}
-    return found, names, log.how
+    return result, names, log.how
 
 
 def _busy(gpus: Mapping[str, Mapping[str, Samples]]) -> dict[str, float]:
@@ -167,11 +169,11 @@ def _choose(program: str, busy: Mapping[Size, Mapping[str, float]], every: Seque
     Raises: Refused, for one that no log has.
     """
     if gpu is not None:
-        wanted = next((one for one in every if gpu in (one, one.removeprefix("GPU "))), None)
+        wanted = next((text for text in every if gpu in (text, text.removeprefix("GPU "))), None)
         if wanted is None:
             raise Refused(f"--gpu={gpu}: the logs of {PROGRAM[program]} have no such GPU; they have {', '.join(every) or 'none'}.")
         return wanted, f"{_said(program, wanted)} of {len(every)}, as --gpu says"
-    most = Counter(max(cell, key=lambda one: cell[one]) for cell in busy.values() if cell and max(cell.values()) > 0)
+    most = Counter(max(cell, key=lambda text: cell[text]) for cell in busy.values() if cell and max(cell.values()) > 0)
     if not most:
         first = every[0] if every else "GPU 0"
         return first, f"{_said(program, first)} was taken: no GPU worked in any log of {PROGRAM[program]}"
@@ -184,11 +186,11 @@ def _said(program: str, gpu: str) -> str:
     return f"{gpu if gpu.startswith('GPU') else f'GPU {gpu}'} in {PROGRAM[program]}"
 
 
-def _cell(folder: Path, one: _Read, chosen: Mapping[str, str], refused: list[str]) -> Cell | None:
+def _cell(folder: Path, read: _Read, chosen: Mapping[str, str], refused: list[str]) -> Cell | None:
     logs: list[Log] = []
-    place = f"{one.size[0]}.{one.size[1]}"
+    place = f"{read.size[0]}.{read.size[1]}"
     for program in (NVSM, DCGMI):  # utilisation is nvidia-smi's where both have it
-        gpus = one.logs.get(program)
+        gpus = read.logs.get(program)
         if gpus is None:
             continue
         gpu = chosen[program]
@@ -197,7 +199,7 @@ def _cell(folder: Path, one: _Read, chosen: Mapping[str, str], refused: list[str
             continue
         others = [busy for other, busy in _busy(gpus).items() if other != gpu]
         logs.append(log_of(PROGRAM[program], gpu, gpus[gpu], max(others, default=None)))
-    return Cell(place, *one.size, tuple(logs), one.names.get(chosen.get(NVSM, ""))) if logs else None
+    return Cell(place, *read.size, tuple(logs), read.names.get(chosen.get(NVSM, ""))) if logs else None
 
 
 def _few(names: Iterable[str]) -> str:

@@ -63,5 +63,5 @@ def predictions(cells: Sequence[Cell], chip: Chip) -> Predictions:
             pairs.setdefault(cell.size, []).append((least * duty, most.smact * duty, observed, duty))
     if not pairs:
         return Predictions((), 0, "how long a kernel ran of the time between two launches was not recorded")
-    found = [Predicted(size, *(float(one) for one in np.mean(each, axis=0))) for size, each in sorted(pairs.items())]
-    return Predictions(tuple(found), sum(abs(one.off) <= NEAR for one in found))
+    result = [Predicted(size, *(float(one) for one in np.mean(each, axis=0))) for size, each in sorted(pairs.items())]
+    return Predictions(tuple(result), sum(abs(predicted.off) <= NEAR for predicted in result))

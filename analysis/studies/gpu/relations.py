@@ -62,17 +62,17 @@ def _line(table: Table, x: str, y: str, *, scale: float = 1.0, only: int | None 
     return _made(
         *names,
         table,
-        [one for one, _ in there],
+        [value for value, _ in there],
         [other * scale for _, other in there],
         f"{only} thread{'' if only == 1 else 's'}" if only else "",
     )
 
 
 def _made(x: str, y: str, table: Table, first: Sequence[float], second: Sequence[float], among: str = "") -> Line:  # noqa: PLR0913, PLR0917  # two named columns
-    found = fitted(first, second)
-    if isinstance(found, str):
-        return Line(x, y, table.label, len(first), missing=found, among=among)
-    slope, intercept, r2 = found
+    result = fitted(first, second)
+    if isinstance(result, str):
+        return Line(x, y, table.label, len(first), missing=result, among=among)
+    slope, intercept, r2 = result
     if math.isnan(r2):
         return Line(
             x, y, table.label, len(first), slope, intercept, missing="R² has no meaning: the second is the same in all", among=among

@@ -52,13 +52,13 @@ def statistics(cell: Cell, metric: str) -> dict[str, float]:
     values, at_work = column(cell, metric)
     if not values.size:
         return {}
-    found = {MEAN: float(values.mean()), MEDIAN: float(np.median(values)), MAX: float(values.max())}
-    return found | ({ACTIVE: float(values[at_work].mean())} if at_work.any() else {})
+    result = {MEAN: float(values.mean()), MEDIAN: float(np.median(values)), MAX: float(values.max())}
+    return result | ({ACTIVE: float(values[at_work].mean())} if at_work.any() else {})
 
 
 def idle(cell: Cell) -> tuple[int, int, int]:
     """Answer the samples before, in and after the active part: by GRACT where a log has it, else of the log that has most."""
-    log = max(cell.logs, key=lambda one: (GRACT in one.columns, len(one)))
+    log = max(cell.logs, key=lambda log: (GRACT in log.columns, len(log)))
     where = np.flatnonzero(log.at_work)
     return (int(where[0]), where.size, len(log) - int(where[-1]) - 1) if where.size else (len(log), 0, 0)
 
@@ -73,28 +73,28 @@ def table(cells: Sequence[Cell], statistic: str) -> Table:
 
 
 def _row(cells: Iterable[Cell], statistic: str) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    result: dict[str, list[float]] = {}
     for cell in cells:
         for metric in METRICS:
             value = statistics(cell, metric).get(statistic)
             if value is not None:
-                found.setdefault(metric, []).append(value)
-    return {metric: float(np.mean(values)) for metric, values in found.items()}
+                result.setdefault(metric, []).append(value)
+    return {metric: float(np.mean(values)) for metric, values in result.items()}
 
 
 def spread(cells: Iterable[Cell], metric: str) -> float | None:
     """Answer by how much the active means of runs of one size differ at most; None where each size ran once."""
-    found: dict[Size, list[float]] = {}
+    result: dict[Size, list[float]] = {}
     for cell in cells:
         value = statistics(cell, metric).get(ACTIVE)
         if value is not None:
-            found.setdefault(cell.size, []).append(value)
-    return max((max(values) - min(values) for values in found.values() if len(values) > 1), default=None)
+            result.setdefault(cell.size, []).append(value)
+    return max((max(values) - min(values) for values in result.values() if len(values) > 1), default=None)
 
 
 def lengths(cells: Iterable[Cell]) -> dict[Size, float]:
     """How many samples each cell's run took: the active part (mean of runs of one size)."""
-    found: dict[Size, list[int]] = {}
+    result: dict[Size, list[int]] = {}
     for cell in cells:
-        found.setdefault(cell.size, []).append(idle(cell)[1])
-    return {size: float(np.mean(counts)) for size, counts in sorted(found.items())}
+        result.setdefault(cell.size, []).append(idle(cell)[1])
+    return {size: float(np.mean(counts)) for size, counts in sorted(result.items())}

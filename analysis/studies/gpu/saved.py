@@ -50,7 +50,7 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> Grid:
     others = 0
     lost: dict[str, list[str]] = {}
     for cell in run.cells:
-        if cell.workload not in reporting and cell.workload.partition(":")[0] not in {one.partition(":")[0] for one in reporting}:
+        if cell.workload not in reporting and cell.workload.partition(":")[0] not in {text.partition(":")[0] for text in reporting}:
             continue
         if cell.tweakset not in {run.baseline, UNTOUCHED}:
             others += 1
@@ -59,11 +59,11 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> Grid:
             lost.setdefault(f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}", []).append(cell.id)
             continue
         try:
-            found, chip = _cell(cell, run, sms)
+            result, chip = _cell(cell, run, sms)
         except Unreadable as error:
             refused.append(one_line(error))
             continue
-        cells.append(found)
+        cells.append(result)
         chips.append(chip)
     for reason, ids in lost.items():
         more = f" and {len(ids) - OFTEN} more" if len(ids) > OFTEN else ""
@@ -72,11 +72,11 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> Grid:
         raise Refused(f"{run.origin}: no cell of a GPU grid was measured in it{f'; {refused[-1]}' if refused else '.'}")
     if others:
         notes.append(f"{others} cells under tweak sets or monitors are left out: only the untouched machine is looked at")
-    if len({(one.name, one.sms) for one in chips}) > 1:
-        notes.append(f"the GPU is not the same in all cells: {', '.join(dict.fromkeys(str(one.name) for one in chips))}")
+    if len({(chip.name, chip.sms) for chip in chips}) > 1:
+        notes.append(f"the GPU is not the same in all cells: {', '.join(dict.fromkeys(str(chip.name) for chip in chips))}")
         chips = [replace(chips[0], sms=None, missing="cells ran on different GPUs")]
     missing = dict.fromkeys(f"{metric} was not recorded: {reason}" for cell in cells for metric, reason in cell.missing.items())
-    return Grid(run.origin, tuple(sorted(cells, key=lambda one: one.size)), chips[0], notes=(*notes, *missing), run=run)
+    return Grid(run.origin, tuple(sorted(cells, key=lambda cell: cell.size)), chips[0], notes=(*notes, *missing), run=run)
 
 
 def _cell(cell: SavedCell, run: Run, sms: int | None) -> tuple[Cell, Chip]:
@@ -128,9 +128,9 @@ def _columns(told: Sequence[Mapping[str, object]], origin: str, place: str) -> d
     Raises: Unreadable, for a column that is not as long as the others and a value that is no number.
     """
     parts: list[dict[str, list[float]]] = []
-    for at, one in enumerate(told):
+    for at, record in enumerate(told):
         where = f"{place}.report.{SAMPLES}[{at}]"
-        known = {metric: one[metric] for metric in METRICS if metric in one}
+        known = {metric: record[metric] for metric in METRICS if metric in record}
         listed = {metric: value if isinstance(value, list | tuple) else [value] for metric, value in known.items()}
         lengths = {len(values) for values in listed.values()}
         if len(lengths) > 1:
@@ -139,11 +139,11 @@ def _columns(told: Sequence[Mapping[str, object]], origin: str, place: str) -> d
             )
         parts.append({metric: [_value(value, f"{where}.{metric}", origin) for value in values] for metric, values in listed.items()})
     counts = [max(map(len, part.values()), default=0) for part in parts]
-    found = {
+    result = {
         metric: np.array([value for part, count in zip(parts, counts, strict=True) for value in part.get(metric, [np.nan] * count)])
         for metric in METRICS
     }
-    return {metric: values for metric, values in found.items() if not np.isnan(values).all()}
+    return {metric: values for metric, values in result.items() if not np.isnan(values).all()}
 
 
 def _value(value: object, place: str, origin: str) -> float:

@@ -37,13 +37,13 @@ class Course:
 
 def courses(table: Table, metric: str = SMACT) -> list[Course]:
     """Answer a metric's course over blocks, for each number of threads that has two or more."""
-    found = []
+    result = []
     for threads in sorted({size[1] for size in table.rows}):
         values = tuple((size[0], row[metric]) for size, row in sorted(table.rows.items()) if size[1] == threads and metric in row)
         falls = tuple((few, many, high, low) for (few, high), (many, low) in pairwise(values) if high - low > FALLS)
         if len(values) > 1:
-            found.append(Course(metric, threads, values, falls))
-    return found
+            result.append(Course(metric, threads, values, falls))
+    return result
 
 
 @dataclass(frozen=True, slots=True)

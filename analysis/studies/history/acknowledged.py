@@ -61,7 +61,7 @@ def read(path: Path | str) -> list[Acknowledgement]:
 
     Raises: Refused, with the file's name and line, what is wrong there, and what to do.
     """
-    return [_entry(one) for one in marked_yaml.read(path).entries()]
+    return [_entry(entry) for entry in marked_yaml.read(path).entries()]
 
 
 def _entry(entry: Value) -> Acknowledgement:
@@ -86,7 +86,7 @@ def _entry(entry: Value) -> Acknowledgement:
 
 def acknowledge(history: History, entries: list[Acknowledgement]) -> History:
     """Mark the changes that entries speak for; an entry that speaks for none is said to be so."""
-    judged = {id(one): one for one in history.judged}
+    judged = {id(judged): judged for judged in history.judged}
     notes = list(history.notes)
     for entry in entries:
         matched = False
@@ -102,9 +102,9 @@ def acknowledge(history: History, entries: list[Acknowledgement]) -> History:
     return replace(history, judged=tuple(judged.values()), notes=tuple(notes))
 
 
-def _nearest(entry: Acknowledgement, one: Judged) -> Change | None:
-    at = entry.index_in(one.series) if entry.speaks_of(one.series) else None
+def _nearest(entry: Acknowledgement, judged: Judged) -> Change | None:
+    at = entry.index_in(judged.series) if entry.speaks_of(judged.series) else None
     if at is None:
         return None
-    near = [change for change in one.changes if abs(change.found.index - at) <= NEAR]
+    near = [change for change in judged.changes if abs(change.found.index - at) <= NEAR]
     return min(near, key=lambda change: abs(change.found.index - at), default=None)

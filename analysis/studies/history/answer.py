@@ -37,7 +37,7 @@ def answer(history: History, worse: Sequence[Change], *, recent: int | None = No
 
     `plain` is for terminals that have only ASCII, `every` for all changes and not the first `SHOWN`.
     """
-    judged = any(one.p is not None for one in history.judged)
+    judged = any(judged.p is not None for judged in history.judged)
     exit_code = 3 if not judged else int(bool(worse and recent))
     events = _events(history)
     shown = events if every else events[:SHOWN]
@@ -59,7 +59,7 @@ def answer(history: History, worse: Sequence[Change], *, recent: int | None = No
             "first_utc": history.first_utc,
             "last_utc": history.last_utc,
             "recent_regressions": len(worse),
-            "series": [_series(one) for one in history.judged],
+            "series": [_series(judged) for judged in history.judged],
             "notes": history.notes,
         },
         rows=_flat(history),
@@ -75,8 +75,8 @@ def _ruling(worse: Sequence[Change], recent: int) -> Line:
 
 
 def _headline(history: History) -> str:
-    changed = sum(bool(one.changes) for one in history.judged)
-    judged = sum(one.p is not None for one in history.judged)
+    changed = sum(bool(judged.changes) for judged in history.judged)
+    judged = sum(judged.p is not None for judged in history.judged)
     verdict = f"{_counted(judged, 'series')} judged: {changed or 'none'} changed" if judged else "No series is long enough to be judged"
     span = f", {history.first_utc[:10]} to {history.last_utc[:10]}" if history.runs else ""
     refused = f", {_counted(len(history.refused), 'file')} refused" if history.refused else ""
@@ -85,12 +85,12 @@ def _headline(history: History) -> str:
 
 def _machine(history: History) -> list[str]:
     """The machine, where it is one."""
-    machines = list({one.series.machine for one in history.judged})
+    machines = list({judged.series.machine for judged in history.judged})
     return machines if len(machines) == 1 else []
 
 
 def _short(history: History) -> Iterator[Line]:
-    short = sum(one.p is None for one in history.judged)
+    short = sum(judged.p is None for judged in history.judged)
     if short:
         yield Line(f"{_counted(short, 'series')} not judged: fewer than {SHORTEST} runs.")
 
@@ -114,7 +114,7 @@ def _events(history: History) -> list[Event]:
                 _subject(first.series) == _subject(change.series)
                 and first.verdict == change.verdict
                 and abs(first.runs_since - change.runs_since) <= NEAR
-                and change.series.metric not in {one.series.metric for one in event}
+                and change.series.metric not in {change.series.metric for change in event}
             ):
                 event.append(change)
                 break
@@ -131,7 +131,7 @@ def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[T
     rows = []
     for event in events:
         change = event[0]
-        series, known = change.series, [one.acknowledged for one in event if one.acknowledged]
+        series, known = change.series, [change.acknowledged for change in event if change.acknowledged]
         marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in dict.fromkeys(known))
         tone = "quiet" if len(known) == len(event) else TONES[change.verdict]
         rows.append(
@@ -194,7 +194,7 @@ def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> st
 
 
 def _legend(history: History) -> Iterator[tuple[str, str]]:
-    judged = sum(one.p is not None for one in history.judged)
+    judged = sum(judged.p is not None for judged in history.judged)
     if history.changes:
         yield "gain", "+ is better, - is worse, in every column and in the line of blocks (up is better)."
         yield "first run", "a change lies between the two runs named, or a run or two beside; drift is seen as steps."
@@ -220,8 +220,8 @@ def _flat(history: History) -> Table:
     return Table([Column(head) for head in heads], rows)
 
 
-def _series(one: Judged) -> dict[str, object]:
-    series = one.series
+def _series(judged: Judged) -> dict[str, object]:
+    series = judged.series
     return {
         "study": series.study,
         "workload": series.workload,
@@ -232,10 +232,10 @@ def _series(one: Judged) -> dict[str, object]:
         "better": series.metric.better,
         "machine": series.machine,
         "runs": len(series.points),
-        "not_judged": one.reason,
-        "p": one.p,
-        "p_adjusted": one.p_adjusted,
-        "changes": [_change(change) for change in one.changes],
+        "not_judged": judged.reason,
+        "p": judged.p,
+        "p_adjusted": judged.p_adjusted,
+        "changes": [_change(change) for change in judged.changes],
     }
 
 
@@ -244,7 +244,7 @@ def _change(change: Change) -> dict[str, object]:
 
     `evidence` is what other tools judge by, on the logarithm of the values.
     """
-    found = change.found
+    point = change.found
     return {
         "verdict": change.verdict,
         "acknowledged": change.acknowledged,
@@ -256,5 +256,5 @@ def _change(change: Change) -> dict[str, object]:
         "high": change.high,
         "before": change.before,
         "after": change.after,
-        "evidence": {"energy": found.energy, "student_t": found.student_t, "df": found.df, "student_p": found.student_p},
+        "evidence": {"energy": point.energy, "student_t": point.student_t, "df": point.df, "student_p": point.student_p},
     }

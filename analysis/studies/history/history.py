@@ -139,7 +139,7 @@ class History:
     @property
     def changes(self) -> list[Change]:
         """All changes, the newest first, of equally new ones the largest first."""
-        every = [change for one in self.judged for change in one.changes]
+        every = [change for judged in self.judged for change in judged.changes]
         every.sort(key=lambda change: abs(change.found.shift), reverse=True)
         every.sort(key=lambda change: change.first.started_utc, reverse=True)
         return every
@@ -301,7 +301,7 @@ class _Gatherer:
         params: dict[str, set[str]] = {}
         for key in keys:
             params.setdefault(key.workload, set()).add(key.params)
-        several = sorted(name for name, found in params.items() if len(found) > 1)
+        several = sorted(name for name, result in params.items() if len(result) > 1)
         return [*lines, f"run with other parameters at times, each a separate series: {', '.join(several)}."] if several else lines
 
 
@@ -320,16 +320,16 @@ def _utc(text: str) -> str | None:
     return stamp.isoformat(timespec="seconds") if stamp else None
 
 
-def _variants(found: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def _variants(result: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Name each workload's parameters by what differs between its variants (`batch=16`); empty where there is one."""
     params: dict[str, list[str]] = {}
-    for workload, one in sorted(found):
-        params.setdefault(workload, []).append(one)
-    return {(workload, one): _differing(one, all_of_it) for workload, all_of_it in params.items() for one in all_of_it}
+    for workload, text in sorted(result):
+        params.setdefault(workload, []).append(text)
+    return {(workload, text): _differing(text, all_of_it) for workload, all_of_it in params.items() for text in all_of_it}
 
 
-def _differing(one: str, others: list[str]) -> str:
-    mine: Mapping[str, object] = json.loads(one)
+def _differing(text: str, others: list[str]) -> str:
+    mine: Mapping[str, object] = json.loads(text)
     theirs = [json.loads(other) for other in others]
     return ", ".join(f"{key}={value}" for key, value in mine.items() if any(other.get(key) != value for other in theirs))
 
@@ -356,8 +356,8 @@ def judge(gathered: Gathered, refused: Iterable[str] = ()) -> History:
 def _judged(series: Series) -> Judged:
     if len(series.points) < SHORTEST:
         return Judged(series, reason=f"{len(series.points)} runs, at least {SHORTEST} are needed")
-    found = change_points([math.log(point.value) for point in series.points])
-    return Judged(series, tuple(_change(series, point) for point in found.points), found.p)
+    changes = change_points([math.log(point.value) for point in series.points])
+    return Judged(series, tuple(_change(series, point) for point in changes.points), changes.p)
 
 
 def _change(series: Series, point: ChangePoint) -> Change:
@@ -377,4 +377,4 @@ def regressions(history: History, recent: int) -> list[Change]:
 
 def is_judged(history: History) -> bool:
     """Whether any series could be judged."""
-    return any(one.p is not None for one in history.judged)
+    return any(judged.p is not None for judged in history.judged)

@@ -71,17 +71,17 @@ def configurations(cells: Sequence[Judged]) -> list[Configuration]:
     """Put runs of one configuration and tweak set together, stock and its copy too, in the order of the levels of what was varied."""
     groups: dict[tuple[str, str], list[Judged]] = {}
     cells = in_order(cells)
-    alike = common([one.run for one in cells])
-    for one in cells:
-        tweakset = STOCK if one.run.tweakset == AGAIN else one.run.tweakset
-        groups.setdefault((configuration(one.run, alike) or BY_DEFAULT, tweakset), []).append(one)
+    alike = common([cell.run for cell in cells])
+    for cell in cells:
+        tweakset = STOCK if cell.run.tweakset == AGAIN else cell.run.tweakset
+        groups.setdefault((configuration(cell.run, alike) or BY_DEFAULT, tweakset), []).append(cell)
     return [
         Configuration(
             name,
             tweakset,
-            tuple(one.run for one in members),
+            tuple(member.run for member in members),
             {
-                response: mean_of([one.responses[response] for one in members], [one.run.block for one in members])
+                response: mean_of([member.responses[response] for member in members], [member.run.block for member in members])
                 for response in members[0].responses
             },
         )
@@ -93,23 +93,23 @@ def caches(cells: Sequence[Judged]) -> dict[str, Cache]:
     """Prove the cache state of each configuration, under all tweak sets together: none of them may change what is to be read."""
     groups: dict[str, list[IoRun]] = {}
     cells = in_order(cells)
-    alike = common([one.run for one in cells])
-    for one in cells:
-        groups.setdefault(configuration(one.run, alike) or BY_DEFAULT, []).append(one.run)
+    alike = common([cell.run for cell in cells])
+    for cell in cells:
+        groups.setdefault(configuration(cell.run, alike) or BY_DEFAULT, []).append(cell.run)
     return {name: _cache(runs) for name, runs in groups.items()}
 
 
 def in_order(cells: Sequence[Judged]) -> list[Judged]:
     """Put cells in the order of levels: cells of a run are shuffled, and a reader looks for the plain one first."""
-    found = varied([one.run for one in cells], sets=True)
-    places = [{level: at for at, level in enumerate(factor.levels)} for factor in found.factors]
-    return sorted(cells, key=lambda one: [place[level] for place, level in zip(places, found.levels(one.run), strict=True)])
+    result = varied([cell.run for cell in cells], sets=True)
+    places = [{level: at for at, level in enumerate(factor.levels)} for factor in result.factors]
+    return sorted(cells, key=lambda cell: [place[level] for place, level in zip(places, result.levels(cell.run), strict=True)])
 
 
 def mean_of(values: Sequence[Response], blocks: Sequence[int | None] = ()) -> Mean:
     """Average one response over blocks; what is missing in some runs is said, and no figure is made of none."""
-    known = [(at, one.value) for at, one in enumerate(values) if one.value is not None]
-    why = list(dict.fromkeys((one.why_missing or "not given").rstrip(".") for one in values if one.value is None))
+    known = [(at, value.value) for at, value in enumerate(values) if value.value is not None]
+    why = list(dict.fromkeys((value.why_missing or "not given").rstrip(".") for value in values if value.value is None))
     missing = None if not why else "; ".join(why) if not known else f"{len(values) - len(known)} of {len(values)} runs: {'; '.join(why)}"
     if not known:
         return Mean(0, missing=missing)
@@ -119,7 +119,7 @@ def mean_of(values: Sequence[Response], blocks: Sequence[int | None] = ()) -> Me
     for at, value in known:
         block = blocks[at] if blocks else None
         together.setdefault(("run", at) if block is None else ("block", block), []).append(math.log(value) if log else value)
-    means = [math.fsum(one) / len(one) for one in together.values()]
+    means = [math.fsum(group) / len(group) for group in together.values()]
     ends = interval(means) if len(means) > 1 else tuple(means)
     value, *limits = map(math.exp, ends) if log else _within(name, ends)
     low, high = limits or (None, None)
@@ -128,9 +128,9 @@ def mean_of(values: Sequence[Response], blocks: Sequence[int | None] = ()) -> Me
 
 def by_block(cells: Sequence[Judged], response: str) -> dict[int, float]:
     """Answer a response of some runs of one configuration block by block, as `mean_of` averages them; runs without a block are left out."""
-    blocks = sorted({one.run.block for one in cells if one.run.block is not None})
-    means = {block: mean_of([one.responses[response] for one in cells if one.run.block == block], ()) for block in blocks}
-    return {block: one.value for block, one in means.items() if one.value is not None}
+    blocks = sorted({cell.run.block for cell in cells if cell.run.block is not None})
+    means = {block: mean_of([cell.responses[response] for cell in cells if cell.run.block == block], ()) for block in blocks}
+    return {block: mean.value for block, mean in means.items() if mean.value is not None}
 
 
 def _within(name: str, ends: Sequence[float]) -> list[float]:
@@ -144,12 +144,12 @@ def _within(name: str, ends: Sequence[float]) -> list[float]:
         lowest, highest = 0.0, 1.0
     else:
         return list(ends)
-    return [mean, *(min(max(one, min(lowest, mean)), max(highest, mean)) for one in limits)]
+    return [mean, *(min(max(limit, min(lowest, mean)), max(highest, mean)) for limit in limits)]
 
 
 def _cache(runs: Sequence[IoRun]) -> Cache:
-    size = next((float(one) for run in runs if isinstance(one := run.dataset.get("bytes"), int | float) and one > 0), None)
-    epochs = [(run, number) for run in runs for number in sorted({one.number for one in run.epochs})]
+    size = next((float(value) for run in runs if isinstance(value := run.dataset.get("bytes"), int | float) and value > 0), None)
+    epochs = [(run, number) for run in runs for number in sorted({epoch.number for epoch in run.epochs})]
     before = _each(runs, lambda epoch: epoch.resident_before)
     after = _each(runs, lambda epoch: epoch.resident_after)
     asked, fetched, device = (_of_data_set(runs, size, name, len(epochs)) for name in ("rchar_bytes", "read_bytes", "device_read_bytes"))

@@ -50,94 +50,97 @@ LEGEND = (
 )
 
 
-def answer(found: DlioStudy) -> Answer:
+def answer(study: DlioStudy) -> Answer:
     """Say it; the judged figures stand first."""
-    trained, made, degenerate = len(found.judged), len(found.generations), sum(map(is_degenerate, found.judged))
+    trained, made, degenerate = len(study.judged), len(study.generations), sum(map(is_degenerate, study.judged))
     parts = [f"{counted(trained + made, 'result folder')}: {trained} trained, {made} only generated data"]
     parts += [f"{degenerate} degenerate"] if degenerate else []
-    parts += [f"{len(found.stale)} on stale data"] if found.stale else []
-    parts += [f"{len(found.refused)} cannot be read"] if found.refused else []
-    hidden = bullets([f"{line}." for line in reversals(found.groups)])
+    parts += [f"{len(study.stale)} on stale data"] if study.stale else []
+    parts += [f"{len(study.refused)} cannot be read"] if study.refused else []
+    hidden = bullets([f"{line}." for line in reversals(study.groups)])
     sections = (
-        _judged(found),
+        _judged(study),
         Section("What the excluded first step hides", hidden) if hidden else None,
-        _checked(found),
-        _repeated(found),
-        _stale(found),
-        _variation(found),
+        _checked(study),
+        _repeated(study),
+        _stale(study),
+        _variation(study),
     )
-    follow = f"python -m analysis io {shlex.quote(str(found.beside[0].parent))}" if found.beside else ""
+    follow = f"python -m analysis io {shlex.quote(str(study.beside[0].parent))}" if study.beside else ""
     return Answer(
         "; ".join(parts),
-        bullets([f"{line}." for line in findings(found)]),
-        [one for one in sections if one is not None],
-        [f"{line}." for line in _notes(found)],
+        bullets([f"{line}." for line in findings(study)]),
+        [section for section in sections if section is not None],
+        [f"{line}." for line in _notes(study)],
         LEGEND,
-        follow or f"python -m analysis io {' '.join(map(shlex.quote, found.paths))} --mlperf",
-        record_of(found),
+        follow or f"python -m analysis io {' '.join(map(shlex.quote, study.paths))} --mlperf",
+        record_of(study),
     )
 
 
-def findings(found: DlioStudy) -> list[str]:
+def findings(study: DlioStudy) -> list[str]:
     """Say how many published rows stand, whether a steady figure can be believed, what whole epochs say, and whether there is a test."""
-    lines = [*_published(found), *_steady(found), *_whole(found)]
-    sizes = [len(runs) for inner in settings(found.usable).values() for runs in inner.values()]
+    lines = [*_published(study), *_steady(study), *_whole(study)]
+    sizes = [len(runs) for inner in settings(study.usable).values() for runs in inner.values()]
     if again := sum(size > 1 for size in sizes):
         lines.append(f"{again} of {counted(len(sizes), 'setting')} ran more than once: on those stands what is said over runs")
     elif len(sizes) > 1:
         lines.append("each setting ran once, so no difference can be tested")
-    for table in found.beside:
+    for table in study.beside:
         above = shlex.quote(str(table.parent))
         lines.append(f"{table.name} lies above this folder: python -m analysis io {above} checks it too, and looks for stale rows")
     return lines
 
 
-def _published(found: DlioStudy) -> Iterator[str]:
-    if not found.rows:
+def _published(study: DlioStudy) -> Iterator[str]:
+    if not study.rows:
         return
-    stale = {one.id for one in found.stale} & {row.id for row in found.rows}
-    lost = [row.id for row in found.rows if row not in found.raw]
-    parts = [f"{len(found.raw)} of {counted(len(found.rows), 'published row')} are reproduced from raw data, to 0.005"]
+    stale = {stale.id for stale in study.stale} & {row.id for row in study.rows}
+    lost = [row.id for row in study.rows if row not in study.raw]
+    parts = [f"{len(study.raw)} of {counted(len(study.rows), 'published row')} are reproduced from raw data, to 0.005"]
     parts += [f"{len(lost)} have none here ({', '.join(lost)})"] if lost else []
     parts += [f"{len(stale)} ran on stale data"] if stale else []
-    for rows, what in zip(_others(found), ("another, degenerate run", "another run"), strict=True):
+    for rows, what in zip(_others(study), ("another, degenerate run", "another run"), strict=True):
         parts += [f"the folder of {_listed(row.id for row in rows)} holds {what}{' each' if len(rows) > 1 else ''}"] if rows else []
     yield "; ".join(parts)
 
 
-def _others(found: DlioStudy) -> tuple[list[Row], list[Row]]:
+def _others(study: DlioStudy) -> tuple[list[Row], list[Row]]:
     """Answer the rows without raw data whose folder is here with another run in it: degenerate ones, and those that are not."""
-    lost = [row for row in found.rows if row not in found.raw]
-    bad, good = ({one.run.id for one in found.judged if is_degenerate(one) is word} for word in (True, False))
+    lost = [row for row in study.rows if row not in study.raw]
+    bad, good = ({judged.run.id for judged in study.judged if is_degenerate(judged) is word} for word in (True, False))
     return [row for row in lost if row.id in bad], [row for row in lost if row.id in good - bad]
 
 
-def _steady(found: DlioStudy) -> Iterator[str]:
-    runs = found.judged
+def _steady(study: DlioStudy) -> Iterator[str]:
+    runs = study.judged
     if not runs:
         return
-    good = [one for one in runs if all(one.value(name) is not None for name in DLIOS)]
+    good = [run for run in runs if all(run.value(name) is not None for name in DLIOS)]
     kinds: dict[str, int] = {}
-    for one in runs:
-        if one not in good:
-            why = next((word for name in DLIOS if (word := one.responses[name].why_missing)), "") or "no figure"
-            kinds[why.partition(":")[0]] = kinds.get(why.partition(":")[0], 0) + 1
-    why = ", ".join(f"{kind.replace('_', ' ')} in {count}" for kind, count in kinds.items())
+    for run in runs:
+        if run not in good:
+            reason = next((word for name in DLIOS if (word := run.responses[name].why_missing)), "") or "no figure"
+            kinds[reason.partition(":")[0]] = kinds.get(reason.partition(":")[0], 0) + 1
+    reason = ", ".join(f"{kind.replace('_', ' ')} in {count}" for kind, count in kinds.items())
     if not good:
-        yield f"no steady {_listed(DLIOS.values(), 'or')} can be believed: {why} of {counted(len(runs), 'run')}"
+        yield f"no steady {_listed(DLIOS.values(), 'or')} can be believed: {reason} of {counted(len(runs), 'run')}"
     else:
-        yield f"steady {_listed(DLIOS.values())} can be believed in {len(good)} of {counted(len(runs), 'run')}{f': {why}' if why else ''}"
+        yield (
+            f"steady {_listed(DLIOS.values())} can be believed in {len(good)} of "
+            f"{counted(len(runs), 'run')}{f': {reason}' if reason else ''}"
+        )
 
 
-def _whole(found: DlioStudy) -> Iterator[str]:
-    known = [(value, one.run.id) for one in found.usable if (value := one.value(WHOLE)) is not None]
+def _whole(study: DlioStudy) -> Iterator[str]:
+    known = [(value, judged.run.id) for judged in study.usable if (value := judged.value(WHOLE)) is not None]
     if not known:
         return
     known.sort()
     (low, first), (high, last) = known[0], known[-1]
     au = f"AU is {low:.1f} %" if len(known) == 1 else f"AU goes from {low:.1f} % ({first}) to {high:.1f} % ({last})"
     middle = f", {known[len(known) // 2][0]:.1f} % in the middle" if len(known) > 2 else ""
-    turned = len(reversals(found.groups))
+    turned = len(reversals(study.groups))
     turn = f"; {counted(turned, 'comparison')} of steady figures turn round there"
     yield f"over the whole epoch {au}{middle}{turn if turned else ''}"
 
@@ -162,8 +165,8 @@ def _reversals(group: Compared) -> Iterator[str]:
 
 def _trusted_mean(runs: Iterable[Judged], name: str) -> float | None:
     """What the formulas give, of runs in which they give what was run; that steps are few is what is told here."""
-    trusted = [one for one in runs if not any(doubt.kind in {"contradiction", "oversleep"} for doubt in one.doubts)]
-    values = [value for one in trusted if (value := one.formula(name)) is not None]
+    trusted = [run for run in runs if not any(doubt.kind in {"contradiction", "oversleep"} for doubt in run.doubts)]
+    values = [value for judged in trusted if (value := judged.formula(name)) is not None]
     return fmean(values) if values else None
 
 
@@ -184,22 +187,22 @@ def _decimals(count: int, scale: float = 1.0) -> Callable[[float], str]:
     return lambda value: f"{value * scale:.{count}f}"
 
 
-def _judged(found: DlioStudy) -> Section | None:
-    if not found.judged:
+def _judged(study: DlioStudy) -> Section | None:
+    if not study.judged:
         return None
     marks = _Marks()
     columns = [Column("run", left=True)]
     columns += [Column(head, name, _decimals(count, scale)) for name, head, scale, count in FIGURES]
     rows = []
-    for one in found.judged:
-        figures = [one.responses[name] for name, *_ in FIGURES]
-        rows.append([one.run.id, *(marks(each.why_missing or "not recorded") if each.value is None else each.value for each in figures)])
+    for judged in study.judged:
+        figures = [judged.responses[name] for name, *_ in FIGURES]
+        rows.append([judged.run.id, *(marks(each.why_missing or "not recorded") if each.value is None else each.value for each in figures)])
     return Section("What the runs' input did", [Table(columns, rows), *marks.lines()])
 
 
-def _checked(found: DlioStudy) -> Section | None:
+def _checked(study: DlioStudy) -> Section | None:
     """DLIO's own figures beside those of its step lists."""
-    if not found.judged:
+    if not study.judged:
         return None
     marks = _Marks()
     heads = [("AU %", 2), ("sd", 2), ("again", 2), ("MB/s", 2), ("again", 1), ("consistent", 1), ("identity", 4)]
@@ -207,19 +210,19 @@ def _checked(found: DlioStudy) -> Section | None:
     columns = [Column("run", left=True), Column("ranks"), Column("steps")]
     columns += [Column(head, name, _decimals(count)) for (head, count), name in zip(heads, names, strict=True)]
     rows = []
-    for one in found.judged:
-        run, reported = one.run, one.run.reported
-        bad = next((doubt.reason for doubt in one.doubts if doubt.kind in {STALE, "degenerate", "times"}), None)
+    for judged in study.judged:
+        run, reported = judged.run, judged.run.reported
+        bad = next((doubt.reason for doubt in judged.doubts if doubt.kind in {STALE, "degenerate", "times"}), None)
         sd = reported.get("train_au_stdev_percentage")
         au, mb = (
             _reported(reported.get(name), figure, bad, marks)
             for name, figure in (("train_au_mean_percentage", STEADY), ("train_io_mean_MB_per_second", NOMINAL))
         )
-        again = [None if bad else _finite(one.formula(name)) for name in (STEADY, NOMINAL, "mb_per_s_nominal_steady")]
+        again = [None if bad else _finite(judged.formula(name)) for name in (STEADY, NOMINAL, "mb_per_s_nominal_steady")]
         counts = [run.processes, f"{fewest_steps(run)[0]}x{len({epoch.number for epoch in run.epochs})}"]
-        ratio = None if bad else found.identities[run.origin].reported
+        ratio = None if bad else study.identities[run.origin].reported
         rows.append([run.id, *counts, au, None if bad else _finite(sd), again[0], mb, *again[1:], ratio])
-    ways = sorted({(one.run.excluded_start_steps, one.run.excluded_end_steps) for one in found.judged})
+    ways = sorted({(judged.run.excluded_start_steps, judged.run.excluded_end_steps) for judged in study.judged})
     left_out = " or ".join(f"{counted(start, 'step')} at the start of an epoch and {end} at its end" for start, end in ways)
     return Section(f"As DLIO reckons it, leaving out {left_out}", [Table(columns, rows), *marks.lines()])
 
@@ -237,11 +240,11 @@ def _reported(value: object, figure: str, bad: str | None, marks: _Marks) -> obj
     return marks(f"refused: {'; '.join(reasons)}") if reasons else value
 
 
-def _repeated(found: DlioStudy) -> Section | None:
-    again = [runs for inner in settings(found.usable).values() for runs in inner.values() if len(runs) > 1]
+def _repeated(study: DlioStudy) -> Section | None:
+    again = [runs for inner in settings(study.usable).values() for runs in inner.values() if len(runs) > 1]
     rows = []
     for runs in again:
-        means = [mean_over_runs([value for one in runs if (value := run_value(one, name)) is not None]) for name in RESPONSES]
+        means = [mean_over_runs([value for run in runs if (value := run_value(run, name)) is not None]) for name in RESPONSES]
         rows.append([runs[0].run.id, len(runs), *(part for mean, sd in means for part in (mean, sd))])
     columns = [Column("run", left=True), Column("n", "runs")]
     for name, head in RESPONSES.items():
@@ -251,28 +254,28 @@ def _repeated(found: DlioStudy) -> Section | None:
     return Section(title, [Table(columns, rows)]) if rows else None
 
 
-def _stale(found: DlioStudy) -> Section | None:
-    lines = [Line(line, "", "open") for line in grouped([(one.id, f"{one.evidence}.") for one in found.stale])]
+def _stale(study: DlioStudy) -> Section | None:
+    lines = [Line(line, "", "open") for line in grouped([(stale.id, f"{stale.evidence}.") for stale in study.stale])]
     return Section("Stale data: these ran on other data than their own and are compared with nothing", lines) if lines else None
 
 
-def _variation(found: DlioStudy) -> Section | None:
+def _variation(study: DlioStudy) -> Section | None:
     """Tests over epochs, which are not valid, beside those over repeated runs, where there are any."""
-    tests = [one for one in found.tests if one.epochs is not None]
+    tests = [test for test in study.tests if test.epochs is not None]
     if not tests:
         return None
-    error = any(found.error.values())
+    error = any(study.error.values())
     over = [("F over epochs", "epochs"), *([("F over runs", "runs")] if error else [])]
     columns = [Column("factor", left=True), Column("response", left=True)]
     for head, name in over:
         columns += [Column(head, f"f_{name}", _f), Column("p", f"p_{name}", tiny)]
     columns.insert(4, Column("eta²", "eta2", _decimals(4)))
-    refused = any(one.value(STEADY) is None for one in found.usable)
-    scatter = "; ".join(f"{RESPONSES[name]} {_scatter(one)}" for name, one in found.error.items() if one is not None)
+    refused = any(judged.value(STEADY) is None for judged in study.usable)
+    scatter = "; ".join(f"{RESPONSES[name]} {_scatter(error)}" for name, error in study.error.items() if error is not None)
     over_runs = f"on what runs of one setting scatter by: {scatter}." if scatter else NO_REPEATS
     which = "over epochs not valid" if error else "not valid"
     title = f"Analysis of variance, {which}: epochs taken for runs{'; the figures are refused above' if refused else ''}"
-    rows = [_test_row(one, with_error=error) for one in tests]
+    rows = [_test_row(test, with_error=error) for test in tests]
     return Section(title, [Table(columns, rows), Line(over_runs, "over runs", "quiet")])
 
 
@@ -280,26 +283,26 @@ def _scatter(error: RunError) -> str:
     return f"{error.sd:.3f} points, from {counted(error.settings, 'setting')} run again (df {error.df})"
 
 
-def _test_row(one: Tested, *, with_error: bool) -> list[object]:
-    over = one.epochs
-    response = RESPONSES[one.response] + (f", from epoch {one.skipped + 1}" if one.skipped else "")
-    row: list[object] = [f"{one.among}{one.factor} {' / '.join(one.levels)}", response, over, over and over.p, over and over.eta2]
-    return [*row, *([one.runs, one.runs and one.runs.p] if with_error else [])]
+def _test_row(tested: Tested, *, with_error: bool) -> list[object]:
+    over = tested.epochs
+    response = RESPONSES[tested.response] + (f", from epoch {tested.skipped + 1}" if tested.skipped else "")
+    row: list[object] = [f"{tested.among}{tested.factor} {' / '.join(tested.levels)}", response, over, over and over.p, over and over.eta2]
+    return [*row, *([tested.runs, tested.runs and tested.runs.p] if with_error else [])]
 
 
-def _f(one: Oneway) -> str:
-    return f"({one.df_between},{one.df_error}) {one.f:.{1 if one.f >= 100 else 2}f}"
+def _f(oneway: Oneway) -> str:
+    return f"({oneway.df_between},{oneway.df_error}) {oneway.f:.{1 if oneway.f >= 100 else 2}f}"
 
 
-def _notes(found: DlioStudy) -> list[str]:
+def _notes(study: DlioStudy) -> list[str]:
     noted = []
-    for one in found.judged:
-        noted += [(one.run.id, note) for note in one.run.notes]
-        noted += [(one.run.id, doubt.reason) for doubt in one.doubts if doubt.kind == "contradiction"]
-        size, host = one.run.reported.get("data_size_per_host_GB"), one.run.host
+    for judged in study.judged:
+        noted += [(judged.run.id, note) for note in judged.run.notes]
+        noted += [(judged.run.id, doubt.reason) for doubt in judged.doubts if doubt.kind == "contradiction"]
+        size, host = judged.run.reported.get("data_size_per_host_GB"), judged.run.host
         if isinstance(size, float) and host.cached_bytes and size * 2**30 <= host.cached_bytes:
-            noted.append((one.run.id, "the page cache held as much as the data set when it began: storage was hardly read"))
-    return grouped(noted, len(found.judged))
+            noted.append((judged.run.id, "the page cache held as much as the data set when it began: storage was hardly read"))
+    return grouped(noted, len(study.judged))
 
 
 def _listed(names: Iterable[str], word: str = "and") -> str:
@@ -307,14 +310,14 @@ def _listed(names: Iterable[str], word: str = "and") -> str:
     return f" {word} ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
 
 
-def record_of(found: DlioStudy) -> dict[str, Any]:
+def record_of(study: DlioStudy) -> dict[str, Any]:
     """All of it for programs."""
     return {
-        "runs": [record(one) for one in found.judged],
-        "generations": [about(one) for one in found.generations],
-        "published": [{**asdict(row), "id": row.id, "raw": found.raw[row].origin if row in found.raw else None} for row in found.rows],
-        "stale": [asdict(one) for one in found.stale],
-        "compared": [one.run.origin for one in found.usable],
-        "tests": [asdict(one) for one in found.tests],
-        "run_error": {name: error and asdict(error) for name, error in found.error.items()},
+        "runs": [record(judged) for judged in study.judged],
+        "generations": [about(generation) for generation in study.generations],
+        "published": [{**asdict(row), "id": row.id, "raw": study.raw[row].origin if row in study.raw else None} for row in study.rows],
+        "stale": [asdict(stale) for stale in study.stale],
+        "compared": [judged.run.origin for judged in study.usable],
+        "tests": [asdict(test) for test in study.tests],
+        "run_error": {name: error and asdict(error) for name, error in study.error.items()},
     }

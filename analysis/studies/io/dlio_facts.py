@@ -42,11 +42,11 @@ def dataset_of(folder: Path, config: Config) -> dict[str, object]:
     """What the run was to read. Its folder is relative to where the job ran, which hydra notes: two jobs may use the same name."""
     hydra = folder / ".hydra" / "hydra.yaml"
     top = yaml_of(hydra) if hydra.is_file() else None
-    found: object = top
+    result: object = top
     for key in ("hydra", "runtime", "cwd"):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        result = result.get(key) if isinstance(result, Mapping) else None
     return {
-        "folder": str(Path(str(found or "")) / str(config.params.get("data_folder", ""))),
+        "folder": str(Path(str(result or "")) / str(config.params.get("data_folder", ""))),
         "format": config.params.get("format"),
         "files": config.optional_whole("num_files_train"),
         "samples_per_file": config.optional_whole("num_samples_per_file"),

@@ -54,9 +54,9 @@ def folders_under(path: Path) -> list[Path]:
 
     DLIO 2.0.0 lets each rank name its own folder by the clock; what other ranks left beside a folder with a summary is part of that one.
     """
-    found = sorted(_looks_like(path))
-    whole = {folder.parent for folder in found if (folder / SUMMARY).is_file()}
-    return [folder for folder in found if not (folder.parent in whole and _of_another_rank(folder))]
+    result = sorted(_looks_like(path))
+    whole = {folder.parent for folder in result if (folder / SUMMARY).is_file()}
+    return [folder for folder in result if not (folder.parent in whole and _of_another_rank(folder))]
 
 
 def _of_another_rank(folder: Path) -> bool:
@@ -94,13 +94,13 @@ def run_of(folder: Path) -> IoRun:
         did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml says that it made data"
         raise Unreadable(f"{path}: {did}, so there is nothing to analyse.")
     if epochs and len(files) < processes:
-        there = ", ".join(str(one.rank) for one in files)
+        there = ", ".join(str(file.rank) for file in files)
         raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {there} only; copy every <rank>_output.json.")
-    if any(one.output.parent != folder for one in files):
+    if any(file.output.parent != folder for file in files):
         config.notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
     checkpoints = checkpoints_of(files[0], number_of(metric, "checkpoint_size_GB"))
     size = config.params.get("model_size")
-    if size and any(one.bytes == IGNORED_SIZE_BYTES for one in checkpoints):
+    if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
         config.notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
     return _run(folder, config, summary, epochs, checkpoints)
 
@@ -152,5 +152,5 @@ def _name(folder: Path, config: Config, processes: int) -> str:
 def _model_above(folder: Path) -> str:
     """Call a run whose configuration is not there by the folder that is neither of its time nor of its number of ranks."""
     place = folder.resolve()
-    names = (one.name for one in (place, *place.parents) if not STAMPED.fullmatch(one.name) and not re.match(r"\d+(_|$)", one.name))
+    names = (path.name for path in (place, *place.parents) if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name))
     return next(names, "") or "unknown"

@@ -90,7 +90,7 @@ def rows_of(path: Path, design: Path | None = None) -> list[Row]:
     Raises: Unreadable, with the line.
     """
     planned = _planned(design) if design is not None else []
-    found = []
+    result = []
     for line, cells in _lines(path, COLUMNS):
         setting = _setting(cells["Parameter"], cells["Value"])
         processes = _number(path, line, "Procs", cells["Procs"])
@@ -98,22 +98,22 @@ def rows_of(path: Path, design: Path | None = None) -> list[Row]:
             raise Unreadable(f"{path}, line {line}: Procs = {cells['Procs']!r} is no count of processes.")
         key = (cells["Model"], int(processes), setting)
         au, rate = (_number(path, line, name, cells[name]) for name in COLUMNS[-2:])
-        found.append(Row(line, *key, au, rate, planned.index(key) if key in planned else None))
-    if not found:
+        result.append(Row(line, *key, au, rate, planned.index(key) if key in planned else None))
+    if not result:
         raise Unreadable(f"{path}: no row after the head.")
-    return found
+    return result
 
 
 def match(rows: Sequence[Row], runs: Sequence[IoRun]) -> dict[Row, IoRun]:
     """Find the run that a row was made of: the same setting where that is known, and reported figures that round to those published."""
-    found = {}
+    result = {}
     for row in rows:
         for run in runs:
             same = row.processes == run.processes and (not run.configured or row.setting == setting_of(run))
             if run.kind == "training" and same and _same(row, run.reported):
-                found[row] = run
+                result[row] = run
                 break
-    return found
+    return result
 
 
 def setting_of(run: IoRun) -> tuple[str, str] | None:
@@ -125,20 +125,20 @@ def setting_of(run: IoRun) -> tuple[str, str] | None:
 
 
 def _same(row: Row, reported: Mapping[str, object]) -> bool:
-    said = [reported.get(name) for name in ("train_au_mean_percentage", "train_io_mean_MB_per_second")]
+    lines = [reported.get(name) for name in ("train_au_mean_percentage", "train_io_mean_MB_per_second")]
     return all(
         isinstance(value, float) and abs(value - published) <= AGREES
-        for value, published in zip(said, (row.au_percent, row.mb_per_s), strict=True)
+        for value, published in zip(lines, (row.au_percent, row.mb_per_s), strict=True)
     )
 
 
 def _planned(design: Path) -> list[tuple[str, int, tuple[str, str] | None]]:
-    found = []
+    result = []
     for line, cells in _lines(design, DESIGN):
         override, _, value = cells["overrides"].partition("=")
         setting = (override.rpartition(".")[2], value) if override else None
-        found.append((cells["model"], int(_number(design, line, "processes", cells["processes"])), setting))
-    return found
+        result.append((cells["model"], int(_number(design, line, "processes", cells["processes"])), setting))
+    return result
 
 
 def _setting(parameter: str, value: str) -> tuple[str, str] | None:

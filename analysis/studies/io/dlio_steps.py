@@ -37,23 +37,23 @@ def rank_files(folder: Path, processes: int) -> list[RankFiles]:
 
     Raises: Unreadable, where those of rank 0 are missing.
     """
-    found = []
+    result = []
     shared = folder / "per_epoch_stats.json"
     for rank in range(processes):
-        home = next((one for one in (folder, *_beside(folder)) if (one / f"{rank}_output.json").is_file()), None)
+        home = next((path for path in (folder, *_beside(folder)) if (path / f"{rank}_output.json").is_file()), None)
         if home is not None:
             own = home / f"{rank}_per_epoch_stats.json"
             alone = shared.is_file() and not own.is_file()
-            found.append(RankFiles(rank, home / f"{rank}_output.json", shared if alone else own, alone))
-    if not found or found[0].rank:
+            result.append(RankFiles(rank, home / f"{rank}_output.json", shared if alone else own, alone))
+    if not result or result[0].rank:
         raise Unreadable(f"{folder / '0_output.json'}: not there; it holds the steps, copy the folder whole.")
-    return found
+    return result
 
 
 def _beside(folder: Path) -> list[Path]:
     """Sibling folders without a summary, nearest in name (that is, in time) first."""
-    siblings = [one for one in folder.parent.iterdir() if one != folder and one.is_dir() and not (one / "summary.json").exists()]
-    return sorted(siblings, key=lambda one: abs(_stamp_s(one.name) - _stamp_s(folder.name)))
+    siblings = [path for path in folder.parent.iterdir() if path != folder and path.is_dir() and not (path / "summary.json").exists()]
+    return sorted(siblings, key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))
 
 
 def _stamp_s(name: str) -> float:
@@ -68,9 +68,9 @@ def epochs_of(files: Sequence[RankFiles], notes: list[str]) -> tuple[Epoch, ...]
 
     Raises: Unreadable.
     """
-    found: list[Epoch] = []
-    for one in files:
-        output, stamps = json_of(one.output), None
+    result: list[Epoch] = []
+    for file in files:
+        output, stamps = json_of(file.output), None
         for number in sorted(int(key) for key in output.value if key.isdecimal()):
             epoch = output.fields(str(number))
             lists = {name: epoch.optional_fields(name) for name in ("load", "proc", "compute")}
@@ -82,13 +82,13 @@ def epochs_of(files: Sequence[RankFiles], notes: list[str]) -> tuple[Epoch, ...]
                     epoch.refuse(f"has {len(load)} load, {len(proc)} proc and {len(compute)} compute times in block{block}", DAMAGED)
                 if not steps:
                     continue
-                stamps = stamps or json_of(one.stamps)
+                stamps = stamps or json_of(file.stamps)
                 start_s, end_s = _span(stamps.fields(str(number)).fields(f"block{block}"))
-                found.append(Epoch(number, one.rank, start_s, end_s, load[:steps], compute[:steps], proc_s=proc[:steps], block=block))
-    found.sort(key=lambda epoch: (epoch.number, epoch.block, epoch.rank))
-    if any(one.shared_clock for one in files[1:]) and found:
+                result.append(Epoch(number, file.rank, start_s, end_s, load[:steps], compute[:steps], proc_s=proc[:steps], block=block))
+    result.sort(key=lambda epoch: (epoch.number, epoch.block, epoch.rank))
+    if any(file.shared_clock for file in files[1:]) and result:
         notes.append("all ranks are timed by rank 0's stamps, the only ones that this DLIO writes")
-    return tuple(found)
+    return tuple(result)
 
 
 def _with_first(load: Sequence[float], proc: Sequence[float], compute: Sequence[float]) -> tuple[float, ...]:
@@ -104,14 +104,14 @@ def checkpoints_of(files: RankFiles, size_gb: float | None) -> tuple[Checkpoint,
     """
     if not files.stamps.is_file():
         return ()
-    stamps, found = json_of(files.stamps), []
+    stamps, result = json_of(files.stamps), []
     for number in sorted(int(key) for key in stamps.value if key.isdecimal()):
         epoch = stamps.fields(str(number))
         for name in epoch.value:
             if CHECKPOINT.fullmatch(name):
                 start_s, end_s = _span(epoch.fields(name))
-                found.append(Checkpoint(number, None if size_gb is None else size_gb * GIB, end_s - start_s))
-    return tuple(found)
+                result.append(Checkpoint(number, None if size_gb is None else size_gb * GIB, end_s - start_s))
+    return tuple(result)
 
 
 def _span(fields: Fields) -> tuple[float, float]:

@@ -167,7 +167,7 @@ def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioS
         usable,
         error,
         groups,
-        tuple(one for group in groups for one in _tests(group, error)),
+        tuple(test for group in groups for test in _tests(group, error)),
         () if rows else tuple(dict.fromkeys(table for path in folders for table in beside(path))),
     )
 
@@ -182,14 +182,14 @@ def excluding(run: IoRun, excluded: Excluded) -> IoRun:
 def _published(paths: Sequence[Path], refused: list[str]) -> list[Row]:
     tables = [path for path in paths if path.is_file()]
     tables += [one for path in paths if path.is_dir() for one in sorted(path.glob("*.csv")) if is_published(one)]
-    found: list[Row] = []
+    result: list[Row] = []
     for table in dict.fromkeys(tables):
         design = table.with_name(DESIGN)
         try:
-            found += rows_of(table, design if design.is_file() else None)
+            result += rows_of(table, design if design.is_file() else None)
         except Unreadable as error:
             refused.append(one_line(error))
-    return found
+    return result
 
 
 def _stale_rows(lost: Sequence[Row], rows: Sequence[Row], runs: Sequence[IoRun]) -> list[Stale]:
@@ -199,7 +199,7 @@ def _stale_rows(lost: Sequence[Row], rows: Sequence[Row], runs: Sequence[IoRun])
     changes = {
         row: float(row.setting[1]) for row in rows if row.setting and row.setting[0] in RECORD_LENGTHS and row.setting[1].isdecimal()
     }
-    return [one for one in stale_rows(rows, usual, changes) if one.id in {row.id for row in lost}]
+    return [stale for stale in stale_rows(rows, usual, changes) if stale.id in {row.id for row in lost}]
 
 
 # Which settings can be held against each other.
@@ -207,7 +207,7 @@ def _stale_rows(lost: Sequence[Row], rows: Sequence[Row], runs: Sequence[IoRun])
 
 def compared(judged: Sequence[Judged]) -> list[Compared]:
     """Find all sets of runs that differ in one factor only."""
-    found = []
+    result = []
     judged = [one for one in judged if one.run.configured]
     params = [{**one.run.params, "processes": one.run.processes, "model": one.run.model} for one in judged]
     varying = {name for each in params for name in each if len({str(other.get(name)) for other in params}) > 1} - PLACES
@@ -225,8 +225,8 @@ def compared(judged: Sequence[Judged]) -> list[Compared]:
         for rest, levels in several.items():
             among = ", ".join(FIRST.get(name, f"{name} {{}}").format(value) for name, value in rest[:told])
             in_order = {name: tuple(levels[name]) for name in sorted(levels, key=_by_size)}
-            found.append(Compared(factor, in_order, f"{among}: " if among else ""))
-    return found
+            result.append(Compared(factor, in_order, f"{among}: " if among else ""))
+    return result
 
 
 def _by_size(level: str) -> tuple[float, str]:
@@ -249,19 +249,19 @@ def settings(judged: Iterable[Judged]) -> dict[tuple[str, int, object], dict[tup
     return groups
 
 
-def values_of(one: Judged, response: str) -> Sequence[float]:
+def values_of(judged: Judged, response: str) -> Sequence[float]:
     """The epochs of a run: for steady AU those that DLIO reported, whose end stamps are nearer to its clock than those it saved."""
-    reported = one.run.reported.get("train_au_percentage")
+    reported = judged.run.reported.get("train_au_percentage")
     if response != STEADY or not isinstance(reported, list) or not reported:
-        return one.responses[response].per_epoch
+        return judged.responses[response].per_epoch
     if all(isinstance(value, int | float) and math.isfinite(value) for value in reported):
         return reported
-    return one.responses[response].per_epoch
+    return judged.responses[response].per_epoch
 
 
-def run_value(one: Judged, response: str) -> float | None:
+def run_value(judged: Judged, response: str) -> float | None:
     """One number for a run: the mean of its epochs."""
-    values = values_of(one, response)
+    values = values_of(judged, response)
     return sum(values) / len(values) if values else None
 
 
@@ -287,8 +287,8 @@ def _tests(group: Compared, error: Mapping[str, RunError | None]) -> Iterator[Te
 
 
 def _test(group: Compared, names: tuple[str, ...], response: str, error: RunError | None, skipped: int = 0) -> Tested:
-    epochs = {name: [value for one in group.levels[name] for value in values_of(one, response)[skipped:]] for name in names}
-    means = [[value for one in group.levels[name] if (value := run_value(one, response)) is not None] for name in names]
+    epochs = {name: [value for judged in group.levels[name] for value in values_of(judged, response)[skipped:]] for name in names}
+    means = [[value for judged in group.levels[name] if (value := run_value(judged, response)) is not None] for name in names]
     runs = on_run_error(means, error) if error is not None and all(means) else None
     return Tested(group.factor, names, response, over_epochs(epochs), runs, skipped, group.among)
 
@@ -333,7 +333,7 @@ def error_of(judged: Sequence[Judged], rows: Sequence[Row], response: str = STEA
     """What repeated runs of one setting scatter by; published rows whose raw files are not there count as further runs of theirs."""
     groups: dict[object, dict[tuple[str, ...], list[float]]] = {}
     for key, inner in settings(judged).items():
-        groups[key] = {fixed: [value for one in runs if (value := run_value(one, response)) is not None] for fixed, runs in inner.items()}
+        groups[key] = {fixed: [value for run in runs if (value := run_value(run, response)) is not None] for fixed, runs in inner.items()}
     if response == STEADY:
         for row in rows:
             same = groups.setdefault((row.model, row.processes, row.setting), {})

@@ -125,14 +125,14 @@ class Analysis:
 
 def analysed(cells: Sequence[Judged], response: str, *, sets: bool) -> Analysis:
     """Analyse one response over everything that was varied; `sets` takes the tweak set for a factor too."""
-    seen, found = observed(cells, response, sets=sets)
-    empty = Analysis(response, seen.unit, sets, seen, found)
+    seen, varied = observed(cells, response, sets=sets)
+    empty = Analysis(response, seen.unit, sets, seen, varied)
     table = by_block(seen)
     blocks = len(table.blocks)
-    if not found.factors:
+    if not varied.factors:
         return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")
     if not seen.rows:
-        reasons = ", ".join(dict.fromkeys(one.reason.partition(":")[0] for one in seen.lost)) or "nothing ran"
+        reasons = ", ".join(dict.fromkeys(lost.reason.partition(":")[0] for lost in seen.lost)) or "nothing ran"
         return replace(empty, refusal=f"no run has it: {reasons}.")
     if blocks < FEWEST_BLOCKS:
         count = f"{blocks} block{'' if blocks == 1 else 's'}"
@@ -143,7 +143,7 @@ def analysed(cells: Sequence[Judged], response: str, *, sets: bool) -> Analysis:
     except NotComparable as reason:
         return replace(empty, refusal=str(reason))
     tested, gone = _tested(seen, described, table)
-    notes = (*described.notes, *gone, *_notes(seen, described, found, blocks))
+    notes = (*described.notes, *gone, *_notes(seen, described, varied, blocks))
     if not tested:
         return replace(empty, refusal=next(iter(gone), "the levels of no factor can be told apart."), notes=notes)
     return replace(empty, variation=described.rows, findings=_effects(seen, described, tested, table), notes=notes)
@@ -152,7 +152,7 @@ def analysed(cells: Sequence[Judged], response: str, *, sets: bool) -> Analysis:
 def _tested(seen: Observed, described: Variation, table: Table) -> tuple[dict[tuple[str, ...], list[Step]], list[str]]:
     """Take all steps of all effects; answer them by effect, and what cannot be told in words."""
     there = seen.levels()
-    found: dict[tuple[str, ...], list[Step]] = {}
+    result: dict[tuple[str, ...], list[Step]] = {}
     gone: list[str] = []
     for row in described.rows:
         if not row.factors:
@@ -167,32 +167,32 @@ def _tested(seen: Observed, described: Variation, table: Table) -> tuple[dict[tu
             except NotComparable as reason:
                 lost[name] = str(reason)
             else:
-                found.setdefault(row.factors, []).append(one)
+                result.setdefault(row.factors, []).append(one)
         if lost:
-            part = f", {'; '.join(lost)}," if row.factors in found else ""
+            part = f", {'; '.join(lost)}," if row.factors in result else ""
             gone.append(f"{' × '.join(row.factors)}{part} cannot be told: {next(iter(lost.values()))}.")
-    return found, gone
+    return result, gone
 
 
 def _effects(seen: Observed, described: Variation, tested: dict[tuple[str, ...], list[Step]], table: Table) -> tuple[Effect, ...]:
     """Adjust all together; the largest first, main effects before those of two."""
     smallest = [min(1.0, len(steps) * min(one.p for one in steps)) for steps in tested.values()]
     shares = {row.factors: row.share for row in described.rows}
-    found = []
+    result = []
     for (factors, steps), p, adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
         times = adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
         ours = tuple(replace(one, p_adjusted=min(1.0, times * its)) for one, its in zip(steps, holm([one.p for one in steps]), strict=True))
-        effect = Effect(factors, shares[factors], adjusted, ours, tuple(one for one in described.levels if (one.factor,) == factors))
-        found.append(replace(effect, together=_together(seen, effect, table)) if len(factors) > 1 else effect)
-    return tuple(sorted(found, key=lambda one: (len(one.factors), -one.share)))
+        effect = Effect(factors, shares[factors], adjusted, ours, tuple(level for level in described.levels if (level.factor,) == factors))
+        result.append(replace(effect, together=_together(seen, effect, table)) if len(factors) > 1 else effect)
+    return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
 
 
-def _together(seen: Observed, one: Effect, table: Table) -> Together | None:
+def _together(seen: Observed, effect: Effect, table: Table) -> Together | None:
     """Tell an interaction by the factor with fewer levels, to the level that shows it best, at each level of the other."""
     there = seen.levels()
-    inner = 0 if len(there[one.factors[0]]) < len(there[one.factors[1]]) else 1
-    factor, along = one.factors[inner], one.factors[1 - inner]
-    first, last = there[factor][0], one.clearest.levels[inner]
+    inner = 0 if len(there[effect.factors[0]]) < len(there[effect.factors[1]]) else 1
+    factor, along = effect.factors[inner], effect.factors[1 - inner]
+    first, last = there[factor][0], effect.clearest.levels[inner]
     count = len(there[along]) * (len(there[factor]) - 1)
     steps = []
     for level in there[along]:
@@ -204,17 +204,18 @@ def _together(seen: Observed, one: Effect, table: Table) -> Together | None:
     return Together(factor, first, last, along, tuple(steps)) if steps else None
 
 
-def _notes(seen: Observed, described: Variation, found: Varied, blocks: int) -> list[str]:
+def _notes(seen: Observed, described: Variation, varied: Varied, blocks: int) -> list[str]:
     notes = [
-        f"{name} always went with {twin}: the two cannot be told apart, and what is said of {twin} is of both." for name, twin in found.same
+        f"{name} always went with {twin}: the two cannot be told apart, and what is said of {twin} is of both."
+        for name, twin in varied.same
     ]
-    for one in seen.lost:
-        where = f" in block {', '.join(one.blocks)}" if any(one.blocks) else ""
-        notes.append(f"left out: {one.point}{where}: {one.reason}.")
+    for lost in seen.lost:
+        where = f" in block {', '.join(lost.blocks)}" if any(lost.blocks) else ""
+        notes.append(f"left out: {lost.point}{where}: {lost.reason}.")
     notes += [
-        f"left out: the only configuration with {spoken(name, level)}; the others are a complete design." for name, level in found.alone
+        f"left out: the only configuration with {spoken(name, level)}; the others are a complete design." for name, level in varied.alone
     ]
-    notes += [f"{name} cannot be told: {why}." for name, why in described.unestimable]
+    notes += [f"{name} cannot be told: {reason}." for name, reason in described.unestimable]
     if not described.balanced:
         notes.append("the cells do not balance: a step is taken where all of it was measured, and shares do not add up.")
     if blocks < COMFORTABLE_BLOCKS:
@@ -222,28 +223,28 @@ def _notes(seen: Observed, described: Variation, found: Varied, blocks: int) -> 
     return notes
 
 
-def means(one: Analysis, pair: tuple[str, str]) -> dict[Point, Mean]:
+def means(analysis: Analysis, pair: tuple[str, str]) -> dict[Point, Mean]:
     """Means over blocks at every two levels of two factors, as far as they can be told, each with its own 95 % interval."""
-    levels = {factor.name: factor.levels for factor in one.observed.factors}
-    table = by_block(one.observed)
-    found: dict[Point, Mean] = {}
+    levels = {factor.name: factor.levels for factor in analysis.observed.factors}
+    table = by_block(analysis.observed)
+    result: dict[Point, Mean] = {}
     for ends in product(*(levels[name] for name in pair)) if set(pair) <= levels.keys() else ():
         try:
-            each = values({one.observed.place(name): {level: 1.0} for name, level in zip(pair, ends, strict=True)}, table)
+            each = values({analysis.observed.place(name): {level: 1.0} for name, level in zip(pair, ends, strict=True)}, table)
         except NotComparable:
             continue
         mean, low, high = (math.exp(end) if table.log else end for end in interval(each))
-        found[ends] = Mean(len(each), mean, low, high)
-    return found
+        result[ends] = Mean(len(each), mean, low, high)
+    return result
 
 
 def by_block(seen: Observed) -> Table:
     """Lay responses out by block; runs that know no blocks are in none."""
-    found: dict[str, dict[Point, float]] = {}
+    result: dict[str, dict[Point, float]] = {}
     for row in seen.rows:
         if row.block:
-            found.setdefault(row.block, {})[row.levels] = math.log(row.value) if seen.scale == "log" else row.value
-    return Table(tuple(found.values()), seen.scale == "log")
+            result.setdefault(row.block, {})[row.levels] = math.log(row.value) if seen.scale == "log" else row.value
+    return Table(tuple(result.values()), seen.scale == "log")
 
 
 def values(question: Question, table: Table) -> list[float]:
@@ -263,9 +264,9 @@ def values(question: Question, table: Table) -> list[float]:
 
 def step(name: str, levels: Point, question: Question, table: Table, among: int) -> Step:
     """Take one step `among` so many. Raises: NotComparable, as `values` and `paired`."""
-    found = values(question, table)
-    one = paired(found, log=table.log, among=among)
-    return Step(name, levels, len(found), one.effect, one.low, one.high, one.p)
+    result = values(question, table)
+    one = paired(result, log=table.log, among=among)
+    return Step(name, levels, len(result), one.effect, one.low, one.high, one.p)
 
 
 def _weights(question: Question, points: Collection[Point]) -> Mapping[Point, float]:
@@ -331,7 +332,7 @@ def contrasts(cells: Sequence[Judged], response: str) -> Contrasts:
     log = scale_of(response) == "log"
     table: dict[tuple[str, str], dict[int, float]] = {}
     about: dict[str, tuple[str, str]] = {}
-    alike = common([one.run for one in cells])
+    alike = common([cell.run for cell in cells])
     for cell in cells:
         run, value = cell.run, cell.responses[response].value
         name = configuration(run, alike)
@@ -355,9 +356,9 @@ def contrasts(cells: Sequence[Judged], response: str) -> Contrasts:
             differences.append(_contrast(tweakset, rest, (rest, ""), list(between.values()), log=log))
     return Contrasts(
         response,
-        next((one.responses[response].unit for one in cells), ""),
-        _adjusted([one for one in made if one.tweakset == AGAIN]),
-        _adjusted([one for one in made if one.tweakset != AGAIN]),
+        next((cell.responses[response].unit for cell in cells), ""),
+        _adjusted([contrast for contrast in made if contrast.tweakset == AGAIN]),
+        _adjusted([contrast for contrast in made if contrast.tweakset != AGAIN]),
         _adjusted(differences),
     )
 
@@ -377,6 +378,6 @@ def _contrast(tweakset: str, name: str, about: tuple[str, str], changes: Sequenc
     return replace(empty, effect=one.effect, low=one.low, high=one.high, p=one.p)
 
 
-def _adjusted(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    ps = iter(holm([one.p for one in found if one.p is not None]))
-    return tuple(one if one.p is None else replace(one, p_adjusted=next(ps)) for one in found)
+def _adjusted(result: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    ps = iter(holm([contrast.p for contrast in result if contrast.p is not None]))
+    return tuple(contrast if contrast.p is None else replace(contrast, p_adjusted=next(ps)) for contrast in result)

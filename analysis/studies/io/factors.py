@@ -75,7 +75,7 @@ class Observed:
     def levels(self) -> dict[str, list[str]]:
         """The levels of each factor that were measured, in order."""
         seen = [{row.levels[at] for row in self.rows} for at in range(len(self.factors))]
-        return {one.name: [level for level in one.levels if level in there] for one, there in zip(self.factors, seen, strict=True)}
+        return {factor.name: [level for level in factor.levels if level in there] for factor, there in zip(self.factors, seen, strict=True)}
 
     def place(self, factor: str) -> int:
         """Where a factor's level stands in a row."""
@@ -138,11 +138,11 @@ def without_loners(runs: Sequence[IoRun], *, sets: bool = False) -> tuple[list[I
         if len(places) == 2 and factor.name != SETS:
             loners |= {where[0]: (factor.name, level) for level, where in places.items() if len(where) == 1}
     rest = [run for run in runs if every.levels(run) not in loners]
-    found = varied(rest, sets=sets)
-    combinations = math.prod(len(factor.levels) for factor in found.factors)
-    if not loners or len(found.factors) < 2 or len({found.levels(run) for run in rest}) < combinations:
+    result = varied(rest, sets=sets)
+    combinations = math.prod(len(factor.levels) for factor in result.factors)
+    if not loners or len(result.factors) < 2 or len({result.levels(run) for run in rest}) < combinations:
         return list(runs), every
-    return rest, replace(found, alone=tuple(dict.fromkeys(loners.values())))
+    return rest, replace(result, alone=tuple(dict.fromkeys(loners.values())))
 
 
 def configuration(run: IoRun, without: Iterable[str] = ()) -> str:
@@ -201,23 +201,23 @@ def observed(cells: Sequence[Judged], response: str, *, sets: bool) -> tuple[Obs
     With `sets` the tweak set is a factor, stock its first level. Without, only untouched machines count, and stock and its copy in one
     block are averaged into one value: two looks at one thing. A run without a value is lost, with the reason.
     """
-    kept = [one for one in cells if (one.run.tweakset != AGAIN if sets else one.run.tweakset in {STOCK, AGAIN})]
-    rest, found = without_loners([one.run for one in kept], sets=sets)
+    kept = [cell for cell in cells if (cell.run.tweakset != AGAIN if sets else cell.run.tweakset in {STOCK, AGAIN})]
+    rest, result = without_loners([judged.run for judged in kept], sets=sets)
     ids = {(run.origin, run.id) for run in rest}
-    kept = [one for one in kept if (one.run.origin, one.run.id) in ids]
+    kept = [judged for judged in kept if (judged.run.origin, judged.run.id) in ids]
     together: dict[tuple[tuple[str, ...], str], list[float]] = {}
     points: dict[str, tuple[str, ...]] = {}
     lost: dict[tuple[str, str], list[str]] = {}
     repeats = 0
     for cell in kept:
         run, one = cell.run, cell.responses[response]
-        levels = found.levels(run)
-        point = ", ".join(f"{factor.name} {level}" for factor, level in zip(found.factors, levels, strict=True))
+        levels = result.levels(run)
+        point = ", ".join(f"{factor.name} {level}" for factor, level in zip(result.factors, levels, strict=True))
         points.setdefault(point, levels)
         block = "" if run.block is None else str(run.block)
         if one.value is None or (scale_of(response) == "log" and one.value <= 0):
-            why = (one.why_missing or "not above 0: no ratio can be taken").rstrip(".")
-            lost.setdefault((point, why), []).append(block)
+            reason = (one.why_missing or "not above 0: no ratio can be taken").rstrip(".")
+            lost.setdefault((point, reason), []).append(block)
             continue
         if not block:
             repeats += 1  # runs that know no blocks are each a value of their own
@@ -225,9 +225,9 @@ def observed(cells: Sequence[Judged], response: str, *, sets: bool) -> tuple[Obs
     return (
         Observed(
             response,
-            next((one.responses[response].unit for one in kept), ""),
+            next((judged.responses[response].unit for judged in kept), ""),
             scale_of(response),
-            found.factors,
+            result.factors,
             points,
             tuple(
                 Row(levels, "" if block.startswith("\0") else block, _mean(values, response))
@@ -235,13 +235,13 @@ def observed(cells: Sequence[Judged], response: str, *, sets: bool) -> tuple[Obs
             ),
             tuple(Lost(point, why, tuple(dict.fromkeys(blocks))) for (point, why), blocks in lost.items()),
         ),
-        found,
+        result,
     )
 
 
 def touched(cells: Sequence[Judged]) -> list[str]:
     """Name the tweak sets that were measured beside stock and its copy."""
-    return list(dict.fromkeys(one.run.tweakset for one in cells if one.run.tweakset not in {STOCK, AGAIN}))
+    return list(dict.fromkeys(cell.run.tweakset for cell in cells if cell.run.tweakset not in {STOCK, AGAIN}))
 
 
 def _mean(values: Sequence[float], response: str) -> float:
@@ -250,9 +250,9 @@ def _mean(values: Sequence[float], response: str) -> float:
     return math.fsum(values) / len(values)
 
 
-def _one_to_one(one: Sequence[str], other: Sequence[str]) -> bool:
+def _one_to_one(group: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two columns divide the runs in the same way."""
-    pairs = set(zip(one, other, strict=True))
+    pairs = set(zip(group, other, strict=True))
     return len(pairs) == len({first for first, _ in pairs}) == len({second for _, second in pairs})
 
 

@@ -49,7 +49,7 @@ def identity(judged: Judged) -> Identity:
     steps, kept = fewest_steps(run)
     if steps <= DLIO_UNCOUNTED_STEPS or not kept:
         return Identity(why_missing=f"{steps} steps an epoch: none is left to count")
-    if len({(one.number, one.rank) for one in run.epochs}) < len(run.epochs):
+    if len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs):
         return Identity(why_missing="epochs in blocks: DLIO averages both figures over them")
     au, rate = formulas(run, "au_steady_percent", "samples_per_s_steady")
     measured_s = _computation_s(run)
@@ -98,9 +98,9 @@ def _span(values: Sequence[float], digits: int = 4) -> str:
 def _computation_s(run: IoRun) -> float:
     """The mean computation of the retained steps, each epoch and rank by itself first, as AU is averaged."""
     means = []
-    for one in run.epochs:
-        steps = retained(one, run.excluded_start_steps, run.excluded_end_steps)
-        means.append(fmean(one.compute_s[steps.start : steps.stop]) if steps else 0.0)
+    for epoch in run.epochs:
+        steps = retained(epoch, run.excluded_start_steps, run.excluded_end_steps)
+        means.append(fmean(epoch.compute_s[steps.start : steps.stop]) if steps else 0.0)
     return fmean(means) if means else 0.0
 
 
@@ -118,17 +118,17 @@ def _reported(run: IoRun, steps: int, kept: int) -> float | None:
 # For programs.
 
 
-def record(one: Judged) -> dict[str, Any]:
+def record(judged: Judged) -> dict[str, Any]:
     """One run with its figures; of one that is refused there is the reason and nothing else. Step lists are left in their files."""
     return {
-        **about(one.run),
+        **about(judged.run),
         "responses": {
             name: asdict(response if response.value is not None else replace(response, per_epoch=()))
-            for name, response in one.responses.items()
+            for name, response in judged.responses.items()
         },
-        "doubts": [asdict(doubt) for doubt in one.doubts],
-        "identity": asdict(identity(one)),
-        "notes": list(one.run.notes),
+        "doubts": [asdict(doubt) for doubt in judged.doubts],
+        "identity": asdict(identity(judged)),
+        "notes": list(judged.run.notes),
     }
 
 

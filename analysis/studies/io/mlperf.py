@@ -159,7 +159,7 @@ def _parameter(given: str) -> str | None:
 
 
 def _among(key: str, allowed: frozenset[str]) -> bool:
-    return key in allowed or ("." not in key and any(one.rpartition(".")[2] == key for one in allowed))
+    return key in allowed or ("." not in key and any(text.rpartition(".")[2] == key for text in allowed))
 
 
 def threshold_percent(model: str) -> float | None:
@@ -181,29 +181,33 @@ def departures(run: IoRun, own: Mapping[str, object]) -> dict[str, object]:
 
     An override that says what the workload says anyway is none; where the workload's own is not known, every override is one.
     """
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for given, value in run.overrides.items():
         key = _parameter(given)
         if key is not None and not _same(_effective(run, _name(key), value), own.get(_name(key))):
-            found[key] = value
-    named = {_name(key) for key in found}
+            result[key] = value
+    named = {_name(key) for key in result}
     for key in FIXED:
         value, theirs = _effective(run, key, None), own.get(key)
         if key not in named and value is not None and theirs is not None and not _same(value, theirs):
-            found[key] = value
-    return found
+            result[key] = value
+    return result
 
 
 def _broken(run: IoRun, own: Mapping[str, object], breaks: tuple[str, ...]) -> Iterator[str]:
     """Say what broke the rules, a line each; what a scale of records made of several parameters, in one."""
-    scale, named, broken = run.params.get("record_scale", 1), {_name(key) for key in run.overrides}, [one.split(" = ")[0] for one in breaks]
+    scale, named, broken = (
+        run.params.get("record_scale", 1),
+        {_name(key) for key in run.overrides},
+        [text.split(" = ")[0] for text in breaks],
+    )
     scaled = [] if _same(scale, 1) else [name for name in SCALED if name not in named and name in broken]
     if scaled:
         words = [f"its {name.rpartition('_')[2]}" if name.startswith(f"{scaled[0]}_") else name for name in scaled]
         listed = " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
         yield f"record_scale = {scale} makes {listed} other than the workload's, which neither division may change"
-    for one in breaks:
-        key, _, value = one.partition(" = ")
+    for text in breaks:
+        key, _, value = text.partition(" = ")
         if key not in scaled:
             theirs = own.get(_name(key))
             its = "" if theirs is None or "(" in value else f", where the workload's own is {theirs}"
@@ -241,7 +245,7 @@ def submission(name: str, runs: Sequence[Judged], own: Mapping[str, object] | No
     run, own = runs[0].run, own or {}
     decided = division(departures(run, own))
     aus, rates, theirs = (
-        [value for one in runs if (value := one.value(response)) is not None]
+        [value for run in runs if (value := run.value(response)) is not None]
         for response in ("au_steady_percent", "samples_per_s_whole", "samples_per_s_dlio")
     )
     enough = _enough(run, own)
@@ -282,11 +286,11 @@ def _utilisation(model: str, runs: Sequence[Judged]) -> Iterator[str]:
     if least is None:
         yield f"{model} is no workload of the benchmark: 3D-UNet, ResNet-50 and CosmoFlow are"
         return
-    figures = [one.responses["au_steady_percent"] for one in runs]
-    why = next((one.why_missing for one in figures if one.value is None), None)
-    if why is not None:
-        yield f"its AU cannot be given ({why.partition(':')[0]})"
-    if any(one.value is not None and one.value < least for one in figures):
+    figures = [run.responses["au_steady_percent"] for run in runs]
+    reason = next((figure.why_missing for figure in figures if figure.value is None), None)
+    if reason is not None:
+        yield f"its AU cannot be given ({reason.partition(':')[0]})"
+    if any(figure.value is not None and figure.value < least for figure in figures):
         yield f"AU is below the {least:g} % it must keep{', in one run or more' if len(runs) > 1 else ''}"
 
 
@@ -297,22 +301,22 @@ def _repeats(runs: Sequence[Judged], rates: Sequence[float]) -> Iterator[str]:
         yield f"its runs lie more than {SPREAD:.0%} apart"
     if len(runs) == 1:
         return
-    seeds = [str(one.run.params["seed"]) for one in runs if "seed" in one.run.params]
-    if not seeds and all(one.run.block is not None for one in runs):
+    seeds = [str(run.run.params["seed"]) for run in runs if "seed" in run.run.params]
+    if not seeds and all(run.run.block is not None for run in runs):
         yield "the blocks of a saved run have its one seed, which must change from run to run"
     elif len(set(seeds)) < len(runs):
         yield "the seed was not changed from run to run" if seeds else "no seed is recorded, which must change from run to run"
 
 
-def largest(found: Sequence[Submission]) -> Submission | None:
+def largest(result: Sequence[Submission]) -> Submission | None:
     """What would be reported: the most processes that keep their AU, of runs that lack nothing."""
-    return max((one for one in found if not one.lacks), key=lambda one: one.processes, default=None)
+    return max((one for one in result if not one.lacks), key=lambda one: one.processes, default=None)
 
 
-def section(found: Sequence[Submission]) -> Section:
+def section(result: Sequence[Submission]) -> Section:
     """What the settings lack: what all lack once, of each what it lacks beside that by letters."""
-    shared = [lack for lack in found[0].lacks if all(lack in one.lacks for one in found)] if len(found) > 1 else []
-    others = dict.fromkeys(lack for one in found for lack in one.lacks if lack not in shared)
+    shared = [lack for lack in result[0].lacks if all(lack in one.lacks for one in result)] if len(result) > 1 else []
+    others = dict.fromkeys(lack for one in result for lack in one.lacks if lack not in shared)
     marks = {lack: letter(at) for at, lack in enumerate(others)}
     figures = ("au_percent", "au_needed_percent", "samples_per_s", "samples_per_s_dlio")
     columns = [Column("setting", left=True), Column("ranks"), Column("runs"), Column("division")]
@@ -326,9 +330,9 @@ def section(found: Sequence[Submission]) -> Section:
             *(getattr(one, name) for name in figures),
             ("" if len(marks) <= 26 else " ").join(marks[lack] for lack in one.lacks if lack in marks) or None,
         ]
-        for one in found
+        for one in result
     ]
-    best = largest(found)
+    best = largest(result)
     rate = "no samples/s" if best is None or best.samples_per_s is None else f"{best.samples_per_s:.2f} samples/s"
     lines = [
         Line("No setting could be submitted.")
@@ -336,21 +340,21 @@ def section(found: Sequence[Submission]) -> Section:
         else Line(f"To be reported: {best.name}, {best.processes} accelerators, {rate} ({best.division.word}).", tone="good"),
         Line("samples/s: all input counted, as the rules say; DLIO leaves the first step out of it as well.", tone="quiet"),
     ]
-    if disclosed := dict.fromkeys(change for one in found for change in one.division.disclosed):
+    if disclosed := dict.fromkeys(change for one in result for change in one.division.disclosed):
         lines.append(Line(f"OPEN alone may change, and is to disclose: {', '.join(disclosed)}.", tone="quiet"))
     if shared:
-        lines += [Line(f"Lacking in all {len(found)}"), *(Line(f"{lack}.", "-") for lack in shared)]
+        lines += [Line(f"Lacking in all {len(result)}"), *(Line(f"{lack}.", "-") for lack in shared)]
     if marks:
-        lines += [Line("Lacking in those with its letter" if len(found) > 1 else "Lacking")]
+        lines += [Line("Lacking in those with its letter" if len(result) > 1 else "Lacking")]
         lines += [Line(f"{lack}.", mark) for lack, mark in marks.items()]
     table = Table([*columns, Column("lacks")], rows)
-    return Section("MLPerf Storage v2.0, training: what is lacking to a submission", [table, *lines, *_would_do(found)])
+    return Section("MLPerf Storage v2.0, training: what is lacking to a submission", [table, *lines, *_would_do(result)])
 
 
-def _would_do(found: Sequence[Submission]) -> Iterator[Line]:
+def _would_do(result: Sequence[Submission]) -> Iterator[Line]:
     """Say what would do, files and runs, and what asks for so many: memory, or steps (which grow with the ranks)."""
     needs: dict[str, set[int]] = {}
-    for one in found:
+    for one in result:
         if one.enough is not None:
             by = f"{TIMES_MEMORY} times the memory" if one.enough.by_memory >= one.enough.by_steps else f"{LEAST_STEPS} steps an epoch"
             needs.setdefault(f"{one.enough.required} files, {one.enough.gib:.0f} GiB ({by})", set()).add(one.processes)

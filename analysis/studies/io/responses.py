@@ -52,32 +52,32 @@ def judge(run: IoRun, *, nominal: bool = False) -> Judged:
     formulas = _formulas(run)
     unknown = _unknown(run)
     values = {name: [of(job) for job in jobs] for name, _, _, of in formulas if name not in unknown}
-    found = doubts(run)
-    if jobs and not any(one.kind == "times" for one in found):
-        found += contradictions(run, values["au_steady_percent"], values.get("samples_per_s_dlio", ()))
+    result = doubts(run)
+    if jobs and not any(doubt.kind == "times" for doubt in result):
+        result += contradictions(run, values["au_steady_percent"], values.get("samples_per_s_dlio", ()))
     # What says most comes first: it is the reason that is given.
-    found.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
+    result.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
     if nominal and run.computation_time_s:
-        formulas = [*(one for one in formulas if one[0] not in AU), *_nominal(run, run.computation_time_s)]
+        formulas = [*(entry for entry in formulas if entry[0] not in AU), *_nominal(run, run.computation_time_s)]
         values |= {name: [of(job) for job in jobs] for name, _, _, of in formulas if name in AU}
-        found = [replace(one, refuses=()) if one.kind == OVERSLEEP else one for one in found]
+        result = [replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in result]
     responses = {
-        name: Response(name, unit, label, None, unknown[name]) if name in unknown else _response(name, unit, label, values[name], found)
+        name: Response(name, unit, label, None, unknown[name]) if name in unknown else _response(name, unit, label, values[name], result)
         for name, unit, label, _ in formulas
     }
-    responses |= {one.name: one for one in _bytes(jobs, found)}
+    responses |= {byte.name: byte for byte in _bytes(jobs, result)}
     responses["checkpoint_gb_per_s"] = _checkpoint(run)
-    return Judged(run, responses, tuple(found))
+    return Judged(run, responses, tuple(result))
 
 
-def doubted(one: Judged, doubt: Doubt) -> Judged:
+def doubted(judged: Judged, doubt: Doubt) -> Judged:
     """Answer a run with one more doubt, its figures refused for it: what reading it again with others has shown."""
-    why = f"{doubt.kind}: {doubt.reason}"
+    reason = f"{doubt.kind}: {doubt.reason}"
     responses = {
-        name: replace(response, value=None, sd_epochs=None, why_missing=why) if name in doubt.refuses else response
-        for name, response in one.responses.items()
+        name: replace(response, value=None, sd_epochs=None, why_missing=reason) if name in doubt.refuses else response
+        for name, response in judged.responses.items()
     }
-    return replace(one, responses=responses, doubts=(doubt, *one.doubts))
+    return replace(judged, responses=responses, doubts=(doubt, *judged.doubts))
 
 
 def judged_alike(runs: Iterable[IoRun]) -> list[Judged]:
@@ -91,14 +91,14 @@ def judged_alike(runs: Iterable[IoRun]) -> list[Judged]:
     return [judge(one.run, nominal=True) if one.run.origin in late else one for one in judged]
 
 
-def is_refused(one: Judged) -> bool:
+def is_refused(judged: Judged) -> bool:
     """Whether a run is refused as a whole."""
-    return any(set(EVERY) <= set(doubt.refuses) for doubt in one.doubts)
+    return any(set(EVERY) <= set(doubt.refuses) for doubt in judged.doubts)
 
 
-def is_degenerate(one: Judged) -> bool:
+def is_degenerate(judged: Judged) -> bool:
     """Whether a run is none: too short, or of too few steps, for any figure."""
-    return any(doubt.kind == "degenerate" for doubt in one.doubts)
+    return any(doubt.kind == "degenerate" for doubt in judged.doubts)
 
 
 def formulas(run: IoRun, *names: str) -> list[float]:
@@ -110,10 +110,10 @@ def formulas(run: IoRun, *names: str) -> list[float]:
 
 def job_epochs(run: IoRun) -> list[Job]:
     """The epochs of the whole job, in order: for each, the blocks of each rank."""
-    found: dict[int, dict[int, list[Epoch]]] = {}
-    for one in run.epochs:
-        found.setdefault(one.number, {}).setdefault(one.rank, []).append(one)
-    return [[sorted(ranks[rank], key=lambda one: one.block) for rank in sorted(ranks)] for _, ranks in sorted(found.items())]
+    result: dict[int, dict[int, list[Epoch]]] = {}
+    for epoch in run.epochs:
+        result.setdefault(epoch.number, {}).setdefault(epoch.rank, []).append(epoch)
+    return [[sorted(ranks[rank], key=lambda epoch: epoch.block) for rank in sorted(ranks)] for _, ranks in sorted(result.items())]
 
 
 def _unknown(run: IoRun) -> dict[str, str]:
@@ -173,14 +173,14 @@ def _mean_over_ranks(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Job], 
     return lambda job: fmean(of(blocks) for blocks in job)
 
 
-def _response(name: str, unit: str, label: str, values: Sequence[float], found: Iterable[Doubt]) -> Response:
-    refused = next((f"{one.kind}: {one.reason}" for one in found if name in one.refuses), None)
-    why = cannot_be(name, values) if refused is None or not values else refused
-    good = why is None
-    return Response(name, unit, label, fmean(values) if good else None, why, tuple(values), pstdev(values) if good else None)
+def _response(name: str, unit: str, label: str, values: Sequence[float], result: Iterable[Doubt]) -> Response:
+    refused = next((f"{doubt.kind}: {doubt.reason}" for doubt in result if name in doubt.refuses), None)
+    reason = cannot_be(name, values) if refused is None or not values else refused
+    good = reason is None
+    return Response(name, unit, label, fmean(values) if good else None, reason, tuple(values), pstdev(values) if good else None)
 
 
-def _bytes(jobs: Sequence[Job], found: Iterable[Doubt]) -> list[Response]:
+def _bytes(jobs: Sequence[Job], result: Iterable[Doubt]) -> list[Response]:
     ways = [
         ("mb_per_s_read", "really asked for by the ranks and their readers (rchar)", _rate_of("rchar_bytes")),
         ("mb_per_s_fetched", "of it, fetched from a device (read_bytes)", _rate_of("read_bytes")),
@@ -190,7 +190,7 @@ def _bytes(jobs: Sequence[Job], found: Iterable[Doubt]) -> list[Response]:
     for name, label, of in ways:
         values = [of(job) for job in jobs]
         known = [value for value in values if value is not None]
-        made.append(_response(name, "MiB/s", label, known if len(known) == len(values) else [], found))
+        made.append(_response(name, "MiB/s", label, known if len(known) == len(values) else [], result))
     return made
 
 
@@ -217,8 +217,8 @@ def _checkpoint(run: IoRun) -> Response:
     label = "bytes of all checkpoints over the time they took (2^30 bytes)"
     if not run.checkpoints:
         return Response("checkpoint_gb_per_s", "GiB/s", label, None, "no checkpoint was written")
-    sizes = [one.bytes for one in run.checkpoints if one.bytes is not None]
-    span_s = math.fsum(one.duration_s for one in run.checkpoints)
+    sizes = [checkpoint.bytes for checkpoint in run.checkpoints if checkpoint.bytes is not None]
+    span_s = math.fsum(checkpoint.duration_s for checkpoint in run.checkpoints)
     if len(sizes) < len(run.checkpoints) or span_s <= 0:
         return Response("checkpoint_gb_per_s", "GiB/s", label, None, "how large or how long they were is not recorded")
     return Response("checkpoint_gb_per_s", "GiB/s", label, math.fsum(sizes) / span_s / GIB)

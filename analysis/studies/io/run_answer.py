@@ -68,30 +68,30 @@ LEGEND = (
 )
 
 
-def answer(found: Study, *, brief: bool = False) -> Answer:
+def answer(study: Study, *, brief: bool = False) -> Answer:
     """Say it, the table of configurations first; `brief` is that table and the tweak sets."""
-    if not found.cells:
-        return Answer("No run with epochs: nothing can be said.", warnings=left_out(found), data=record_of(found))
-    blocks = len({one.run.block for one in found.cells if one.run.block is not None})
-    title = f"{len(found.cells)} runs of {counted(len(found.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
-    sections = [_runs(found, brief=brief), *([] if brief else _details(found))]
-    sections[1:1] = _tweak_table(found)
+    if not study.cells:
+        return Answer("No run with epochs: nothing can be said.", warnings=left_out(study), data=record_of(study))
+    blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
+    title = f"{len(study.cells)} runs of {counted(len(study.caches), 'configuration')}{f' in {blocks} blocks' if blocks else ''}"
+    sections = [_runs(study, brief=brief), *([] if brief else _details(study))]
+    sections[1:1] = _tweak_table(study)
     return Answer(
-        f"{title}{'; all: ' + found.alike if found.alike else ''}",
-        bullets(findings(found)),
+        f"{title}{'; all: ' + study.alike if study.alike else ''}",
+        bullets(findings(study)),
         sections,
-        [] if brief else left_out(found),
+        [] if brief else left_out(study),
         LEGEND,
-        f"python -m analysis io {shlex.quote(found.origin)} --plot io/",
-        record_of(found),
+        f"python -m analysis io {shlex.quote(study.origin)} --plot io/",
+        record_of(study),
     )
 
 
-def left_out(found: Study) -> list[str]:
+def left_out(study: Study) -> list[str]:
     """Cells that could not be used; of those that differ in their numbers alone the reason is said once."""
     alike: dict[str, list[tuple[str, str]]] = {}
-    for line in dict.fromkeys(found.refused):
-        name, _, reason = line.removeprefix(f"{found.origin}: ").partition(" ")
+    for line in dict.fromkeys(study.refused):
+        name, _, reason = line.removeprefix(f"{study.origin}: ").partition(" ")
         alike.setdefault(re.sub(r"\d+(\.\d+)?", "#", reason), []).append((name, reason))
     lines = []
     for each in alike.values():
@@ -101,26 +101,33 @@ def left_out(found: Study) -> list[str]:
     return lines
 
 
-def _runs(found: Study, *, brief: bool) -> Section:
+def _runs(study: Study, *, brief: bool) -> Section:
     """Means over blocks with their intervals; a letter where there is no figure, with the reason below."""
-    shown = [one for one in found.configurations if one.tweakset == STOCK]
+    shown = [configuration for configuration in study.configurations if configuration.tweakset == STOCK]
     letters: dict[str, str] = {}
     tables = []
     for heads in (FIRST, {} if brief else SECOND):
         rows: list[list[object]] = []
-        for one in shown:
-            for why in (one.responses[name].missing for name in heads):
-                if why:
-                    letters.setdefault(why, letter(len(letters)))
-            blocks = max((mean.runs for mean in one.responses.values()), default=0)
-            rows.append([one.name, blocks, *(_mean(one, name, letters) for name in heads), *([_limit(one)] if heads is FIRST else [])])
+        for configuration in shown:
+            for reason in (configuration.responses[name].missing for name in heads):
+                if reason:
+                    letters.setdefault(reason, letter(len(letters)))
+            blocks = max((mean.runs for mean in configuration.responses.values()), default=0)
+            rows.append(
+                [
+                    configuration.name,
+                    blocks,
+                    *(_mean(configuration, name, letters) for name in heads),
+                    *([_limit(configuration)] if heads is FIRST else []),
+                ]
+            )
         columns = [Column("configuration", left=True), Column("n", "blocks")]
         columns += [Column(head, name, _writer(name, letters)) for name, head in heads.items()]
         columns += [Column("limited by", left=True)] if heads is FIRST else []
         tables += [Table(columns, rows)] if heads else []
-    lines = [Line(f"{why}.", f"({mark})", "quiet") for why, mark in letters.items()]
-    lines += [Line(line, "", "open" if line.startswith("Doubt") else "quiet") for line in basis(found)]
-    lines += [Line(f"{line}.", "", "quiet") for line in (slept_in_words(found.cells), in_words(found.cells)) if line and not brief]
+    lines = [Line(f"{reason}.", f"({mark})", "quiet") for reason, mark in letters.items()]
+    lines += [Line(line, "", "open" if line.startswith("Doubt") else "quiet") for line in basis(study)]
+    lines += [Line(f"{line}.", "", "quiet") for line in (slept_in_words(study.cells), in_words(study.cells)) if line and not brief]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
 
@@ -129,25 +136,25 @@ def letter(at: int) -> str:
     return chr(ord("a") + at) if at < 26 else letter(at // 26 - 1) + letter(at % 26)
 
 
-def _mean(one: Configuration, name: str, letters: Mapping[str, str]) -> object:
-    mean = one.responses[name]
+def _mean(configuration: Configuration, name: str, letters: Mapping[str, str]) -> object:
+    mean = configuration.responses[name]
     return mean if mean.value is not None else Word(f"({letters[mean.missing]})" if mean.missing else "", "quiet")
 
 
 def _writer(name: str, letters: Mapping[str, str]) -> Callable[[Mean], str]:
     scale = points_of(name)
 
-    def write(one: Mean) -> str:
-        value, *limits = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (one.value, one.low, one.high) if end is not None]
+    def write(mean: Mean) -> str:
+        value, *limits = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
         interval = f" [{', '.join(limits)}]" if limits else ""
-        return f"{value}{interval}{f' ({letters[one.missing]})' if one.missing else ''}"
+        return f"{value}{interval}{f' ({letters[mean.missing]})' if mean.missing else ''}"
 
     return write
 
 
-def _limit(one: Configuration) -> str | None:
+def _limit(configuration: Configuration) -> str | None:
     """What most of the epoch goes to; none where a part of it is not known."""
-    au, barrier = (one.responses[name].value for name in ("au_whole_percent", "barrier_share"))
+    au, barrier = (configuration.responses[name].value for name in ("au_whole_percent", "barrier_share"))
     if au is None or barrier is None:
         return None
     shares = {"accelerator": au, "input": 100 - au - 100 * barrier, "barrier": 100 * barrier}
@@ -155,59 +162,68 @@ def _limit(one: Configuration) -> str | None:
     return f"{largest} ({shares[largest]:.0f} %)"
 
 
-def _details(found: Study) -> Iterator[Section]:
+def _details(study: Study) -> Iterator[Section]:
     percent: Callable[[float], str] = lambda value: f"{100 * value:.1f}"  # noqa: E731  # a column's writer
     rows = [
-        [name, one.epochs, None if one.bytes is None else one.bytes / 2**20, *(getattr(one, part) for part in CACHE)]
-        for name, one in found.caches.items()
+        [name, cache.epochs, None if cache.bytes is None else cache.bytes / 2**20, *(getattr(cache, part) for part in CACHE)]
+        for name, cache in study.caches.items()
     ]
     heads = [Column("configuration", left=True), Column("epochs", "epochs"), Column("MiB", "data_set_mib", lambda value: f"{value:.0f}")]
     heads += [Column(head, part, percent) for part, head in CACHE.items()]
     yield Section("Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)])
-    for group in ([one for one in found.analyses if not one.sets], *([one] for one in found.analyses if one.sets)):
+    for group in ([analyse for analyse in study.analyses if not analyse.sets], *([analyse] for analyse in study.analyses if analyse.sets)):
         if group:
             yield _variation(group)
-    yield Section("What varies with what, in words", bullets(of_factors(found)))
-    yield Section("Tweak sets, each by itself", bullets(of_tweak_sets(found)))
+    yield Section("What varies with what, in words", bullets(of_factors(study)))
+    yield Section("Tweak sets, each by itself", bullets(of_tweak_sets(study)))
 
 
-def _variation(found: Sequence[Analysis]) -> Section:
+def _variation(result: Sequence[Analysis]) -> Section:
     """One table for all responses: the share of the variation, and p of the effect's own steps."""
-    known = [one for one in found if one.findings]
-    lines = [Line(f"{one.response}: nothing can be said: {one.refusal}", "", "open") for one in found if one.refusal]
-    levels = [level for factor in found[0].observed.factors if factor.name == SETS for level in factor.levels]
+    known = [analysis for analysis in result if analysis.findings]
+    lines = [Line(f"{analysis.response}: nothing can be said: {analysis.refusal}", "", "open") for analysis in result if analysis.refusal]
+    levels = [level for factor in result[0].observed.factors if factor.name == SETS for level in factor.levels]
     title = f"What varies with what: {', '.join(levels) or 'untouched machine'}"
     if not known:
         return Section(title, lines)
     columns = [Column("variation", left=True), Column("df")]
-    for one in known:
-        columns += [Column(f"{LABELS.get(one.response, one.response)} %", f"{one.response}_share", size), Column("p", "p", probability)]
+    for analysis in known:
+        columns += [
+            Column(f"{LABELS.get(analysis.response, analysis.response)} %", f"{analysis.response}_share", size),
+            Column("p", "p", probability),
+        ]
     rows = []
-    for name in dict.fromkeys(row.name for one in known for row in one.variation):
-        same = [next((row for row in one.variation if row.name == name), None) for one in known]
+    for name in dict.fromkeys(row.name for analysis in known for row in analysis.variation):
+        same = [next((row for row in analysis.variation if row.name == name), None) for analysis in known]
         cells: list[object] = [name.replace(":", " × "), "/".join(dict.fromkeys(str(row.df) for row in same if row))]
-        for one, row in zip(known, same, strict=True):
-            p = {effect.factors: effect.p_adjusted for effect in one.findings}
+        for analysis, row in zip(known, same, strict=True):
+            p = {effect.factors: effect.p_adjusted for effect in analysis.findings}
             cells += [row.share, p.get(row.factors)] if row else [None, None]
         rows.append(cells)
-    notes = dict.fromkeys(note for one in known for note in one.notes)
+    notes = dict.fromkeys(note for analysis in known for note in analysis.notes)
     return Section(title, [*lines, Table(columns, rows), *(Line(note, "note:", "quiet") for note in notes)])
 
 
-def _tweak_table(found: Study) -> list[Section]:
+def _tweak_table(study: Study) -> list[Section]:
     """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy of stock come last."""
-    made, idle = found.contrasts, {one.tweakset for one in found.idle}
-    treated = (*made.tweaks, *found.idle)
+    made, idle = study.contrasts, {contrast.tweakset for contrast in study.idle}
+    treated = (*made.tweaks, *study.idle)
     if not treated:
         return []
-    every = [one for one in (*treated, *made.again) if one.rest in {tweak.rest for tweak in treated}]
-    states = [state for state in ("cold", "warm", "as_found", "") if any(one.cache == state for one in every)]
-    order = {name: at for at, name in enumerate(found.caches)}
-    every.sort(key=lambda one: (one.tweakset == AGAIN, one.tweakset in idle, order.get(one.configuration or BY_DEFAULT, len(order))))
-    sets = dict.fromkeys(one.tweakset for one in every)
-    places = dict.fromkeys((name, one.rest) for name in sets for one in every if one.tweakset == name)
-    by_place = {(one.tweakset, one.rest, one.cache): one for one in every}
-    differences = {(one.tweakset, one.rest): one for one in made.differences}
+    every = [contrast for contrast in (*treated, *made.again) if contrast.rest in {tweak.rest for tweak in treated}]
+    states = [state for state in ("cold", "warm", "as_found", "") if any(contrast.cache == state for contrast in every)]
+    order = {name: at for at, name in enumerate(study.caches)}
+    every.sort(
+        key=lambda contrast: (
+            contrast.tweakset == AGAIN,
+            contrast.tweakset in idle,
+            order.get(contrast.configuration or BY_DEFAULT, len(order)),
+        )
+    )
+    sets = dict.fromkeys(contrast.tweakset for contrast in every)
+    places = dict.fromkeys((name, contrast.rest) for name in sets for contrast in every if contrast.tweakset == name)
+    by_place = {(contrast.tweakset, contrast.rest, contrast.cache): contrast for contrast in every}
+    differences = {(difference.tweakset, difference.rest): difference for difference in made.differences}
     rows = [
         [
             f"{name}{' (=)' if name in idle else ''}{' · ' + rest if rest else ''}",
@@ -216,11 +232,11 @@ def _tweak_table(found: Study) -> list[Section]:
         ]
         for name, rest in places
     ]
-    rows.sort(key=lambda row: not any(isinstance(one, _Gain) and one.shown for one in row))
+    rows.sort(key=lambda row: not any(isinstance(gain, _Gain) and gain.shown for gain in row))
 
-    def write(one: _Gain) -> str:
-        change = f"{amount(made.response, made.unit, one.value).replace(' %', '')} {ends(made.response, one.low, one.high)}"
-        return f"{change}{'*' if one.shown else ''}"
+    def write(gain: _Gain) -> str:
+        change = f"{amount(made.response, made.unit, gain.value).replace(' %', '')} {ends(made.response, gain.low, gain.high)}"
+        return f"{change}{'*' if gain.shown else ''}"
 
     columns = [Column("tweak set", left=True), *(Column(state or "change", state or "change", write) for state in states)]
     columns += [Column("cold - warm", "cold_less_warm", write)] if differences else []
@@ -230,50 +246,50 @@ def _tweak_table(found: Study) -> list[Section]:
 class _Gain:
     """A contrast as a value with an interval."""
 
-    def __init__(self, one: Contrast) -> None:
-        self.value, self.low, self.high, self.shown = one.effect or 0.0, one.low or 0.0, one.high or 0.0, one.shown
+    def __init__(self, contrast: Contrast) -> None:
+        self.value, self.low, self.high, self.shown = contrast.effect or 0.0, contrast.low or 0.0, contrast.high or 0.0, contrast.shown
 
 
-def _known(one: Contrast | None) -> _Gain | None:
-    return None if one is None or one.effect is None else _Gain(one)
+def _known(contrast: Contrast | None) -> _Gain | None:
+    return None if contrast is None or contrast.effect is None else _Gain(contrast)
 
 
-def record_of(found: Study) -> dict[str, Any]:
+def record_of(study: Study) -> dict[str, Any]:
     """All of it for programs: names and units are those of the terms; what is refused is null with its reason beside it."""
     return {
-        "runs": [record(one) for one in found.cells],
-        "origin": found.origin,
-        "answer": findings(found),
-        "stands_on": basis(found),
-        "alike": found.alike,
+        "runs": [record(cell) for cell in study.cells],
+        "origin": study.origin,
+        "answer": findings(study),
+        "stands_on": basis(study),
+        "alike": study.alike,
         "configurations": [
             {
-                "name": one.name,
-                "tweakset": one.tweakset,
-                "runs": [run.id for run in one.runs],
-                "responses": {name: asdict(mean) for name, mean in one.responses.items()},
+                "name": configuration.name,
+                "tweakset": configuration.tweakset,
+                "runs": [run.id for run in configuration.runs],
+                "responses": {name: asdict(mean) for name, mean in configuration.responses.items()},
             }
-            for one in found.configurations
+            for configuration in study.configurations
         ],
-        "caches": {name: asdict(one) for name, one in found.caches.items()},
+        "caches": {name: asdict(cache) for name, cache in study.caches.items()},
         "analyses": [
             {
-                "response": one.response,
-                "unit": one.unit,
-                "tweak_sets": one.sets,
-                "scale": one.observed.scale,
-                "factors": {factor.name: list(factor.levels) for factor in one.observed.factors},
-                "variation": [{"name": row.name, "df": row.df, "ss": row.ss, "share": row.share} for row in one.variation],
-                "findings": [{**asdict(effect), "shown": effect.shown} for effect in one.findings],
-                "answers": answers(one),
-                "refusal": one.refusal or None,
-                "notes": list(one.notes),
+                "response": analyse.response,
+                "unit": analyse.unit,
+                "tweak_sets": analyse.sets,
+                "scale": analyse.observed.scale,
+                "factors": {factor.name: list(factor.levels) for factor in analyse.observed.factors},
+                "variation": [{"name": row.name, "df": row.df, "ss": row.ss, "share": row.share} for row in analyse.variation],
+                "findings": [{**asdict(effect), "shown": effect.shown} for effect in analyse.findings],
+                "answers": answers(analyse),
+                "refusal": analyse.refusal or None,
+                "notes": list(analyse.notes),
             }
-            for one in found.analyses
+            for analyse in study.analyses
         ],
-        "contrasts": asdict(found.contrasts),
-        "changed_nothing": [asdict(one) for one in found.idle],
-        "reversals": list(reversals([one for one in found.analyses if not one.sets])),
-        "tweak_sets": [untouched(found.contrasts), *tweaks(found.contrasts)] if found.cells else [],
-        "refused": list(found.refused),
+        "contrasts": asdict(study.contrasts),
+        "changed_nothing": [asdict(contrast) for contrast in study.idle],
+        "reversals": list(reversals([analyse for analyse in study.analyses if not analyse.sets])),
+        "tweak_sets": [untouched(study.contrasts), *tweaks(study.contrasts)] if study.cells else [],
+        "refused": list(study.refused),
     }

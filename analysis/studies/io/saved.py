@@ -37,7 +37,7 @@ def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
 
 def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
     """Take the I/O runs out of a run that was read; cells of workloads that report no I/O are none."""
-    found = []
+    result = []
     reporting = {cell.workload for cell in run.cells if "io" in cell.report}
     varied = _varied(reporting)
     for cell in run.cells:
@@ -57,31 +57,31 @@ def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
                 overrides=_asked(cell, params, varied),
                 host=_host(run),
             )
-            found.append(replace(one, disk=_disk(cell), changed_nothing=_changed_nothing(cell, run)))
+            result.append(replace(one, disk=_disk(cell), changed_nothing=_changed_nothing(cell, run)))
         except Unreadable as error:
             refused.append(str(error))
         except NotComparable as error:
             refused.append(f"{run.origin}: {cell.id}: {error}")
-    return _of_one_data_set(found, refused)
+    return _of_one_data_set(result, refused)
 
 
 def _of_one_data_set(runs: Sequence[IoRun], refused: list[str]) -> list[IoRun]:
     """Leave out runs of a configuration that read another data set than most of its runs; all of them, where no data set has most."""
-    of = {one.id: str(one.dataset.get("sizes_sha256") or "none recorded") for one in runs}
+    of = {run.id: str(run.dataset.get("sizes_sha256") or "none recorded") for run in runs}
     read: dict[str, Counter[str]] = {}
-    configurations = {one.id: str(sorted((name, str(value)) for name, value in {**one.params, **one.overrides}.items())) for one in runs}
-    for one in runs:
-        read.setdefault(configurations[one.id], Counter())[of[one.id]] += 1
+    configurations = {run.id: str(sorted((name, str(value)) for name, value in {**run.params, **run.overrides}.items())) for run in runs}
+    for run in runs:
+        read.setdefault(configurations[run.id], Counter())[of[run.id]] += 1
     kept = []
-    for one in runs:
-        alike = read[configurations[one.id]]
+    for run in runs:
+        alike = read[configurations[run.id]]
         usual, times = alike.most_common(1)[0]
-        if of[one.id] == usual and list(alike.values()).count(times) == 1:
-            kept.append(one)
+        if of[run.id] == usual and list(alike.values()).count(times) == 1:
+            kept.append(run)
         else:
             count = f"{times} of {alike.total()} runs of its configuration read {usual[:12]}"
             refused.append(
-                f"{one.origin}: {one.id}: the list of its data set's sizes has the hash {of[one.id][:12]}, {count}: not the same data."
+                f"{run.origin}: {run.id}: the list of its data set's sizes has the hash {of[run.id][:12]}, {count}: not the same data."
             )
     return kept
 
@@ -97,7 +97,9 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
         responses = judge(of_report(cell, origin, params, capped=capped)).responses
     except Unreadable:
         return cell
-    return replace(cell, metrics={**cell.metrics, **{name: one.value for name, one in responses.items() if one.value is not None}})
+    return replace(
+        cell, metrics={**cell.metrics, **{name: response.value for name, response in responses.items() if response.value is not None}}
+    )
 
 
 def given_in(workload: str) -> dict[str, str]:
@@ -115,11 +117,11 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = Non
         raise Unreadable(f"{origin}: {place}: holds {len(cell.report.get('io', ()))} parts 'io' where one belongs; measure it again.")
     part = Fields(cell.report["io"][0], origin, f"{place}.io")
     processes = part.whole("processes")
-    epochs = [_epoch(Fields(one, origin, f"{place}.epochs[{at}]")) for at, one in enumerate(cell.report.get("epochs", ()))]
+    epochs = [_epoch(Fields(epoch, origin, f"{place}.epochs[{at}]")) for at, epoch in enumerate(cell.report.get("epochs", ()))]
     _complete(part, epochs, processes)
     _whole_epochs(part, epochs, capped=capped)
     engine, version = part.text("engine"), part.optional_text("engine_version")
-    marks = [Fields(one, origin, f"{place}.checkpoints[{at}]") for at, one in enumerate(cell.report.get("checkpoints", ()))]
+    marks = [Fields(checkpoint, origin, f"{place}.checkpoints[{at}]") for at, checkpoint in enumerate(cell.report.get("checkpoints", ()))]
     return IoRun(
         origin=origin,
         id=cell.id,
@@ -134,10 +136,10 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = Non
         prefetch_factor=part.whole("prefetch_factor") if part.has("prefetch_factor") else 0,
         computation_time_s=part.up_to("computation_time_s", LONGEST_S),
         record_length_bytes=_length_bytes(part),
-        epochs=tuple(sorted(epochs, key=lambda one: (one.number, one.rank))),
+        epochs=tuple(sorted(epochs, key=lambda epoch: (epoch.number, epoch.rank))),
         excluded_start_steps=part.whole("excluded_start_steps"),
         excluded_end_steps=part.whole("excluded_end_steps"),
-        checkpoints=tuple(_checkpoint(one) for one in marks),
+        checkpoints=tuple(_checkpoint(mark) for mark in marks),
         dataset=part.optional_mapping("dataset"),
         reported=part.optional_mapping("reported"),
         params=params or {},
@@ -176,7 +178,7 @@ def _complete(part: Fields, epochs: list[Epoch], processes: int) -> None:
     """Refuse a report in which an epoch of a rank is missing or there twice: sums over ranks would be wrong."""
     if not epochs or processes < 1:
         part.refuse("has no epochs" if processes else "has no processes")
-    seen = {(one.number, one.rank) for one in epochs}
+    seen = {(epoch.number, epoch.rank) for epoch in epochs}
     numbers = {number for number, _ in seen}
     # Counted, not listed: a damaged file may speak of as many ranks as it likes.
     whole = len(seen) == len(epochs) == len(numbers) * processes and max(rank for _, rank in seen) < processes
@@ -188,10 +190,10 @@ def _whole_epochs(part: Fields, epochs: list[Epoch], *, capped: bool) -> None:
     """Refuse epochs of another number of steps than the report itself says; a cap on the steps cuts the last one short."""
     if not part.has("steps_per_epoch"):
         return
-    steps, last = part.whole("steps_per_epoch"), max(one.number for one in epochs)
-    for one in epochs:
-        if one.steps != steps and not (capped and one.number == last and one.steps < steps):
-            part.refuse(f"says that an epoch has {steps} steps, and epoch {one.number} of rank {one.rank} has {one.steps}")
+    steps, last = part.whole("steps_per_epoch"), max(epoch.number for epoch in epochs)
+    for epoch in epochs:
+        if epoch.steps != steps and not (capped and epoch.number == last and epoch.steps < steps):
+            part.refuse(f"says that an epoch has {steps} steps, and epoch {epoch.number} of rank {epoch.rank} has {epoch.steps}")
 
 
 def _epoch(part: Fields) -> Epoch:
@@ -237,21 +239,21 @@ def _checkpoint(part: Fields) -> Checkpoint:
 
 def _disk(cell: Cell) -> dict[str, object]:
     """Answer what the workload found in the queue of its disk, one word of a scheduler's list: `[none] mq-deadline` is `none`."""
-    found = {name.removeprefix("device_"): value for name, value in cell.facts.items() if name.startswith("device_")}
-    if found and "device" in cell.facts:
-        found["device"] = cell.facts["device"]
-    scheduler = found.get("scheduler")
+    result = {name.removeprefix("device_"): value for name, value in cell.facts.items() if name.startswith("device_")}
+    if result and "device" in cell.facts:
+        result["device"] = cell.facts["device"]
+    scheduler = result.get("scheduler")
     if isinstance(scheduler, str) and "[" in scheduler:
-        found["scheduler"] = scheduler.partition("[")[2].partition("]")[0]
-    return found
+        result["scheduler"] = scheduler.partition("[")[2].partition("]")[0]
+    return result
 
 
 def _changed_nothing(cell: Cell, run: Run) -> bool:
     """Whether a tweak set left every setting as it found it. On a cluster nobody looks at what scripts change: there only keys count."""
-    applied, asked = cell.applied, run.tweaksets[cell.tweakset]
-    if applied is None or not (asked.requested or asked.scripts) or (asked.scripts and run.place):
+    applied, tweakset = cell.applied, run.tweaksets[cell.tweakset]
+    if applied is None or not (tweakset.requested or tweakset.scripts) or (tweakset.scripts and run.place):
         return False
-    return {one.key for one in asked.requested} <= applied.already_in_force and not applied.side_effects
+    return {setting.key for setting in tweakset.requested} <= applied.already_in_force and not applied.side_effects
 
 
 def _host(run: Run) -> Host:

@@ -72,36 +72,40 @@ def ends(response: str, low: float | None, high: float | None) -> str:
 # The answer of a saved run.
 
 
-def findings(found: Study) -> list[str]:
+def findings(study: Study) -> list[str]:
     """Answer in lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
-    plain = in_order([one for one in found.cells if one.run.tweakset in {STOCK, AGAIN}])
-    engines = [one.run.engine for one in plain]
+    plain = in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}])
+    engines = [judged.run.engine for judged in plain]
     base = "torch" if "torch" in engines else next(iter(engines), "")  # ours, where it was measured
-    return [*_fastest([one for one in plain if one.run.engine == base]), *_engines(plain, base), *_tweak_sets(found)] if found.cells else []
+    return (
+        [*_fastest([judged for judged in plain if judged.run.engine == base]), *_engines(plain, base), *_tweak_sets(study)]
+        if study.cells
+        else []
+    )
 
 
-def basis(found: Study) -> list[str]:
+def basis(study: Study) -> list[str]:
     """Say what the figures stand on: what stock is, and why they may not be carried elsewhere."""
-    runs = [one.run for one in found.cells]
+    runs = [cell.run for cell in study.cells]
     settings = []
     for name in ("read_ahead_kb", "scheduler"):
         values = dict.fromkeys(str(run.disk[name]) for run in runs if run.tweakset == STOCK and name in run.disk)
         settings += [f"{name} {' or '.join(values)}"] if values else []
-    disks = "".join(f" of {one}" for one in dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk))
+    disks = "".join(f" of {fromkey}" for fromkey in dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk))
     lines = [f"Stock: {', '.join(settings)}{disks}, as the machine was found."] if settings else []
     scaled = [run.computation_time_s for run in runs if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}]
     if times := sorted({time_s for time_s in scaled if time_s and time_s < OTHERS_SHORT_S}):
         span = f"{1000 * times[0]:.2g}" + (f" to {1000 * times[-1]:.2g}" if len(times) > 1 else "")
-        why = f"a step computes {span} ms: hand-over between processes and their start do not scale with record_scale"
-        lines.append(f"Doubt: {why}; do not carry this over to the full-size job.")
+        reason = f"a step computes {span} ms: hand-over between processes and their start do not scale with record_scale"
+        lines.append(f"Doubt: {reason}; do not carry this over to the full-size job.")
     return lines
 
 
 def _fastest(cells: Sequence[Judged]) -> list[str]:
     states: dict[tuple[str, ...], list[Judged]] = {}
-    for one in cells:
-        if one.value(RATE) is not None:
-            states.setdefault(_state(one.run), []).append(one)
+    for cell in cells:
+        if cell.value(RATE) is not None:
+            states.setdefault(_state(cell.run), []).append(cell)
     grouped = {key: _by_name(members) for key, members in states.items()}
     chosen = {key: groups for key, groups in grouped.items() if len(groups) > 1} or grouped
     lines = []
@@ -124,15 +128,15 @@ def _state(run: IoRun) -> tuple[str, ...]:
 
 
 def _by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
-    alike = common([one.run for one in cells])
+    alike = common([cell.run for cell in cells])
     groups: dict[str, list[Judged]] = {}
-    for one in cells:
-        groups.setdefault(configuration(one.run, alike) or BY_DEFAULT, []).append(one)
+    for cell in cells:
+        groups.setdefault(configuration(cell.run, alike) or BY_DEFAULT, []).append(cell)
     return groups
 
 
 def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
-    means = {name: mean_of([one.responses[RATE] for one in cells], [one.run.block for one in cells]) for name, cells in groups.items()}
+    means = {name: mean_of([cell.responses[RATE] for cell in cells], [cell.run.block for cell in cells]) for name, cells in groups.items()}
     best = max(means, key=lambda name: means[name].value or 0.0)
     mean = means[best]
     interval = "" if mean.low is None or mean.high is None else f" [{digits(mean.low, 3)}, {digits(mean.high, 3)}]"
@@ -178,7 +182,7 @@ def _change(values: Sequence[float], response: str) -> Paired | None:
 def _engines(cells: Sequence[Judged], base: str) -> list[str]:
     """Set each other engine against ours: in each block the mean over all configurations that both ran."""
     lines = []
-    for name in dict.fromkeys(one.run.engine for one in cells if one.run.engine != base):
+    for name in dict.fromkeys(cell.run.engine for cell in cells if cell.run.engine != base):
         parts, clear, blocks = [], False, 0
         for response in (WHOLE, RATE):
             values = _against(cells, response, base, name)
@@ -196,10 +200,10 @@ def _engines(cells: Sequence[Judged], base: str) -> list[str]:
 
 def _against(cells: Sequence[Judged], response: str, base: str, other: str) -> list[float]:
     """What another engine changes in each block, as the mean over the configurations that both engines ran in it."""
-    alike = common([one.run for one in cells]) | {"engine"}
+    alike = common([cell.run for cell in cells]) | {"engine"}
     groups: dict[tuple[str, str], list[Judged]] = {}
-    for one in cells:
-        groups.setdefault((configuration(one.run, alike), one.run.engine), []).append(one)
+    for cell in cells:
+        groups.setdefault((configuration(cell.run, alike), cell.run.engine), []).append(cell)
     changes: dict[int, list[float]] = {}
     for name in dict.fromkeys(name for name, _ in groups):
         first, second = (by_block(groups.get((name, engine), []), response) for engine in (base, other))
@@ -212,45 +216,51 @@ def _against(cells: Sequence[Judged], response: str, base: str, other: str) -> l
     return [math.fsum(values) / most for _, values in sorted(changes.items()) if len(values) == most]
 
 
-def _tweak_sets(found: Study) -> list[str]:
-    known = [one for one in found.contrasts.tweaks if one.p is not None]
-    shown = sorted((one for one in known if one.shown), key=lambda one: -abs(math.log1p(one.effect or 0.0)))
+def _tweak_sets(study: Study) -> list[str]:
+    known = [tweak for tweak in study.contrasts.tweaks if tweak.p is not None]
+    shown = sorted((contrast for contrast in known if contrast.shown), key=lambda contrast: -abs(math.log1p(contrast.effect or 0.0)))
     lines = []
     if shown:
         more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
         each = "; ".join(
-            f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} {unsigned(abs(one.effect or 0.0))} "
-            f"{'faster' if (one.effect or 0.0) > 0 else 'slower'} {ends(RATE, one.low, one.high)}"
-            for one in shown[:MOST]
+            f"{contrast.tweakset}{f' with {contrast.configuration}' if contrast.configuration else ''} "
+            f"{unsigned(abs(contrast.effect or 0.0))} "
+            f"{'faster' if (contrast.effect or 0.0) > 0 else 'slower'} {ends(RATE, contrast.low, contrast.high)}"
+            for contrast in shown[:MOST]
         )
         lines.append(f"Tweak sets that differ from stock: {each}{more} (Holm over {len(known)}).")
     elif known:
-        sets = len({one.tweakset for one in known})
+        sets = len({contrast.tweakset for contrast in known})
         lines.append(f"Tweak sets: {'it' if sets == 1 else f'none of {sets}'} is {'not ' if sets == 1 else ''}shown to differ from stock.")
     idle: dict[str, list[str]] = {}
-    for name in dict.fromkeys(one.tweakset for one in found.idle):
-        mine = [one for one in found.idle if one.tweakset == name and one.p is not None]
-        off, count = sum(one.shown for one in mine), counted(len(mine), "configuration")
+    for name in dict.fromkeys(contrast.tweakset for contrast in study.idle):
+        mine = [contrast for contrast in study.idle if contrast.tweakset == name and contrast.p is not None]
+        off, count = sum(contrast.shown for contrast in mine), counted(len(mine), "configuration")
         outcome = "in too few blocks to say more" if not mine else f"no difference shown in {count}"
         idle.setdefault(f"yet it differs in {off} of {count}: the machine was not quiet" if off else outcome, []).append(name)
     lines += [f"{', '.join(names)} changed nothing here: a second A/A; {outcome}." for outcome, names in idle.items()]
-    return [*lines, *([untouched(found.contrasts)] if any(one.shown for one in found.contrasts.again) else [])]
+    return [*lines, *([untouched(study.contrasts)] if any(contrast.shown for contrast in study.contrasts.again) else [])]
 
 
 # Factor by factor, and tweak set by tweak set.
 
 
-def of_factors(found: Study) -> list[str]:
+def of_factors(study: Study) -> list[str]:
     """What is known of each factor; of the utilisation without the first step only where it tells another story."""
-    known = [one for one in found.analyses if not one.sets and not one.refusal]
-    lines = [f"{LABELS.get(one.response, one.response)}: {line}" for one in known if one.response != STEADY for line in answers(one)]
+    known = [analyse for analyse in study.analyses if not analyse.sets and not analyse.refusal]
+    lines = [
+        f"{LABELS.get(analysis.response, analysis.response)}: {line}"
+        for analysis in known
+        if analysis.response != STEADY
+        for line in answers(analysis)
+    ]
     return [*lines, *reversals(known)]
 
 
-def of_tweak_sets(found: Study) -> list[str]:
+def of_tweak_sets(study: Study) -> list[str]:
     """What the copy of stock shows, and what each tweak set did."""
-    lines = [line for one in found.analyses if one.sets for line in answers(one)]
-    return [untouched(found.contrasts), *tweaks(found.contrasts), *(line for line in lines if SETS in line.partition(":")[0])]
+    lines = [line for analyse in study.analyses if analyse.sets for line in answers(analyse)]
+    return [untouched(study.contrasts), *tweaks(study.contrasts), *(line for line in lines if SETS in line.partition(":")[0])]
 
 
 def answers(analysis: Analysis) -> list[str]:
@@ -258,78 +268,78 @@ def answers(analysis: Analysis) -> list[str]:
     if analysis.refusal:
         return [f"{analysis.response}: nothing can be said: {analysis.refusal}"]
     return [
-        _main(one, analysis) if len(one.factors) == 1 else _pair(one, analysis)
-        for one in analysis.findings
-        if len(one.factors) == 1 or one.shown
+        _main(finding, analysis) if len(finding.factors) == 1 else _pair(finding, analysis)
+        for finding in analysis.findings
+        if len(finding.factors) == 1 or finding.shown
     ]
 
 
-def _how_sure(one: Effect, analysis: Analysis) -> str:
+def _how_sure(effect: Effect, analysis: Analysis) -> str:
     """Write how sure an effect is: `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
     effects = len(analysis.findings)
-    over = f"{counted(effects, 'effect')}, {len(one.steps)} steps" if len(one.steps) > 1 else f"{effects}"
-    return f"{one.clearest.blocks} blocks, p {probability(one.p_adjusted)} (Holm over {over})"
+    over = f"{counted(effects, 'effect')}, {len(effect.steps)} steps" if len(effect.steps) > 1 else f"{effects}"
+    return f"{effect.clearest.blocks} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
 
 
 def _written(step: Step | Contrast, response: str, unit: str) -> str:
     return f"{amount(response, unit, step.effect or 0.0)} {ends(response, step.low, step.high)}"
 
 
-def _main(one: Effect, analysis: Analysis) -> str:
-    name, sure = one.factors[0], _how_sure(one, analysis)
-    step = f"{one.clearest.name} {_written(one.clearest, analysis.response, analysis.unit)}"
-    if not one.shown:
+def _main(effect: Effect, analysis: Analysis) -> str:
+    name, sure = effect.factors[0], _how_sure(effect, analysis)
+    step = f"{effect.clearest.name} {_written(effect.clearest, analysis.response, analysis.unit)}"
+    if not effect.shown:
         return f"{name}: not shown to matter; its clearest step, {step}; {sure}."
-    means = ", ".join(f"{level.level} {digits(level.mean, 3)}" for level in one.levels)
+    means = ", ".join(f"{level.level} {digits(level.mean, 3)}" for level in effect.levels)
     company = [" × ".join(other.factors) for other in analysis.findings if other.shown and len(other.factors) > 1 and name in other.factors]
     depends = f" On average over the others only: see {', '.join(company)}." if company else ""
     unit = f" {analysis.unit}" if analysis.unit else ""
-    return f"{name}: {means}{unit}; {step}; {unsigned(one.share)} of the variation, {sure}.{depends}"
+    return f"{name}: {means}{unit}; {step}; {unsigned(effect.share)} of the variation, {sure}.{depends}"
 
 
-def _pair(one: Effect, analysis: Analysis) -> str:
-    head = " × ".join(one.factors)
-    sure = f"{unsigned(one.share)} of the variation, {_how_sure(one, analysis)}"
-    if SETS in one.factors:
-        (other,) = (name for name in one.factors if name != SETS)
+def _pair(effect: Effect, analysis: Analysis) -> str:
+    head = " × ".join(effect.factors)
+    sure = f"{unsigned(effect.share)} of the variation, {_how_sure(effect, analysis)}"
+    if SETS in effect.factors:
+        (other,) = (name for name in effect.factors if name != SETS)
         return f"{head}: what a tweak set does depends on {other}; {sure}."
-    if one.together is None:
+    if effect.together is None:
         return f"{head}: what the one does depends on the other; {sure}."
-    pair = one.together
+    pair = effect.together
     steps = sorted(pair.steps, key=lambda step: step.effect)
     shown = list(pair.steps) if len(steps) <= 5 else [steps[0], steps[-1]]
     each = "; ".join(f"with {spoken(pair.along, step.name)} {_written(step, analysis.response, analysis.unit)}" for step in shown)
     return f"{head}: {pair.factor} {pair.first} → {pair.last} does {each}; {sure}."
 
 
-def reversals(found: Sequence[Analysis]) -> Iterator[str]:
+def reversals(result: Sequence[Analysis]) -> Iterator[str]:
     """Say where leaving the first step out shows what the whole epoch does not, or turns its sign: reading was moved, not saved."""
-    known = {one.response: one for one in found if one.findings}
+    known = {analysis.response: analysis for analysis in result if analysis.findings}
     if STEADY not in known or WHOLE not in known:
         return
-    whole = {(one.factors, step.levels): (one, step) for one in known[WHOLE].findings for step in one.steps}
-    for one in known[STEADY].findings:
-        for step in one.steps if len(one.factors) == 1 else ():
-            its, other = whole.get((one.factors, step.levels), (one, None))
+    whole = {(finding.factors, step.levels): (finding, step) for finding in known[WHOLE].findings for step in finding.steps}
+    for finding in known[STEADY].findings:
+        for step in finding.steps if len(finding.factors) == 1 else ():
+            its, other = whole.get((finding.factors, step.levels), (finding, None))
             if other is None or not step.shown:
                 continue
             turned = other.shown and other.effect * step.effect < 0
             if turned or not its.shown:
                 yield (
-                    f"{one.factors[0]} {step.name}: AU without the first step {signed(step.effect)} points, over the whole epoch "
+                    f"{finding.factors[0]} {step.name}: AU without the first step {signed(step.effect)} points, over the whole epoch "
                     f"{signed(other.effect)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the step that "
                     "is left out, it was not saved."
                 )
 
 
-def untouched(found: Contrasts) -> str:
+def untouched(contrasts: Contrasts) -> str:
     """Say what stock against its copy shows, in all configurations together."""
-    known = [one for one in found.again if one.p is not None]
+    known = [contrast for contrast in contrasts.again if contrast.p is not None]
     if not known:
         return "A/A: not measured, or in too few blocks: nobody knows what this machine makes out of nothing."
-    off = sum(one.shown for one in known)
-    worst = min(known, key=lambda one: one.p or 0.0)
-    where, count = f"{worst.configuration}: {_against_stock(worst, found)}", counted(len(known), "configuration")
+    off = sum(contrast.shown for contrast in known)
+    worst = min(known, key=lambda contrast: contrast.p or 0.0)
+    where, count = f"{worst.configuration}: {_against_stock(worst, contrasts)}", counted(len(known), "configuration")
     if off:
         return (
             f"A/A: stock and its copy differ in {off} of {count}, though nothing was changed: {where}."
@@ -338,41 +348,41 @@ def untouched(found: Contrasts) -> str:
     return f"A/A: stock and its copy: no difference shown in {count}; the clearest, {where}."
 
 
-def tweaks(found: Contrasts) -> list[str]:
+def tweaks(contrasts: Contrasts) -> list[str]:
     """Say what each tweak set did, and whether more on a cold cache than on a warm one; a line each."""
     lines = []
-    for name in dict.fromkeys(one.tweakset for one in found.tweaks):
-        mine = [one for one in found.tweaks if one.tweakset == name and one.p is not None]
-        shown = sorted((one for one in mine if one.shown), key=lambda one: -abs(one.effect or 0.0))
+    for name in dict.fromkeys(tweak.tweakset for tweak in contrasts.tweaks):
+        mine = [tweak for tweak in contrasts.tweaks if tweak.tweakset == name and tweak.p is not None]
+        shown = sorted((contrast for contrast in mine if contrast.shown), key=lambda contrast: -abs(contrast.effect or 0.0))
         count = counted(len(mine), "configuration")
         if not mine:
             lines.append(f"{name}: in no configuration measured in two blocks beside stock.")
         elif not shown:
-            one = min(mine, key=lambda one: one.p or 0.0)
-            clearest = f"{one.configuration}: {_against_stock(one, found)}"
+            one = min(mine, key=lambda contrast: contrast.p or 0.0)
+            clearest = f"{one.configuration}: {_against_stock(one, contrasts)}"
             lines.append(f"{name}: no difference from stock shown in {count}; the clearest, {clearest}.")
         else:
-            each = "; ".join(f"{one.configuration}: {_against_stock(one, found)}" for one in shown[:4])
+            each = "; ".join(f"{contrast.configuration}: {_against_stock(contrast, contrasts)}" for contrast in shown[:4])
             more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
             lines.append(f"{name}: differs from stock in {len(shown)} of {count}: {each}{more}.")
-        controls = [one for one in found.differences if one.tweakset == name and one.p is not None]
-        lines += [_control(one, found) for one in controls if one.shown]
-        if controls and not any(one.shown for one in controls):
+        controls = [difference for difference in contrasts.differences if difference.tweakset == name and difference.p is not None]
+        lines += [_control(control, contrasts) for control in controls if control.shown]
+        if controls and not any(control.shown for control in controls):
             where = f" in any of {counted(len(controls), 'configuration')}" if len(controls) > 1 else ""
             lines.append(f"{name}: not shown to do more on a cold cache than on a warm one{where}.")
     return lines
 
 
-def _control(one: Contrast, found: Contrasts) -> str:
+def _control(contrast: Contrast, contrasts: Contrasts) -> str:
     """Cold beside warm, with the difference of the two."""
-    twins = {other.cache: other for other in found.tweaks if (other.tweakset, other.rest) == (one.tweakset, one.rest)}
-    sides = ", ".join(f"{state} {_against_stock(twins[state], found)}" for state in ("cold", "warm") if state in twins)
-    where = f", {one.rest}" if one.rest else ""
-    return f"{one.tweakset}{where}: {sides}; the cold cache makes the difference: {_against_stock(one, found)}."
+    twins = {other.cache: other for other in contrasts.tweaks if (other.tweakset, other.rest) == (contrast.tweakset, contrast.rest)}
+    sides = ", ".join(f"{state} {_against_stock(twins[state], contrasts)}" for state in ("cold", "warm") if state in twins)
+    where = f", {contrast.rest}" if contrast.rest else ""
+    return f"{contrast.tweakset}{where}: {sides}; the cold cache makes the difference: {_against_stock(contrast, contrasts)}."
 
 
-def _against_stock(one: Contrast, found: Contrasts) -> str:
-    if one.effect is None:
-        return one.missing or "not measured"
-    p = "" if one.p_adjusted is None else f" (p {probability(one.p_adjusted)})"
-    return f"{_written(one, found.response, found.unit)}{p}"
+def _against_stock(contrast: Contrast, contrasts: Contrasts) -> str:
+    if contrast.effect is None:
+        return contrast.missing or "not measured"
+    p = "" if contrast.p_adjusted is None else f" (p {probability(contrast.p_adjusted)})"
+    return f"{_written(contrast, contrasts.response, contrasts.unit)}{p}"

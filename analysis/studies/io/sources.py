@@ -55,7 +55,7 @@ def answer_of(names: Sequence[str], excluded: Excluded, *, rules: bool = False, 
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
     parts = [(Path(one.origin).stem, answer(one)) for one in ours]
     parts += [] if theirs is None else [("DLIO", dlio_answer.answer(theirs))]
-    judged = [*(theirs.judged if theirs is not None else ()), *(one for each in ours for one in each.cells)]
+    judged = [*(theirs.judged if theirs is not None else ()), *(cell for each in ours for cell in each.cells)]
     submissions = _submissions(judged) if rules else []
     drawn = {} if plot is None else pictures([one.run for one in judged], plot)
     whole = _together(parts)
@@ -147,7 +147,7 @@ def _submissions(judged: Sequence[Judged]) -> list[mlperf.Submission]:
     same = [runs for inner in settings(in_order(kept)).values() for runs in inner.values()]
     alike = common([one.run for one in kept if one.run.block is not None])
     made = [mlperf.submission(_name(runs[0].run, alike), runs, mlperf.own_parameters(runs[0].run.model)) for runs in same]
-    return sorted(made, key=lambda one: one.processes)
+    return sorted(made, key=lambda submission: submission.processes)
 
 
 def _name(run: IoRun, alike: frozenset[str]) -> str:
@@ -168,14 +168,14 @@ def pictures(runs: Sequence[IoRun], folder: Path, form: str = "png") -> dict[str
     from .responses import judged_alike  # noqa: PLC0415  # as above
 
     scene = Scene((), io=tuple(judged_alike(run for run in runs if run.epochs)))
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     missing: dict[str, str] = {}
     for name, picture in plots.pictures().items():
         if "io" in getattr(picture, "REPORTS", ()):
             path = folder / f"{name}.{form}"
             try:
                 write_whole(path, written(picture.draw(scene), form))
-                found[name] = str(path)
+                result[name] = str(path)
             except NothingToDraw as reason:
                 missing[name] = f"not drawn: {str(reason).rstrip('.')}."
-    return found | missing
+    return result | missing

@@ -58,13 +58,15 @@ class _Read:
 def stale_runs(judged: Sequence[Judged], generations: Sequence[IoRun] = ()) -> list[Stale]:
     """Find result folders whose run read other data than its own."""
     reads = [_of_run(one.run, one.formula("samples_per_s_whole")) for one in judged if one.run.configured]
-    reads += [_of_run(one, None) for one in generations]
-    order = {one.run.origin: one.run.started_utc or "" for one in judged} | {one.origin: one.started_utc or "" for one in generations}
+    reads += [_of_run(generation, None) for generation in generations]
+    order = {one.run.origin: one.run.started_utc or "" for one in judged} | {
+        generation.origin: generation.started_utc or "" for generation in generations
+    }
     reads.sort(key=lambda read: order[read.origin])
-    found = []
+    result = []
     for folder in dict.fromkeys(read.folder for read in reads):
-        found += _in_folder([read for read in reads if read.folder == folder])
-    return found
+        result += _in_folder([read for read in reads if read.folder == folder])
+    return result
 
 
 def _of_run(run: IoRun, samples_per_s: float | None) -> _Read:
@@ -77,18 +79,18 @@ def _of_run(run: IoRun, samples_per_s: float | None) -> _Read:
 
 
 def _in_folder(reads: Sequence[_Read]) -> list[Stale]:
-    found: list[Stale] = []
+    result: list[Stale] = []
     lies: _Read | None = None  # what was last written there and noted
     for at, read in enumerate(reads):
         if read.generates:
             lies = read
         elif lies is not None and not _holds(lies, read):
             what = f"the data set in its folder was made for {lies.id} ({_differing(lies, read)}) and not made anew"
-            found.append(Stale(read.id, read.origin, lies.id, what + _and_supply(read, reads[:at], lies.shape)))
+            result.append(Stale(read.id, read.origin, lies.id, what + _and_supply(read, reads[:at], lies.shape)))
         elif lies is None:
-            suspect = _by_traces(read, [one for one in reads[:at] if one.origin not in {known.origin for known in found}])
-            found += [suspect] if suspect else []
-    return found
+            suspect = _by_traces(read, [read for read in reads[:at] if read.origin not in {known.origin for known in result}])
+            result += [suspect] if suspect else []
+    return result
 
 
 def _holds(lies: _Read, read: _Read) -> bool:
@@ -124,14 +126,14 @@ def _by_traces(read: _Read, before: Sequence[_Read]) -> Stale | None:
     return Stale(read.id, read.origin, last.id, evidence)
 
 
-def _alike(one: _Read, other: _Read) -> bool:
-    if not one.samples_per_s or not other.samples_per_s:
+def _alike(read: _Read, other: _Read) -> bool:
+    if not read.samples_per_s or not other.samples_per_s:
         return False
-    return one.setting == other.setting and abs(one.samples_per_s / other.samples_per_s - 1) <= SAME
+    return read.setting == other.setting and abs(read.samples_per_s / other.samples_per_s - 1) <= SAME
 
 
-def _rates(one: _Read, other: _Read) -> str:
-    return f"{one.samples_per_s:.2f} and {other.samples_per_s:.2f}"
+def _rates(read: _Read, other: _Read) -> str:
+    return f"{read.samples_per_s:.2f} and {other.samples_per_s:.2f}"
 
 
 def _differing(lies: _Read, read: _Read) -> str:
@@ -151,7 +153,7 @@ def stale_rows(rows: Sequence[Row], record_bytes: float | None, changes_data: Ma
         what, rates = "AU", {row: row.au_percent for row in known}
     else:
         what, rates = "samples/s", {row: row.mb_per_s * MIB / changes_data.get(row, record_bytes) for row in known}
-    found, lies = [], None
+    result, lies = [], None
     for at, row in enumerate(known):
         if row in changes_data:
             lies = row
@@ -164,5 +166,5 @@ def stale_rows(rows: Sequence[Row], record_bytes: float | None, changes_data: Ma
                 f"in the design it comes after {lies.id}, for which the data set was made anew, and it has that one's {what} "
                 f"({rates[row]:.2f} and {rates[lies]:.2f}), not the baseline's ({rates[own]:.2f})"
             )
-            found.append(Stale(row.id, f"line {row.line}", lies.id, evidence))
-    return found
+            result.append(Stale(row.id, f"line {row.line}", lies.id, evidence))
+    return result

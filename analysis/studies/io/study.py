@@ -53,7 +53,7 @@ def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = (), respo
     return Study(
         origin,
         cells,
-        alike_in_words([one.run for one in cells]),
+        alike_in_words([cell.run for cell in cells]),
         tuple(configurations(cells)),
         caches(cells),
         tuple(analyses),
@@ -68,19 +68,19 @@ def apart(cells: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
 
     Their names are as they were: only what is said of them is other.
     """
-    idle = {one.run.tweakset for one in cells} - {one.run.tweakset for one in cells if not one.run.changed_nothing}
-    treated = [one for one in cells if one.run.tweakset not in idle]
-    return treated, [one for one in cells if one.run.tweakset in idle | {STOCK}] if idle else []
+    idle = {cell.run.tweakset for cell in cells} - {cell.run.tweakset for cell in cells if not cell.run.changed_nothing}
+    treated = [cell for cell in cells if cell.run.tweakset not in idle]
+    return treated, [cell for cell in cells if cell.run.tweakset in idle | {STOCK}] if idle else []
 
 
 def _crossed(cells: Sequence[Judged]) -> list[list[Judged]]:
     """Put configurations together that met the same tweak sets: stock elsewhere has nothing to stand beside."""
     met: dict[str, set[str]] = {}
-    for one in cells:
-        met.setdefault(configuration(one.run), set()).add(one.run.tweakset)
+    for cell in cells:
+        met.setdefault(configuration(cell.run), set()).add(cell.run.tweakset)
     changed = set(touched(cells))
     groups: dict[frozenset[str], list[Judged]] = {}
-    for one in cells:
-        if sets := frozenset(met[configuration(one.run)] & changed):
-            groups.setdefault(sets, []).append(one)
+    for cell in cells:
+        if sets := frozenset(met[configuration(cell.run)] & changed):
+            groups.setdefault(sets, []).append(cell)
     return list(groups.values())

@@ -57,10 +57,10 @@ def doubts(run: IoRun) -> list[Doubt]:
 def fewest_steps(run: IoRun) -> tuple[int, int]:
     """The steps of the shortest epoch of a rank, and how many of them are retained."""
     steps, kept = dict[tuple[int, int], int](), dict[tuple[int, int], int]()
-    for one in run.epochs:
-        at = (one.number, one.rank)
-        steps[at] = steps.get(at, 0) + one.steps
-        kept[at] = kept.get(at, 0) + len(retained(one, run.excluded_start_steps, run.excluded_end_steps))
+    for epoch in run.epochs:
+        at = (epoch.number, epoch.rank)
+        steps[at] = steps.get(at, 0) + epoch.steps
+        kept[at] = kept.get(at, 0) + len(retained(epoch, run.excluded_start_steps, run.excluded_end_steps))
     return min(steps.values()), min(kept.values())
 
 
@@ -84,16 +84,18 @@ def overslept(run: IoRun) -> float | None:
     asked_s = run.computation_time_s
     if not asked_s or not run.epochs or isinstance(run.params.get("computation_time"), Mapping):
         return None
-    return math.fsum(map(math.fsum, (one.compute_s for one in run.epochs))) / sum(one.steps for one in run.epochs) / asked_s
+    return math.fsum(map(math.fsum, (epoch.compute_s for epoch in run.epochs))) / sum(epoch.steps for epoch in run.epochs) / asked_s
 
 
 def contradicts_itself(run: IoRun) -> str | None:
     """Say where load and computation took longer than the epoch that they are parts of; None where nowhere."""
-    for one in run.epochs:
-        parts_s = math.fsum(one.busy_s)
-        if parts_s > one.duration_s * (1 + ROUNDING):
-            where = f"rank {one.rank}, epoch {one.number}"
-            return f"{where}: load and computation took {parts_s:.3f} s of {one.duration_s:.3f} s: step lists and clock are not of one run"
+    for epoch in run.epochs:
+        parts_s = math.fsum(epoch.busy_s)
+        if parts_s > epoch.duration_s * (1 + ROUNDING):
+            where = f"rank {epoch.rank}, epoch {epoch.number}"
+            return (
+                f"{where}: load and computation took {parts_s:.3f} s of {epoch.duration_s:.3f} s: step lists and clock are not of one run"
+            )
     return None
 
 
@@ -118,7 +120,7 @@ def _doubts(run: IoRun) -> Iterator[Doubt]:
         why.append(f"{fetched}, so at least {2 * ahead} must follow it, and {steps - 1} do")
     if why:
         yield Doubt("insufficient_steps", "; ".join(why), STEADY)
-    if not any(any(one.compute_s) for one in run.epochs):
+    if not any(any(epoch.compute_s) for epoch in run.epochs):
         yield Doubt("nothing computed", "no time was computed: utilisation is 0 whatever the input does", AU)
     ratio = overslept(run)
     if ratio is not None and ratio > OVERSLEPT:
@@ -140,28 +142,28 @@ def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Se
     """
     if not excludes_its_own(run):
         return []
-    said = [run.reported.get(name) for name in ("train_au_percentage", "train_throughput_samples_per_second")]
+    lines = [run.reported.get(name) for name in ("train_au_percentage", "train_throughput_samples_per_second")]
     epochs = len(au_per_epoch)
-    counts = [len(values) for values in said if isinstance(values, list)]
+    counts = [len(values) for values in lines if isinstance(values, list)]
     if any(count != epochs for count in counts):
         return [Doubt("contradiction", f"{counts[0]} epochs are reported, and step lists of {epochs} are there")]
-    au, rate = (fmean(values) if _numbers(values) else None for values in said)
-    found = []
+    au, rate = (fmean(values) if _numbers(values) else None for values in lines)
+    result = []
     if au is not None and not abs(au - fmean(au_per_epoch)) <= AGREES_PERCENT:
-        found.append(f"AU was reported as {au:.2f} %, and the step lists give {fmean(au_per_epoch):.2f} %")
+        result.append(f"AU was reported as {au:.2f} %, and the step lists give {fmean(au_per_epoch):.2f} %")
     if rate is not None and rate < 0:
-        found.append("samples/s were reported below 0")
+        result.append("samples/s were reported below 0")
     elif rate is not None and rate_per_epoch and not abs(rate - fmean(rate_per_epoch)) <= AGREES * abs(rate):
-        found.append(f"samples/s were reported as {rate:.2f}, and the step lists give {fmean(rate_per_epoch):.2f}")
-    shortest_s = min(one.duration_s for one in run.epochs)
-    if found and shortest_s < SHORTEST_S:
-        reason = f"an epoch took {shortest_s:.2f} s, and by so much the end that DLIO reckons with was moved that {'; '.join(found)}"
+        result.append(f"samples/s were reported as {rate:.2f}, and the step lists give {fmean(rate_per_epoch):.2f}")
+    shortest_s = min(epoch.duration_s for epoch in run.epochs)
+    if result and shortest_s < SHORTEST_S:
+        reason = f"an epoch took {shortest_s:.2f} s, and by so much the end that DLIO reckons with was moved that {'; '.join(result)}"
         return [Doubt("degenerate", reason, EVERY)]
-    return [Doubt("contradiction", "; ".join(found))] if found else []
+    return [Doubt("contradiction", "; ".join(result))] if result else []
 
 
 def _numbers(values: object) -> TypeGuard[list[float]]:
-    return isinstance(values, list) and bool(values) and all(isinstance(one, int | float) and math.isfinite(one) for one in values)
+    return isinstance(values, list) and bool(values) and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 
 def _steps(count: int) -> str:
@@ -184,10 +186,10 @@ def _against(run: IoRun) -> Iterator[str]:
     state = str(run.params.get("cache", ""))
     if state not in {"cold", "warm"}:
         return
-    numbers = sorted({one.number for one in run.epochs})
+    numbers = sorted({epoch.number for epoch in run.epochs})
     for number in numbers:
-        ranks = [one for one in run.epochs if one.number == number]
-        before = [one.resident_before for one in ranks if one.resident_before is not None]
+        ranks = [epoch for epoch in run.epochs if epoch.number == number]
+        before = [rank.resident_before for rank in ranks if rank.resident_before is not None]
         if state == "cold" and before and max(before) > COLD_AT_MOST:
             yield f"cache=cold, and {max(before):.1%} of the data set was in memory when epoch {number} began ({COLD_AT_MOST:.0%} may be)"
         if state == "warm" and before and min(before) < WARM_AT_LEAST:
@@ -197,23 +199,23 @@ def _against(run: IoRun) -> Iterator[str]:
 
 def _fetched(run: IoRun, state: str, number: int, ranks: Sequence[Epoch]) -> Iterator[str]:
     """Hold what an epoch fetched from a device against what it went through of the data set."""
-    size, counts = run.dataset.get("bytes"), [one.read_bytes for one in ranks]
+    size, counts = run.dataset.get("bytes"), [rank.read_bytes for rank in ranks]
     if not isinstance(size, int | float) or size <= 0 or any(count is None for count in counts):
         return
     fetched = sum(count for count in counts if count is not None)
-    said = f"cache={state}, and epoch {number} fetched {fetched / size:.1%} of the data set from a device"
+    text = f"cache={state}, and epoch {number} fetched {fetched / size:.1%} of the data set from a device"
     # What comes from a device while all of the data set is locked in memory is Python and its libraries.
-    own_bytes = OWN_COLD_BYTES if any(one.locked for one in ranks) else OWN_BYTES
+    own_bytes = OWN_COLD_BYTES if any(rank.locked for rank in ranks) else OWN_BYTES
     if state == "warm" and fetched > max(WARM_FETCHES * size, own_bytes):
-        yield f"{said} ({WARM_FETCHES:.0%} may be)"
+        yield f"{text} ({WARM_FETCHES:.0%} may be)"
     if state == "cold":
         # Where no device lies below the files, nobody counts what is fetched.
-        counted = fetched > 0 or any(one.device_read_bytes is not None for one in ranks)
+        counted = fetched > 0 or any(rank.device_read_bytes is not None for rank in ranks)
         least, most = COLD_FETCHES
         if counted and fetched < least * _went_through(run, ranks, size):
-            yield f"{said} ({least:.0%} of what it read must be)"
+            yield f"{text} ({least:.0%} of what it read must be)"
         if fetched > most * size + OWN_COLD_BYTES:
-            yield f"{said}: part of it was read twice ({most:.0%} may be)"
+            yield f"{text}: part of it was read twice ({most:.0%} may be)"
 
 
 def _went_through(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
@@ -221,8 +223,8 @@ def _went_through(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
     files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
     if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
         return 0.0
-    share = sum(one.steps for one in ranks) * (run.batch_size or 0) / (files * each)
-    asked = [one.rchar_bytes for one in ranks]
+    share = sum(rank.steps for rank in ranks) * (run.batch_size or 0) / (files * each)
+    asked = [rank.rchar_bytes for rank in ranks]
     if share >= 1:
         return size
     return min(share * size, sum(count or 0 for count in asked))

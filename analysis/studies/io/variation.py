@@ -85,7 +85,9 @@ def variation(seen: Observed) -> Variation:
     if error_df and math.sqrt(error_ss / error_df) <= ROUNDING * max(1.0, float(np.abs(y).max())):
         raise NotComparable(f"repeats of a point have the very same {seen.response}: these are not independent measurements.")
     mains: dict[Term, Floats] = {
-        (at,): _coded([key[at] for key in keys], there[one.name]) for at, one in enumerate(seen.factors) if len(there[one.name]) > 1
+        (at,): _coded([key[at] for key in keys], there[factor.name])
+        for at, factor in enumerate(seen.factors)
+        if len(there[factor.name]) > 1
     }
     many = sum(a.shape[1] * b.shape[1] for a, b in combinations(mains.values(), 2)) > MOST_COLUMNS
     pairs = {} if many else {(*a, *b): _product(mains[a], mains[b]) for a, b in combinations(mains, 2)}
@@ -103,16 +105,16 @@ def variation(seen: Observed) -> Variation:
     left, left_df = _rss([base, *columns.values()], y)
     block_df = base.shape[1] - 1
     rows = [source("blocks", block_df, _rss([base[:, :1], *columns.values()], y)[0] - left)] if block_df else []
-    rows += [one for one in terms if one.df]
+    rows += [term for term in terms if term.df]
     rows += [source("what these leave", left_df - error_df, max(0.0, left - error_ss))] if left_df > error_df else []
-    lost = sorted({one.point for one in seen.lost})
-    why = f"cells of {', '.join(lost)} are missing" if lost else "there are combinations of levels that were never run"
+    lost = sorted({lost.point for lost in seen.lost})
+    reason = f"cells of {', '.join(lost)} are missing" if lost else "there are combinations of levels that were never run"
     counts = Counter(zip(blocks, keys, strict=True))
     whole = len(set(blocks)) * math.prod(map(len, there.values()))
     return Variation(
         (*rows, source("error", error_df, error_ss), source("total", len(y) - 1, total)),
         _levels(seen, base, columns, y),
-        tuple((one.name, why) for one in terms if not one.df),
+        tuple((term.name, reason) for term in terms if not term.df),
         len(counts) == whole and len(set(counts.values())) == 1,
         (TOO_MANY,) if many else (),
     )
@@ -145,7 +147,7 @@ def _levels(seen: Observed, base: Floats, columns: Mapping[Term, Floats], y: Flo
             break
     else:
         raise NotComparable("the factors' levels cannot be told apart: some never varied without others.")
-    found, start = [], base.shape[1]
+    result, start = [], base.shape[1]
     for term in terms:
         stop = start + columns[term].shape[1]
         if len(term) == 1:
@@ -153,9 +155,9 @@ def _levels(seen: Observed, base: Floats, columns: Mapping[Term, Floats], y: Flo
             counts = Counter(row.levels[term[0]] for row in seen.rows)
             for name, code in zip(names, _coded(names), strict=True):
                 mean = float(beta[0] + code @ beta[start:stop])
-                found.append(Level(factor, name, counts[name], math.exp(mean) if seen.scale == "log" else mean))
+                result.append(Level(factor, name, counts[name], math.exp(mean) if seen.scale == "log" else mean))
         start = stop
-    return tuple(found)
+    return tuple(result)
 
 
 def _rss(columns: Sequence[Floats], y: Floats) -> tuple[float, int]:
@@ -174,6 +176,6 @@ def _coded(labels: Sequence[Hashable], levels: Sequence[Hashable] = ()) -> Float
     return rows[[levels.index(label) for label in labels]]
 
 
-def _product(one: Floats, other: Floats) -> Floats:
+def _product(floats: Floats, other: Floats) -> Floats:
     """Columns of an interaction: every column of the one times every column of the other."""
-    return np.column_stack([a * b for a in one.T for b in other.T])
+    return np.column_stack([a * b for a in floats.T for b in other.T])

@@ -42,102 +42,111 @@ MOST_UNKNOWN = 6
 SHORT = {"holm": "H", "bh": "BH", "lenth": "sim", "": ""}
 
 
-def answer(found: Sequence[Effects], run: Run | None = None) -> Answer:
+def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
     """Make the answer; `run` is the saved run that the effects are of, None for a table."""
-    several = len(found) > MOST_SENTENCES
-    ordered = sorted(found, key=lambda one: not _names(one))
-    shared = [(_called(one, run), line) for one in ordered for line in _doubts(one)]
-    sections = [_design(one, told=several and not _names(one)) for one in ordered]
+    several = len(result) > MOST_SENTENCES
+    ordered = sorted(result, key=lambda effects: not _names(effects))
+    shared = [(_called(effects, run), line) for effects in ordered for line in _doubts(effects)]
+    sections = [_design(effects, told=several and not _names(effects)) for effects in ordered]
     if shared:
-        sections.append(Section("", bullets(grouped(shared, of=len(found)) if len(found) > 1 else [line for _, line in shared], "note:")))
+        sections.append(Section("", bullets(grouped(shared, of=len(result)) if len(result) > 1 else [line for _, line in shared], "note:")))
     return Answer(
         title="" if run is None else headline([run]).replace("\n", "; "),
-        findings=[*_sentences([one for one in found if not several or _names(one)], run), *(_silent(found) if several else ())],
+        findings=[
+            *_sentences([effects for effects in result if not several or _names(effects)], run),
+            *(_silent(result) if several else ()),
+        ],
         sections=sections,
         warnings=[] if run is None else [*warnings_of(run, ()), *(partial(run, compare(run)) if run.design.kind == "turns" else ())],
-        legend=[*_questions(found, run), *_legend(found)],
-        next="" if run is None else _next(found, run),
-        data={"run": None if run is None else _about(run), "effects": [asdict(one) for one in found]},
-        rows=_flat(found),
+        legend=[*_questions(result, run), *_legend(result)],
+        next="" if run is None else _next(result, run),
+        data={"run": None if run is None else _about(run), "effects": [asdict(effects) for effects in result]},
+        rows=_flat(result),
     )
 
 
-def brief(found: Sequence[Effects], run: Run) -> Answer:
+def brief(result: Sequence[Effects], run: Run) -> Answer:
     """What a session ends with: which key did it, in a sentence.
 
     A static design says the sentence of its effects and whether its A/A check holds; an adaptive one has a sentence of its own, which the
     session prints, and of a search come the candidates that ran again to be confirmed.
     """
-    checks = [Line(one.again if len(found) == 1 else f"{_called(one, run)}: {one.again}", "A/A:") for one in found if one.again]
+    checks = [
+        Line(effects.again if len(result) == 1 else f"{_called(effects, run)}: {effects.again}", "A/A:")
+        for effects in result
+        if effects.again
+    ]
     return Answer(
         title=headline([run]).replace("\n", "; "),
-        findings=[*(Line(f"{name}: {study.question}") for name, study in run.studies.items()), *_sentences(found, run), *checks],
+        findings=[*(Line(f"{name}: {study.question}") for name, study in run.studies.items()), *_sentences(result, run), *checks],
         sections=_candidates(run),
         warnings=list(warnings_of(run, ())),
-        data={"run": _about(run), "effects": [asdict(one) for one in found]},
+        data={"run": _about(run), "effects": [asdict(effects) for effects in result]},
     )
 
 
-def _questions(found: Sequence[Effects], run: Run | None) -> list[tuple[str, str]]:
-    return [] if run is None else [(name, run.studies[name].question) for name in dict.fromkeys(one.observed.study for one in found)]
+def _questions(result: Sequence[Effects], run: Run | None) -> list[tuple[str, str]]:
+    return (
+        [] if run is None else [(name, run.studies[name].question) for name in dict.fromkeys(effects.observed.study for effects in result)]
+    )
 
 
 def _about(run: Run) -> dict[str, object]:
     return {"run_id": run.run_id, "origin": run.origin, "design": run.design.kind, "commit": run.commit}
 
 
-def _called(one: Effects, run: Run | None) -> str:
-    return ", ".join(filter(None, (one.observed.workload if run is not None else "", one.observed.profile)))
+def _called(effects: Effects, run: Run | None) -> str:
+    return ", ".join(filter(None, (effects.observed.workload if run is not None else "", effects.observed.profile)))
 
 
-def _sentences(found: Sequence[Effects], run: Run | None) -> list[Line]:
-    return [Line(": ".join(filter(None, (_called(one, run), one.sentence))), tone="strong") for one in found]
+def _sentences(result: Sequence[Effects], run: Run | None) -> list[Line]:
+    return [Line(": ".join(filter(None, (_called(effects, run), effects.sentence))), tone="strong") for effects in result]
 
 
-def _names(one: Effects) -> bool:
+def _names(effects: Effects) -> bool:
     """Whether its sentence claims something."""
-    return any(term.verdict in NAMED for term in one.terms)
+    return any(term.verdict in NAMED for term in effects.terms)
 
 
-def _silent(found: Sequence[Effects]) -> Iterator[Line]:
-    silent = list(dict.fromkeys(one.observed.workload for one in found if not _names(one)))
+def _silent(result: Sequence[Effects]) -> Iterator[Line]:
+    silent = list(dict.fromkeys(effects.observed.workload for effects in result if not _names(effects)))
     if silent:
         yield Line(f"Nothing can be named under {', '.join(silent)}.", tone="strong")
 
 
-def _next(found: Sequence[Effects], run: Run) -> str:
-    hint = any(term.verdict == "interacts" for one in found for term in one.terms)
-    named = hint or any(map(_names, found))
+def _next(result: Sequence[Effects], run: Run) -> str:
+    hint = any(term.verdict == "interacts" for effects in result for term in effects.terms)
+    named = hint or any(map(_names, result))
     return f"python -m analysis {'report' if named else 'plan --effect 3%'} {run.origin}"
 
 
-def _design(one: Effects, *, told: bool) -> Section:
-    seen = one.observed
+def _design(effects: Effects, *, told: bool) -> Section:
+    seen = effects.observed
     what = ", ".join(filter(None, (seen.profile or "", KINDS.get(seen.design, seen.design))))
-    blocks = f" in {one.blocks} block{'s' * (one.blocks > 1)}" if one.blocks else ""
+    blocks = f" in {effects.blocks} block{'s' * (effects.blocks > 1)}" if effects.blocks else ""
     cells = f"{len(seen.rows)} cells at {len({row.levels for row in seen.rows})} points{blocks}"
-    parts: list[Line | Table] = [Line(one.sentence)] if told else []
+    parts: list[Line | Table] = [Line(effects.sentence)] if told else []
     if seen.profile or seen.design == "table":
         parts += [Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}") for factor in seen.factors]
     title = f"{seen.workload}: {what}{', ' if what else ''}{cells}; {label_of(seen.metric)}"
-    if one.refusal:
-        return Section(title, [*parts, Line(f"nothing can be said: {one.refusal}", tone="open")])
-    parts += [_terms(one), *_aliases(one), _anova(one)]
-    if any(term.means in {"level", "set"} for term in one.terms):
-        parts.append(_levels(one))
-    return Section(title, [*parts, *_lines(one)])
+    if effects.refusal:
+        return Section(title, [*parts, Line(f"nothing can be said: {effects.refusal}", tone="open")])
+    parts += [_terms(effects), *_aliases(effects), _anova(effects)]
+    if any(term.means in {"level", "set"} for term in effects.terms):
+        parts.append(_levels(effects))
+    return Section(title, [*parts, *_lines(effects)])
 
 
-def _terms(one: Effects) -> Table:
+def _terms(effects: Effects) -> Table:
     """The table of effects: first what the design was laid out for, then the screen; of each those that claim something first."""
-    log = one.observed.scale == "log"
-    ordered = sorted(one.terms, key=lambda term: (term.means in SCREENED, term.verdict not in NAMED and term.verdict != "interacts"))
-    coded = any(term.coefficient is not None for term in one.terms) and not log
-    against = _stock(one) if all(term.means == "set" for term in one.terms) else ""
+    log = effects.observed.scale == "log"
+    ordered = sorted(effects.terms, key=lambda term: (term.means in SCREENED, term.verdict not in NAMED and term.verdict != "interacts"))
+    coded = any(term.coefficient is not None for term in effects.terms) and not log
+    against = _stock(effects) if all(term.means == "set" for term in effects.terms) else ""
     columns = [
         Column(f"tweak set − {against}" if against else "effect", left=True),
         *([Column("q", write=digits)] if coded else []),
-        Column(_head(one), write=_effect),
+        Column(_head(effects), write=_effect),
         Column("share", write=size, spare=1),
         Column("p adj.", write=_p),
         Column("MDE", write=size if log else lambda value: digits(value, 3)),
@@ -145,7 +154,7 @@ def _terms(one: Effects) -> Table:
     ]
     rows = [
         [
-            term.label if against else _label(term, one),
+            term.label if against else _label(term, effects),
             *([term.coefficient] if coded else []),
             term,
             term.share,
@@ -162,23 +171,23 @@ def _p(term: Term) -> str:
     return f"{probability(term.p_adjusted or 0.0)} {SHORT[term.adjustment]}"
 
 
-def _head(one: Effects) -> str:
-    if one.observed.scale == "raw":
-        return f"{label_of(one.observed.metric)} [95 %]"
-    return "+ % faster [95 %]" if one.observed.better is not None else "% [95 %]"
+def _head(effects: Effects) -> str:
+    if effects.observed.scale == "raw":
+        return f"{label_of(effects.observed.metric)} [95 %]"
+    return "+ % faster [95 %]" if effects.observed.better is not None else "% [95 %]"
 
 
-def _label(term: Term, one: Effects) -> str:
+def _label(term: Term, effects: Effects) -> str:
     if term.means == "disagreement":
         return f"{term.label} in the profile − alone"
     if term.means == "interaction":
-        letters = {factor.name: factor.letter for factor in one.observed.factors}
+        letters = {factor.name: factor.letter for factor in effects.observed.factors}
         return ":".join(letters[name] for name in term.factors)
-    return f"{term.label} − {_stock(one)}" if term.means in {"set", "profile"} else term.label
+    return f"{term.label} − {_stock(effects)}" if term.means in {"set", "profile"} else term.label
 
 
-def _stock(one: Effects) -> str:
-    stock = next(iter(one.observed.points))
+def _stock(effects: Effects) -> str:
+    stock = next(iter(effects.observed.points))
     return f"({stock})" if TOGETHER in stock else stock
 
 
@@ -194,11 +203,11 @@ def _bare(value: float) -> str:
     return number(value).lstrip("+")
 
 
-def _aliases(one: Effects) -> Iterator[Line]:
+def _aliases(effects: Effects) -> Iterator[Line]:
     """Which effects share a column, by the letters of their factors."""
-    letters = {factor.name: factor.letter for factor in one.observed.factors}
+    letters = {factor.name: factor.letter for factor in effects.observed.factors}
     said = []
-    for term in one.terms:
+    for term in effects.terms:
         if term.aliases:
             # Names of scripts have colons of their own: take effects apart by the names there are.
             others = [_lettered(alias, letters) for alias in term.aliases]
@@ -214,25 +223,25 @@ def _lettered(alias: str, letters: dict[str, str]) -> str:
     return alias.replace(":", "")
 
 
-def _anova(one: Effects) -> Table:
-    letters = {factor.name: factor.letter for factor in one.observed.factors}
+def _anova(effects: Effects) -> Table:
+    letters = {factor.name: factor.letter for factor in effects.observed.factors}
 
     def name(row: Source) -> str:
         return ":".join(letters[factor] for factor in row.factors) if len(row.factors) > 1 else row.name
 
     columns = [Column("df"), *(Column(head, write=digits) for head in ("SS", "MS", "F"))]
     columns = [*columns[:2], Column("%", write=size), *columns[2:], Column("p", write=probability)]
-    rows = [[name(row), row.df, row.ss, row.share, row.ms, row.f, row.p] for row in one.anova]
+    rows = [[name(row), row.df, row.ss, row.share, row.ms, row.f, row.p] for row in effects.anova]
     return Table([Column("variation", left=True), *columns], rows)
 
 
-def _levels(one: Effects) -> Table:
-    log, metric = one.observed.scale == "log", one.observed.metric
+def _levels(effects: Effects) -> Table:
+    log, metric = effects.observed.scale == "log", effects.observed.metric
     unit = ", s" * (metric.endswith("_s") and not metric.endswith("_per_s"))
-    alone = len({level.factor for level in one.levels}) == 1  # then its name is the head
+    alone = len({level.factor for level in effects.levels}) == 1  # then its name is the head
     columns = (
         *(() if alone else (Column("factor", left=True),)),
-        Column(one.levels[0].factor if alone else "level", left=True),
+        Column(effects.levels[0].factor if alone else "level", left=True),
         Column("n"),
         Column(f"mean {label_of(metric)}{unit}", write=digits),
         Column("95 %", write=_ends),
@@ -240,7 +249,7 @@ def _levels(one: Effects) -> Table:
     )
     rows = [
         [*(() if alone else (level.factor,)), level.level, level.n, level.mean, None if level.low is None else level, level.deviation]
-        for level in one.levels
+        for level in effects.levels
     ]
     return Table(columns, rows)
 
@@ -249,27 +258,27 @@ def _ends(level: Level) -> str:
     return f"[{digits(level.low or 0.0)}, {digits(level.high or 0.0)}]"
 
 
-def _lines(one: Effects) -> Iterator[Line]:
-    if one.lenth is not None:
-        write = (lambda value: unsigned(math.expm1(value))) if one.observed.scale == "log" else digits
-        pse, me, sme = map(write, (one.lenth.pse, one.lenth.me, one.lenth.sme))
-        said = f"PSE {pse}; beyond {me} a main effect stands out alone, beyond {sme} among all {one.lenth.contrasts}."
-        yield Line(said, "Lenth:")
-    if one.again:
-        yield Line(one.again, "A/A:")
+def _lines(effects: Effects) -> Iterator[Line]:
+    if effects.lenth is not None:
+        write = (lambda value: unsigned(math.expm1(value))) if effects.observed.scale == "log" else digits
+        pse, me, sme = map(write, (effects.lenth.pse, effects.lenth.me, effects.lenth.sme))
+        text = f"PSE {pse}; beyond {me} a main effect stands out alone, beyond {sme} among all {effects.lenth.contrasts}."
+        yield Line(text, "Lenth:")
+    if effects.again:
+        yield Line(effects.again, "A/A:")
 
 
-def _doubts(one: Effects) -> Iterator[str]:
+def _doubts(effects: Effects) -> Iterator[str]:
     """What a reader must know before believing a number; often the same of several designs."""
-    if one.error_df or one.error != "none":
-        yield f"Error term: {one.error}."
-    yield from (f"{name} is not known: {reason}." for name, reason in one.unestimable[:MOST_UNKNOWN])
-    if len(one.unestimable) > MOST_UNKNOWN:
-        yield f"{len(one.unestimable) - MOST_UNKNOWN} effects more are not known."
-    yield from one.notes
+    if effects.error_df or effects.error != "none":
+        yield f"Error term: {effects.error}."
+    yield from (f"{name} is not known: {reason}." for name, reason in effects.unestimable[:MOST_UNKNOWN])
+    if len(effects.unestimable) > MOST_UNKNOWN:
+        yield f"{len(effects.unestimable) - MOST_UNKNOWN} effects more are not known."
+    yield from effects.notes
 
 
-def _flat(found: Sequence[Effects]) -> Table:
+def _flat(result: Sequence[Effects]) -> Table:
     """Every term of every design, for a spreadsheet."""
     fields = (
         "effect",
@@ -288,17 +297,17 @@ def _flat(found: Sequence[Effects]) -> Table:
     )
     names = ("workload", "profile", "metric", "label", "means", "level", *fields)
     rows = [
-        [one.observed.workload, one.observed.profile, one.observed.metric, *(getattr(term, name) for name in names[3:])]
-        for one in found
-        for term in one.terms
+        [effects.observed.workload, effects.observed.profile, effects.observed.metric, *(getattr(term, name) for name in names[3:])]
+        for effects in result
+        for term in effects.terms
     ]
     return Table([Column(name) for name in names], rows)
 
 
 def _candidates(run: Run) -> list[Section]:
     """The rows of what a search ran again; of other designs there are none."""
-    found = run.design.conclusion.get("candidates")
-    rows = [_candidate(one, one["confirmed"]) for one in (found if isinstance(found, list) else ()) if one.get("confirmed")]
+    result = run.design.conclusion.get("candidates")
+    rows = [_candidate(one, one["confirmed"]) for one in (result if isinstance(result, list) else ()) if one.get("confirmed")]
     columns = (
         Column("candidate", left=True),
         Column("levels", left=True),
@@ -309,12 +318,12 @@ def _candidates(run: Run) -> list[Section]:
     return [Section("", [Table(columns, rows)])] if rows else []
 
 
-def _candidate(one: Mapping[str, object], fresh: Mapping[str, float]) -> list[str]:
-    levels, expected = one["levels"], one["predicted"]
-    said = ", ".join(f"{name}={level}" for name, level in levels.items() if level is not None) if isinstance(levels, dict) else ""
+def _candidate(record: Mapping[str, object], fresh: Mapping[str, float]) -> list[str]:
+    levels, expected = record["levels"], record["predicted"]
+    text = ", ".join(f"{name}={level}" for name, level in levels.items() if level is not None) if isinstance(levels, dict) else ""
     ends = ", ".join(_bare(gain(fresh[end])) for end in ("high", "low"))
     promised = number(gain(expected)) if isinstance(expected, float) else ""
-    return [str(one["name"]), said, str(fresh["blocks"]), f"{number(gain(fresh['change']))} [{ends}]", promised]
+    return [str(record["name"]), text, str(fresh["blocks"]), f"{number(gain(fresh['change']))} [{ends}]", promised]
 
 
 def gain(change: float) -> float:
@@ -322,15 +331,15 @@ def gain(change: float) -> float:
     return 1 / (1 + change) - 1
 
 
-def _legend(found: Sequence[Effects]) -> list[tuple[str, str]]:
-    terms = [term for one in found for term in one.terms]
+def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
+    terms = [term for effects in result for term in effects.terms]
     if not terms:
         return []
-    log = any(one.observed.scale == "log" for one in found)
+    log = any(effects.observed.scale == "log" for effects in result)
     used = {term.adjustment for term in terms}
     family = ", ".join(dict.fromkeys(str(term.family) for term in terms if term.adjustment == "holm"))
     means = {term.means for term in terms}
-    said = [
+    lines = [
         ("effect", f"{_average(means)}{': + is faster, - is slower.' if log else '; + is more.'}"),
         ("X:Y", "by how much the effect of X changes when Y is set."),
         ("q", "the same on the scale of -1 and +1: half a main effect, a quarter of an interaction of two."),
@@ -348,7 +357,7 @@ def _legend(found: Sequence[Effects]) -> list[tuple[str, str]]:
         "BH": "bh" in used,
         "sim": "lenth" in used,
     }
-    return [(word, meaning) for word, meaning in said if there.get(word, True)]
+    return [(word, meaning) for word, meaning in lines if there.get(word, True)]
 
 
 def _average(means: set[Means]) -> str:

@@ -74,24 +74,28 @@ def contrasts(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
     counts = {name: names.count(name) for name in there}
     terms: list[Term] = []
     gone: list[tuple[str, str]] = []
-    for one in _asked_of(seen):
+    for contrast in _asked_of(seen):
         few = [
-            f"{counts.get(name, 0)} cells of {name}" for name, weight in one.weights.items() if weight and counts.get(name, 0) < FEWEST_RUNS
+            f"{counts.get(name, 0)} cells of {name}"
+            for name, weight in contrast.weights.items()
+            if weight and counts.get(name, 0) < FEWEST_RUNS
         ]
         if few:
-            gone.append((one.label, f"{' and '.join(few)}, where at least {FEWEST_RUNS} are needed"))
+            gone.append((contrast.label, f"{' and '.join(few)}, where at least {FEWEST_RUNS} are needed"))
             continue
         try:
-            size, error, count = _paired(one, blocks, seen)
+            size, error, count = _paired(contrast, blocks, seen)
         except NotComparable as reason:
-            gone.append((one.label, str(reason)))
+            gone.append((contrast.label, str(reason)))
             continue
-        variance = sum(weight**2 for weight in one.weights.values()) / count
-        terms.append(made.term(one.label, one.factors, one.means, size, variance, level=one.level, own=(error, count - 1)))
+        variance = sum(weight**2 for weight in contrast.weights.values()) / count
+        terms.append(
+            made.term(contrast.label, contrast.factors, contrast.means, size, variance, level=contrast.level, own=(error, count - 1))
+        )
     if not terms:
         why = "; ".join(reason for _, reason in gone[:2]) or f"no tweak set ran {FEWEST_RUNS} times beside it"
         raise NotComparable(f"nothing can be set against {next(iter(seen.points))}: {why}.")
-    among = made.total - made.error_ss - sum(one.ss for one in made.blocks_source())
+    among = made.total - made.error_ss - sum(source.ss for source in made.blocks_source())
     balanced = len(set(counts.values())) == 1 and len(names) == len(there) * len(set(made.blocks))
     return Effects(
         observed=seen,
@@ -115,10 +119,10 @@ def contrasts(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
 
 def _by_block(made: Frame) -> list[dict[str, float]]:
     """The responses of each block by tweak set, on the scale of the analysis; of a set that ran twice in a block, their mean."""
-    found: dict[str, dict[str, list[float]]] = {}
+    result: dict[str, dict[str, list[float]]] = {}
     for row, value in zip(made.seen.rows, made.y, strict=True):
-        found.setdefault(row.block, {}).setdefault(row.name, []).append(float(value))
-    return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in found.values()]
+        result.setdefault(row.block, {}).setdefault(row.name, []).append(float(value))
+    return [{name: math.fsum(values) / len(values) for name, values in block.items()} for block in result.values()]
 
 
 def differences(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
@@ -126,17 +130,17 @@ def differences(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, floa
     return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]
 
 
-def _paired(one: Contrast, blocks: Iterable[Mapping[str, float]], seen: Observed) -> tuple[float, float, int]:
+def _paired(contrast: Contrast, blocks: Iterable[Mapping[str, float]], seen: Observed) -> tuple[float, float, int]:
     """A contrast's mean over the blocks that hold all of its tweak sets, its standard error, and how many such blocks there are.
 
     Raises: NotComparable, where they are too few, or do not differ at all.
     """
-    weights = {name: weight for name, weight in one.weights.items() if weight}
-    found = differences(weights, blocks)
-    count = len(found)
+    weights = {name: weight for name, weight in contrast.weights.items() if weight}
+    result = differences(weights, blocks)
+    count = len(result)
     if count < FEWEST_RUNS:
         raise NotComparable(f"{' and '.join(weights)} were measured together in {count} blocks, where at least {FEWEST_RUNS} are needed")
-    mean, spread = moments(found)
+    mean, spread = moments(result)
     if spread < ROUNDING:
         raise NotComparable(f"the same ratio of {seen.metric} in all {count} blocks: these are no independent measurements")
     return mean, spread / math.sqrt(count) * (widening(count - 1) if seen.sequential else 1.0), count
@@ -144,7 +148,7 @@ def _paired(one: Contrast, blocks: Iterable[Mapping[str, float]], seen: Observed
 
 def _incomplete(terms: Iterable[Term], blocks: int, seen: Observed) -> tuple[str, ...]:
     """Say which contrasts have fewer blocks than there are; an adaptive design never means all of its sets to run in all blocks."""
-    short = [f"{one.label} {int(one.df) + 1}" for one in terms if one.df is not None and int(one.df) + 1 < blocks]
+    short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
     if not short or seen.design in ADAPTIVE or seen.sequential:
         return ()
     more = f" and {len(short) - MOST_KEYS} more" if len(short) > MOST_KEYS else ""
@@ -166,9 +170,9 @@ def _asked_of(seen: Observed) -> Iterator[Contrast]:
         yield from _ablation(seen)
     elif seen.design in ADAPTIVE:
         often = {name for name in seen.points if sum(row.name == name for row in seen.rows) >= FEWEST_RUNS}
-        found = [one for one in _ablation(seen) if often.issuperset(one.weights)]
-        yield from found
-        there = {name for one in found for name in one.weights}
+        result = [contrast for contrast in _ablation(seen) if often.issuperset(contrast.weights)]
+        yield from result
+        there = {name for contrast in result for name in contrast.weights}
         for name in others:
             if name in often - there:
                 yield Contrast(f"{name} ({_changed(seen, name)})", (), "set", {name: 1.0, stock: -1.0}, name)
@@ -179,8 +183,8 @@ def _asked_of(seen: Observed) -> Iterator[Contrast]:
 
 def _changed(seen: Observed, name: str) -> str:
     """What a point sets: its keys, or how many of them."""
-    found = [f"{factor.name} = {level}" for factor, level in zip(seen.factors, seen.points[name], strict=True) if level != AS_FOUND]
-    return ", ".join(found) if len(found) <= MOST_KEYS else f"{len(found)} of {len(seen.factors)} keys"
+    result = [f"{factor.name} = {level}" for factor, level in zip(seen.factors, seen.points[name], strict=True) if level != AS_FOUND]
+    return ", ".join(result) if len(result) <= MOST_KEYS else f"{len(result)} of {len(seen.factors)} keys"
 
 
 def _ablation(seen: Observed) -> Iterator[Contrast]:
@@ -188,7 +192,7 @@ def _ablation(seen: Observed) -> Iterator[Contrast]:
     by_levels: dict[tuple[str, ...], str] = {}
     for name, levels in seen.points.items():  # stock first: a key alone of one key is the profile, the profile without it stock
         by_levels.setdefault(levels, name)
-    low, high = (tuple(one.levels[at] for one in seen.factors) for at in (0, -1))
+    low, high = (tuple(factor.levels[at] for factor in seen.factors) for at in (0, -1))
     stock, profile = by_levels[low], by_levels.get(high, seen.profile)
     late: list[Contrast] = []
     for at, factor in enumerate(seen.factors):
@@ -203,10 +207,10 @@ def _ablation(seen: Observed) -> Iterator[Contrast]:
             weights: Weights = {}
             for name, weight in ((profile, 1.0), (without, -1.0), (alone, -1.0), (stock, 1.0)):
                 weights[name] = weights.get(name, 0.0) + weight
-            if all(weights != one.weights for one in late):  # of two keys it is one and the same
+            if all(weights != contrast.weights for contrast in late):  # of two keys it is one and the same
                 late.append(Contrast(factor.name, (factor.name,), "disagreement", weights, level))
     if len(seen.factors) > 1:
-        yield Contrast(profile, tuple(one.name for one in seen.factors), "profile", {profile: 1.0, stock: -1.0})
+        yield Contrast(profile, tuple(factor.name for factor in seen.factors), "profile", {profile: 1.0, stock: -1.0})
     yield from late
 
 

@@ -66,8 +66,8 @@ def read_table(path: Path, columns: Columns) -> Observed:
     factors = tuple(_factor(path, lines, name, letter) for name, letter in zip(columns.factors, letters(len(columns.factors)), strict=True))
     rows, lost, points = [], dict[tuple[str, str], list[str]](), dict[str, tuple[str, ...]]()
     for line in lines:
-        levels = tuple(line.fields[one.name] for one in factors)
-        point = ", ".join(f"{one.name} {level}" for one, level in zip(factors, levels, strict=True))
+        levels = tuple(line.fields[factor.name] for factor in factors)
+        point = ", ".join(f"{factor.name} {level}" for factor, level in zip(factors, levels, strict=True))
         points.setdefault(point, levels)
         block = line.fields[columns.block] if columns.block is not None else ""
         if columns.block is not None and not block:
@@ -108,9 +108,9 @@ def _copies(lines: Sequence[_Line]) -> Iterator[str]:
         (line.number, first[key]) for line in lines if first.setdefault(key := tuple(line.fields.values()), line.number) != line.number
     ]
     if copies:
-        said = ", ".join(f"line {one} as line {other}" for one, other in copies[:MOST_COPIES])
+        text = ", ".join(f"line {number} as line {other}" for number, other in copies[:MOST_COPIES])
         more = f" and {len(copies) - MOST_COPIES} more" if len(copies) > MOST_COPIES else ""
-        yield f"equal in every column: {said}{more}. If that is a copy and no run of its own, the error is too small."
+        yield f"equal in every column: {text}{more}. If that is a copy and no run of its own, the error is too small."
 
 
 def _lines(path: Path) -> list[_Line]:

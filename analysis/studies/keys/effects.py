@@ -62,15 +62,15 @@ def effects_of(run: Run, metric: str | None = None, asked: Sequence[tuple[str, .
 
     Raises: Refused, where an effect asked for cannot be told from others.
     """
-    found = []
+    result = []
     for whole in observed(run, metric):
         seen = _confirmed(whole, run) if whole.design in ADAPTIVE else whole
-        known = {one.name for one in seen.factors}
-        one = _analysed(seen, [effect for effect in asked if set(effect) <= known])
+        known = {factor.name for factor in seen.factors}
+        effects = _analysed(seen, [effect for effect in asked if set(effect) <= known])
         conclusion = str(run.design.conclusion.get("text", "")) if seen.design in ADAPTIVE else ""
-        said, fails = again(run, one)
-        found.append(replace(one, again=said, again_fails=fails, conclusion=conclusion))
-    return finished(found)
+        text, fails = again(run, effects)
+        result.append(replace(effects, again=text, again_fails=fails, conclusion=conclusion))
+    return finished(result)
 
 
 def of_table(seen: Observed, asked: Sequence[tuple[str, ...]] = ()) -> list[Effects]:
@@ -78,9 +78,9 @@ def of_table(seen: Observed, asked: Sequence[tuple[str, ...]] = ()) -> list[Effe
     return finished([_analysed(seen, asked)])
 
 
-def finished(found: Iterable[Effects]) -> list[Effects]:
+def finished(result: Iterable[Effects]) -> list[Effects]:
     """Adjust, judge, and say it in a sentence."""
-    return [replace(one, sentence=sentence(one)) for one in settle(list(found))]
+    return [replace(effects, sentence=sentence(effects)) for effects in settle(list(result))]
 
 
 def _confirmed(seen: Observed, run: Run) -> Observed:
@@ -97,73 +97,73 @@ def _confirmed(seen: Observed, run: Run) -> Observed:
 
 def _analysed(seen: Observed, asked: Iterable[tuple[str, ...]]) -> Effects:
     """Take a design for what it is; where nothing can be said, say why."""
-    by_factor = two_level if all(len(one.levels) == 2 for one in seen.factors) else several
+    by_factor = two_level if all(len(factor.levels) == 2 for factor in seen.factors) else several
     analyse = contrasts if seen.design in WHOLE_SETS else by_factor
     try:
-        one = analyse(seen, asked)
+        effects = analyse(seen, asked)
     except NotComparable as reason:
         return Effects(seen, blocks=len({row.block for row in seen.rows}), notes=seen.notes, refusal=str(reason))
-    return replace(one, notes=(*seen.notes, *one.notes, *_notes(one)))
+    return replace(effects, notes=(*seen.notes, *effects.notes, *_notes(effects)))
 
 
-def _notes(one: Effects) -> Iterator[str]:
+def _notes(effects: Effects) -> Iterator[str]:
     """What a reader must know before believing it."""
-    seen = one.observed
-    yield from contradictions(one)
+    seen = effects.observed
+    yield from contradictions(effects)
     for lost in seen.lost:
         where = f" in block{'s' if len(lost.blocks) > 1 else ''} {', '.join(lost.blocks)}" if any(lost.blocks) else ""
         yield f"lost: {lost.point}{where}: {lost.reason}."
-    if not one.orthogonal and seen.design not in WHOLE_SETS:
-        yield UNBALANCED_ALONE if _adds_up(one) else UNBALANCED
-    if 0 < one.error_df < COMFORTABLE_DF:
-        yield f"{one.error_df} degrees of freedom only for the error: with fewer than {COMFORTABLE_DF} one odd cell can decide."
+    if not effects.orthogonal and seen.design not in WHOLE_SETS:
+        yield UNBALANCED_ALONE if _adds_up(effects) else UNBALANCED
+    if 0 < effects.error_df < COMFORTABLE_DF:
+        yield f"{effects.error_df} degrees of freedom only for the error: with fewer than {COMFORTABLE_DF} one odd cell can decide."
 
 
-def _adds_up(one: Effects) -> bool:
-    *parts, whole = one.anova
+def _adds_up(effects: Effects) -> bool:
+    *parts, whole = effects.anova
     return math.isclose(math.fsum(part.ss for part in parts), whole.ss, rel_tol=1e-9)
 
 
-def settle(found: Sequence[Effects]) -> list[Effects]:
+def settle(result: Sequence[Effects]) -> list[Effects]:
     """Adjust the terms of all designs of each study together, and judge them."""
-    settled = list(found)
-    for study in dict.fromkeys(one.observed.study for one in found):
-        mine = [at for at, one in enumerate(found) if one.observed.study == study]
-        for at, one in zip(mine, _settled([found[at] for at in mine]), strict=True):
-            settled[at] = one
+    settled = list(result)
+    for study in dict.fromkeys(effects.observed.study for effects in result):
+        mine = [at for at, effects in enumerate(result) if effects.observed.study == study]
+        for at, effects in zip(mine, _settled([result[at] for at in mine]), strict=True):
+            settled[at] = effects
     return settled
 
 
 def _settled(designs: Sequence[Effects]) -> list[Effects]:
-    designs = [replace(one, terms=tuple(_simulated(term, designs) for term in one.terms)) for one in designs]
-    keys = [term.p for one in designs for term in one.terms if term.adjustment != "lenth" and term.means not in SCREENED]
-    screened = [term.p for one in designs for term in one.terms if term.adjustment != "lenth" and term.means in SCREENED]
-    rows = [row.p for one in designs for row in one.anova if _own_test(one, row)]
+    designs = [replace(design, terms=tuple(_simulated(term, designs) for term in design.terms)) for design in designs]
+    keys = [term.p for design in designs for term in design.terms if term.adjustment != "lenth" and term.means not in SCREENED]
+    screened = [term.p for design in designs for term in design.terms if term.adjustment != "lenth" and term.means in SCREENED]
+    rows = [row.p for design in designs for row in design.anova if _own_test(design, row)]
     holms = iter(holm([p for p in keys if p is not None]))
     bhs = iter(benjamini_hochberg([p for p in (*screened, *rows) if p is not None]))
     terms = [
         [
             _adjusted(term, bhs, len(screened) + len(rows)) if term.means in SCREENED else _adjusted(term, holms, len(keys))
-            for term in one.terms
+            for term in design.terms
         ]
-        for one in designs
+        for design in designs
     ]
-    anova = [[replace(row, p_adjusted=next(bhs)) if _own_test(one, row) else row for row in one.anova] for one in designs]
+    anova = [[replace(row, p_adjusted=next(bhs)) if _own_test(design, row) else row for row in design.anova] for design in designs]
     return [
-        replace(one, terms=tuple(_judged(term, one) for term in settled), anova=tuple(table))
-        for one, settled, table in zip(designs, terms, anova, strict=True)
+        replace(design, terms=tuple(_judged(term, design) for term in settled), anova=tuple(table))
+        for design, settled, table in zip(designs, terms, anova, strict=True)
     ]
 
 
-def _own_test(one: Effects, row: Source) -> bool:
+def _own_test(effects: Effects, row: Source) -> bool:
     """Whether a row is an interaction that no term stands for."""
-    return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in one.terms)
+    return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in effects.terms)
 
 
 def _simulated(term: Term, designs: Sequence[Effects]) -> Term:
     if term.adjustment != "lenth" or term.p_adjusted is None:
         return term
-    return replace(term, p_adjusted=min(1.0, term.p_adjusted * sum(one.lenth is not None for one in designs)))
+    return replace(term, p_adjusted=min(1.0, term.p_adjusted * sum(design.lenth is not None for design in designs)))
 
 
 def _adjusted(term: Term, ps: Iterator[float], family: int) -> Term:
@@ -172,30 +172,30 @@ def _adjusted(term: Term, ps: Iterator[float], family: int) -> Term:
     return replace(term, p_adjusted=next(ps), family=family, adjustment="bh" if term.means in SCREENED else "holm")
 
 
-def _judged(term: Term, one: Effects) -> Term:
-    seen = one.observed
+def _judged(term: Term, effects: Effects) -> Term:
+    seen = effects.observed
     mde = term.mde
     if term.adjustment != "lenth" and term.se and term.df:
         mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se
     if mde is not None and seen.scale == "log":
         mde = math.expm1(min(mde, LARGEST_LOG))
-    return replace(term, mde=mde, verdict=_word(term, one))
+    return replace(term, mde=mde, verdict=_word(term, effects))
 
 
-def _word(term: Term, one: Effects) -> Word:
+def _word(term: Term, effects: Effects) -> Word:
     if term.p_adjusted is None:
         return "not comparable"
-    if term.p_adjusted < ALPHA and not one.again_fails:
+    if term.p_adjusted < ALPHA and not effects.again_fails:
         if term.means in SCREENED:
             return "interacts"
         more = term.effect > 0
-        if one.observed.better is None:
+        if effects.observed.better is None:
             return "raises" if more else "lowers"
         # Effects of logarithms are gains already; those in the response's own unit are more or less of it.
-        good = more if one.observed.scale == "log" else more == (one.observed.better == "higher")
+        good = more if effects.observed.scale == "log" else more == (effects.observed.better == "higher")
         return "improved" if good else "regressed"
     # Where a copy of stock differs from stock, an effect of that kind is what this run makes out of nothing.
-    return "equivalent" if _inside(term, one.observed.margin) and not one.again_fails else "inconclusive"
+    return "equivalent" if _inside(term, effects.observed.margin) and not effects.again_fails else "inconclusive"
 
 
 def _inside(term: Term, margin: float | None) -> bool:
@@ -206,13 +206,13 @@ def _inside(term: Term, margin: float | None) -> bool:
     return max(t_tail((edge - term.effect) / term.se, term.df), t_tail((edge + term.effect) / term.se, term.df)) < ALPHA
 
 
-def again(run: Run, one: Effects) -> tuple[str, bool]:
+def again(run: Run, effects: Effects) -> tuple[str, bool]:
     """Say what the check found, and whether it fails: stock-again changes nothing and differs all the same; "" where there is none.
 
     An error that is too small for this machine, or a stock that had bad luck, would call keys guilty: it calls stock-again, too. Where
     both are the baseline it is the guard of `compare`: by the scatter of the two alone, at its own level.
     """
-    seen = one.observed
+    seen = effects.observed
     guard = bool(declared_baseline(Arm(run.origin, (run,)), seen.study))
     level = GUARD if guard else ALPHA
     usable = {row.block for row in seen.rows if row.name == next(iter(seen.points))}
@@ -222,54 +222,54 @@ def again(run: Run, one: Effects) -> tuple[str, bool]:
         return "", False
     sign = -1.0 if seen.better == "lower" else 1.0
     gains = [sign * math.log(copies[block] / stock[block]) for block in both]
-    error, df = _error(gains, one, alone=guard or seen.design in WHOLE_SETS)
+    error, df = _error(gains, effects, alone=guard or seen.design in WHOLE_SETS)
     if not error:
-        why = f"{len(both)} blocks are too few" if both else f"{AGAIN} and {run.baseline} were measured in no block together"
-        return f"cannot be checked: {why}.", False
+        reason = f"{len(both)} blocks are too few" if both else f"{AGAIN} and {run.baseline} were measured in no block together"
+        return f"cannot be checked: {reason}.", False
     effect = math.fsum(gains) / len(gains)
     p = 2 * t_tail(abs(effect) / error, df)
     half = t_quantile(1 - ALPHA / 2, df) * error
     ends = f"95 % {number(math.expm1(effect - half))} to {percent(math.expm1(effect + half))}"
-    found = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
+    result = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
     if p < level:
-        why = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck"
-        return f"{found}. {why}: no key is called.", True
+        reason = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck"
+        return f"{result}. {reason}: no key is called.", True
     if p < ALPHA:
-        return f"{found}: not below the guard's {GUARD}, yet trust these effects less.", False
-    return f"{found}: no difference shown.", False
+        return f"{result}: not below the guard's {GUARD}, yet trust these effects less.", False
+    return f"{result}: no difference shown.", False
 
 
 def _values(run: Run, seen: Observed, name: str) -> dict[str, float]:
     """An arm's value in each block in which it was measured and nothing that a key sets had moved."""
-    found, doubts = {}, moved(run)
+    result, doubts = {}, moved(run)
     for cell in run.cells:
         place = cell.study, cell.workload, cell.tweakset
         if cell.id not in doubts and place == (seen.study, seen.workload, name) and cell.outcome == "measured":
             with contextlib.suppress(NotComparable):
-                found[str(cell.block)] = Reader(None)((run.run_id, cell.block), cell, metric_named(seen.metric))
-    return found
+                result[str(cell.block)] = Reader(None)((run.run_id, cell.block), cell, metric_named(seen.metric))
+    return result
 
 
-def _error(gains: Sequence[float], one: Effects, *, alone: bool) -> tuple[float, int]:
+def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[float, int]:
     """Standard error and degrees of freedom of their mean: their own scatter `alone`, else the common error; 0 where there is none."""
     count = len(gains)
     if not alone:
-        return (math.sqrt(2 * one.error_ms / count), one.error_df) if count and one.error_ms else (0.0, 0)
+        return (math.sqrt(2 * effects.error_ms / count), effects.error_df) if count and effects.error_ms else (0.0, 0)
     if count < FEWEST_RUNS:
         return 0.0, 0
     _, spread = moments(gains)
-    error = spread / math.sqrt(count) * (widening(count - 1) if one.observed.sequential else 1.0)
+    error = spread / math.sqrt(count) * (widening(count - 1) if effects.observed.sequential else 1.0)
     return (error, count - 1) if spread > ROUNDING else (0.0, 0)
 
 
-def contradictions(one: Effects) -> Iterator[str]:
+def contradictions(effects: Effects) -> Iterator[str]:
     """Say where the saved notes are not what the points give."""
-    seen, notes = one.observed, one.observed.design_notes
+    seen, notes = effects.observed, effects.observed.design_notes
     if any(len(factor.levels) != 2 for factor in seen.factors):
         return
     claimed = notes.get("resolution")
-    if claimed is not None and claimed != one.resolution:
-        points = "full resolution" if one.resolution is None else f"resolution {one.resolution}"
+    if claimed is not None and claimed != effects.resolution:
+        points = "full resolution" if effects.resolution is None else f"resolution {effects.resolution}"
         yield f"the run's notes say resolution {claimed}; its points have {points}: the points are believed."
     lows = [factor.levels[0] for factor in seen.factors]
     coded = np.array([[-1.0 if a == b else 1.0 for a, b in zip(levels, lows, strict=True)] for levels in seen.points.values()])

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import fdtrc
-from statsmodels.regression.linear_model import OLS
 
 from analysis.stats.effect import ROUNDING
 from analysis.terms import NotComparable
@@ -59,6 +58,8 @@ class Fit:
 
 def fit(columns: Floats, values: Floats) -> Fit:
     """Fit columns that are independent of each other, the first of them constant; `values` as they were measured."""
+    from statsmodels.regression.linear_model import OLS  # noqa: PLC0415 of the studies alone, and a second to import
+
     level = float(values.mean())
     done = OLS(values - level, columns).fit(method="qr")
     beta = np.array(done.params, float)
@@ -170,14 +171,14 @@ def words(coded: Floats) -> list[Effect]:
     basis = _null_space(bits ^ bits[0])
     if len(basis) > MOST_WORDS:
         raise ValueError(f"{len(coded)} points for {coded.shape[1]} factors")
-    found = set[Effect]()
+    result = set[Effect]()
     for picked in range(1, 2 ** len(basis)):
         word = np.zeros(bits.shape[1], np.uint8)
         for at, vector in enumerate(basis):
             if picked >> at & 1:
                 word ^= vector
-        found.add(tuple(int(index) for index in np.flatnonzero(word)))
-    return sorted(found, key=lambda word: (len(word), word))
+        result.add(tuple(int(index) for index in np.flatnonzero(word)))
+    return sorted(result, key=lambda word: (len(word), word))
 
 
 def _null_space(rows: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.uint8]]:
@@ -207,7 +208,7 @@ def _null_space(rows: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.uint8]]:
 def aliases(effect: Effect, defining: Sequence[Effect], order: int) -> list[Effect]:
     """Effects of at most so many factors that share the column of this one, up to its sign; the mean is ()."""
     same = {tuple(sorted(set(effect) ^ set(word))) for word in defining}
-    return sorted((one for one in same if len(one) <= order), key=lambda one: (len(one), one))
+    return sorted((entry for entry in same if len(entry) <= order), key=lambda entry: (len(entry), entry))
 
 
 def resolution(defining: Sequence[Effect]) -> int | None:
@@ -357,15 +358,17 @@ class Frame:
 
     def pairs(self) -> tuple[Pair, ...]:
         """Mean responses at every two levels of every two factors, blocks taken off; none of a pair of which a combination is missing."""
-        found: list[Pair] = []
-        for one, other in combinations(range(len(self.seen.factors)), 2):
-            first, second = self.seen.factors[one], self.seen.factors[other]
-            cells = {(a, b): [at for at, key in enumerate(self.keys) if (key[one], key[other]) == (a, b)] for a, b in _grid(first, second)}
+        result: list[Pair] = []
+        for number, other in combinations(range(len(self.seen.factors)), 2):
+            first, second = self.seen.factors[number], self.seen.factors[other]
+            cells = {
+                (a, b): [at for at, key in enumerate(self.keys) if (key[number], key[other]) == (a, b)] for a, b in _grid(first, second)
+            }
             if all(cells.values()):
-                found += [
+                result += [
                     Pair((first.name, second.name), at, len(rows), self.unit(float(self.freed[rows].mean()))) for at, rows in cells.items()
                 ]
-        return tuple(found)
+        return tuple(result)
 
 
 def _grid(first: Factor, second: Factor) -> list[tuple[str, str]]:

@@ -44,8 +44,8 @@ def pse(contrasts: Floats) -> Floats:
     inner = np.where(size < 2.5 * s0, size, np.nan)
     # All of them nought: nothing lies below 0, and the error is 0 as well.
     inner[np.isnan(inner).all(axis=-1)] = 0
-    found: Floats = 1.5 * np.nanmedian(inner, axis=-1)
-    return found
+    result: Floats = 1.5 * np.nanmedian(inner, axis=-1)
+    return result
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Null:
     together: float
     needed: float
 
-    def chances(self, found: float) -> tuple[float, float]:
+    def chances(self, result: float) -> tuple[float, float]:
         """How often so large a ratio comes of nothing, for one contrast and for the largest of all: (1 + hits) / (1 + draws), never 0."""
         alone, together = (
-            float((1 + len(ratios) - np.searchsorted(ratios, np.float32(found))) / (1 + len(ratios)))
+            float((1 + len(ratios) - np.searchsorted(ratios, np.float32(result))) / (1 + len(ratios)))
             for ratios in (self.every, self.largest)
         )
         return alone, together
@@ -122,19 +122,19 @@ def judged_by_each_other(made: Frame, done: Fit, columns: Floats, terms: Sequenc
         raise NotComparable("most contrasts are exactly nought: these are no measurements.")
     # On the scale of main effects: twice the coefficient of an orthogonal contrast of all cells.
     unit = 2 * float(np.median(scale))
-    found = []
+    result = []
     for term, size, ratio in zip(terms, scale, ratios, strict=True):
         p, p_adjusted = nothing.chances(abs(float(ratio)) / error)
         times = 2.0 ** len(term.factors) * float(size) * error
         judged = with_interval(term, nothing.alone * times, made.seen.scale == "log")
-        found.append(
+        result.append(
             replace(judged, se=times, p=p, p_adjusted=p_adjusted, adjustment="lenth", family=len(every), mde=nothing.needed * times)
         )
     labels = [*(term.label for term in terms), *[""] * len(spare)]
     sizes = [*(2 * float(beta) for beta in done.beta[first:]), *(unit * float(one) for one in spare)]
     return Lenth(
         unit * error, unit * error * nothing.alone, unit * error * nothing.together, len(every), tuple(zip(labels, sizes, strict=True))
-    ), found
+    ), result
 
 
 def _completing(columns: Floats) -> Floats:

@@ -51,28 +51,29 @@ def observed(run: Run, metric: str | None = None) -> list[Observed]:
     if is_switched(run):
         return []  # each tweak set against the values found, as `compare` says it: nothing is taken apart
     must_be_as_requested(run)
-    found = []
+    result = []
     arm = Arm(run.origin, (run,))
     for study in studies([arm]):
         for workload, names in met(arm, study).items():
             taken = metric_named(metric) if metric else primary_of(run, study, workload)
-            profiles = list(dict.fromkeys(one.tweakset for one in run.design.factors))
+            profiles = list(dict.fromkeys(factor.tweakset for factor in run.design.factors))
             of_profiles = [one for profile in profiles if (one := _profile(run, study, workload, profile, taken)) is not None]
-            found += of_profiles or [_matrix(run, study, workload, names, taken)]
-    return found
+            result += of_profiles or [_matrix(run, study, workload, names, taken)]
+    return result
 
 
 def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) -> Observed | None:
     """One tweak set taken apart; None where this workload never met a point of it."""
-    varied = [one for one in run.design.factors if one.tweakset == profile]
-    points = {_stock(run, study): dict.fromkeys((one.name for one in varied), None)}
+    varied = [factor for factor in run.design.factors if factor.tweakset == profile]
+    points = {_stock(run, study): dict.fromkeys((factor.name for factor in varied), None)}
     points |= {name: dict(point.levels) for name, point in run.design.points.items() if point.tweakset == profile}
     factors = tuple(
-        Factor(one.name, letter, tuple(AS_FOUND if level is None else level for level in one.levels))
-        for one, letter in zip(varied, letters(len(varied)), strict=True)
+        Factor(factor.name, letter, tuple(AS_FOUND if level is None else level for level in factor.levels))
+        for factor, letter in zip(varied, letters(len(varied)), strict=True)
     )
     named = {
-        name: tuple(AS_FOUND if levels[one.name] is None else str(levels[one.name]) for one in varied) for name, levels in points.items()
+        name: tuple(AS_FOUND if levels[factor.name] is None else str(levels[factor.name]) for factor in varied)
+        for name, levels in points.items()
     }
     made = _gather(run, (study, workload), metric, named)
     if not any(cell.tweakset in run.design.points for cell in _cells(run, study, workload)):
@@ -159,10 +160,10 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
         raise NotComparable("not run")
     if cell.outcome != "measured":
         raise NotComparable(f"{cell.outcome}: {cell.reason}")
-    for one in parts(cell):
-        if one.id in doubts:
-            raise NotComparable(doubts[one.id])
-        must_be_in_force(run.tweaksets[one.tweakset], [one])
+    for part in parts(cell):
+        if part.id in doubts:
+            raise NotComparable(doubts[part.id])
+        must_be_in_force(run.tweaksets[part.tweakset], [part])
     must_not_contradict(parts(cell))
     must_have_done_its_jobs(parts(cell))
     reason = different_data(first, cell) if first is not None and first is not cell else None
@@ -173,7 +174,7 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
 
 def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
     """Keys that had their value already: setting them changed nothing, whatever is found."""
-    for factor in (one for one in run.design.factors if one.tweakset == profile and one.kind in READ_BACK):
+    for factor in (factor for factor in run.design.factors if factor.tweakset == profile and factor.kind in READ_BACK):
         cells = [
             cell
             for cell in _cells(run, study, workload)
@@ -193,12 +194,12 @@ def moved(run: Run) -> dict[str, str]:
     nodes: dict[str | None, list[Cell]] = {}
     for cell in sorted(run.cells, key=lambda cell: cell.order):
         nodes.setdefault(cell.node, []).append(cell)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for cells in nodes.values():
         for key in dict.fromkeys(key for cell in cells if cell.applied for key, value in cell.applied.before.items() if value is not None):
             for cell, value, first in _round(cells, key):
-                found.setdefault(cell.id, f"{key} was found at {value} about this cell, at {first} in the beginning")
-    return found
+                result.setdefault(cell.id, f"{key} was found at {value} about this cell, at {first} in the beginning")
+    return result
 
 
 def _round(cells: Sequence[Cell], key: str) -> Iterator[tuple[Cell, object, object]]:
@@ -226,16 +227,19 @@ def must_be_as_requested(run: Run) -> None:
     """
     for factor in run.design.factors:
         points = {name: point.levels.get(factor.name) for name, point in run.design.points.items() if point.tweakset == factor.tweakset}
-        asked = {name: {one.key: one.value for one in run.tweaksets[name].requested} for name in points if name in run.tweaksets}
+        asked = {
+            name: {setting.key: setting.value for setting in run.tweaksets[name].requested} for name in points if name in run.tweaksets
+        }
         if not any(factor.name in values for values in asked.values()):
             continue  # a script, or several settings under one name
-        points[run.baseline], asked[run.baseline] = None, {one.key: one.value for one in run.tweaksets[run.baseline].requested}
+        points[run.baseline], asked[run.baseline] = None, {setting.key: setting.value for setting in run.tweaksets[run.baseline].requested}
         for name, values in asked.items():
             level, value = points[name], values.get(factor.name)
             if (level is None) != (value is None) or (level is not None and not _same(factor, level, value)):
-                said = ["leaves it as found" if one is None else f"sets it to {one}" for one in (level, value)]
+                lines = ["leaves it as found" if text is None else f"sets it to {text}" for text in (level, value)]
                 raise Unreadable(
-                    f"{run.origin}: design.points.{name} {said[0]}, {factor.name}, but its tweak set {said[1]}: one of the two was edited."
+                    f"{run.origin}: design.points.{name} {lines[0]}, {factor.name}, but its tweak set {lines[1]}: one of the "
+                    "two was edited."
                 )
 
 

@@ -41,11 +41,11 @@ class Model:
 
     def rss(self, terms: Iterable[tuple[int, ...]]) -> tuple[float, int]:
         """Residual sum of squares of some of the terms, blocks always among them."""
-        return rss(np.column_stack([self.made.base, *(self.columns[one] for one in terms)]), self.made.y)
+        return rss(np.column_stack([self.made.base, *(self.columns[term] for term in terms)]), self.made.y)
 
     def source(self, term: tuple[int, ...], name: str) -> Source:
         """Test a term, adjusted for all that do not contain it."""
-        others = [one for one in self.columns if one != term and not set(term) <= set(one)]
+        others = [column for column in self.columns if column != term and not set(term) <= set(column)]
         without, df = self.rss(others)
         with_it, df_with = self.rss([*others, term])
         ss, used = max(0.0, without - with_it), df - df_with
@@ -62,12 +62,15 @@ def several(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
     Raises: NotComparable, where nothing can be said. Refused, where an interaction asked for cannot be told.
     """
     made = frame(seen)
-    there = {one.name: [level for level in one.levels if any(key[at] == level for key in made.keys)] for at, one in enumerate(seen.factors)}
+    there = {
+        factor.name: [level for level in factor.levels if any(key[at] == level for key in made.keys)]
+        for at, factor in enumerate(seen.factors)
+    }
     model = _model(made, there)
-    names = [one.name for one in seen.factors]
+    names = [factor.name for factor in seen.factors]
     sources = {term: model.source(term, ":".join(names[at] for at in term)) for term in model.columns}
-    for one in asked:
-        _must_be_told(one, names, {frozenset(term): source for term, source in sources.items()})
+    for entry in asked:
+        _must_be_told(entry, names, {frozenset(term): source for term, source in sources.items()})
     # The error that terms stand on is the model's: the frame's own is that of replicates alone.
     made = Frame(seen, made.y, made.blocks, made.keys, made.base, model.error_ss, model.error_df)
     mains = [term for term in model.columns if len(term) == 1]
@@ -75,7 +78,7 @@ def several(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
     done, places = _fit(made, model, used)
     terms, levels = _terms(made, done, places, there)
     left = _left(model)
-    shown = [one for one in sources.values() if one.df]
+    shown = [source for source in sources.values() if source.df]
     return Effects(
         observed=seen,
         terms=tuple(terms),
@@ -97,7 +100,9 @@ def _model(made: Frame, there: dict[str, list[str]]) -> Model:
     """Main effects and interactions of two, against replicates where there are enough, else against what the terms leave."""
     factors = made.seen.factors
     mains: dict[tuple[int, ...], Floats] = {
-        (at,): coded_levels([key[at] for key in made.keys], there[one.name]) for at, one in enumerate(factors) if len(there[one.name]) > 1
+        (at,): coded_levels([key[at] for key in made.keys], there[factor.name])
+        for at, factor in enumerate(factors)
+        if len(there[factor.name]) > 1
     }
     if not mains:
         raise NotComparable("no factor stood at more than one level.")
@@ -123,23 +128,23 @@ def _many(mains: Iterable[Floats]) -> bool:
     return sum(int(a.shape[1] * b.shape[1]) for a, b in combinations(mains, 2)) > MOST_COLUMNS
 
 
-def _product(one: Floats, other: Floats) -> Floats:
+def _product(floats: Floats, other: Floats) -> Floats:
     """Columns of an interaction: every column of the one times every column of the other."""
-    return np.column_stack([a * b for a in one.T for b in other.T])
+    return np.column_stack([a * b for a in floats.T for b in other.T])
 
 
 def _full_rank(model: Model, terms: Sequence[tuple[int, ...]]) -> bool:
-    columns = np.column_stack([model.made.base, *(model.columns[one] for one in terms)])
+    columns = np.column_stack([model.made.base, *(model.columns[term] for term in terms)])
     return len(independent(columns)) == int(columns.shape[1])
 
 
 def _fit(made: Frame, model: Model, terms: Sequence[tuple[int, ...]]) -> tuple[Fit, dict[tuple[int, ...], slice]]:
     places, at = {}, made.base.shape[1]
-    for one in terms:
-        width = model.columns[one].shape[1]
-        places[one] = slice(at, at + width)
+    for term in terms:
+        width = model.columns[term].shape[1]
+        places[term] = slice(at, at + width)
         at += width
-    columns = np.column_stack([made.base, *(model.columns[one] for one in terms)])
+    columns = np.column_stack([made.base, *(model.columns[term] for term in terms)])
     if len(independent(columns)) < columns.shape[1]:
         raise NotComparable("the factors' levels cannot be told apart: some never varied without others.")
     return fit(columns, made.y), places
@@ -173,7 +178,7 @@ def _blocks(model: Model) -> list[Source]:
     df = made.base.shape[1] - 1
     if not df:
         return []
-    terms = [model.columns[one] for one in model.columns]
+    terms = [model.columns[column] for column in model.columns]
     without, _ = rss(np.column_stack([made.base[:, :1], *terms]), made.y)
     with_them, _ = rss(np.column_stack([made.base, *terms]), made.y)
     return [made.source("blocks", df, without - with_them)]
@@ -202,12 +207,12 @@ def _balanced(made: Frame) -> bool:
 
 
 def _must_be_told(asked: tuple[str, ...], names: Sequence[str], sources: dict[frozenset[int], Source]) -> None:
-    found = sources.get(frozenset(names.index(one) for one in asked))
-    if found is None or not found.df:
-        told = ", ".join(source.name for source in sources.values() if source.df)
-        raise Refused(f"{':'.join(asked)} cannot be told here, by the cells there are; what can be: {told}.")
+    result = sources.get(frozenset(names.index(text) for text in asked))
+    if result is None or not result.df:
+        message = ", ".join(source.name for source in sources.values() if source.df)
+        raise Refused(f"{':'.join(asked)} cannot be told here, by the cells there are; what can be: {message}.")
 
 
 def _why(seen: Observed) -> str:
-    gone = sorted({one.point for one in seen.lost})
+    gone = sorted({lost.point for lost in seen.lost})
     return f"cells of {', '.join(gone)} are missing" if gone else "there are combinations of levels that were never run"

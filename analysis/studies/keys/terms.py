@@ -76,18 +76,20 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One effect. `factors` are the names of those that make it up (two for an interaction); `label` is how a table calls it.
+    """One effect.
 
-    `effect` is on the scale of the analysis: log gain, above 0 better, or the response's own unit, above 0 more. For a main effect it is
-    what going from the first to the last level does on average over the others; for an interaction by how much the effect of one
-    changes when the other is set. `coefficient` is the same on the coded -1/+1 scale (Jain's q: half a main effect, a
-    quarter of an interaction), None where there is no such coding. `se` and `df` are of `effect`; `low` and `high` its 95 % interval.
-    Where nothing was replicated `se`, `low`, `high` stand on Lenth's pseudo standard error, and `df` on none (None).
-    `gain`, `gain_low`, `gain_high` say the same as fractions of speed, None on the raw scale.
-    `p` is two-sided; `p_adjusted` is for `family` terms by `adjustment` (holm, bh, or lenth: simulated and simultaneous).
-    `share` is the part of the total variation, a description; of terms that are not orthogonal shares do not add up. `aliases` are the
-    effects it cannot be told from in this design. `level` is the level a `level` or `set` term speaks of. `mde` is the smallest effect
-    (a gain on the log scale) that would have been called with 80 % probability.
+    label, factors, means, level: how a table calls it; the factors that make it up (two for an interaction); what kind of effect it is;
+        the level that a `level` or `set` term speaks of
+    effect: on the scale of the analysis (log gain, above 0 better, or the response's own unit). Of a main effect: from the first to the
+        last level, on average over the others; of an interaction: by how much the effect of one changes when the other is set
+    se, df, low, high: of `effect`, with its 95 % interval; by Lenth's pseudo standard error, and without df, where nothing was replicated
+    gain, gain_low, gain_high: the same as fractions of speed; null on the raw scale
+    coefficient: the same on the coded scale of -1 and +1 (Jain's q: half a main effect, a quarter of an interaction)
+    p, p_adjusted, adjustment, family: two-sided; adjusted by holm, bh or lenth (simulated and simultaneous), for how many terms
+    share: part of the total variation, a description; of terms that are not orthogonal shares do not add up
+    mde: the smallest effect (a gain on the log scale) that would have been called 4 times in 5
+    aliases: the effects it cannot be told from in this design
+    verdict: the word
     """
 
     label: str
@@ -178,12 +180,18 @@ class Lenth:
 class Effects:
     """All that is said of one observed design.
 
-    `error` is the error term in words, `error_df` its degrees of freedom (0 where there is none), `error_ms` its mean square. `mean` is
-    the grand mean on the scale of the analysis. `lenth` is there where nothing was replicated. `unestimable` are effects that were lost
-    or never there, each with the reason. `resolution` is None where no effect is wholly mixed with another (in part all may be, as of
-    Plackett and Burman: `mixed` is the largest share of an interaction of two in another key's main effect). `again` is the A/A check
-    (stock-again against stock), in words; where it differs, `again_fails`. `conclusion` is an adaptive design's own. `sentence` is the
-    answer: which key, how much, how sure. `refusal` is set where nothing could be said: then there are no terms.
+    observed: cells, factors with letters and levels, points, what was lost, the design's notes
+    terms: the effects (below)
+    anova: rows of the analysis of variance: `name`, `df`, `ss`, `share`, `ms`, `f`, `p`
+    levels, pairs: mean at each level of a factor, at each two levels of two factors, in the metric's unit
+    error, error_df, error_ms: the error term in words, its degrees of freedom (0 where there is none) and mean square
+    mean, blocks: grand mean on the scale of the analysis, blocks taken off; number of blocks
+    resolution, mixed, orthogonal: resolution, where effects are wholly mixed; the largest share of an interaction of two in another
+        key's main effect (Plackett-Burman); whether effects are independent
+    lenth: `pse`, `me`, `sme` and all contrasts, where nothing was replicated
+    unestimable, notes: effects that were lost or never there, each with the reason; what a reader must know
+    again, again_fails: the A/A check (stock-again against stock) in words, and whether it differs
+    conclusion, sentence, refusal: an adaptive design's own words; the answer: which key, how much, how sure; why there is none
     """
 
     observed: Observed

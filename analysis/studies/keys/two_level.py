@@ -49,16 +49,16 @@ def two_level(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
     Raises: NotComparable, where nothing can be said. Refused, where an effect asked for cannot be told from another.
     """
     made = frame(seen)
-    names = [one.name for one in seen.factors]
+    names = [factor.name for factor in seen.factors]
     planned = _coded(seen, list(seen.points.values()))
     try:
         defining = words(planned)
     except ValueError as error:
         raise NotComparable(f"{error}: a design that tells nothing apart.") from None
-    wanted = [tuple(sorted(names.index(name) for name in one)) for one in asked]
+    wanted = [tuple(sorted(names.index(name) for name in entry)) for entry in asked]
     partly = partly_mixed(planned)
-    for one in wanted:
-        _must_be_told(one, seen, planned, defining)
+    for entry in wanted:
+        _must_be_told(entry, seen, planned, defining)
     order = 2 if made.replicated else len(names)
     if partly or seen.design == "screening":
         order = 1
@@ -66,10 +66,10 @@ def two_level(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
     told = _told(made, coded, chain(effects_up_to(len(names), 1), wanted, effects_up_to(len(names), order)))
     if not told:
         raise NotComparable("no factor stood at both of its levels: nothing can be told.")
-    columns = np.column_stack([made.base, *(column(coded, one) for one in told)])
+    columns = np.column_stack([made.base, *(column(coded, entry) for entry in told)])
     done = fit(columns, made.y)
     first = made.base.shape[1]
-    terms = [_term(made, done, first + at, one, defining) for at, one in enumerate(told)]
+    terms = [_term(made, done, first + at, entry, defining) for at, entry in enumerate(told)]
     lenth = None
     if not made.replicated:
         lenth, terms = judged_by_each_other(made, done, columns, terms)
@@ -99,7 +99,7 @@ def two_level(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
 
 def _coded(seen: Observed, points: Sequence[tuple[str, ...]]) -> Floats:
     """Points as rows of -1 (the first level) and +1."""
-    lows = [one.levels[0] for one in seen.factors]
+    lows = [factor.levels[0] for factor in seen.factors]
     return np.array([[-1.0 if level == low else 1.0 for level, low in zip(point, lows, strict=True)] for point in points])
 
 
@@ -109,13 +109,13 @@ def _told(made: Frame, coded: Floats, candidates: Iterable[Effect]) -> list[Effe
     basis = Basis(len(coded), most)
     for one in made.base.T:
         basis.grow(one)
-    found: list[Effect] = []
+    result: list[Effect] = []
     for effect in candidates:
         if basis.rank == most:
             break
-        if effect not in found and basis.grow(column(coded, effect)):
-            found.append(effect)
-    return found
+        if effect not in result and basis.grow(column(coded, effect)):
+            result.append(effect)
+    return result
 
 
 def named(effect: Effect, seen: Observed) -> str:
@@ -128,10 +128,10 @@ def _must_be_told(effect: Effect, seen: Observed, planned: Floats, defining: Seq
 
     Raises: Refused, naming those it is mixed with.
     """
-    same = [one for one in aliases(effect, defining, max(len(effect), 1)) if one != effect]
+    same = [alias for alias in aliases(effect, defining, max(len(effect), 1)) if alias != effect]
     what = named(effect, seen)
     if same:
-        others = ", ".join(named(one, seen) if one else "the mean" for one in same)
+        others = ", ".join(named(entry, seen) if entry else "the mean" for entry in same)
         grade = _roman(resolution(defining))
         raise Refused(
             f"{what} cannot be told from {others} in this design (resolution {grade}); a design laid out with `--estimate={what}` can."
@@ -157,21 +157,21 @@ def _term(made: Frame, done: Fit, at: int, effect: Effect, defining: Sequence[Ef
     seen, times = made.seen, 2.0 ** len(effect)
     same: list[Effect] = []
     for order in (MOST_SHOWN, MOST_SHOWN + 1):
-        same = same or [one for one in aliases(effect, defining, order) if one]
+        same = same or [alias for alias in aliases(effect, defining, order) if alias]
     return made.term(
         named(effect, seen),
-        tuple(seen.factors[one].name for one in effect),
+        tuple(seen.factors[number].name for number in effect),
         "main" if len(effect) == 1 else "interaction",
         times * float(done.beta[at]),
         times**2 * float(done.inverse[at, at]),
-        aliases=tuple(named(one, seen) for one in same),
+        aliases=tuple(named(entry, seen) for entry in same),
         coefficient=float(done.beta[at]),
     )
 
 
 def _anova(made: Frame, terms: Sequence[Term], done: Fit) -> list[Source]:
     sources = made.blocks_source()
-    sources += [made.source(one.label, 1, (one.share or 0.0) * made.total, one.factors, tested=True) for one in terms]
+    sources += [made.source(term.label, 1, (term.share or 0.0) * made.total, term.factors, tested=True) for term in terms]
     left = done.df - made.error_df
     if left > 0:
         name = "what these leave" if made.replicated else "not told apart"
@@ -180,7 +180,7 @@ def _anova(made: Frame, terms: Sequence[Term], done: Fit) -> list[Source]:
 
 
 def _levels(made: Frame, done: Fit, told: Sequence[Effect], first: int) -> list[Level]:
-    found = []
+    result = []
     for index, effect in enumerate(told):
         if len(effect) == 1:
             factor = made.seen.factors[effect[0]]
@@ -189,8 +189,8 @@ def _levels(made: Frame, done: Fit, told: Sequence[Effect], first: int) -> list[
                 weights = np.zeros(len(done.beta))
                 weights[[0, first + index]] = 1.0, sign
                 mean, variance = done.contrast(weights)
-                found.append(made.level((factor.name, level), counts.get(level, 0), mean, variance))
-    return found
+                result.append(made.level((factor.name, level), counts.get(level, 0), mean, variance))
+    return result
 
 
 def _error(made: Frame, lenth: Lenth | None) -> str:
@@ -211,9 +211,9 @@ def _unestimable(made: Frame, told: Sequence[Effect], defining: Sequence[Effect]
     blocks = Basis(len(coded), made.base.shape[1])
     for one in made.base.T:
         blocks.grow(one)
-    known = {one for effect in told for one in (effect, *aliases(effect, defining, len(seen.factors)))}
-    missing = [one for one in effects_up_to(len(seen.factors), min(order, MOST_SHOWN)) if one not in known]
-    gone = sorted({one.point for one in seen.lost})
+    known = {entry for effect in told for entry in (effect, *aliases(effect, defining, len(seen.factors)))}
+    missing = [entry for entry in effects_up_to(len(seen.factors), min(order, MOST_SHOWN)) if entry not in known]
+    gone = sorted({lost.point for lost in seen.lost})
     reason = f"cells of {', '.join(gone)} are missing" if gone else "the design has too few points"
 
     def why(effect: Effect) -> str:
@@ -222,11 +222,11 @@ def _unestimable(made: Frame, told: Sequence[Effect], defining: Sequence[Effect]
         within = float(np.linalg.norm(blocks.left(contrast))) > DEPENDENT * math.sqrt(len(contrast))
         return reason if constant or within else "in each block it stood at one level only: it cannot be told from the blocks"
 
-    return [(named(one, seen), why(one)) for one in missing if () not in aliases(one, defining, 0)]
+    return [(named(entry, seen), why(entry)) for entry in missing if () not in aliases(entry, defining, 0)]
 
 
 def _mixed_notes(partly: float, order: int) -> list[str]:
     if not partly or order > 1:
         return []
-    said = f"a screening design: up to {partly:.2f} of each interaction of two keys is part of every other key's main effect."
-    return [f"{said} What is found is a suspect; its interactions are for a second, smaller design."]
+    text = f"a screening design: up to {partly:.2f} of each interaction of two keys is part of every other key's main effect."
+    return [f"{text} What is found is a suspect; its interactions are for a second, smaller design."]

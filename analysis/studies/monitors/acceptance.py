@@ -38,28 +38,28 @@ def checks(  # noqa: PLR0913, PLR0917  # what a workload is judged by
     Where monitors took `turns` inside processes nothing is asked of those inside a process: they cannot. Their own CPU is then no less than
     it is at work without a pause.
     """
-    found = [_again(state)]
+    result = [_again(state)]
     if workload.partition(":")[0] == INTERPRETED and not turns:
-        found += [_profile(named(arms, PROFILE)), _thread(quick_thread(arms), below)]
-    found += [] if turns else _orders(arms, doses)
-    found += [one for arm in [_sampler(arms)] for one in (_core(arm, turns=turns), _equivalent(arm, margin))]
+        result += [_profile(named(arms, PROFILE)), _thread(quick_thread(arms), below)]
+    result += [] if turns else _orders(arms, doses)
+    result += [check for arm in [_sampler(arms)] for check in (_core(arm, turns=turns), _equivalent(arm, margin))]
     if state.state == "differs":
-        found[1:] = [Check(one.name, "NOT SHOWN", "the A/A differs") for one in found[1:]]
-    return tuple(found)
+        result[1:] = [Check(check.name, "NOT SHOWN", "the A/A differs") for check in result[1:]]
+    return tuple(result)
 
 
 def named(arms: Sequence[Arm], base: str) -> Arm | None:
     """The arm of a monitor; of several the first."""
-    return next((one for one in arms if one.base == base and one.cpu is not None), None)
+    return next((arm for arm in arms if arm.base == base and arm.cpu is not None), None)
 
 
 def quick_thread(arms: Sequence[Arm]) -> Arm | None:
     """The thread that samples every 10 ms."""
-    return next((one for one in arms if one.base == THREAD and one.rate_per_s == QUICK_PER_S and one.cpu is not None), None)
+    return next((arm for arm in arms if arm.base == THREAD and arm.rate_per_s == QUICK_PER_S and arm.cpu is not None), None)
 
 
 def _sampler(arms: Sequence[Arm]) -> Arm | None:
-    return next((one for one in arms if one.base == SAMPLER and one.cpu is not None and one.rate_per_s in {SAMPLER_PER_S, None}), None)
+    return next((arm for arm in arms if arm.base == SAMPLER and arm.cpu is not None and arm.rate_per_s in {SAMPLER_PER_S, None}), None)
 
 
 def _again(state: Control) -> Check:
@@ -90,16 +90,16 @@ def _thread(arm: Arm | None, below: Figure | None) -> Check:
 
 def _orders(arms: Sequence[Arm], doses: Sequence[Dose]) -> list[Check]:
     """Ask it of monitors inside the process: what one beside it takes is its own, and no seconds of the steps."""
-    inside = {one.tweakset for one in arms if one.kind == INSIDE}
-    found = [_order(one) for one in doses if inside.issuperset(one.arms)]
-    return found or [Check(f"{THREAD}: {OFTENER}", "NOT SHOWN", "not measured at two rates in 3 blocks")]
+    inside = {arm.tweakset for arm in arms if arm.kind == INSIDE}
+    result = [_order(dose) for dose in doses if inside.issuperset(dose.arms)]
+    return result or [Check(f"{THREAD}: {OFTENER}", "NOT SHOWN", "not measured at two rates in 3 blocks")]
 
 
-def _order(one: Dose) -> Check:
-    passed: Passed = {"holds": "PASS", "contradicted": "FAIL", "not shown": "NOT SHOWN"}[one.trend]  # type: ignore[assignment]  # of these three
-    against = f", against it {probability(one.p_against)}" if one.p_against < ALPHA else ""
-    means = ", ".join(f"{signed(mean)} at {rate:g}/s" for mean, rate in zip(one.means, one.rates_per_s, strict=True))
-    return Check(f"{one.family}: {OFTENER}", passed, f"{one.test}, Holm p {probability(one.p)}{against}, n {one.blocks}: {means}")
+def _order(dose: Dose) -> Check:
+    passed: Passed = {"holds": "PASS", "contradicted": "FAIL", "not shown": "NOT SHOWN"}[dose.trend]  # type: ignore[assignment]  # of these three
+    against = f", against it {probability(dose.p_against)}" if dose.p_against < ALPHA else ""
+    means = ", ".join(f"{signed(mean)} at {rate:g}/s" for mean, rate in zip(dose.means, dose.rates_per_s, strict=True))
+    return Check(f"{dose.family}: {OFTENER}", passed, f"{dose.test}, Holm p {probability(dose.p)}{against}, n {dose.blocks}: {means}")
 
 
 def _core(arm: Arm | None, *, turns: bool) -> Check:

@@ -37,27 +37,31 @@ LEGEND = (
 TURNS = "{}: the monitor was stopped in half of the segments of a process and let go on; start and report are in no segment."
 
 
-def answer(run: Run, found: Sequence[Overhead], *, brief: bool = False) -> Answer:
+def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answer:
     """Say what watching costs; `brief` is the answer of each workload with the table of costs."""
-    short, common = shorten(one.workload for one in found)
+    short, common = shorten(overhead.workload for overhead in result)
     facts = headline([run]).splitlines() + ([f"All workloads: {common}"] if common else [])
-    margins = ", ".join(dict.fromkeys(unsigned(one.margin) for one in found))
+    margins = ", ".join(dict.fromkeys(unsigned(overhead.margin) for overhead in result))
     within = ("same", f"the 90 % interval lies inside ±{margins} (two one-sided tests), and the A/A's is narrow enough to tell.")
-    units = dict.fromkeys(one.units for one in found if one.units != "blocks")
+    units = dict.fromkeys(overhead.units for overhead in result if overhead.units != "blocks")
     return Answer(
-        title=_title(found, short),
+        title=_title(result, short),
         findings=[
-            *(Line(text, tone=STATES[one.control.state]) for one in found for text in [_control(one, short, len(found))]),
+            *(Line(text, tone=STATES[overhead.control.state]) for overhead in result for text in [_control(overhead, short, len(result))]),
             *(Line(text, tone="quiet") for text in facts),
         ],
-        sections=[section for one in found for section in _sections(one, short[one.workload] if len(found) > 1 else "", brief=brief)],
+        sections=[
+            section
+            for overhead in result
+            for section in _sections(overhead, short[overhead.workload] if len(result) > 1 else "", brief=brief)
+        ],
         warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
         legend=[*LEGEND, *(("n", TURNS.format(word)) for word in units), within],
-        data=document(run, found),
+        data=document(run, result),
     )
 
 
-def document(run: Run, found: Sequence[Overhead]) -> dict[str, object]:
+def document(run: Run, result: Sequence[Overhead]) -> dict[str, object]:
     """Give the same for programs: the fields are those of `terms`; overheads are fractions."""
     return {
         "run_id": run.run_id,
@@ -67,18 +71,18 @@ def document(run: Run, found: Sequence[Overhead]) -> dict[str, object]:
         "seed": run.design.seed,
         "interrupted": run.interrupted,
         "warnings": list(run.warnings),
-        "workloads": [{**asdict(one), "answer": sentences(one)} for one in found],
+        "workloads": [{**asdict(overhead), "answer": sentences(overhead)} for overhead in result],
     }
 
 
-def sentences(found: Overhead) -> list[str]:
+def sentences(overhead: Overhead) -> list[str]:
     """What one workload says: the A/A first, then what costs, what does not, and what is not known."""
-    if found.control.state == DIFFERS:
-        return [found.control.sentence]
-    monitors = [one for one in found.arms if one.base]
-    lines = [found.control.sentence, *(f"{arm.label} {arm.said}: {_cost(arm)}, {arm.n} {found.units}." for arm in _claims(monitors))]
+    if overhead.control.state == DIFFERS:
+        return [overhead.control.sentence]
+    monitors = [arm for arm in overhead.arms if arm.base]
+    lines = [overhead.control.sentence, *(f"{arm.label} {arm.said}: {_cost(arm)}, {arm.n} {overhead.units}." for arm in _claims(monitors))]
     for verdict, words in (("equivalent", "No effect beyond the margin"), ("inconclusive", "Neither a cost nor its absence is shown")):
-        names = [one.label for one in monitors if one.verdict == verdict]
+        names = [monitor.label for monitor in monitors if monitor.verdict == verdict]
         lines += [f"{words}: {', '.join(names)}."] if names else []
     return lines
 
@@ -93,18 +97,18 @@ def _cost(arm: Arm) -> str:
 def _claims(arms: Iterable[Arm]) -> list[Arm]:
     """Those that claim an effect, the dearest first; one with nothing behind its verdict claims none."""
     claims = [(arm.cpu.value, arm) for arm in arms if arm.verdict in CLAIMS and arm.cpu is not None]
-    return [arm for _, arm in sorted(claims, key=lambda one: -one[0])]
+    return [arm for _, arm in sorted(claims, key=lambda claim: -claim[0])]
 
 
-def _title(found: Sequence[Overhead], short: dict[str, str]) -> str:
+def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
     """What costs, each monitor with its workloads: `cprofile 188.5 % (python_loop), 3 % (cnn_train)`."""
-    sure = [one for one in found if one.control.state != DIFFERS]
+    sure = [overhead for overhead in result if overhead.control.state != DIFFERS]
     if not sure:
         return "Nothing can be said: arms without a monitor differ."
     places: dict[str, list[str]] = {}
-    for one in sure:
-        for arm in _claims(arm for arm in one.arms if arm.base):
-            where = f" ({short[one.workload]})" if len(found) > 1 else ""
+    for overhead in sure:
+        for arm in _claims(arm for arm in overhead.arms if arm.base):
+            where = f" ({short[overhead.workload]})" if len(result) > 1 else ""
             if arm.cpu is not None:
                 places.setdefault(arm.label, []).append(f"{amount(arm.cpu).lstrip('+')}{where}")
     if not places:
@@ -112,20 +116,20 @@ def _title(found: Sequence[Overhead], short: dict[str, str]) -> str:
     return f"Costs CPU: {'; '.join(' '.join([label, ', '.join(texts)]) for label, texts in places.items())}."
 
 
-def _control(found: Overhead, short: dict[str, str], of: int) -> str:
-    return f"{short[found.workload]}: {found.control.sentence}" if of > 1 else found.control.sentence
+def _control(overhead: Overhead, short: dict[str, str], of: int) -> str:
+    return f"{short[overhead.workload]}: {overhead.control.sentence}" if of > 1 else overhead.control.sentence
 
 
-def _sections(found: Overhead, title: str, *, brief: bool) -> Iterable[Section]:
-    base = "" if found.base is None else f"none: {absolute(Metric(found.metric, 'lower'), found.base)}"
+def _sections(overhead: Overhead, title: str, *, brief: bool) -> Iterable[Section]:
+    base = "" if overhead.base is None else f"none: {absolute(Metric(overhead.metric, 'lower'), overhead.base)}"
     head = ", ".join(filter(None, [title, base]))
-    arms = found.arms[1:]
-    costs = _costs([*_claims(arms), *(one for one in arms if one not in _claims(arms))], open_to=found.control.state != DIFFERS)
+    arms = overhead.arms[1:]
+    costs = _costs([*_claims(arms), *(arm for arm in arms if arm not in _claims(arms))], open_to=overhead.control.state != DIFFERS)
     if brief:
         yield Section(head, [costs])
         return
-    yield Section(head, [costs, _own([one for one in found.arms if one.n]), *_further(found)])
-    marks = [Line(f"{one.name}: {one.figures}", one.passed, MARKS[one.passed]) for one in found.checks]
+    yield Section(head, [costs, _own([arm for arm in overhead.arms if arm.n]), *_further(overhead)])
+    marks = [Line(f"{check.name}: {check.figures}", check.passed, MARKS[check.passed]) for check in overhead.checks]
     yield Section("What such a study must show" + (f", {title}" if title else ""), marks)
 
 
@@ -139,8 +143,8 @@ def _costs(arms: Sequence[Arm], *, open_to: bool) -> Table:
         Column("n", "n", spare=1),
     ]
     rows = [
-        [one.label, _verdict(one, open_to=open_to), one.cpu, one.wall, one.cpu and one.cpu.p_adjusted, f"{one.n}/{one.blocks}"]
-        for one in arms
+        [arm.label, _verdict(arm, open_to=open_to), arm.cpu, arm.wall, arm.cpu and arm.cpu.p_adjusted, f"{arm.n}/{arm.blocks}"]
+        for arm in arms
     ]
     return Table(columns, rows)
 
@@ -174,32 +178,32 @@ def _own(arms: Sequence[Arm]) -> Table:
         Column("load\nmin-max", "load", lambda load: f"{load[1]:.1f}-{load[2]:.1f}", spare=2),
     ]
     names = ("core", "memory_bytes", "written_bytes", "start_s", "stop_s", "outside_s", "samples")
-    return Table(columns, [[one.label, one.total, *(getattr(one.own, name) for name in names), one.load] for one in arms])
+    return Table(columns, [[arm.label, arm.total, *(getattr(arm.own, name) for name in names), arm.load] for arm in arms])
 
 
-def _further(found: Overhead) -> list[Line | Table]:
+def _further(overhead: Overhead) -> list[Line | Table]:
     """Placebo, energy, rates, place, and what is missing."""
     parts: list[Line | Table] = []
     for name, head in (("placebo", "inside the process, against the placebo"), ("energy", "energy")):
-        rows = [[one.label, figure, figure.p_adjusted, figure.n] for one in found.arms if (figure := getattr(one, name)) is not None]
-        if rows and found.control.state != DIFFERS:
+        rows = [[arm.label, figure, figure.p_adjusted, figure.n] for arm in overhead.arms if (figure := getattr(arm, name)) is not None]
+        if rows and overhead.control.state != DIFFERS:
             what = "CPU" if name == "placebo" else "energy"
             columns = [Column(head, "monitor", left=True), Column(f"{what} + % [95 %]", name, whole)]
             columns += [Column("p\nHolm", "p_adjusted", probability), Column("n", "n")]
             filled = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
             parts.append(Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows]))
-    arms = found.arms
-    every = sum(1 for one in arms[1:] if one.n)
-    lost = [(one.label, f"{count} {reason}") for one in arms for reason, count in one.lost.items()]
-    notes = [(one.label, note) for one in arms for note in one.notes]
-    parts += [Line(one.sentence, "rates:") for one in found.doses]
-    parts += [Line(found.position.sentence, "place:")] if found.position is not None else []
+    arms = overhead.arms
+    every = sum(1 for arm in arms[1:] if arm.n)
+    lost = [(arm.label, f"{count} {reason}") for arm in arms for reason, count in arm.lost.items()]
+    notes = [(arm.label, note) for arm in arms for note in arm.notes]
+    parts += [Line(dose.sentence, "rates:") for dose in overhead.doses]
+    parts += [Line(overhead.position.sentence, "place:")] if overhead.position is not None else []
     parts += bullets(grouped(lost), "left out:") + bullets(grouped(notes, every), "note:")
     # What an inside monitor has no processes for is said once, in the legend.
     missing = [
-        (one.label, f"{name.partition('.')[2]}: {reason.rstrip('.')}.")
-        for one in arms
-        for name, reason in one.missing.items()
-        if not (one.kind == "inside" and name in {"monitor.cpu_s", "monitor.peak_rss_bytes"})
+        (arm.label, f"{name.partition('.')[2]}: {reason.rstrip('.')}.")
+        for arm in arms
+        for name, reason in arm.missing.items()
+        if not (arm.kind == "inside" and name in {"monitor.cpu_s", "monitor.peak_rss_bytes"})
     ]
     return [*parts, *bullets(grouped(missing, every + 1), "missing:")]

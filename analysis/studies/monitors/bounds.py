@@ -30,11 +30,11 @@ LEAST = {"wall_s": LIFE_S}
 
 def possible(numbers: Mapping[str, float], place: str, missing: dict[str, str]) -> dict[str, float]:
     """Answer those that can be; what cannot goes into `missing` by place and name, with the reason."""
-    found = {}
+    result = {}
     for name, value in numbers.items():
         low, high = LEAST.get(name, 0.0), MOST[name]
         if low <= value <= high:
-            found[name] = value
+            result[name] = value
         else:
             missing[f"{place}.{name}"] = f"{value:g} was recorded, which is not from {low:g} to {high:g}"
-    return found
+    return result

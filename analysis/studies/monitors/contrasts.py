@@ -10,14 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
-from analysis.stats.effect import moments
-from control.t_test import t_quantile
 
 from .records import ALL_CPU, ENERGY
-from .terms import Figure, Mean
+from .terms import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from analysis.terms import Cell, Comparison, Effect, Metric, Run
 
@@ -34,7 +32,7 @@ def against(run: Run, baseline: str, arms: Collection[str]) -> list[Comparison]:
     """Compare some arms with one of their own kind; these contrasts alone are the family of the adjustment."""
     names = {baseline, *arms}
     cells = tuple(cell for cell in run.cells if cell.tweakset in names)
-    known = {name: one for name, one in run.tweaksets.items() if name in names}
+    known = {name: tweakset for name, tweakset in run.tweaksets.items() if name in names}
     return compare(replace(run, cells=cells, tweaksets=known), baseline)
 
 
@@ -45,9 +43,9 @@ def figure(effect: Effect | None, p_adjusted: float | None = None) -> Figure | N
     return Figure(cost(effect.gain), cost(effect.high), cost(effect.low), effect.n_baseline, effect.p, p_adjusted, effect.p_equivalent)
 
 
-def other(one: Comparison, metric: str) -> Figure | None:
+def other(comparison: Comparison, metric: str) -> Figure | None:
     """The overhead in one of the other metrics; None where its cells do not have it."""
-    return figure(next((effect for effect in one.others if effect.metric.name == metric), None))
+    return figure(next((effect for effect in comparison.others if effect.metric.name == metric), None))
 
 
 def cost(gain: float) -> float:
@@ -57,16 +55,5 @@ def cost(gain: float) -> float:
 
 def paid_inside(cell: Cell, metric: Metric) -> float:
     """Answer how many times as much was paid in the segments of a process with the monitor as in those without."""
-    logs = [math.log(one.metrics[metric.name]) * (1 if one.tweakset == cell.tweakset else -1) for one in cell.segments]
+    logs = [math.log(segment.metrics[metric.name]) * (1 if segment.tweakset == cell.tweakset else -1) for segment in cell.segments]
     return math.exp(2 * math.fsum(logs) / len(logs))
-
-
-def mean_of(values: Sequence[float]) -> Mean | None:
-    """Mean of one value a block with its 95 % interval."""
-    if not values:
-        return None
-    mean, sd = moments(values)
-    if len(values) < 2:
-        return Mean(mean, None, None, len(values))
-    half = t_quantile(0.975, len(values) - 1) * sd / len(values) ** 0.5
-    return Mean(mean, mean - half, mean + half, len(values))

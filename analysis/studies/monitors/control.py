@@ -22,43 +22,43 @@ WIDEST = 0.03
 SAID: dict[State, str] = {"quiet": "A/A holds", "underpowered": "underpowered", "differs": "A/A DIFFERS", "missing": "no A/A"}
 
 
-def control(one: Comparison | None) -> Control:
+def control(comparison: Comparison | None) -> Control:
     """Judge the A/A of a workload by its own 95 % interval, which no adjustment widens: it guards the others."""
-    found = figure(one.primary, one.p_adjusted) if one is not None else None
-    if one is None or found is None:
-        why = one.reason.rstrip(".") if one is not None else f"there is no {AGAIN}"
-        return Control("missing", None, None, f"No A/A: {why}. How far equal cells differ is not known: no overhead is called absent.")
-    half = (found.high - found.low) / 2
-    if found.low > 0 or found.high < 0:
+    result = figure(comparison.primary, comparison.p_adjusted) if comparison is not None else None
+    if comparison is None or result is None:
+        reason = comparison.reason.rstrip(".") if comparison is not None else f"there is no {AGAIN}"
+        return Control("missing", None, None, f"No A/A: {reason}. How far equal cells differ is not known: no overhead is called absent.")
+    half = (result.high - result.low) / 2
+    if result.low > 0 or result.high < 0:
         return Control(
-            "differs", found, half, f"A/A DIFFERS: none against none again {shown(found)}. NOTHING IS CLAIMED FROM THIS WORKLOAD."
+            "differs", result, half, f"A/A DIFFERS: none against none again {shown(result)}. NOTHING IS CLAIMED FROM THIS WORKLOAD."
         )
     if half > WIDEST:
         wide = f"half its interval is {unsigned(half)}, more than {unsigned(WIDEST)}"
-        return Control("underpowered", found, half, f"UNDERPOWERED: A/A {shown(found)}: {wide}. No overhead is called absent here.")
-    return Control("quiet", found, half, f"A/A holds: none against none again {shown(found)}.")
+        return Control("underpowered", result, half, f"UNDERPOWERED: A/A {shown(result)}: {wide}. No overhead is called absent here.")
+    return Control("quiet", result, half, f"A/A holds: none against none again {shown(result)}.")
 
 
-def judged(one: Comparison, state: Control) -> tuple[Verdict, str, str]:
+def judged(comparison: Comparison, state: Control) -> tuple[Verdict, str, str]:
     """Answer the verdict on an arm once the A/A is known: the house's word, what the table prints, and a sentence."""
-    if one.tweakset == AGAIN:
-        return "not comparable" if state.state == "differs" else one.verdict, SAID[state.state], state.sentence
-    if one.primary is None:
-        return one.verdict, "not comparable", one.reason
+    if comparison.tweakset == AGAIN:
+        return "not comparable" if state.state == "differs" else comparison.verdict, SAID[state.state], state.sentence
+    if comparison.primary is None:
+        return comparison.verdict, "not comparable", comparison.reason
     if state.state == "differs":
         return "not comparable", "not claimed", "the A/A of this workload differs: nothing is claimed."
-    if one.verdict == "equivalent" and state.state in {"underpowered", "missing"}:
+    if comparison.verdict == "equivalent" and state.state in {"underpowered", "missing"}:
         return "inconclusive", SAID[state.state], f"inside the margin, which says nothing here: {state.sentence}"
-    if outlasts(one):
-        return one.verdict, "not shown", outlasting(one)
-    return one.verdict, *_words(one, state)
+    if outlasts(comparison):
+        return comparison.verdict, "not shown", outlasting(comparison)
+    return comparison.verdict, *_words(comparison, state)
 
 
-def _words(one: Comparison, state: Control) -> tuple[str, str]:
-    found, margin = figure(one.primary, one.p_adjusted), unsigned(one.margin)
-    seen = "" if found is None else f"{amount(found)} {ends(found)} CPU, Holm p {_p(one)} of {one.family}"
-    most = "" if one.mde is None else f"; a difference of {unsigned(one.mde)} would be, 4 times in 5"
-    small = f", under {margin}" if found is not None and found.high < one.margin else ""
+def _words(comparison: Comparison, state: Control) -> tuple[str, str]:
+    result, margin = figure(comparison.primary, comparison.p_adjusted), unsigned(comparison.margin)
+    seen = "" if result is None else f"{amount(result)} {ends(result)} CPU, Holm p {_p(comparison)} of {comparison.family}"
+    most = "" if comparison.mde is None else f"; a difference of {unsigned(comparison.mde)} would be, 4 times in 5"
+    small = f", under {margin}" if result is not None and result.high < comparison.margin else ""
     told: dict[Verdict, tuple[str, str]] = {
         "regressed": (f"costs{small}", f"costs {seen}."),
         "improved": ("less than none", f"{seen}: less than without; look for the reason."),
@@ -67,10 +67,10 @@ def _words(one: Comparison, state: Control) -> tuple[str, str]:
             SAID[state.state] if state.state == "underpowered" else "not shown",
             f"neither a cost nor its absence is shown{most}.",
         ),
-        "not comparable": ("not comparable", one.reason),
+        "not comparable": ("not comparable", comparison.reason),
     }
-    return told[one.verdict]
+    return told[comparison.verdict]
 
 
-def _p(one: Comparison) -> str:
-    return "unknown" if one.p_adjusted is None else probability(one.p_adjusted)
+def _p(comparison: Comparison) -> str:
+    return "unknown" if comparison.p_adjusted is None else probability(comparison.p_adjusted)

@@ -48,16 +48,16 @@ class Counters:
     why_no_w: str = ""
 
 
-def counters(one: Condition) -> list[Counters]:
+def counters(condition: Condition) -> list[Counters]:
     """Give what dcgmi and nvidia-smi saw."""
-    found = []
-    if one.dcgmi is not None:
-        gpu = _busiest({entity: columns.get("GRACT", columns.get("GPUTL")) for entity, columns in one.dcgmi.entities.items()})
-        found += [_of_dcgmi(one.name, gpu, one.dcgmi)] if gpu else []
-    if one.smi is not None:
-        gpu = _busiest({key: gpu.columns.get("utilization.gpu") for key, gpu in one.smi.gpus.items()})
-        found += [_of_smi(one.name, gpu, one.smi)] if gpu else []
-    return found
+    result = []
+    if condition.dcgmi is not None:
+        gpu = _busiest({entity: columns.get("GRACT", columns.get("GPUTL")) for entity, columns in condition.dcgmi.entities.items()})
+        result += [_of_dcgmi(condition.name, gpu, condition.dcgmi)] if gpu else []
+    if condition.smi is not None:
+        gpu = _busiest({key: gpu.columns.get("utilization.gpu") for key, gpu in condition.smi.gpus.items()})
+        result += [_of_smi(condition.name, gpu, condition.smi)] if gpu else []
+    return result
 
 
 def _busiest(activity: Mapping[str, NDArray[np.float64] | None]) -> str | None:
@@ -71,10 +71,10 @@ def _of_dcgmi(condition: str, gpu: str, log: dcgmi_dmon.Log) -> Counters:
     busy = columns.get("SMACT", columns.get("GPUTL", np.array([]))) > 0
     names = [*COUNTERS, "POWER"]
     energy_j = off = None
-    why = _no_energy(columns.get("TOTEC"), log.units.get("TOTEC"))
+    reason = _no_energy(columns.get("TOTEC"), log.units.get("TOTEC"))
     mean_w = _mean(columns.get("POWER", np.array([])))
     why_no_w = ""
-    if not why:
+    if not reason:
         total = columns["TOTEC"]
         energy_j = float(total[-1] - total[0]) / 1000
         energy_w = energy_j / ((len(total) - 1) * DCGMI_INTERVAL_S)
@@ -89,9 +89,9 @@ def _of_dcgmi(condition: str, gpu: str, log: dcgmi_dmon.Log) -> Counters:
         mean=_means(columns, names),
         mean_active=_means({name: column[busy] for name, column in columns.items() if busy.size}, names),
         energy_j=energy_j,
-        energy_w=energy_w if not why and not why_no_w else None,
+        energy_w=energy_w if not reason and not why_no_w else None,
         consistent=None if off is None else off <= CONSISTENT,
-        why_no_energy=why,
+        why_no_energy=reason,
         why_no_w=why_no_w,
         no_sm=int(((columns["GRACT"] > 0.1) & (columns["SMACT"] == 0)).sum()) if {"GRACT", "SMACT"} <= columns.keys() else 0,
     )
@@ -140,8 +140,8 @@ def _of_smi(condition: str, key: str, log: nvidia_smi_csv.Log) -> Counters:
 
 
 def _means(columns: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> dict[str, float]:
-    found = {name: _mean(columns[name]) for name in names if name in columns}
-    return {name: mean for name, mean in found.items() if mean is not None}
+    result = {name: _mean(columns[name]) for name in names if name in columns}
+    return {name: mean for name, mean in result.items() if mean is not None}
 
 
 def _mean(column: NDArray[np.float64]) -> float | None:

@@ -82,7 +82,7 @@ def read(folder: Path) -> Found:
     if not files:
         raise Unreadable(f"{folder}: no file of a condition (ex1_model_s.txt, ex1_topLog.txt, …) in it; name the folder that holds them.")
     trainings = tuple(_training(place.name, files[place]) for place in sorted(files))
-    heavy = any(HEAVY.search(one.name) for one in trainings)
+    heavy = any(HEAVY.search(training.name) for training in trainings)
     missing = () if heavy else ("no file of the heavy training (ResNet-50), so nothing is said of it",)
     return Found(str(folder), trainings, missing)
 
@@ -107,9 +107,9 @@ def _training(name: str, files: Sequence[tuple[Path, re.Match[str]]]) -> Trainin
             unread.append(path.name)
         else:
             by_condition.setdefault(found[1].lower(), {}).setdefault(kind, []).append(path)
-    order = sorted(by_condition, key=lambda one: (not one.startswith("ex"), len(one), one))
-    conditions = tuple(_condition(one, by_condition[one]) for one in order)
-    return Training(name, conditions, tuple(one for one in STUDY if one not in by_condition), tuple(unread))
+    order = sorted(by_condition, key=lambda text: (not text.startswith("ex"), len(text), text))
+    conditions = tuple(_condition(text, by_condition[text]) for text in order)
+    return Training(name, conditions, tuple(text for text in STUDY if text not in by_condition), tuple(unread))
 
 
 def _condition(name: str, files: dict[str, list[Path]]) -> Condition:
@@ -142,13 +142,15 @@ def _condition(name: str, files: dict[str, list[Path]]) -> Condition:
         missing["time"] = training.why_no_time
     if logs.get("errors"):
         notes.append(str(logs["errors"]))
-    there = [one for one in WATCHING if one in files]
+    there = [text for text in WATCHING if text in files]
     ran = STUDY.get(name, ())
-    missing |= {one: f"the study ran {one} here, and there is no log of it" for one in ran if one in WATCHING and one not in there}
+    missing |= {text: f"the study ran {text} here, and there is no log of it" for text in ran if text in WATCHING and text not in there}
     top, smi, dcgmi = logs.get("top"), logs.get("nvidia-smi"), logs.get("dcgmi")
     return Condition(
         name=name,
-        monitors=tuple(dict.fromkeys((*(one for one in ran if one not in WATCHING), *(one for one in WATCHING if one in {*there, *ran})))),
+        monitors=tuple(
+            dict.fromkeys((*(text for text in ran if text not in WATCHING), *(text for text in WATCHING if text in {*there, *ran})))
+        ),
         training=training if isinstance(training, training_output.Log) else None,
         top=top if isinstance(top, top_batch.Log) else None,
         smi=smi if isinstance(smi, nvidia_smi_csv.Log) else None,
@@ -160,5 +162,5 @@ def _condition(name: str, files: dict[str, list[Path]]) -> Condition:
 
 def _errors(path: Path) -> str:
     """What the training complained of: its first line and how many there are; "" for an empty file."""
-    said = [line for line in read_whole(path).decode(errors="replace").splitlines() if line.strip()]
-    return f"it complained in {len(said)} lines, first: {one_line(said[0], 100)}" if said else ""
+    lines = [line for line in read_whole(path).decode(errors="replace").splitlines() if line.strip()]
+    return f"it complained in {len(lines)} lines, first: {one_line(lines[0], 100)}" if lines else ""

@@ -30,26 +30,27 @@ LEGEND = (
 )
 
 
-def answer(found: Found) -> Answer:
+def answer(result: Found) -> Answer:
     """Say what the conditions show; nothing is claimed of one run a condition."""
     names = [
-        f"{one.name}: {len(one.conditions)} condition{'' if len(one.conditions) == 1 else 's'}, 1 run of each" for one in found.trainings
+        f"{training.name}: {len(training.conditions)} condition{'' if len(training.conditions) == 1 else 's'}, 1 run of each"
+        for training in result.trainings
     ]
     return Answer(
         title="; ".join(names),
-        sections=[section for one in found.trainings for section in _training(one, len(found.trainings) > 1)]
-        + ([Section(parts=bullets([ended(line) for line in found.missing], tone="quiet"))] if found.missing else []),
-        legend=LEGEND if any(each.top for one in found.trainings for each in one.conditions) else (),
-        data=document(found),
+        sections=[section for training in result.trainings for section in _training(training, len(result.trainings) > 1)]
+        + ([Section(parts=bullets([ended(line) for line in result.missing], tone="quiet"))] if result.missing else []),
+        legend=LEGEND if any(each.top for training in result.trainings for each in training.conditions) else (),
+        data=document(result),
     )
 
 
-def document(found: Found) -> dict[str, object]:
+def document(result: Found) -> dict[str, object]:
     """Give the same for programs: null is what is not known."""
-    return {"origin": found.origin, "trainings": [_document(one) for one in found.trainings], "missing": [*found.missing]}
+    return {"origin": result.origin, "trainings": [_document(training) for training in result.trainings], "missing": [*result.missing]}
 
 
-def _document(one: Training) -> dict[str, object]:
+def _document(training: Training) -> dict[str, object]:
     conditions = [
         {
             "name": each.name,
@@ -57,52 +58,54 @@ def _document(one: Training) -> dict[str, object]:
             "time_s": each.time_s,
             "began": began(each),
             "accuracies": None if each.training is None else [test.accuracy for test in each.training.tests],
-            "other_work": of_logs.other_work(each, one.conditions) or None,
+            "other_work": of_logs.other_work(each, training.conditions) or None,
             "missing": dict(each.missing),
             "notes": [*each.notes],
         }
-        for each in one.conditions
+        for each in training.conditions
     ]
     return {
-        "name": one.name,
+        "name": training.name,
         "verdict": "not comparable",
-        "reason": reason(one.conditions),
-        "same_training": same_training(one.conditions),
+        "reason": reason(training.conditions),
+        "same_training": same_training(training.conditions),
         "conditions": conditions,
-        "differences": [asdict(each) for each in of_logs.differences(one.conditions)],
-        "cpu": [asdict(share) for each in one.conditions for share in of_logs.shares(each)],
-        "counters": [asdict(counter) for each in one.conditions for counter in counters.counters(each)],
-        "absent": [*one.absent],
-        "unread": [*one.unread],
+        "differences": [asdict(each) for each in of_logs.differences(training.conditions)],
+        "cpu": [asdict(share) for each in training.conditions for share in of_logs.shares(each)],
+        "counters": [asdict(counter) for each in training.conditions for counter in counters.counters(each)],
+        "absent": [*training.absent],
+        "unread": [*training.unread],
     }
 
 
-def _training(one: Training, named: bool) -> Iterator[Section]:  # noqa: FBT001  # whether there are several
-    verdict = [Line(f"not comparable: {reason(one.conditions)}", "verdict"), Line(ended(same_training(one.conditions)), "work")]
-    yield Section(one.name if named else "", [_times(one), *verdict])
-    shares = [share for each in one.conditions for share in of_logs.shares(each)]
+def _training(training: Training, named: bool) -> Iterator[Section]:  # noqa: FBT001  # whether there are several
+    verdict = [Line(f"not comparable: {reason(training.conditions)}", "verdict"), Line(ended(same_training(training.conditions)), "work")]
+    yield Section(training.name if named else "", [_times(training), *verdict])
+    shares = [share for each in training.conditions for share in of_logs.shares(each)]
     if shares:
         others = {(each.condition, each.why_no_clock): "" for each in shares if each.why_no_clock not in {"", of_logs.CAME_AND_WENT}}
         notes = [Line(f"by its clock {NOT_KNOWN}: {why}.", condition, "quiet") for condition, why in others]
         yield Section("CPU as top saw it, % of one core; the busiest command beside the monitors is the training", [_cpu(shares), *notes])
-    watched = [counter for each in one.conditions for counter in counters.counters(each)]
+    watched = [counter for each in training.conditions for counter in counters.counters(each)]
     if watched:
         notes = [Line(line, each.condition, "quiet") for each in watched for line in _beside(each)]
         title = "The busiest GPU as the monitors saw it, over all samples and over those in which it was busy"
         yield Section(title, [_gpu(watched), *notes])
-    lines = [Line(ended(why), each.name) for each in one.conditions for why in (*each.missing.values(), *each.notes)]
-    if one.absent:
-        lines.append(Line(f"no file of {', '.join(one.absent)}, which the study ran: nothing is said of them, and none is 0.", "missing"))
-    if one.unread:
-        lines.append(Line(f"{', '.join(one.unread)}: no kind of log that is known.", "not read"))
+    lines = [Line(ended(why), each.name) for each in training.conditions for why in (*each.missing.values(), *each.notes)]
+    if training.absent:
+        lines.append(
+            Line(f"no file of {', '.join(training.absent)}, which the study ran: nothing is said of them, and none is 0.", "missing")
+        )
+    if training.unread:
+        lines.append(Line(f"{', '.join(training.unread)}: no kind of log that is known.", "not read"))
     if lines:
         yield Section(parts=lines)
 
 
-def _times(one: Training) -> Table:
-    found = of_logs.differences(one.conditions)
-    bases = list(dict.fromkeys(each.against for each in found))
-    fractions = {(each.condition, each.against): each.fraction for each in found}
+def _times(training: Training) -> Table:
+    result = of_logs.differences(training.conditions)
+    bases = list(dict.fromkeys(each.against for each in result))
+    fractions = {(each.condition, each.against): each.fraction for each in result}
     columns = [
         Column("condition", "condition", left=True),
         Column("monitors", "monitors", left=True),
@@ -112,7 +115,7 @@ def _times(one: Training) -> Table:
         *(Column(f"vs {base} %", f"vs_{base}_fraction", lambda value: f"{100 * value:+.2f}") for base in bases),
     ]
     rows = []
-    for each in one.conditions:
+    for each in training.conditions:
         loads = [shot.load_average_1min for shot in each.top.snapshots] if each.top is not None else []
         load = f"{loads[0]:.2f} to {loads[-1]:.2f}" if loads and not math.isnan(sum(loads)) else NOT_KNOWN
         time = NOT_KNOWN if each.time_s is None else each.time_s
@@ -130,13 +133,18 @@ def _cpu(shares: Sequence[of_logs.Share]) -> Table:
         Column("shown in", "shown_in"),
     ]
     rows = [
-        [one.condition, one.command, *(_known(getattr(one, name)) for name in heads.values()), f"{one.shown_in} of {one.snapshots}"]
-        for one in shares
+        [
+            share.condition,
+            share.command,
+            *(_known(getattr(share, name)) for name in heads.values()),
+            f"{share.shown_in} of {share.snapshots}",
+        ]
+        for share in shares
     ]
     return Table(columns, rows)
 
 
-def _gpu(found: Sequence[Counters]) -> Table:
+def _gpu(result: Sequence[Counters]) -> Table:
     columns = [
         *(Column(head, head.lower() or "of", left=True) for head in ("condition", "monitor", "GPU", "")),
         Column("samples", "samples"),
@@ -146,7 +154,7 @@ def _gpu(found: Sequence[Counters]) -> Table:
         Column("W", "power_w", _written(1)),
     ]
     rows = []
-    for each in found:
+    for each in result:
         for name, count, mean in (("all", each.samples, each.mean), ("busy", each.active, each.mean_active)):
             used, power = mean.get("GPUTL", mean.get("utilization.gpu")), mean.get("POWER", mean.get("power.draw"))
             numbers = [used, *(mean.get(counter) for counter in ("GRACT", "SMACT", "SMOCC")), mean.get("memory.used"), power]
@@ -185,16 +193,18 @@ def _beside(one: Counters) -> Iterator[str]:
         yield f"{where} GRACT is above 0.1 and SMACT is 0: the two do not fit, and such a 0 may be no measurement."
 
 
-def monitors_of(one: Condition) -> str:
+def monitors_of(condition: Condition) -> str:
     """Name a condition's monitors."""
-    return ", ".join(one.monitors) or "none"
+    return ", ".join(condition.monitors) or "none"
 
 
-def began(one: Condition) -> str | None:
+def began(condition: Condition) -> str | None:
     """When a condition's first log began, by the machine's clock; None where no log has one."""
-    if one.top is not None and one.top.snapshots[0].clock:
-        return one.top.snapshots[0].clock
-    stamps = [gpu.texts["timestamp"][0] for gpu in one.smi.gpus.values() if "timestamp" in gpu.texts] if one.smi is not None else []
+    if condition.top is not None and condition.top.snapshots[0].clock:
+        return condition.top.snapshots[0].clock
+    stamps = (
+        [gpu.texts["timestamp"][0] for gpu in condition.smi.gpus.values() if "timestamp" in gpu.texts] if condition.smi is not None else []
+    )
     found = re.search(r"\d\d:\d\d:\d\d", min(stamps, default=""))
     return found[0] if found else None
 
@@ -216,22 +226,22 @@ def same_training(conditions: Sequence[Condition]) -> str:
 
 def reason(conditions: Sequence[Condition]) -> str:
     """Say why no overhead is claimed."""
-    said = [f"{ONE_RUN}"]
+    lines = [f"{ONE_RUN}"]
     clocks = [each.name for each in sorted((each for each in conditions if began(each)), key=lambda each: began(each) or "")]
     if len(clocks) > 1:
-        said.append(f"one after the other (by their clocks {', '.join(clocks)}), so drift is part of any difference")
-    found, apart = of_logs.differences(conditions), of_logs.spread(conditions)
+        lines.append(f"one after the other (by their clocks {', '.join(clocks)}), so drift is part of any difference")
+    result, apart = of_logs.differences(conditions), of_logs.spread(conditions)
     if apart:
         slow, fast, share = apart
-        said.append(
+        lines.append(
             f"the baselines {slow.name} ({monitors_of(slow)}) and {fast.name} ({monitors_of(fast)}) differ by {100 * share:.2f} %"
-            + (", more than any monitor adds to either" if all(each.fraction < share for each in found) else "")
+            + (", more than any monitor adds to either" if all(each.fraction < share for each in result) else "")
         )
-    for base in dict.fromkeys(each.against for each in found):
-        faster = [each.condition for each in found if each.against == base and each.fraction < 0]
-        if faster and len(faster) == sum(each.against == base for each in found):
+    for base in dict.fromkeys(each.against for each in result):
+        faster = [each.condition for each in result if each.against == base and each.fraction < 0]
+        if faster and len(faster) == sum(each.against == base for each in result):
             drifted = "no monitor speeds a training up, so the machine drifted more than they cost"
-            said.append(f"every condition is faster than {base}, which has fewer monitors: {drifted}")
-    if not found:
-        said.append("no two times of one training whose monitors can be told apart")
-    return f"{'; '.join(said)}."
+            lines.append(f"every condition is faster than {base}, which has fewer monitors: {drifted}")
+    if not result:
+        lines.append("no two times of one training whose monitors can be told apart")
+    return f"{'; '.join(lines)}."

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scipy.stats import binomtest, page_trend_test
-
 from analysis.stats.adjust import holm
+from analysis.stats.paired import mean_of
 from analysis.wording import probability
 from control.t_test import ALPHA
 
-from .contrasts import mean_of
 from .records import all_cpu_s
 from .terms import Dose
 from .words import signed
@@ -23,7 +21,9 @@ from .words import signed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .terms import Mean, Trend, Watched
+    from analysis.stats.paired import Mean
+
+    from .terms import Trend, Watched
 
 FEWEST_BLOCKS = 3
 PAGE, SIGNS = "Page's L", "sign test"
@@ -34,9 +34,9 @@ Values = dict[str, dict[int, float]]  # arm → block → primary metric
 def doses(cells: Sequence[Watched], values: Mapping[str, Mapping[int, float]], overheads: Mapping[str, float]) -> list[Dose]:
     """Judge every monitor of one workload that ran at two rates or more; `values` is the primary metric by arm and block."""
     families: dict[tuple[str, str], dict[str, float]] = {}
-    for one in cells:
-        if one.rate_per_s is not None and one.tweakset in overheads:
-            families.setdefault((one.base, one.rest), {})[one.tweakset] = one.rate_per_s
+    for cell in cells:
+        if cell.rate_per_s is not None and cell.tweakset in overheads:
+            families.setdefault((cell.base, cell.rest), {})[cell.tweakset] = cell.rate_per_s
     known = []
     for (base, rest), rates in sorted(families.items()):
         arms = sorted(rates, key=rates.__getitem__)
@@ -46,7 +46,7 @@ def doses(cells: Sequence[Watched], values: Mapping[str, Mapping[int, float]], o
         table = [[values[arm][block] for arm in arms] for block in blocks]
         known.append((f"{base} {rest}".strip(), arms, rates, table))
     ordered = [_order(table) for *_, table in known]
-    rising, falling = (holm([one[side] for one in ordered]) for side in (0, 1))
+    rising, falling = (holm([entry[side] for entry in ordered]) for side in (0, 1))
     return [
         _dose(name, {arm: (rates[arm], overheads[arm]) for arm in arms}, len(table), ps, _per_sample(cells, arms))
         for (name, arms, rates, table), ps in zip(known, zip(rising, falling, strict=True), strict=True)
@@ -86,13 +86,15 @@ def _dose(name: str, arms: Mapping[str, tuple[float, float]], blocks: int, ps: t
 
 def _order(table: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Answer the one-sided p of rising and of falling cost."""
+    from scipy.stats import binomtest, page_trend_test  # noqa: PLC0415  # a second, which a report of other runs need not wait
+
     if len(table[0]) > 2:
         return tuple(float(page_trend_test([row[::step] for row in table]).pvalue) for step in (1, -1))  # type: ignore[return-value]  # two
     dearer, cheaper = (sum(sign * (row[1] - row[0]) > 0 for row in table) for sign in (1, -1))
     count = dearer + cheaper
     if not count:
         return 1.0, 1.0
-    return tuple(float(binomtest(one, count, alternative="greater").pvalue) for one in (dearer, cheaper))  # type: ignore[return-value]  # two
+    return tuple(float(binomtest(number, count, alternative="greater").pvalue) for number in (dearer, cheaper))  # type: ignore[return-value]  # two
 
 
 def _per_sample(cells: Sequence[Watched], arms: Sequence[str]) -> Mean | None:
@@ -101,11 +103,11 @@ def _per_sample(cells: Sequence[Watched], arms: Sequence[str]) -> Mean | None:
     None at all is no point of that line: it has no start-up either, which the line's intercept holds.
     """
     blocks: dict[int, list[tuple[float, float]]] = {}
-    for one in cells:
-        cpu_s = all_cpu_s(one)
-        samples = one.monitor.get("samples")
-        if one.tweakset in arms and cpu_s is not None and samples is not None:
-            blocks.setdefault(one.block, []).append((samples, cpu_s))
+    for cell in cells:
+        cpu_s = all_cpu_s(cell)
+        samples = cell.monitor.get("samples")
+        if cell.tweakset in arms and cpu_s is not None and samples is not None:
+            blocks.setdefault(cell.block, []).append((samples, cpu_s))
     slopes = []
     for points in blocks.values():
         if len(points) == len(arms) and len({x for x, _ in points}) > 1:

@@ -28,8 +28,8 @@ def held(run: Run) -> Run:
                 arm[name].add(_shown(cell.monitor.get(name)))
     cells = []
     for cell in run.cells:
-        why = _misfit(cell, run, told) if cell.study in names and cell.outcome == "measured" else ""
-        cells.append(replace(cell, outcome="failed", reason=why, metrics={}, steps=None, segments=()) if why else cell)
+        reason = _misfit(cell, run, told) if cell.study in names and cell.outcome == "measured" else ""
+        cells.append(replace(cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=()) if reason else cell)
     return replace(run, cells=tuple(cells))
 
 

@@ -72,62 +72,64 @@ class Share:
 
 def differences(conditions: Sequence[Condition]) -> list[Difference]:
     """Compare each condition with the baselines whose monitors it has, and others; those without a time or of other work are left out."""
-    timed = [(one, one.time_s) for one in conditions if one.time_s is not None and not other_work(one, conditions)]
+    timed = [
+        (condition, condition.time_s) for condition in conditions if condition.time_s is not None and not other_work(condition, conditions)
+    ]
     return [
-        Difference(one.name, base.name, time_s / base_s - 1)
-        for one, time_s in timed
+        Difference(condition.name, base.name, time_s / base_s - 1)
+        for condition, time_s in timed
         for base, base_s in timed
-        if base.monitors in BASELINES and {*base.monitors} < {*one.monitors}
+        if base.monitors in BASELINES and {*base.monitors} < {*condition.monitors}
     ]
 
 
 def spread(conditions: Sequence[Condition]) -> tuple[Condition, Condition, float] | None:
     """Answer the two baselines and by how much the slower one took longer; None where there are not two."""
-    found = [one for one in conditions if one.monitors in BASELINES and not other_work(one, conditions)]
-    bases = sorted([(one.time_s, one.name, one) for one in found if one.time_s is not None])
+    result = [condition for condition in conditions if condition.monitors in BASELINES and not other_work(condition, conditions)]
+    bases = sorted([(condition.time_s, condition.name, condition) for condition in result if condition.time_s is not None])
     return (bases[-1][2], bases[0][2], bases[-1][0] / bases[0][0] - 1) if len(bases) > 1 else None
 
 
-def other_work(one: Condition, conditions: Sequence[Condition]) -> str:
+def other_work(condition: Condition, conditions: Sequence[Condition]) -> str:
     """Say why a training is not what the first condition's was; "" where its losses and accuracies are the same, digit by digit."""
     first = next((other.training for other in conditions if other.training is not None and other.time_s is not None), None)
-    if first is None or one.training is None or one.time_s is None:
+    if first is None or condition.training is None or condition.time_s is None:
         return ""  # what did not end can be told from nothing
-    if one.training.tests != first.tests:
+    if condition.training.tests != first.tests:
         return "its accuracies are others, so it is not the same training"
-    same = np.array_equal(one.training.loss, first.loss, equal_nan=True) and np.array_equal(one.training.seen, first.seen)
+    same = np.array_equal(condition.training.loss, first.loss, equal_nan=True) and np.array_equal(condition.training.seen, first.seen)
     return "" if same else "its losses are others, so it is not the same training"
 
 
-def shares(one: Condition) -> list[Share]:
+def shares(condition: Condition) -> list[Share]:
     """Give the CPU of each command of a monitor, and of the busiest other one: the training."""
-    if one.top is None:
+    if condition.top is None:
         return []
     known = [command for commands in COMMANDS.values() for command in commands]
     spent: dict[str, float] = {}
-    for snapshot in one.top.snapshots:
+    for snapshot in condition.top.snapshots:
         for process in snapshot.processes:
             spent[process.command] = spent.get(process.command, 0.0) + process.cpu_percent
     others = [command for command in spent if command not in known]
     wanted = [command for command in known if command in spent] + ([max(others, key=spent.__getitem__)] if others else [])
-    return [_share(one, one.top, command) for command in wanted]
+    return [_share(condition, condition.top, command) for command in wanted]
 
 
-def _share(one: Condition, log: top_batch.Log, command: str) -> Share:
+def _share(condition: Condition, log: top_batch.Log, command: str) -> Share:
     seen = [(shot.time_s, process) for shot in log.snapshots for process in shot.processes if process.command == command]
     each = [sum(process.cpu_percent for process in shot.processes if process.command == command) for shot in log.snapshots]
     span_s, cpu_s = (seen[-1][0] - seen[0][0], seen[-1][1].cpu_s - seen[0][1].cpu_s)
     if log.why_no_time:
-        why = log.why_no_time
+        reason = log.why_no_time
     elif len({process.pid for _, process in seen}) > 1:
-        why = CAME_AND_WENT
+        reason = CAME_AND_WENT
     elif not span_s > 0:
-        why = "it was seen at one time only" if span_s == 0 else "the log has no times"
+        reason = "it was seen at one time only" if span_s == 0 else "the log has no times"
     else:
-        why = "" if cpu_s >= 0 else "its CPU clock was not recorded, or went back"
-    alone = not why
+        reason = "" if cpu_s >= 0 else "its CPU clock was not recorded, or went back"
+    alone = not reason
     return Share(
-        condition=one.name,
+        condition=condition.name,
         command=command,
         shown_percent=float(np.mean(each)),
         steady_percent=float(np.mean(each[1:])) if len(each) > 1 else None,
@@ -135,5 +137,5 @@ def _share(one: Condition, log: top_batch.Log, command: str) -> Share:
         snapshots=len(log.snapshots),
         cpu_s=cpu_s if alone else None,
         clock_percent=100 * cpu_s / span_s if alone else None,
-        why_no_clock=why,
+        why_no_clock=reason,
     )

@@ -25,12 +25,12 @@ Cell = tuple[int, str, int, float]  # block, arm, place, value
 
 def position(cells: Sequence[Cell], none: str) -> Position | None:
     """Fit block + arm + place; None where the cells are too few for it, or place cannot be told from block and arm."""
-    blocks, arms = sorted({one[0] for one in cells}), sorted({one[1] for one in cells})
+    blocks, arms = sorted({cell[0] for cell in cells}), sorted({cell[1] for cell in cells})
     if none not in arms or len(arms) < 2:
         return None
     others = [arm for arm in arms if arm != none]
-    last = max(one[2] for one in cells) or 1
-    levels = np.array([[block == one for one in blocks] + [arm == one for one in others] for block, arm, _, _ in cells], float)
+    last = max(cell[2] for cell in cells) or 1
+    levels = np.array([[block == number for number in blocks] + [arm == text for text in others] for block, arm, _, _ in cells], float)
     place = np.array([[at / last] for _, _, at, _ in cells], float)
     values = np.array([math.log(value) for *_, value in cells])
     model = np.hstack([levels, place])
@@ -48,8 +48,8 @@ def position(cells: Sequence[Cell], none: str) -> Position | None:
     at = slice(len(blocks), len(blocks) + len(others))
     moved = float(np.abs(np.expm1(fitted[at]) - np.expm1(without[at])).max())
     low, value, high = (math.expm1(end) for end in (slope - half, slope, slope + half))
-    found = Figure(value, low, high, len(cells), p)
-    shown = f"{amount(found)} {ends(found)} from first place to last, p {probability(p)}, {len(cells)} cells"
+    figure = Figure(value, low, high, len(cells), p)
+    shown = f"{amount(figure)} {ends(figure)} from first place to last, p {probability(p)}, {len(cells)} cells"
     tells = f"with place in the model no overhead moves by more than {100 * moved:.2f} %"
     verb = "matters" if p < ALPHA else "is not shown to matter"
-    return Position(found, moved, f"Place in the block {verb}: {shown}; {tells}.")
+    return Position(figure, moved, f"Place in the block {verb}: {shown}; {tells}.")

@@ -30,7 +30,7 @@ INSIDE = "inside"
 
 def is_monitored(run: Run) -> bool:
     """Whether any cell of a run told of a monitor, or that it had none beside others that had."""
-    return any(cell.monitor for cell in run.cells) or any(one.monitor for one in run.tweaksets.values())
+    return any(cell.monitor for cell in run.cells) or any(tweakset.monitor for tweakset in run.tweaksets.values())
 
 
 def watched(run: Run) -> list[Watched]:
@@ -52,7 +52,7 @@ def with_metrics(run: Run, cells: Sequence[Watched]) -> Run:
 
     What is paid for watching is CPU time, also by a workload that has a primary metric of its own.
     """
-    told = {key_of(one): one for one in cells}
+    told = {key_of(cell): cell for cell in cells}
     names = studies(run)
     kept = [
         replace(cell, metrics={**cell.metrics, **_metrics(told[key_of(cell)])}) if key_of(cell) in told else cell
@@ -63,14 +63,14 @@ def with_metrics(run: Run, cells: Sequence[Watched]) -> Run:
         run,
         cells=tuple(kept),
         studies={name: replace(run.studies[name], primary=CPU) for name in names},
-        workloads={name: replace(one, primary=None) for name, one in run.workloads.items()},
+        workloads={name: replace(workload, primary=None) for name, workload in run.workloads.items()},
     )
 
 
 def studies(run: Run) -> list[str]:
     """Names of the studies that had monitors."""
-    found = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
-    return [name for name in run.studies if name in found]
+    result = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
+    return [name for name in run.studies if name in result]
 
 
 def all_cpu_s(one: Watched) -> float | None:
@@ -100,15 +100,15 @@ def _metrics(one: Watched) -> dict[str, float]:
 
 def _watched(cell: Cell, place: int, origin: str) -> Watched:
     part = Fields({"monitor": cell.monitor, "usage": cell.usage}, origin, f"cell {cell.id}")
-    told, usage = part.optional_fields("monitor"), part.optional_fields("usage")
-    params = told.optional_mapping("params")
+    fields, usage = part.optional_fields("monitor"), part.optional_fields("usage")
+    params = fields.optional_mapping("params")
     rate, by = rate_of(params)
     rest = [f"{key}={value}" for key, value in params.items() if key != by]
-    name = told.optional_text("name")
+    name = fields.optional_text("name")
     missing = {f"usage.{field}": str(reason) for field, reason in usage.optional_mapping("missing").items()}
     if name is not None:
-        missing |= {f"monitor.{field}": str(reason) for field, reason in told.optional_mapping("missing").items()}
-    numbers = possible({**part.known_numbers("monitor", MONITOR), **told.known_numbers("told", (START_CPU, AT_WORK))}, "monitor", missing)
+        missing |= {f"monitor.{field}": str(reason) for field, reason in fields.optional_mapping("missing").items()}
+    numbers = possible({**part.known_numbers("monitor", MONITOR), **fields.known_numbers("told", (START_CPU, AT_WORK))}, "monitor", missing)
     _drop_what_cannot_be(numbers, missing)
     if name is not None and cell.segments and AT_WORK not in numbers and numbers.pop("wall_s", None) is not None:
         missing["monitor.wall_s"] = "for how long of it the monitor was at work is not told"
@@ -120,10 +120,10 @@ def _watched(cell: Cell, place: int, origin: str) -> Watched:
         block=cell.block,
         place=place,
         name=name,
-        base=told.optional_text("base") or "",
-        kind=told.optional_text("kind") or "",
+        base=fields.optional_text("base") or "",
+        kind=fields.optional_text("kind") or "",
         params=params,
-        version=told.optional_text("version"),
+        version=fields.optional_text("version"),
         rate_per_s=rate,
         rest=" ".join(rest),
         monitor=numbers,
@@ -150,6 +150,6 @@ def _drop_what_cannot_be(numbers: dict[str, float], missing: dict[str, str]) -> 
 def _places(cells: Sequence[Cell]) -> dict[tuple[str, str, str, int], int]:
     """Rank every cell among those of its block, of all workloads together: that is how the block ran."""
     blocks: dict[tuple[str, int], list[Cell]] = {}
-    for cell in sorted(cells, key=lambda one: one.order):
+    for cell in sorted(cells, key=lambda cell: cell.order):
         blocks.setdefault((cell.study, cell.block), []).append(cell)
     return {key_of(cell): at for block in blocks.values() for at, cell in enumerate(block)}

@@ -40,7 +40,7 @@ def overheads(run: Run) -> list[Overhead]:
     run = with_metrics(run, cells)
     drafts = contrasts(run)
     placebos = _against_placebo(run, cells)
-    met = {(one.study, one.workload) for one in run.cells}
+    met = {(cell.study, cell.workload) for cell in run.cells}
     places = [(study, workload) for study in run.studies for workload in run.workloads if (study, workload) in met]
     return [_workload(run, place, cells, drafts, placebos) for place in places]
 
@@ -53,8 +53,8 @@ def _workload(
     placebos: Mapping[tuple[str, str, str], Figure],
 ) -> Overhead:
     study, workload = place
-    here = [one for one in run.cells if (one.study, one.workload) == place]
-    rows = {one.tweakset: one for one in drafts if (one.study, one.workload) == place}
+    here = [cell for cell in run.cells if (cell.study, cell.workload) == place]
+    rows = {draft.tweakset: draft for draft in drafts if (draft.study, draft.workload) == place}
     by_arm: dict[str, list[Watched]] = {}
     for one in every:
         if (one.study, one.workload) == place:
@@ -73,7 +73,7 @@ def _workload(
     for cell in here:
         if cell.outcome == "measured" and all(one.metrics.get(metric.name, 0.0) > 0 for one in (cell, *cell.segments)):
             values.setdefault(cell.tweakset, {})[cell.block] = paid_inside(cell, metric) if cell.segments else cell.metrics[metric.name]
-    ordered = {one.tweakset: one.cpu.value for one in arms if one.cpu is not None and one.cpu.n > 0 and state.state != "differs"}
+    ordered = {arm.tweakset: arm.cpu.value for arm in arms if arm.cpu is not None and arm.cpu.n > 0 and state.state != "differs"}
     told = [one for arm in by_arm.values() for one in arm]
     trends = tuple(doses(told, values, ordered))
     spots = [
@@ -99,8 +99,8 @@ def _units(rows: Collection[Comparison]) -> str:
 
 def _none(run: Run, here: Sequence[Cell], cells: Sequence[Watched]) -> Arm:
     """The arm that all others are held against: it has no overhead, but a load of its own."""
-    own_cells = [one for one in here if one.tweakset == run.baseline]
-    measured = sum(one.outcome == "measured" for one in own_cells)
+    own_cells = [cell for cell in here if cell.tweakset == run.baseline]
+    measured = sum(cell.outcome == "measured" for cell in own_cells)
     return Arm(
         tweakset=run.baseline,
         label="none",
@@ -124,12 +124,12 @@ def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made o
     run: Run, here: Sequence[Cell], cells: Sequence[Watched], none: Sequence[Watched], row: Comparison, state: Control, label: str
 ) -> Arm:
     first = next(iter(cells), None)
-    verdict, said, reason = judged(row, state)
-    of_arm = [one for one in here if one.tweakset == row.tweakset]
-    if of_arm and all(one.outcome == "skipped" for one in of_arm):
-        said = "skipped"
-    elif of_arm and not any(one.outcome == "measured" for one in of_arm):
-        said = "failed"
+    verdict, text, reason = judged(row, state)
+    of_arm = [cell for cell in here if cell.tweakset == row.tweakset]
+    if of_arm and all(cell.outcome == "skipped" for cell in of_arm):
+        text = "skipped"
+    elif of_arm and not any(cell.outcome == "measured" for cell in of_arm):
+        text = "failed"
     return Arm(
         tweakset=row.tweakset,
         label=label,
@@ -141,7 +141,7 @@ def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made o
         n=row.pairs,
         blocks=row.blocks,
         verdict=verdict,
-        said=said,
+        said=text,
         reason=reason,
         cpu=figure(row.primary, row.p_adjusted),
         wall=other(row, WALL),
@@ -158,16 +158,16 @@ def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made o
 
 def _against_placebo(run: Run, cells: Sequence[Watched]) -> dict[tuple[str, str, str], Figure]:
     """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing."""
-    inside = {one.tweakset for one in cells if one.kind == INSIDE}
-    placebo = next((one.tweakset for one in cells if one.base == PLACEBO), None)
+    inside = {cell.tweakset for cell in cells if cell.kind == INSIDE}
+    placebo = next((cell.tweakset for cell in cells if cell.base == PLACEBO), None)
     if placebo is None or inside <= {placebo}:
         return {}
-    found = {}
-    for one in against(run, placebo, inside):
-        shown = figure(one.primary, one.p_adjusted)
+    result = {}
+    for comparison in against(run, placebo, inside):
+        shown = figure(comparison.primary, comparison.p_adjusted)
         if shown is not None:
-            found[one.study, one.workload, one.tweakset] = shown
-    return found
+            result[comparison.study, comparison.workload, comparison.tweakset] = shown
+    return result
 
 
 def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[Arm]) -> Figure | None:
@@ -179,4 +179,4 @@ def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[Arm]) -> Figu
         rows = against(run, thread.tweakset, [profile.tweakset])
     except NotComparable:
         return None
-    return next((figure(one.primary) for one in rows if (one.study, one.workload) == place), None)
+    return next((figure(row.primary) for row in rows if (row.study, row.workload) == place), None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from analysis.stats.paired import Mean
     from analysis.terms import Verdict
 
 State = Literal["quiet", "underpowered", "differs", "missing"]
@@ -55,16 +56,6 @@ class Figure:
     p: float
     p_adjusted: float | None = None
     p_equivalent: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over blocks with its 95 % interval by Student's t; a single block has none."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 FINE = 0.10  # below it two decimals
 
 
-def amount(found: Figure) -> str:
+def amount(figure: Figure) -> str:
     """Write an overhead: `+0.12 %`, `+60.3 %`."""
-    return f"{_number(found.value, _decimals(found))} %"
+    return f"{_number(figure.value, _decimals(figure))} %"
 
 
-def ends(found: Figure) -> str:
+def ends(figure: Figure) -> str:
     """Write its interval: `[-0.04, +0.43]`."""
-    decimals = _decimals(found)
-    return f"[{_number(found.low, decimals)}, {_number(found.high, decimals)}]"
+    decimals = _decimals(figure)
+    return f"[{_number(figure.low, decimals)}, {_number(figure.high, decimals)}]"
 
 
-def whole(found: Figure | None) -> str:
+def whole(figure: Figure | None) -> str:
     """Write both for a column whose head says percent: `+0.12 [-0.04, 0.43]`; nothing, where there is none."""
-    return "" if found is None else f"{amount(found).removesuffix(' %')} {ends(found).replace('+', '')}"
+    return "" if figure is None else f"{amount(figure).removesuffix(' %')} {ends(figure).replace('+', '')}"
 
 
-def shown(found: Figure) -> str:
+def shown(figure: Figure) -> str:
     """Write an overhead with its interval and how many blocks it is of."""
-    return f"{amount(found)} {ends(found)}, n {found.n}"
+    return f"{amount(figure)} {ends(figure)}, n {figure.n}"
 
 
 def signed(fraction: float) -> str:
@@ -38,8 +38,8 @@ def signed(fraction: float) -> str:
     return f"{_number(fraction, 2 if abs(fraction) < FINE else 1)} %"
 
 
-def _decimals(found: Figure) -> int:
-    return 2 if max(abs(found.value), abs(found.low), abs(found.high)) < FINE else 1
+def _decimals(figure: Figure) -> int:
+    return 2 if max(abs(figure.value), abs(figure.low), abs(figure.high)) < FINE else 1
 
 
 def _number(fraction: float, decimals: int) -> str:

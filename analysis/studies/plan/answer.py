@@ -131,19 +131,19 @@ def _cell_lengths(plan: Plan) -> Iterator[Section]:
     known = [(need.workload, need.cell_length) for need in plan.needs if need.cell_length is not None]
     if known:
         columns = [Column(head, write=write, left=at == 0) for at, (head, write, _) in enumerate(CELL_LENGTH)]
-        rows = [[workload, *(value(one) for _, _, value in CELL_LENGTH[1:])] for workload, one in known]
+        rows = [[workload, *(value(length) for _, _, value in CELL_LENGTH[1:])] for workload, length in known]
         title = "Longer cells or more blocks? The steps a cell that use time best, for mean step time:"
         yield Section(title, [Table(columns, rows)])
 
 
 CELL_LENGTH: Sequence[tuple[str, Callable[..., str], Callable[[CellLength], object]]] = (
     ("workload", str, str),
-    ("steps\nnow", str, lambda one: one.steps),
-    ("best", str, lambda one: one.best_steps or "no limit"),
-    ("a step\ntakes", lambda seconds: f"{seconds * 1000:.3g} ms", lambda one: one.step_s),
-    ("the rest of\na cell", duration, lambda one: one.overhead_s),
-    ("noise that no\nsteps reduce", unsigned, lambda one: one.between_share),
-    ("time saved at\nequal precision", unsigned, lambda one: max(0.0, one.saved)),
+    ("steps\nnow", str, lambda length: length.steps),
+    ("best", str, lambda length: length.best_steps or "no limit"),
+    ("a step\ntakes", lambda seconds: f"{seconds * 1000:.3g} ms", lambda length: length.step_s),
+    ("the rest of\na cell", duration, lambda length: length.overhead_s),
+    ("noise that no\nsteps reduce", unsigned, lambda length: length.between_share),
+    ("time saved at\nequal precision", unsigned, lambda length: max(0.0, length.saved)),
 )
 
 

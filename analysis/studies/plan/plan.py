@@ -131,9 +131,9 @@ def plan(pilot: Run, goal: Goal) -> Plan:
         )
     comparisons = compare(pilot)
     needs, unplanned = [], []
-    for study, workload in dict.fromkeys((one.study, one.workload) for one in comparisons):
-        mine = [one for one in comparisons if (one.study, one.workload) == (study, workload)]
-        usable = [one for one in mine if one.primary is not None]
+    for study, workload in dict.fromkeys((comparison.study, comparison.workload) for comparison in comparisons):
+        mine = [comparison for comparison in comparisons if (comparison.study, comparison.workload) == (study, workload)]
+        usable = [comparison for comparison in mine if comparison.primary is not None]
         if usable:
             needs.append(_need(pilot, usable, goal))
         else:
@@ -147,10 +147,10 @@ def plan(pilot: Run, goal: Goal) -> Plan:
 def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
     first = without_guards(usable)[0]
     stocks = first.baseline_arms or (first.baseline,)
-    cells = _cells(pilot, first, stocks[0], {*stocks, *(one.tweakset for one in usable)})
+    cells = _cells(pilot, first, stocks[0], {*stocks, *(comparison.tweakset for comparison in usable)})
     log_sd, df = pair_spread([(cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name])) for cell in cells])
     log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # the mean of k arms varies by a k-th of one's
-    untouched = [one.primary for one in usable if one.untouched and one.primary]
+    untouched = [comparison.primary for comparison in usable if comparison.untouched and comparison.primary]
     alpha = ALPHA / first.family
     low, high = spread_interval(log_sd, df)
     pilot_blocks = len({cell.block for cell in cells})
@@ -164,7 +164,7 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
         pilot_blocks=pilot_blocks,
         log_sd=log_sd,
         df=df,
-        aa_log_sd=math.sqrt(sum(one.log_sd**2 for one in untouched) / len(untouched)) if untouched else None,
+        aa_log_sd=math.sqrt(sum(effect.log_sd**2 for effect in untouched) / len(untouched)) if untouched else None,
         family=first.family,
         alpha=alpha,
         blocks=blocks_needed(log_sd, goal.gain, alpha, goal.power),
@@ -227,16 +227,16 @@ def cell_length(cells: Sequence[Cell], baseline: str) -> CellLength | None:
     """
     times = {(cell.tweakset, cell.block): np.array(cell.steps.wall_s[cell.steps.warmup :]) for cell in cells if cell.steps is not None}
     durations = [cell.duration_s for cell in cells if cell.duration_s is not None]
-    lengths = {len(one) for one in times.values()}
+    lengths = {len(time) for time in times.values()}
     if len(durations) < len(cells) or len(times) < len(cells) or len(lengths) != 1 or min(lengths) < 2:
         return None
     (steps,) = lengths
     step_s = float(np.mean(list(times.values())))
     overhead_s = math.fsum(durations) / len(durations) - steps * step_s
     variances = [
-        found
+        result
         for arm in sorted({cell.tweakset for cell in cells} - {baseline})
-        if (found := _paired_variances(times, baseline, arm)) is not None
+        if (result := _paired_variances(times, baseline, arm)) is not None
     ]
     if overhead_s <= 0 or not variances:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .reporting.records import is_capped as tells_of
+from .cells import is_capped as tells_of
 
 if TYPE_CHECKING:
     from analysis.answer import Answer
@@ -19,8 +19,8 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     """Who gets most out of the cap and holds it; `brief` leaves out energy, latency and what stands beside the figures."""
     from dataclasses import replace  # noqa: PLC0415  # as below
 
-    from .reporting.answers import answer as answer_of  # noqa: PLC0415  # scipy takes a second to import
-    from .reporting.study import sides  # noqa: PLC0415  # as above
+    from .report import answer as answer_of  # noqa: PLC0415  # scipy takes a second to import
+    from .study import sides  # noqa: PLC0415  # as above
 
     refused: list[str] = []
     return replace(answer_of(run, sides(run, refused), brief=brief), refused=refused)

@@ -16,9 +16,10 @@ from scipy.optimize import least_squares
 
 from analysis.opening import read_whole
 from analysis.plain import one_line
-from analysis.studies.power.fitting.own import most_likely
 from analysis.terms import Refused, Unreadable
-from control.power.models.surface import matern
+from control.power.models.own import matern
+
+from .fit_own import most_likely
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -187,7 +188,7 @@ def search(grid: Sequence[At], measure: Callable[[At], Measured], cap_w: float) 
     measured = {at: measure(at) for at in order}
     while True:
         within = [one for one in measured.values() if one.power_w <= cap_w]
-        best = max(within, key=lambda one: one.speed, default=None)
+        best = max(within, key=lambda measured: measured.speed, default=None)
         left = [at for at in grid if at not in measured]
         following = _following(list(measured.values()), left, cap_w, best) if left else None
         if following is None:
@@ -205,9 +206,9 @@ def first(grid: Sequence[At]) -> list[At]:
 
 def _following(measured: Sequence[Measured], left: Sequence[At], cap_w: float, best: Measured | None) -> At | None:
     """The point most worth measuring: that may be within the cap, and faster than the best by what is worth it. None, if there is none."""
-    said = predict(measured, left)
-    least = said.power_w * np.exp(-SURE * said.power_log_sd)
-    hoped = np.where(least <= cap_w, said.speed * np.exp(SURE * said.speed_log_sd), 0.0)
+    predicted = predict(measured, left)
+    least = predicted.power_w * np.exp(-SURE * predicted.power_log_sd)
+    hoped = np.where(least <= cap_w, predicted.speed * np.exp(SURE * predicted.speed_log_sd), 0.0)
     place = int(np.argmax(hoped))
     enough = 0.0 if best is None else best.speed * (1.0 + WORTH)
     return left[place] if hoped[place] > enough else None
@@ -269,18 +270,18 @@ class Judged:
 
 def jobs(rows: Iterable[Trained]) -> dict[Job, dict[At, Measured]]:
     """Each job's points; of a point that was measured twice the last. Speed is epochs/s."""
-    found: dict[Job, dict[At, Measured]] = defaultdict(dict)
+    result: dict[Job, dict[At, Measured]] = defaultdict(dict)
     for row in rows:
         at = At(row.batch, row.limit_w)
-        found[row.dataset, row.network, row.optimizer][at] = Measured(at, row.epochs_per_s, row.power_mean_w)
-    return dict(found)
+        result[row.dataset, row.network, row.optimizer][at] = Measured(at, row.epochs_per_s, row.power_mean_w)
+    return dict(result)
 
 
 def judge(job: Job, points: dict[At, Measured], cap_w: float) -> Judged:
     """Search a job's points under a cap, as if each had to be measured first."""
-    found = search(list(points), points.__getitem__, cap_w)
-    best = max((one for one in points.values() if one.power_w <= cap_w), key=lambda one: one.speed, default=None)
-    return Judged(job, cap_w, found.best, best, len(found.measured), len(points))
+    result = search(list(points), points.__getitem__, cap_w)
+    best = max((point for point in points.values() if point.power_w <= cap_w), key=lambda point: point.speed, default=None)
+    return Judged(job, cap_w, result.best, best, len(result.measured), len(points))
 
 
 def judge_all(rows: Iterable[Trained], cap_w: float, network: str | None = None) -> list[Judged]:

@@ -12,20 +12,19 @@ import numpy as np
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
 from analysis.terms import Refused
-from control.power.partitioning.greedy import greedy
-from control.power.partitioning.search import best
-from control.power.partitioning.terms import Infeasible
-from control.power.platforms import platform, platforms
-from control.power.terms import NAMED, SPOKEN, Platform, must_be_in, pace_of, unit_of
+from control.power.catalog import platform, platforms
+from control.power.greedy import greedy
+from control.power.search import best
+from control.power.terms import NAMED, SPOKEN, Infeasible, Platform, must_be_in, pace_of, unit_of
 
-from . import parameters, quality, tasks
+from . import parameters, quality
 from .prediction import in_units, only, pace, processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from control.power.partitioning.terms import Answer
+    from control.power.greedy import Answer
     from control.power.terms import Model
 
     from .quality import Finding
@@ -56,8 +55,8 @@ class Asked:
 
     def findings(self) -> list[Finding]:
         """What the quality gate finds in these models; answers must be read with it in mind."""
-        found = quality.findings_of_models({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
-        return list(dict.fromkeys([*self.copies, *found]))
+        result = quality.findings_of_models({(self.network, self.platform.name, mem_mhz): model for mem_mhz, model in self.models.items()})
+        return list(dict.fromkeys([*self.copies, *result]))
 
 
 def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None) -> Asked:
@@ -75,27 +74,28 @@ def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | No
 
 def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> Asked:
     """Read what a task names; `gpu` only where the task leaves it open, `clocks` as in `of_names`. Raises: Refused."""
-    known = {task.id: task for task in tasks.read(tasks.MATRIX if file is None else file)}
+    known = {task.id: task for task in parameters.read_tasks(parameters.MATRIX if file is None else file)}
     if task_id not in known:
         raise Refused(f"task {task_id}: there are {', '.join(map(str, known))}.")
     task = known[task_id]
-    if gpu is not None and task.gpu not in {gpu, tasks.ANY}:
+    if gpu is not None and task.gpu not in {gpu, parameters.ANY}:
         raise Refused(f"task {task_id} is one of {task.gpu}, not of {gpu}.")
-    found = of_names(path, task.model, gpu if task.gpu == tasks.ANY else task.gpu, None, clocks)
-    must_be_in(task.cap_unit, found.models.values(), f"task {task_id}")
-    return replace(found, caps_w=tuple(dict.fromkeys(cap for _, cap in task.schedule)))
+    request = of_names(path, task.model, gpu if task.gpu == parameters.ANY else task.gpu, None, clocks)
+    must_be_in(task.cap_unit, request.models.values(), f"task {task_id}")
+    return replace(request, caps_w=tuple(dict.fromkeys(cap for _, cap in task.schedule)))
 
 
-def answers(asked: Asked, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[Answer]:
+def answers(request: Asked, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[Answer]:
     """Search under each cap, or along the front where there is none. `limits` are those of `search.best`. Raises: Refused, Infeasible."""
-    place = asked.models, asked.platform
-    if not asked.caps_w:
-        return front(*place, network=asked.network, **limits)
+    place = request.models, request.platform
+    if not request.caps_w:
+        return front(*place, network=request.network, **limits)
     if greedy_mode is not None:
         return [
-            greedy(*place, cap_w, network=asked.network, fast=greedy_mode == "fast", margin_w=limits["margin_w"]) for cap_w in asked.caps_w
+            greedy(*place, cap_w, network=request.network, fast=greedy_mode == "fast", margin_w=limits["margin_w"])
+            for cap_w in request.caps_w
         ]
-    return [best(*place, cap_w, network=asked.network, **limits) for cap_w in asked.caps_w]
+    return [best(*place, cap_w, network=request.network, **limits) for cap_w in request.caps_w]
 
 
 def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
@@ -108,14 +108,14 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
     return Platform(name, settable, tuple(models), tuple(models), max(model.sm_range_mhz[1] for model in models.values()), inf)
 
 
-def document(asked: Asked, found: Sequence[Answer]) -> dict[str, Any]:
+def document(request: Asked, result: Sequence[Answer]) -> dict[str, Any]:
     """Write answers for programs; names and units are those of the terms, or of the models where these know no watts or no clock."""
     return {
-        "network": asked.network,
-        "gpu": asked.platform.name,
-        "cap_unit": asked.unit,
-        "answers": [{"feasible": one.feasible, **in_units(asdict(one), asked.unit, asked.clock)} for one in found],
-        "findings": [asdict(one) for one in asked.findings()],
+        "network": request.network,
+        "gpu": request.platform.name,
+        "cap_unit": request.unit,
+        "answers": [{"feasible": answer.feasible, **in_units(asdict(answer), request.unit, request.clock)} for answer in result],
+        "findings": [asdict(finding) for finding in request.findings()],
     }
 
 
@@ -142,11 +142,11 @@ def front(  # noqa: PLR0913  # the bounds of `search.best`
     smallest_w, free = _smallest_w(under), under(inf)
     caps_w = np.linspace(smallest_w, max(smallest_w, free.power_w + margin_w), points)[:-1]
     some = [*map(under, caps_w.tolist()), free]
-    found: list[Answer] = []
-    for one in sorted(some, key=lambda one: (one.power_w, -one.throughput_images_per_s)):
-        if not found or one.throughput_images_per_s > found[-1].throughput_images_per_s:
-            found.append(one)
-    return found
+    result: list[Answer] = []
+    for one in sorted(some, key=lambda answer: (answer.power_w, -answer.throughput_images_per_s)):
+        if not result or one.throughput_images_per_s > result[-1].throughput_images_per_s:
+            result.append(one)
+    return result
 
 
 def _smallest_w(under: Callable[[float], Answer]) -> float:
@@ -154,49 +154,55 @@ def _smallest_w(under: Callable[[float], Answer]) -> float:
     try:
         return under(0.0).power_w
     except Infeasible as none:
-        return none.smallest_cap_w
+        return none.smallest_cap or 0.0
 
 
-def render(asked: Asked, found: Sequence[Answer]) -> str:
+def render(request: Asked, result: Sequence[Answer]) -> str:
     """Write the page. Everything on it is a prediction, and it says so."""
     rows: list[list[str]] = []
-    decimals = 1 if asked.unit == "W" else 3
-    for one in found:
-        rows.append(_row(one, f"{one.cap_w:g}" if asked.caps_w else "–", decimals))
-        if one.best_profiled is not None and asked.caps_w:
-            rows.append(_row(one.best_profiled, "as profiled", decimals))
-    title = f"{one_line(asked.network)} on {one_line(asked.platform.name)}, predicted"
-    unit = SPOKEN.get(asked.unit, asked.unit)
-    heads = (f"cap {unit}", "partition", pace(asked.clock), "mem", "images/s", unit, "SM %", "mem %")
-    said = [
-        (one.mark, f"quality of {one.where if one.kind == 'copy' else 'the model at ' + one.where.rpartition(' at ')[2]}: {one.what}")
-        for one in asked.findings()
+    decimals = 1 if request.unit == "W" else 3
+    for answer in result:
+        rows.append(_row(answer, f"{answer.cap_w:g}" if request.caps_w else "–", decimals))
+        if answer.best_profiled is not None and request.caps_w:
+            rows.append(_row(answer.best_profiled, "as profiled", decimals))
+    title = f"{one_line(request.network)} on {one_line(request.platform.name)}, predicted"
+    unit = SPOKEN.get(request.unit, request.unit)
+    heads = (f"cap {unit}", "partition", pace(request.clock), "mem", "images/s", unit, "SM %", "mem %")
+    lines = [
+        (
+            finding.mark,
+            (
+                "quality of "
+                f"{finding.where if finding.kind == 'copy' else 'the model at ' + finding.where.rpartition(' at ')[2]}: {finding.what}"
+            ),
+        )
+        for finding in request.findings()
     ]
-    notes = hanging([*(("•", line) for line in _notes(asked, found)), *said])
+    notes = hanging([*(("•", line) for line in _notes(request, result)), *lines])
     return on_page([title, "", columns(heads, rows, left=2), "", notes])
 
 
-def _row(one: Answer, head: str, decimals: int) -> list[str]:
-    setting = one.setting
+def _row(answer: Answer, head: str, decimals: int) -> list[str]:
+    setting = answer.setting
     clocks = [f"{setting.sm_mhz:.6g}", f"{setting.mem_mhz:g}"]
-    numbers = [(one.throughput_images_per_s, 1), (one.power_w, decimals), (one.sm_util_percent, 1), (one.mem_util_percent, 1)]
+    numbers = [(answer.throughput_images_per_s, 1), (answer.power_w, decimals), (answer.sm_util_percent, 1), (answer.mem_util_percent, 1)]
     return [head, processes(setting.partition), *clocks, *("–" if isnan(value) else f"{value:.{digits}f}" for value, digits in numbers)]
 
 
-def _notes(asked: Asked, found: Sequence[Answer]) -> list[str]:
-    unit = SPOKEN.get(asked.unit, asked.unit)
-    notes = [f"The model was asked for {sum(one.evaluations for one in found)} partitions, counted once a memory clock."]
+def _notes(request: Asked, result: Sequence[Answer]) -> list[str]:
+    unit = SPOKEN.get(request.unit, request.unit)
+    notes = [f"The model was asked for {sum(answer.evaluations for answer in result)} partitions, counted once a memory clock."]
     notes += [
-        f"{one.power_w - one.cap_w:.1f} {unit} above the cap of {one.cap_w:g}: the original stops within 1 W of it, and keeps its "
+        f"{answer.power_w - answer.cap_w:.1f} {unit} above the cap of {answer.cap_w:g}: the original stops within 1 W of it, and keeps its "
         "clock where handing out the share that is left leaves none under the cap."
-        for one in found
-        if not one.feasible
+        for answer in result
+        if not answer.feasible
     ]
-    if asked.caps_w and any(one.best_profiled is not None for one in found):
+    if request.caps_w and any(answer.best_profiled is not None for answer in result):
         notes.append(
             "Where a row says `as profiled` below it, the partition above was never profiled: there the model extrapolates. "
             "Measure it before you rely on the difference."
         )
-    if not asked.caps_w and not all(one.profiled for one in found):
+    if not request.caps_w and not all(answer.profiled for answer in result):
         notes.append("Partitions of unlike processes were never profiled: there the model extrapolates. --profiled-only leaves them out.")
     return notes

@@ -14,10 +14,10 @@ from rich.text import Text
 from analysis.plain import one_line
 from analysis.printing import columns, hanging, on_page
 from analysis.terms import Refused
-from control.power import grid
+from control.power import catalog
+from control.power.catalog import platforms
 from control.power.models.own import Spans, spans_of
 from control.power.models.reference import Reference
-from control.power.platforms import platforms
 from control.power.terms import CLOCK, NAMED, SPOKEN, WATTS, Partition, Setting, pace_of, unit_of
 
 from . import parameters, traces
@@ -83,26 +83,26 @@ def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
     """Say where a setting lies outside what the model was fitted on, and outside what its GPU can do."""
     low, high = model.sm_range_mhz
     clock, partition = setting.sm_mhz, setting.partition
-    found = []
+    result = []
     if not low <= clock <= high:
         name = "clock" if pace_of(model) == CLOCK else pace_of(model)
-        found.append(f"{name} {clock:g} lies outside {low:g} to {high:g}, where the model was fitted")
+        result.append(f"{name} {clock:g} lies outside {low:g} to {high:g}, where the model was fitted")
     known = platforms().get(model.gpu)
     if known is not None and clock not in known.sm_mhz:
         near = min(known.sm_mhz, key=lambda mhz: abs(mhz - clock))
-        found.append(f"clock {clock:g} is no state of {model.gpu}; the nearest is {near:g}")
+        result.append(f"clock {clock:g} is no state of {model.gpu}; the nearest is {near:g}")
     spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
     if spans is not None:
-        found += _outside(partition, spans)
+        result += _outside(partition, spans)
     if isinstance(model, Reference) and len(set(zip(partition.shares, partition.batches, strict=True))) > 1:
-        found.append("processes differ; only equal ones were measured")
-    return tuple(found)
+        result.append("processes differ; only equal ones were measured")
+    return tuple(result)
 
 
 @cache
 def _of_grid() -> Spans:
     """Of the original's grid: what its models were fitted to, its files do not say."""
-    return spans_of([point.partition for point in grid.anchor()])
+    return spans_of([point.partition for point in catalog.anchor_points()])
 
 
 def _outside(partition: Partition, spans: Spans) -> Iterator[str]:
@@ -154,11 +154,11 @@ class Asked:
 def predicted(path: Path, settings: Sequence[Asked]) -> list[Predicted]:
     """Predict each setting by the model that `path` has of it, in order. Raises: Refused."""
     said: dict[int, Predicted] = {}
-    for network, gpu in dict.fromkeys((one.network, one.gpu) for one in settings):
-        chosen = [number for number, one in enumerate(settings) if (one.network, one.gpu) == (network, gpu)]
+    for network, gpu in dict.fromkeys((setting.network, setting.gpu) for setting in settings):
+        chosen = [number for number, setting in enumerate(settings) if (setting.network, setting.gpu) == (network, gpu)]
         models = _models(path, network, gpu)
-        found = predict(models, [_setting(settings[number], models) for number in chosen])
-        said.update(zip(chosen, found, strict=True))
+        result = predict(models, [_setting(settings[number], models) for number in chosen])
+        said.update(zip(chosen, result, strict=True))
     return [said[number] for number in range(len(settings))]
 
 
@@ -189,26 +189,26 @@ def only(path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
     there = sorted({key[:2] for key in parameters.available(path)})
     fitting = [key for key in there if network in {None, key[0]} and gpu in {None, key[1]}]
     if len(fitting) != 1:
-        known = "; ".join(f"{one_line(one)} on {one_line(other)}" for one, other in fitting or there)
+        known = "; ".join(f"{one_line(text)} on {one_line(other)}" for text, other in fitting or there)
         wanted = " on ".join(one_line(word) for word in (network, gpu) if word is not None) or "any"
         raise Refused(f"{path}: {wanted}: {len(fitting) or 'no'} models; there are {known}. Say which with --network and --gpu.")
     return fitting[0]
 
 
-def copies(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> list[Finding]:
+def copies(path: Path, asked: Sequence[Asked], result: Sequence[Predicted]) -> list[Finding]:
     """Answer what the models behind predictions share with others, which one of each pair has no right to. Raises: Refused."""
-    return copies_of({(one.network, one.gpu, said.setting.mem_mhz) for one, said in zip(asked, found, strict=True)}, path)
+    return copies_of({(request.network, request.gpu, said.setting.mem_mhz) for request, said in zip(asked, result, strict=True)}, path)
 
 
-def document(path: Path, asked: Sequence[Asked], found: Sequence[Predicted]) -> dict[str, Any]:
+def document(path: Path, asked: Sequence[Asked], result: Sequence[Predicted]) -> dict[str, Any]:
     """Write predictions for programs; names and units are those of the terms, or of the model where it knows no watts or no clock."""
     return {
         "parameters": str(path),
         "predictions": [
-            {"network": one.network, "gpu": one.gpu, **in_units(asdict(said), said.cap_unit, said.clock)}
-            for one, said in zip(asked, found, strict=True)
+            {"network": request.network, "gpu": request.gpu, **in_units(asdict(said), said.cap_unit, said.clock)}
+            for request, said in zip(asked, result, strict=True)
         ],
-        "findings": [asdict(one) for one in copies(path, asked, found)],
+        "findings": [asdict(copy) for copy in copies(path, asked, result)],
     }
 
 
@@ -226,29 +226,29 @@ def _models(path: Path, network: str, gpu: str) -> dict[float, Model]:
     return {key[2]: read() for key, read in there.items() if key[:2] == (network, gpu)}
 
 
-def _setting(asked: Asked, models: dict[float, Model]) -> Setting:
-    if asked.mem_mhz is None and len(models) > 1:
+def _setting(request: Asked, models: dict[float, Model]) -> Setting:
+    if request.mem_mhz is None and len(models) > 1:
         known = ", ".join(f"{mhz:g}" for mhz in models)
-        raise Refused(f"{one_line(asked.network)} on {one_line(asked.gpu)}: models of memory clocks {known} MHz; say which with --mem.")
-    return Setting(asked.partition, asked.sm_mhz, next(iter(models)) if asked.mem_mhz is None else asked.mem_mhz)
+        raise Refused(f"{one_line(request.network)} on {one_line(request.gpu)}: models of memory clocks {known} MHz; say which with --mem.")
+    return Setting(request.partition, request.sm_mhz, next(iter(models)) if request.mem_mhz is None else request.mem_mhz)
 
 
 NOTED = 9  # notes with a number each; more are counted
 
 
-def render(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
+def render(asked: Sequence[Asked], result: Sequence[Predicted], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
     """Write predictions, those of one network on one GPU together, in order; below them which models are `copied`."""
     parts: list[RenderableType] = []
-    pairs = zip(asked, found, strict=True)
+    pairs = zip(asked, result, strict=True)
     for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
-        said = [one for _, one in group]
-        notes = list(dict.fromkeys(note for one in said for note in one.beyond))
+        lines = [one for _, one in group]
+        notes = list(dict.fromkeys(note for one in lines for note in one.beyond))
         parts += [*([Text("")] if parts else []), Text(f"{one_line(network)} on {one_line(gpu)}", "bold" if color else "")]
-        parts.append(columns(heads(said[0].clock, said[0].cap_unit), [_row(one, notes) for one in said]))
+        parts.append(columns(heads(lines[0].clock, lines[0].cap_unit), [_row(one, notes) for one in lines]))
         parts.append(hanging((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1)))
         if len(notes) > NOTED:
             parts.append(Text(f"and {len(notes) - NOTED} more of the kind; --json has all."))
-    parts += [hanging((one.mark, f"quality of {one.where}: {one.what}") for one in copied)] if copied else []
+    parts += [hanging((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)] if copied else []
     return on_page(parts, color=color)
 
 

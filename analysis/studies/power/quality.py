@@ -17,12 +17,10 @@ import numpy as np
 from analysis.plain import one_line
 from analysis.printing import hanging, on_page
 from analysis.terms import Refused, Unreadable
-from control.power import grid
-from control.power.models import own as own_model
-from control.power.models import reference as predictor
+from control.power import catalog
+from control.power.models import own, reference
 from control.power.models.own import Own
-from control.power.models.reference import Reference
-from control.power.models.trees import ARRAYS
+from control.power.models.reference import ARRAYS, Reference
 
 from . import parameters, traces
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from control.power.models.trees import Ensemble
+    from control.power.models.reference import Ensemble
     from control.power.terms import Anchor, Floats, Model
 
     from .traces import Row
@@ -59,10 +57,10 @@ class Finding:
 def findings(rows: Sequence[Row], where: str = "traces") -> list[Finding]:
     """Answer what is wrong with traces; `where` names them."""
     measured = [row for row in rows if row.outcome == "measured"]
-    found = [*_left_out(rows, where), *_impossible(measured, where), *_copies(measured, where)]
-    found += _falls(measured, where, "throughput", _throughput)
-    found += _falls(measured, where, "power", _power)
-    return found
+    result = [*_left_out(rows, where), *_impossible(measured, where), *_copies(measured, where)]
+    result += _falls(measured, where, "throughput", _throughput)
+    result += _falls(measured, where, "power", _power)
+    return result
 
 
 def clock_of(row: Row) -> float | None:
@@ -74,12 +72,12 @@ def clock_of(row: Row) -> float | None:
 
 
 def _left_out(rows: Sequence[Row], where: str) -> Iterator[Finding]:
-    for kind, chosen, said in (
+    for kind, chosen, text in (
         ("zeros", [row for row in rows if row.reason == traces.ZEROS], "stored as zeros; they failed, and were left out"),
         ("failed", [row for row in rows if row.outcome != "measured" and row.reason != traces.ZEROS], "failed; they were left out"),
     ):
         if chosen:
-            yield Finding(kind, where, f"{len(chosen)} of {len(rows)} rows {said}: {_lines(chosen)}.")
+            yield Finding(kind, where, f"{len(chosen)} of {len(rows)} rows {text}: {_lines(chosen)}.")
 
 
 def _impossible(rows: Sequence[Row], where: str) -> Iterator[Finding]:
@@ -90,10 +88,10 @@ def _impossible(rows: Sequence[Row], where: str) -> Iterator[Finding]:
         ("a mean power above the largest reading", _mean_above_max, True),
         ("a utilisation above 100 %, which NVML never says (it was computed)", _above_full, False),
     )
-    for said, wrong, refuses in checks:
+    for text, wrong, refuses in checks:
         chosen = [row for row in rows if wrong(row)]
         if chosen:
-            yield Finding("impossible", where, f"{len(chosen)} of {len(rows)} rows with {said}: {_lines(chosen)}.", refuses)
+            yield Finding("impossible", where, f"{len(chosen)} of {len(rows)} rows with {text}: {_lines(chosen)}.", refuses)
 
 
 def _copies(rows: Sequence[Row], where: str) -> Iterator[Finding]:
@@ -103,11 +101,11 @@ def _copies(rows: Sequence[Row], where: str) -> Iterator[Finding]:
         values = (row.throughput_images_per_s, _power(row))
         if row.network != traces.STATIC and values[0]:
             told[row.network][row.shares, row.batches, clock_of(row), row.mem_mhz].add(values)
-    for one, other in itertools.combinations(sorted(told), 2):
-        both = told[one].keys() & told[other].keys()
-        same = sum(1 for key in both if told[one][key] & told[other][key])
+    for text, other in itertools.combinations(sorted(told), 2):
+        both = told[text].keys() & told[other].keys()
+        same = sum(1 for key in both if told[text][key] & told[other][key])
         if same >= COPIED and same >= len(both) / 2:
-            what = f"{one_line(one)} and {one_line(other)} have the same numbers in {same} of {len(both)} common configurations"
+            what = f"{one_line(text)} and {one_line(other)} have the same numbers in {same} of {len(both)} common configurations"
             yield Finding("copy", where, f"{what}: one is a copy of the other.", refuses=True)
 
 
@@ -170,8 +168,8 @@ def _above_full(row: Row) -> bool:
 
 
 def _lines(rows: Sequence[Row]) -> str:
-    said = ", ".join(str(row.line) for row in rows[:5])
-    return f"line{'s' * (len(rows) > 1)} {said}{' …' * (len(rows) > 5)}"
+    text = ", ".join(str(row.line) for row in rows[:5])
+    return f"line{'s' * (len(rows) > 1)} {text}{' …' * (len(rows) > 5)}"
 
 
 Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
@@ -187,12 +185,12 @@ BOUNDS: dict[str, tuple[Callable[[Reference], float], float, float]] = {
 
 def findings_of_models(models: Mapping[Key, Model]) -> list[Finding]:
     """Answer what is wrong with models, by network, GPU and memory clock."""
-    found = [*_model_copies(models), *_same_static(models)]
+    result = [*_model_copies(models), *_same_static(models)]
     for key, model in models.items():
         if isinstance(model, Reference):
-            found += _on_bounds(model, model_name(key))
-        found += _curves(model, model_name(key))
-    return found
+            result += _on_bounds(model, model_name(key))
+        result += _curves(model, model_name(key))
+    return result
 
 
 def model_name(key: Key) -> str:
@@ -218,12 +216,12 @@ def _model_copies(models: Mapping[Key, Model], among: Collection[Key] | None = N
     Which of the two was there first nothing tells, so the pair is named. With `among` only pairs with one of these.
     """
     parts = {key: _parts(model) for key, model in models.items()}
-    for one, other in itertools.combinations(parts, 2):
-        if among is not None and one not in among and other not in among:
+    for entry, other in itertools.combinations(parts, 2):
+        if among is not None and entry not in among and other not in among:
             continue
-        pair = f"{model_name(one)} and {model_name(other)}"
-        same = [name for name, part in parts[one].items() if parts[other].get(name) == part]
-        if same and len(same) == len(parts[one]):
+        pair = f"{model_name(entry)} and {model_name(other)}"
+        same = [name for name, part in parts[entry].items() if parts[other].get(name) == part]
+        if same and len(same) == len(parts[entry]):
             yield Finding("copy", pair, "all parameters are the same: one is a copy of the other, and nothing tells which.", refuses=True)
         elif same:
             yield Finding(
@@ -234,14 +232,14 @@ def _model_copies(models: Mapping[Key, Model], among: Collection[Key] | None = N
 def _parts(model: Model) -> dict[str, object]:
     """What is a model's own, by name; of an own model its surfaces, and how they fall with the clock where that was measured."""
     if isinstance(model, Own):
-        said = own_model.as_json(model)
+        said = own.as_json(model)
         curves = {name: said[f"{name}_response"] for name in ("throughput", "power") if len(said[f"{name}_response"]["clocks"]) > 1}
         return {name: json.dumps(part) for name, part in {**said["surfaces"], **curves}.items()}
     if not isinstance(model, Reference):
         return {}
-    laws = {name: asdict(getattr(model, name)) for name in predictor.LAWS}
+    laws = {name: asdict(getattr(model, name)) for name in reference.LAWS}
     del laws["power"]["static_w"]
-    grown = {f"trees of {name}": _bytes(getattr(model, f"{name}_trees")) for name in predictor.FEATURES}
+    grown = {f"trees of {name}": _bytes(getattr(model, f"{name}_trees")) for name in reference.FEATURES}
     return {**laws, **grown}
 
 
@@ -270,7 +268,7 @@ def _on_bounds(model: Reference, where: str) -> Iterator[Finding]:
 
 def _curves(model: Model, where: str) -> Iterator[Finding]:
     """Ask the model for its own grid at clocks between the ends of its range."""
-    partitions = [point.partition for point in grid.anchor()]
+    partitions = [point.partition for point in catalog.anchor_points()]
     anchor = over_clocks(model.anchor(partitions))
     clocks = np.linspace(*model.sm_range_mhz, CLOCKS)
     throughput = model.throughput_images_per_s(anchor, clocks)
@@ -288,7 +286,7 @@ def _curves(model: Model, where: str) -> Iterator[Finding]:
 
 def over_clocks(anchor: Anchor) -> Anchor:
     """An anchor whose fields have shape (partitions, 1), to be broadcast with clocks."""
-    columns: dict[str, Floats] = {one.name: np.asarray(getattr(anchor, one.name))[:, None] for one in fields(anchor)}
+    columns: dict[str, Floats] = {field.name: np.asarray(getattr(anchor, field.name))[:, None] for field in fields(anchor)}
     return type(anchor)(**columns)
 
 
@@ -317,39 +315,39 @@ def looked_at(paths: Iterable[Path]) -> Looked:
     """
     of_file: dict[Path, list[Row]] = {}
     models: dict[Key, Any] = {}
-    found: list[Finding] = []
+    result: list[Finding] = []
     for path in dict.fromkeys(paths):
         if path.suffix.lower() == ".csv":
             of_file[path] = traces.read(path)
-            found += findings(of_file[path], str(path))
+            result += findings(of_file[path], str(path))
         else:
             models |= {key: read() for key, read in parameters.available(path).items()}
     if not models and not any(of_file.values()):
         raise Refused(f"{', '.join(map(str, of_file))}: no rows; there is nothing to look at.")
     if len(of_file) > 1:
         together = findings([row for rows in of_file.values() for row in rows], " and ".join(map(str, of_file)))
-        found += [one for one in together if one.kind == "copy"]
-    found += findings_of_models(models)
-    ordered = sorted(dict.fromkeys(found), key=lambda one: not one.refuses)
+        result += [finding for finding in together if finding.kind == "copy"]
+    result += findings_of_models(models)
+    ordered = sorted(dict.fromkeys(result), key=lambda fromkey: not fromkey.refuses)
     return Looked(sum(map(len, of_file.values())), len(models), tuple(ordered))
 
 
 def render(looked: Looked) -> str:
     """Write findings on a page, by what they are of; `!` marks what refuses."""
     of_place: dict[str, list[Finding]] = defaultdict(list)
-    for one in looked.findings:
-        of_place[one.where].append(one)
-    lines = [line for where, found in of_place.items() for line in [("", where), *((one.mark, one.what) for one in found)]]
+    for finding in looked.findings:
+        of_place[finding.where].append(finding)
+    lines = [line for where, result in of_place.items() for line in [("", where), *((finding.mark, finding.what) for finding in result)]]
     return on_page([hanging(lines), _summary(looked)])
 
 
 def document(looked: Looked) -> dict[str, Any]:
     """Write findings for programs."""
-    return {"rows": looked.rows, "models": looked.models, "findings": [asdict(one) for one in looked.findings]}
+    return {"rows": looked.rows, "models": looked.models, "findings": [asdict(finding) for finding in looked.findings]}
 
 
 def _summary(looked: Looked) -> str:
-    refusing = sum(one.refuses for one in looked.findings)
+    refusing = sum(finding.refuses for finding in looked.findings)
     counts = [_count(number, what) for number, what in ((looked.rows, "row"), (looked.models, "model")) if number]
     return f"{' and '.join(counts)}: {_count(len(looked.findings), 'finding')}; {refusing} refuse."
 

@@ -21,10 +21,10 @@ from rich.text import Text
 from analysis.printing import columns, hanging, on_page
 from analysis.stats.effect import paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused
-from control.power import algorithms, grid
+from control.power import algorithms, catalog
 from control.power.algorithms import following
+from control.power.catalog import platform
 from control.power.plant import Mismatch, Plant, batches
-from control.power.platforms import platform
 from control.power.tables import Tables
 from control.power.terms import WATTS, Infeasible, Question, Seen, Unsupported, must_be_in
 
@@ -85,12 +85,12 @@ def cap_at(question: Question, iteration: int) -> float:
     return next(cap for start, cap in reversed(question.caps) if start <= iteration)
 
 
-def row(cap_w: float, actual: Settings, why: str, ran: Ran) -> Row:
+def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> Row:
     """What is kept of an iteration."""
     return Row(
         cap_w=cap_w,
         settings=actual,
-        why=why,
+        why=reason,
         throughput_images_per_s=ran.throughput_images_per_s,
         power_mean_w=float(np.mean(ran.readings_w)),
         power_max_w=float(np.max(ran.readings_w)),
@@ -185,25 +185,25 @@ class Outcome:
         )
 
 
-def outcomes(asked: Asked) -> list[Outcome]:
+def outcomes(request: Asked) -> list[Outcome]:
     """Run all of it. Raises: Refused, where a task has no parameters, or its cap or its parameters are not in W, as plants are."""
-    for task in asked.tasks:
-        must_be_in(task.cap_unit, parameters.models_for(Path(asked.parameters), task.model, task.gpu).values(), f"task {task.id}")
+    for task in request.tasks:
+        must_be_in(task.cap_unit, parameters.models_for(Path(request.parameters), task.model, task.gpu).values(), f"task {task.id}")
         if task.cap_unit != WATTS:
             raise Refused(f"task {task.id} has a cap in {task.cap_unit}; simulated plants draw W.")
-    return [_outcome(asked, task) for task in asked.tasks]
+    return [_outcome(request, task) for task in request.tasks]
 
 
-def copies(asked: Asked) -> list[Finding]:
+def copies(request: Asked) -> list[Finding]:
     """Answer what the models of the tasks share with others, which one of each pair has no right to. Raises: Refused."""
-    path, used = Path(asked.parameters), {(task.model, task.gpu) for task in asked.tasks}
+    path, used = Path(request.parameters), {(task.model, task.gpu) for task in request.tasks}
     return copies_of([key for key in parameters.available(path) if key[:2] in used], path)
 
 
-def iterations_of(asked: Asked, task: Task) -> int:
+def iterations_of(request: Asked, task: Task) -> int:
     """What is asked for; under a schedule, so many that its last phase is as long as the one before."""
     starts = [start for start, _ in task.schedule]
-    return asked.iterations if len(starts) == 1 else 2 * starts[-1] - starts[-2]
+    return request.iterations if len(starts) == 1 else 2 * starts[-1] - starts[-2]
 
 
 def counted(question: Question, rows: Sequence[Row]) -> list[Row]:
@@ -212,21 +212,21 @@ def counted(question: Question, rows: Sequence[Row]) -> list[Row]:
     return [row for low, high in pairwise(starts) for row in rows[(low + high) // 2 : high]]
 
 
-def _outcome(asked: Asked, task: Task) -> Outcome:
-    tables = tables_for(asked.parameters, task.model, task.gpu)
-    plants = [replace(asked.mismatch, seed=seed) for seed in range(1, asked.seeds + 1)]
+def _outcome(request: Asked, task: Task) -> Outcome:
+    tables = tables_for(request.parameters, task.model, task.gpu)
+    plants = [replace(request.mismatch, seed=seed) for seed in range(1, request.seeds + 1)]
     least_cap = min(cap for _, cap in task.schedule)
-    grid_points = [point.partition for point in grid.anchor()]
-    possible = [one for one in plants if Plant(tables, one, batches()).least_w(grid_points) <= least_cap]
-    found = [_arm(asked, task, arm, possible) for arm in asked.arms]
-    ours = next((arm for arm in found if arm.name == OURS), None)
-    impossible = tuple(one.seed for one in plants if one not in possible)
-    return Outcome(task, tuple(one.seed for one in possible), impossible, tuple(_against(ours, arm) for arm in found))
+    grid_points = [point.partition for point in catalog.anchor_points()]
+    possible = [plant for plant in plants if Plant(tables, plant, batches()).least_w(grid_points) <= least_cap]
+    result = [_arm(request, task, arm, possible) for arm in request.arms]
+    ours = next((arm for arm in result if arm.name == OURS), None)
+    impossible = tuple(plant.seed for plant in plants if plant not in possible)
+    return Outcome(task, tuple(mismatch.seed for mismatch in possible), impossible, tuple(_against(ours, arm) for arm in result))
 
 
-def _arm(asked: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Sequence[Mismatch]) -> Arm:
+def _arm(request: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Sequence[Mismatch]) -> Arm:
     name, algorithm, shadow = arm
-    tables = tables_for(asked.parameters, task.model, task.gpu)
+    tables = tables_for(request.parameters, task.model, task.gpu)
     seeds = []
     for mismatch in mismatches:
         plant = Plant(tables, mismatch, batches())
@@ -236,10 +236,10 @@ def _arm(asked: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Seque
             model=task.model,
             caps=task.schedule,
             knobs=plant.knobs,
-            iterations=iterations_of(asked, task),
+            iterations=iterations_of(request, task),
             seed=mismatch.seed,
             shadow=shadow,
-            models=reader(asked.parameters, task.model, task.gpu),
+            models=reader(request.parameters, task.model, task.gpu),
         )
         try:
             seeds.append(counted(question, play(question, algorithms.at_work(question), plant)))
@@ -285,40 +285,40 @@ def tables_for(path: str, network: str, gpu: str) -> Tables:
 HEADS = ("algorithm", "images/s", "W", "above 1.02 cap", "worst seed", "so in truth", f"{OURS} against it")
 
 
-def render(asked: Asked, found: Sequence[Outcome], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
+def render(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
     """Write a table for each task, what that comes to, and which of the models are `copied`."""
-    doubts = [hanging((one.mark, f"quality of {one.where}: {one.what}") for one in copied)] if copied else []
-    return on_page([*_parts(asked, found), *doubts], color=color)
+    doubts = [hanging((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)] if copied else []
+    return on_page([*_parts(request, result), *doubts], color=color)
 
 
-def as_json(asked: Asked, found: Sequence[Outcome], copied: Sequence[Finding] = ()) -> str:
+def as_json(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> str:
     """Write all of it for programs; `against` has the fields of an effect, gains and shares are fractions."""
     said = {
         "simulated": True,
-        "mismatch": {key: value for key, value in asdict(asked.mismatch).items() if key != "seed"},
-        "seeds": asked.seeds,
+        "mismatch": {key: value for key, value in asdict(request.mismatch).items() if key != "seed"},
+        "seeds": request.seeds,
         "tasks": [
             {
-                "id": one.task.id,
-                "gpu": one.task.gpu,
-                "model": one.task.model,
-                "caps_w": one.task.schedule,
-                "seeds": one.seeds,
-                "iterations": iterations_of(asked, one.task),
-                "impossible_seeds": one.impossible,
-                "arms": [_arm_document(arm) for arm in one.arms],
+                "id": outcome.task.id,
+                "gpu": outcome.task.gpu,
+                "model": outcome.task.model,
+                "caps_w": outcome.task.schedule,
+                "seeds": outcome.seeds,
+                "iterations": iterations_of(request, outcome.task),
+                "impossible_seeds": outcome.impossible,
+                "arms": [_arm_document(arm) for arm in outcome.arms],
             }
-            for one in found
+            for outcome in result
         ],
-        "above_tolerated": [_named(one) for one in found if not one.kept],
-        "behind": [{"task": _named(one), "algorithms": one.behind} for one in found if one.behind],
-        "findings": [asdict(one) for one in copied],
+        "above_tolerated": [_named(outcome) for outcome in result if not outcome.kept],
+        "behind": [{"task": _named(outcome), "algorithms": outcome.behind} for outcome in result if outcome.behind],
+        "findings": [asdict(finding) for finding in copied],
     }
     return json.dumps(said, indent=2, allow_nan=False) + "\n"
 
 
-def _named(one: Outcome) -> str:
-    return f"{one.task.id} on {one.task.gpu}"
+def _named(outcome: Outcome) -> str:
+    return f"{outcome.task.id} on {outcome.task.gpu}"
 
 
 def _arm_document(arm: Arm) -> dict[str, object]:
@@ -326,42 +326,42 @@ def _arm_document(arm: Arm) -> dict[str, object]:
     return {key: None if isinstance(value, float) and isnan(value) else value for key, value in said.items()}
 
 
-def _parts(asked: Asked, found: Sequence[Outcome]) -> Iterator[RenderableType]:
-    off = asked.mismatch
+def _parts(request: Asked, result: Sequence[Outcome]) -> Iterator[RenderableType]:
+    off = request.mismatch
     own = f", each partition by {off.partition_error:.1%} more (sd)" if off.partition_error else ""
     yield Text(
         f"SIMULATED: plants ±{off.gain_error:.1%} off the model{own}, noise {off.noise_w:g} W, lag {off.lag_s:g} s; "
-        f"{asked.seeds} seeds, the second half of each phase."
+        f"{request.seeds} seeds, the second half of each phase."
     )
-    for one in found:
-        caps = "→".join(f"{cap:g}" for _, cap in one.task.schedule)
-        iterations = iterations_of(asked, one.task)
-        yield Text(f"\ntask {one.task.id}: {one.task.model} on {one.task.gpu} under {caps} W, {iterations} iterations")
-        if one.impossible:
-            yield Text(f"  {len(one.impossible)} of {asked.seeds} plants have no setting within the cap and are left out")
-        yield columns(HEADS, [_row(arm) for arm in one.arms])
+    for outcome in result:
+        caps = "→".join(f"{cap:g}" for _, cap in outcome.task.schedule)
+        iterations = iterations_of(request, outcome.task)
+        yield Text(f"\ntask {outcome.task.id}: {outcome.task.model} on {outcome.task.gpu} under {caps} W, {iterations} iterations")
+        if outcome.impossible:
+            yield Text(f"  {len(outcome.impossible)} of {request.seeds} plants have no setting within the cap and are left out")
+        yield columns(HEADS, [_row(arm) for arm in outcome.arms])
     yield Text("")
-    if any(arm.name == OURS for one in found for arm in one.arms):
-        yield from _verdict(found)
+    if any(arm.name == OURS for outcome in result for arm in outcome.arms):
+        yield from _verdict(result)
 
 
 def _row(arm: Arm) -> list[str]:
     if arm.refused:
         return [f"{arm.name}: {arm.refused}", *[""] * (len(HEADS) - 1)]
     effect = arm.against
-    said = "" if effect is None else f"{effect.gain:+.2%} [{effect.low:+.2%}, {effect.high:+.2%}]"
+    text = "" if effect is None else f"{effect.gain:+.2%} [{effect.low:+.2%}, {effect.high:+.2%}]"
     shares = [f"{share:.1%}" for share in (arm.above_102_share, arm.worst_share, arm.true_share)]
-    return [arm.name, f"{arm.throughput_images_per_s:.1f}", f"{arm.power_w:.1f}", *shares, said]
+    return [arm.name, f"{arm.throughput_images_per_s:.1f}", f"{arm.power_w:.1f}", *shares, text]
 
 
-def _verdict(found: Sequence[Outcome]) -> Iterator[RenderableType]:
-    above = [_named(one) for one in found if not one.kept]
+def _verdict(result: Sequence[Outcome]) -> Iterator[RenderableType]:
+    above = [_named(outcome) for outcome in result if not outcome.kept]
     yield Text(
         f"{OURS} is above 1.02 of the cap in more than {MOST_ABOVE:.0%} of the readings in task {', '.join(above)}."
         if above
         else f"{OURS} is above 1.02 of the cap in at most {MOST_ABOVE:.0%} of the readings in every task."
     )
-    behind = [f"{name} in task {_named(one)}" for one in found for name in one.behind]
+    behind = [f"{name} in task {_named(outcome)}" for outcome in result for name in outcome.behind]
     yield Text(
         f"{OURS} is not shown to reach {', '.join(behind)}."
         if behind

@@ -1,25 +1,31 @@
-"""Traces: what each measured partition gave at its clocks, as CSV; others' traces of the same columns fit.
+"""Traces: what each measured partition gave at its clocks, as CSV; others' traces of the same columns fit, and saved profiles become them.
 
 A configuration that failed is a row without numbers and with an outcome. Tools that store it as zeros are read so too: zero images at
-zero watts and zero megahertz were never measured.
+zero watts and zero megahertz were never measured. A point of a profile that was skipped was never tried: it is no row, and is counted.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from analysis.opening import read_whole
 from analysis.plain import one_line
-from analysis.terms import Unreadable
+from analysis.saving import must_be_a_name, write_whole
+from analysis.terms import Refused, Unreadable
+
+from .cells import given_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from analysis.terms import Cell, Run
 
 # Column → field. What other tools write as `sm_util` is NVML's utilisation: percent of time, not occupancy.
 NUMBERS = {
@@ -96,7 +102,7 @@ def parse(text: str, where: str) -> list[Row]:
         for cells in lines:
             if any(cell.strip() for cell in cells):
                 at = f"{where}: line {lines.line_num}"
-                rows.append(_row(_named(cells, names, at), at, lines.line_num))
+                rows.append(_row_of_cells(_named(cells, names, at), at, lines.line_num))
     except csv.Error as error:
         raise Unreadable(f"{where}: line {lines.line_num}: {error}; a file of traces is CSV.") from None
     return rows
@@ -120,15 +126,15 @@ def as_csv(rows: Iterable[Row]) -> str:
     for row in rows:
         own = {"outcome": row.outcome, "reason": row.reason, **row.extra}
         numbers = [getattr(row, name) for name in NUMBERS.values()]
-        lines.writerow([row.network, _list(row.shares), _list(row.batches), *map(_cell, numbers), *(_cell(own.get(name)) for name in more)])
+        lines.writerow([row.network, _list(row.shares), _list(row.batches), *map(_text, numbers), *(_text(own.get(name)) for name in more)])
     return said.getvalue()
 
 
 def _must_have_columns(names: Sequence[str], where: str) -> None:
     missing = [name for name in NEEDED if name not in names]
     if missing:
-        found = one_line(", ".join(names)) or "nothing"
-        raise Unreadable(f"{where}: no column {', '.join(missing)}; it has {found}. A file of traces begins with {','.join(COLUMNS)}.")
+        result = one_line(", ".join(names)) or "nothing"
+        raise Unreadable(f"{where}: no column {', '.join(missing)}; it has {result}. A file of traces begins with {','.join(COLUMNS)}.")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; leave one.")
@@ -140,7 +146,7 @@ def _named(cells: Sequence[str], names: Sequence[str], at: str) -> dict[str, str
     return dict(zip(names, cells, strict=True))
 
 
-def _row(cells: Mapping[str, str], at: str, line: int) -> Row:
+def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> Row:
     network = cells["model_name"].strip()
     shares = _numbers(cells["p_list"], f"{at}: p_list")
     batches = _numbers(cells["b_list"], f"{at}: b_list")
@@ -215,10 +221,116 @@ def _plain(cell: str) -> float | str:
 
 
 def _list(values: Iterable[float]) -> str:
-    return f"[{', '.join(map(_cell, values))}]"
+    return f"[{', '.join(map(_text, values))}]"
 
 
-def _cell(value: float | str | None) -> str:
+def _text(value: float | str | None) -> str:
     if value is None:
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+
+
+POINT = "point"
+# As a cell's reason has it: `Point oom: 2 x 256 images do not fit.`
+FAILED = re.compile(rf"Point ({'|'.join(text for text in OUTCOMES if text != 'measured')}): (.*)", re.DOTALL)
+COUNTED = re.compile(r"(?:(\d{1,3})x)?(\d+(?:\.\d+)?)")
+
+
+def is_profile(run: Run) -> bool:
+    """Whether any cell of a run told of a point of a profile."""
+    return any(POINT in cell.report for cell in run.cells)
+
+
+def rows_of(run: Run, refused: list[str]) -> list[Row]:
+    """Make traces of a run, in the order its cells ran; what was skipped, or cannot be read, is said in `refused`, a line each.
+
+    Raises: Refused, for a run that is no profile.
+    """
+    if not is_profile(run):
+        raise Refused(
+            f"{run.origin}: no cell of it tells of a point; `pytest benchmarks/bench_power_profile.py --benchmark-save=NAME` saves such."
+        )
+    result = []
+    skipped: dict[str, int] = {}
+    workloads = {cell.workload.partition(":")[0] for cell in run.cells if POINT in cell.report}
+    for cell in run.cells:
+        if cell.workload.partition(":")[0] not in workloads:
+            continue
+        if cell.outcome == "skipped":
+            reason = (cell.reason or "no reason was recorded").rstrip(".")
+            skipped[reason] = skipped.get(reason, 0) + 1
+            continue
+        try:
+            result.append(_measured_point(cell, run.origin) if cell.outcome == "measured" else _failed_point(cell, run))
+        except Unreadable as error:
+            refused.append(str(error))
+    refused += [f"{run.origin}: {count} points were skipped and are in no file: {why}." for why, count in skipped.items()]
+    return result
+
+
+def _measured_point(cell: Cell, origin: str) -> Row:
+    told = cell.report.get(POINT, ())
+    place = f"{origin}: cell {cell.id}, report.{POINT}"
+    if len(told) != 1:
+        raise Unreadable(f"{place}: holds {len(told)} rows where one belongs; measure it again.")
+    return _row_of_report(told[0], place)
+
+
+def _failed_point(cell: Cell, run: Run) -> Row:
+    params = {name: str(value) for name, value in run.workloads[cell.workload].params.items()} | given_in(cell.workload)
+    place = f"{run.origin}: cell {cell.id}"
+    said = FAILED.search(cell.reason or "")
+    network = params.get("model", "")
+    shares, batches = ([], []) if network == STATIC else (_listed(params.get(name, ""), place) for name in ("shares", "batches"))
+    row = {
+        "model_name": network,
+        "p_list": shares,
+        "b_list": batches * len(shares) if len(batches) == 1 else batches,
+        "target_freq": params.get("sm_mhz"),
+        "mem_freq": params.get("mem_mhz"),
+        "outcome": said[1] if said else "failed",
+        "reason": " ".join((said[2] if said else cell.reason or "no reason was recorded").split()).rstrip("."),
+        "backend": params.get("backend"),
+        "throttle": params.get("throttle"),
+    }
+    return _row_of_report(row, place)
+
+
+def _row_of_report(told: Mapping[str, object], place: str) -> Row:
+    """Read a row as a file of traces is read. Raises: Unreadable."""
+    names = [*COLUMNS, *OURS]
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([names, [_csv_cell(told.get(name)) for name in names]])
+    rows = parse(text.getvalue(), place)
+    if len(rows) != 1:
+        raise Unreadable(f"{place}: is no row of a trace; measure it again.")
+    return replace(rows[0], line=0)
+
+
+def _csv_cell(value: object) -> str:
+    return "" if value is None else json.dumps(value) if isinstance(value, list | tuple) else str(value)
+
+
+def _listed(text: str, place: str) -> list[float]:
+    """Read what a name says of several processes: `4x25` is 25 four times, `50+2x25` 50 and twice 25. Raises: Unreadable."""
+    parts = [COUNTED.fullmatch(one) for one in text.split("+")]
+    if not all(parts):
+        raise Unreadable(f"{place}: {text!r} is no list of shares or batches, as in 50+2x25; it was edited, measure it again.")
+    return [float(part[2]) for part in parts if part for _ in range(int(part[1] or 1))]
+
+
+def files(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Part rows into files, which have one network of one back-end each: `cpu/mobilenet_v2.csv`; back-ends are never mixed."""
+    result: dict[str, list[Row]] = {}
+    for row in rows:
+        backend = must_be_a_name(str(row.extra.get("backend", "unknown")), "traces of a back-end")
+        result.setdefault(f"{backend}/{must_be_a_name(row.network, 'traces of a network')}.csv", []).append(row)
+    return result
+
+
+def write_files(rows: Sequence[Row], folder: Path) -> dict[Path, list[Row]]:
+    """Write the files under a folder; one of the same name is replaced. Raises: Refused, OSError."""
+    made = {folder / name: part for name, part in files(rows).items()}
+    for path, part in made.items():
+        write_whole(path, as_csv(part).encode())
+    return made

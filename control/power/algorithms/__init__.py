@@ -1,24 +1,17 @@
-"""What decides: one file per algorithm, found by its name.
+"""What decides: the algorithms by name, one file a family.
 
-An algorithm is a module of this folder whose name does not begin with `_`. It has
+An algorithm is a function of its family's file, called as it is in `ALGORITHMS`: it answers a question with a controller at work on it.
+Raises: Unsupported, if it needs what the back-end or the question lacks; Infeasible, if nothing that can be set stays within the cap.
 
-- `DESCRIPTION`: one line;
-- `controller(question) -> Controller`: at work on one question. Raises: Unsupported, if it needs what the back-end or the question lacks;
-  Infeasible, if nothing that can be set stays within the cap.
-
-It may have
-
-- `SHADOW = True`: the shadow optimiser can run beside it.
-
-A controller knows what was asked and what was seen, and nothing of the machine behind it. What was seen are settings as they were: it goes
-on from these, not from what it asked for. Without a reading of power it is not called; the settings stay.
+A controller knows the question and what each iteration showed, and nothing of the machine behind it. What it is shown are settings as
+they were: it goes on from these, not from what it asked for. Without a reading of power it is not called; the settings stay.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from control.errors import UnknownName
 from control.power.terms import Decision, Unsupported
@@ -27,33 +20,44 @@ if TYPE_CHECKING:
     from control.power.terms import Controller, Question, Seen
 
 
-class Algorithm(Protocol):
-    """An algorithm's file."""
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """What it does in a line, the file that has it, and whether the shadow optimiser can run beside it."""
 
-    DESCRIPTION: str
+    description: str
+    module: str
+    shadow: bool = False
 
-    def controller(self, question: Question) -> Controller:
-        """See above."""
+
+ALGORITHMS = {
+    "batchdvfs": Algorithm("one process; binary search of the batch, then the clock", "ladder"),
+    "directcap": Algorithm("greedy partition, the driver's power limit, a search of the memory clock", "limited"),
+    "morak": Algorithm("two processes; batch by latency, clock by the cap, in steps of 1 to 10 states", "ladder"),
+    "pctodl": Algorithm("greedy partition, then the clock by the model's slope; no dead band", "pctodl", shadow=True),
+    "powercap": Algorithm("the driver's power limit alone, over an even split", "limited"),
+    "steady": Algorithm("best partition, then the fastest state below the cap; the margin is learnt; no move without a reason", "steady"),
+}
 
 
 def names() -> tuple[str, ...]:
     """Every algorithm there is, in alphabetical order."""
-    return tuple(sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py")))
+    return tuple(sorted(ALGORITHMS))
 
 
 def load(name: str) -> Algorithm:
     """An algorithm by its name. Raises: UnknownName with the names that exist."""
-    if name not in names():
+    if name not in ALGORITHMS:
         raise UnknownName(f"No algorithm {name!r}. There are: {', '.join(names())}.")
-    return cast("Algorithm", import_module(f"{__name__}.{name}"))
+    return ALGORITHMS[name]
 
 
 def at_work(question: Question) -> Controller:
     """The question's algorithm at work on it. Raises: UnknownName; Unsupported; Infeasible."""
     algorithm = load(question.algorithm)
-    if question.shadow and not getattr(algorithm, "SHADOW", False):
-        raise Unsupported(f"the shadow optimiser moves the partition of {', '.join(_shadowed())}; {question.algorithm} has none for it.")
-    return algorithm.controller(question)
+    if question.shadow and not algorithm.shadow:
+        shadowed = ", ".join(name for name in names() if ALGORITHMS[name].shadow)
+        raise Unsupported(f"the shadow optimiser moves the partition of {shadowed}; {question.algorithm} has none for it.")
+    return cast("Controller", getattr(import_module(f"{__name__}.{algorithm.module}"), question.algorithm)(question))
 
 
 def following(controller: Controller, seen: Seen) -> Decision:
@@ -61,7 +65,3 @@ def following(controller: Controller, seen: Seen) -> Decision:
     if (seen.power_max is None or seen.power_mean is None) and not seen.oom:
         return Decision(seen.settings, "no reading of power: held")
     return controller.then(seen)
-
-
-def _shadowed() -> list[str]:
-    return [name for name in names() if getattr(load(name), "SHADOW", False)]

@@ -1,34 +1,148 @@
 """Ours: the best partition below the cap, then the fastest state that stays below it, and there it stays.
 
-What the device draws more than the model says is learnt from the mean reading (`level`). The margin kept below the cap follows from how
+What the device draws more than the model says is learnt from the mean reading (`Level`). The margin kept below the cap follows from how
 sure that is and from how far readings scatter. A state is left upwards only for one below that margin by more than the readings' doubt.
 Once the level is known, a partition that turns out to be better replaces the first, or the other way round where it promised too much
-(`tried`); what did not fit into memory or was too slow is not tried again.
+(`Tried`); what did not fit into memory or was too slow is not tried again.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from math import hypot
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from control.power.bounded import waited_for
-from control.power.ladders import at_speed, nearest, speed_in, speeds_of
-from control.power.level import unknown
-from control.power.optimum import best_in_time, model_clock, settings_of, tables_of
-from control.power.tables import partition_of
+from control.power.optimum import best_in_time, model_clock, settings_of, tables_of, waited_for
+from control.power.tables import at_speed, nearest, partition_of, speed_in, speeds_of
 from control.power.terms import Decision, Infeasible, Predicted, Unsupported
-from control.power.tried import Tried
 
-from ._tenants import halved
+from .limited import halved
 
 if TYPE_CHECKING:
     from control.power.tables import Curve
-    from control.power.terms import Question, Seen, Settings
+    from control.power.terms import Question, Seen, Settings, Tenant
 
-DESCRIPTION = "best partition, then the fastest state below the cap; the margin is learnt; no move without a reason"
+    Key = tuple[float | None, tuple[Tenant, ...]]
+
+UNSURE = 0.08  # sd of a model's level before anything was read
+DRIFT = 0.0015  # by how much the level may change from one iteration to the next, sd: temperature, other images
+SHAPE = 0.04  # sd of the level after a move, as a part of how far, relative, power was moved: curves are wrong too
+LATE, LATE_SD = 0.2, 0.15  # the part of a step of power that a reading still lacks, and how well that is known
+COLD = 0.5  # of what the model says: the draw before the first iteration
+NOISE_OF_CAP, SPREAD_OF_CAP = 0.005, 0.02  # what is assumed of readings until they are known
+LEVEL_MEMORY = 0.25  # the least weight of the newest iteration in what is known of readings
+STILL = 2  # iterations without a move after which a reading shows nothing of it any more
+
+
+@dataclass(slots=True)
+class Level:
+    """The device's power is `ratio` times the model's, give or take `sd`; both are parts.
+
+    `noise` is the sd of an iteration's mean reading, `spread` how far its largest is above the mean, both in the cap's unit.
+    """
+
+    noise: float
+    spread: float
+    ratio: float = 1.0
+    sd: float = UNSURE
+    still: int = 0
+    heard: int = 0
+    last_reading: float | None = None
+    last_model: float | None = None
+
+    def learn(self, model: float, mean: float, largest: float) -> None:
+        """Take an iteration's readings at settings of which the model says `model` (a Kalman filter of one state)."""
+        self._moved(model)
+        before = COLD * model if self.last_reading is None else self.last_reading
+        lacking = before - self.ratio * model
+        seen = mean - (self.ratio * model + LATE * lacking)
+        noise = hypot(self.noise, LATE_SD * lacking)
+        sensitivity = (1 - LATE) * model
+        weight = self.sd**2 * sensitivity / ((self.sd * sensitivity) ** 2 + noise**2)
+        if self.still > STILL:
+            self.heard += 1
+            newest = max(LEVEL_MEMORY, 1 / (1 + self.heard))
+            self.noise = ((1 - newest) * self.noise**2 + newest * seen**2) ** 0.5
+            self.spread += newest * (largest - mean - self.spread)
+        self.ratio += weight * seen
+        self.sd = hypot(self.sd * (1 - weight * sensitivity) ** 0.5, DRIFT)
+        self.last_reading = mean
+
+    def another(self, ratio: float, sd: float) -> None:
+        """Go on with another partition, of which so much is known; readings scatter as before."""
+        self.ratio, self.sd, self.still = ratio, hypot(self.sd, sd), 0
+
+    def _moved(self, model: float) -> None:
+        """Count what a move makes less certain."""
+        self.still = self.still + 1 if model == self.last_model else 0
+        if self.last_model is not None:
+            self.sd = hypot(self.sd, SHAPE * abs(model - self.last_model) / self.last_model)
+        self.last_model = model
+
+
+def unknown(cap: float) -> Level:
+    """The level before anything was read."""
+    return Level(NOISE_OF_CAP * cap, SPREAD_OF_CAP * cap)
+
+
+MEMORY = 0.3  # the weight of the newest iteration
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Power and images per second of a partition, as parts of what its model says; its settings as they were last."""
+
+    settings: Settings
+    power: float
+    images: float
+
+
+@dataclass(slots=True)
+class Tried:
+    """Partitions and memory clocks that ran."""
+
+    known: dict[Key, Ran] = field(default_factory=dict)
+
+    def note(self, settings: Settings, power: float, images: float | None) -> None:
+        """Take an iteration: the level as it is known by now, and images per second over what the model says (None: none were seen)."""
+        before = self.known.get(_key(settings))
+        if images is None:
+            images = self.images(settings)
+        elif before is not None:
+            images = (1 - MEMORY) * before.images + MEMORY * images
+        self.known[_key(settings)] = Ran(settings, power, images)
+
+    def power(self, settings: Settings, otherwise: float) -> float:
+        """By how much more than its model a partition draws; `otherwise` where it did not run."""
+        ran = self.known.get(_key(settings))
+        return otherwise if ran is None else ran.power
+
+    def images(self, settings: Settings) -> float:
+        """By how much more than its model a partition gives; where it did not run the mean of those that did, 1 where none did."""
+        result = self.known.get(_key(settings))
+        if result is not None:
+            return result.images
+        return fmean(ran.images for ran in self.known.values()) if self.known else 1.0
+
+    def forget(self, settings: Settings, from_batch: int | None = None) -> None:
+        """Do not come back to these settings, nor to any with a batch of `from_batch` or more."""
+        self.known.pop(_key(settings), None)
+        if from_batch is not None:
+            self.known = {key: ran for key, ran in self.known.items() if all(tenant.batch < from_batch for tenant in ran.settings.tenants)}
+
+    def has(self, settings: Settings) -> bool:
+        """Whether it ran."""
+        return _key(settings) in self.known
+
+
+def _key(settings: Settings) -> Key:
+    return settings.mem_mhz, settings.tenants
+
+
 TOLERATED = 1.02  # of the cap: a reading above it is a violation
 SURE = 0.012  # sd of the level from which on another partition is thought of
 MOVED = 0.01  # by how much the cap, in the model's terms, must have changed since the last search to search again
@@ -41,7 +155,7 @@ HASTE = 0.97  # of the latency bound: what is searched for after it was missed
 BAND_OF_CAP = 0.001  # what a move upwards must leave free, beside the noise
 
 
-def controller(question: Question) -> Steady:
+def steady(question: Question) -> Steady:
     """Search the partition. Raises: Unsupported, Infeasible."""
     return Steady(question, settings_of(best_in_time(question, question.cap), question.knobs))
 
@@ -114,7 +228,7 @@ class Steady:
         models = self._target() / self.level.ratio
         self.searched, self.judged = (self.cap, models), True
         step = self.cap / CAP_STEPS
-        others = [one.settings for one in self.tried.known.values()]
+        others = [ran.settings for ran in self.tried.known.values()]
         with suppress(Infeasible, Unsupported):
             others.append(settings_of(best_in_time(self.question, step * (models // step)), self.question.knobs))
         best = max(others, key=self._promised)
@@ -138,7 +252,7 @@ class Steady:
         knobs = self.question.knobs
         too_large = min(self.settings.tenants[at].batch for at in seen.oom)
         self.tried.forget(self.settings, too_large)
-        smaller = tuple(one for one in knobs.batches if one < too_large)
+        smaller = tuple(batch for batch in knobs.batches if batch < too_large)
         if smaller:
             self.question = replace(self.question, knobs=replace(knobs, batches=smaller))
         self._search_or_halve(seen.oom)
@@ -147,13 +261,13 @@ class Steady:
     def _too_slow(self, seen: Seen) -> list[int]:
         """The tenants that missed the latency bound."""
         said = seen.latency_p95_ms or seen.latency_ms
-        return [at for at, one in enumerate(said) if self.slo_ms is not None and one is not None and one > self.slo_ms]
+        return [at for at, value in enumerate(said) if self.slo_ms is not None and value is not None and value > self.slo_ms]
 
     def _in_time(self, seen: Seen, now: int) -> Decision:
         """Search under a bound below the model's latency by as much as ours was missed; where nothing meets it, halve slow batches."""
         self.tried.forget(self.settings)
         slow = self._too_slow(seen)
-        worst = max(one for one in seen.latency_p95_ms or seen.latency_ms if one is not None)
+        worst = max(value for value in seen.latency_p95_ms or seen.latency_ms if value is not None)
         if self.question.slo_ms is not None and self.slo_ms is not None:
             images = max(float(self._curve(self.settings).throughput_images_per_s[now]), 1.0)
             modelled_ms = 1000 * waited_for(partition_of(self.settings.tenants)) / images
@@ -163,8 +277,8 @@ class Steady:
 
     def _search_or_halve(self, which: list[int] | tuple[int, ...]) -> None:
         try:
-            found = settings_of(best_in_time(self.question, self._target() / self.level.ratio), self.question.knobs)
-            self._go_on_with(found)
+            settings = settings_of(best_in_time(self.question, self._target() / self.level.ratio), self.question.knobs)
+            self._go_on_with(settings)
         except (Infeasible, Unsupported):
             self.settings = replace(self.settings, tenants=halved(self.settings.tenants, which, self.question.knobs))
 
@@ -175,13 +289,13 @@ class Steady:
         """The state that the iteration ran at; one that was refused is not asked for again."""
         speed = speed_in(seen.settings, self.name)
         now = self.asked if speed is None else nearest(self.speeds, speed)
-        if now != self.asked and any(one.startswith(self.name) for one in seen.refused):
+        if now != self.asked and any(text.startswith(self.name) for text in seen.refused):
             self.refused.add(self.asked)
         return now
 
-    def _decision(self, why: str, state: int) -> Decision:
+    def _decision(self, reason: str, state: int) -> Decision:
         self.asked = state
         self.settings = at_speed(self.settings, self.name, self.speeds[state])
         curve = self._curve(self.settings)
-        said = Predicted(float(curve.throughput_images_per_s[state]), self.level.ratio * float(curve.power_w[state]))
-        return Decision(self.settings, why, said)
+        predicted = Predicted(float(curve.throughput_images_per_s[state]), self.level.ratio * float(curve.power_w[state]))
+        return Decision(self.settings, reason, predicted)

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from control.errors import Refused, Unreadable, one_line
-from control.power.platforms import platforms
+from control.power.catalog import platforms
 
 from . import published
 
@@ -39,19 +39,19 @@ def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
     """
     if published.is_one(files):
         return dict(published.available(files, place))
-    found: Readers = {}
+    result: Readers = {}
     for name in sorted(files) if named else sorted(name for name in files if name.endswith(".json") and "/" not in name):
         file = place / name
         said = _said(files[name], file, must=named)
         if said is None:
             continue
         key = _key(said, file)
-        if key in found:
+        if key in result:
             raise Refused(f"{file}: a second file of {listed([key])}; a folder has one of each.")
-        found[key] = _reader(said, key, file)
-    if not found:
+        result[key] = _reader(said, key, file)
+    if not result:
         raise Refused(f"{place}: no parameters in it; `python -m analysis power fit` writes them, PctoDL's are its folder fitting_results.")
-    return found
+    return result
 
 
 def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[float, Model]:

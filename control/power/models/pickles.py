@@ -151,16 +151,16 @@ def _tensors(raw: bytes) -> dict[str, float]:
         folder = head.removesuffix("data.pkl")
         if f"{folder}byteorder" in packed.namelist() and packed.read(f"{folder}byteorder") != b"little":
             raise ValueError("its numbers are big-endian")
-        said = _of_kind(_Reader(io.BytesIO(packed.read(head))).load())
-        found = {}
-        for name, tensor in said.items.items():
+        foreign = _of_kind(_Reader(io.BytesIO(packed.read(head))).load())
+        result = {}
+        for name, tensor in foreign.items.items():
             if isinstance(tensor, Foreign) and tensor.name == "_rebuild_tensor_v2":
                 (kind, key), offset, shape, *_ = tensor.args
                 values: Floats = np.frombuffer(packed.read(f"{folder}data/{key}"), STORED[kind])
                 if math.prod(shape) != 1:
                     raise ValueError(f"{one_line(name, 40)} is a tensor of {math.prod(shape)} numbers, not of one")
-                found[str(name)] = float(values[offset])
-        return found
+                result[str(name)] = float(values[offset])
+        return result
 
 
 def _of_kind(said: object) -> Foreign:

@@ -20,12 +20,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from control.errors import Unreadable, one_line
-from control.power.platforms import platforms
+from control.power.catalog import platforms
 
-from . import curves, pickles
-from .priors import MemSingle, MemSystem, SmSingle, SmSystem
-from .reference import FEATURES, Reference
-from .trees import Ensemble
+from . import laws, pickles
+from .laws import MemSingle, MemSystem, SmSingle, SmSystem
+from .reference import FEATURES, Ensemble, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -53,7 +52,7 @@ def available(files: Files, place: PurePath) -> dict[tuple[str, str, float], Cal
     if FILE in files:
         sets = _plain_sets(files, place)
     else:
-        sets = {one or place.name: _published_sets(files, place, one) for one in _networks(files)}
+        sets = {network or place.name: _published_sets(files, place, network) for network in _networks(files)}
     return {
         (network, gpu, mem_mhz): partial(_model, there[name], (network, gpu, mem_mhz))
         for network, there in sets.items()
@@ -78,7 +77,7 @@ def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
 def _networks(files: Files) -> list[str]:
     """Find the folders of networks that the original publishes: those in this one, or this one itself (an empty name)."""
     paths = map(PurePosixPath, files)
-    return sorted({"/".join(one.parts[:-1]) for one in paths if len(one.parts) <= 2 and one.match(f"{CURVES[0]}*.json")})
+    return sorted({"/".join(path.parts[:-1]) for path in paths if len(path.parts) <= 2 and path.match(f"{CURVES[0]}*.json")})
 
 
 def _published_sets(files: Files, place: PurePath, folder: str) -> dict[str, Callable[[], Stored]]:
@@ -97,7 +96,7 @@ def _published(files: Files, place: PurePath, folder: str, suffix: str) -> Store
     said: dict[str, Any] = {name: _json(*file(name, ".json")) for name in CURVES}
     said |= {name: pickles.tensors(*file(name, ".pth")) for name in COEFFICIENTS}
     stored = {own: file(name, ".pkl") for own, name in REGRESSORS.items()}
-    grown = {own: pickles.guarded(one[1], partial(_grown, FEATURES[own], pickles.load(*one))) for own, one in stored.items()}
+    grown = {own: pickles.guarded(entry[1], partial(_grown, FEATURES[own], pickles.load(*entry))) for own, entry in stored.items()}
     return f"{place / folder}: its set {one_line(suffix) or 'without a name'}", said, grown
 
 
@@ -212,10 +211,10 @@ def _reference(said: dict[str, Any], grown: dict[str, Ensemble], network: str, g
             float(np.logaddexp(0, mem["raw_phi_mem"])), abs(mem["raw_alpha_mem"]), abs(mem["raw_lambda_mem"]), mem["raw_beta_mem"]
         ),
         mem_system=MemSystem(*(abs(more[f"raw_{name}"]) for name in ("k1", "k2", "alpha", "beta", "mu", "tau"))),
-        throughput=curves.ThroughputCurve(
+        throughput=laws.ThroughputCurve(
             kinetic["kappa_a"], kinetic["kappa_b"], kinetic["gamma_t"], kinetic["T_start"], kinetic["f_min"], kinetic["f_ref"]
         ),
-        power=curves.PowerCurve(
+        power=laws.PowerCurve(
             (static["delta_3"], static["delta_2"], static["delta_1"], static["delta_0"]),
             dynamic["P_base"],
             dynamic["gamma_p"],

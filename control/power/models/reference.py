@@ -1,4 +1,4 @@
-"""The reference's model: formulas, and four regressors that have the formulas among their features.
+"""The reference's model: formulas, and four regressors (boosted trees as plain arrays) that have the formulas among their features.
 
 A regressor gives the final value, not a correction. What stands at the place of the SM prior when predicting is the sum of what each
 process takes alone: training used the prior, but its parameters were not kept with the regressor.
@@ -13,8 +13,8 @@ import numpy as np
 
 from control.power.terms import Anchor
 
-from . import curves, trees
-from .priors import (
+from . import laws
+from .laws import (
     MemSingle,
     MemSystem,
     SmSingle,
@@ -32,9 +32,99 @@ from .priors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from control.power.terms import Floats, Partition
 
-    from .priors import Padded
+    from .laws import Padded
+
+LEAF = -1  # the child of a leaf
+AT_ONCE = 8192  # rows: what goes down a hundred trees together fits into a few MB
+DEEPEST = 64
+ARRAYS = ("left", "right", "feature", "threshold", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """`start` and, of each tree, `rate` times the value of the leaf a row falls into.
+
+    Trees stand one behind the other; `sizes` counts their nodes. A row goes to node `left` where its `feature` is ≤ `threshold`, else to
+    `right`, both counted within the tree; a leaf has −1 there.
+    """
+
+    features: int
+    start: float
+    rate: float
+    sizes: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: Floats
+    value: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be walked: a child outside its tree, or before its parent. Raises: ValueError."""
+        sizes = self.sizes
+        lengths = {len(getattr(self, name)) for name in ARRAYS}
+        if len(sizes) == 0 or sizes.min() < 1 or lengths != {int(sizes.sum())}:
+            raise ValueError("sizes of trees and lengths of arrays do not fit")
+        node = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        inner = self.left != LEAF
+        for child in (self.left, self.right):
+            if (child[inner] <= node[inner]).any() or (child >= np.repeat(sizes, sizes)).any() or (child[~inner] != LEAF).any():
+                raise ValueError("a tree has a child outside it")
+        if ((self.feature[inner] < 0) | (self.feature[inner] >= self.features)).any():
+            raise ValueError(f"a tree asks for a feature beyond the {self.features} there are")
+        if not (np.isfinite(self.threshold[inner]).all() and np.isfinite(self.value).all() and np.isfinite([self.start, self.rate]).all()):
+            raise ValueError("a threshold or value is no finite number")
+
+    def predict(self, rows: Floats) -> Floats:
+        """Answer for each row. `rows` has shape (rows, features); the answer (rows,).
+
+        Features are cut to float32 before they are compared, as they were when the trees were grown. Trees are added one after the other,
+        so that a row's answer is the same to the last bit whichever rows are beside it.
+        """
+        if rows.ndim != 2 or rows.shape[1] != self.features:
+            raise ValueError(f"rows of shape {rows.shape} where {self.features} features belong")
+        said = np.empty(len(rows))
+        for begin in range(0, len(rows), AT_ONCE):
+            said[begin : begin + AT_ONCE] = self._predict(rows[begin : begin + AT_ONCE].astype(np.float32))
+        return said
+
+    def _predict(self, rows: NDArray[np.float32]) -> Floats:
+        first = np.cumsum(self.sizes) - self.sizes
+        base = np.repeat(first, self.sizes)
+        here = np.arange(len(self.left))
+        is_leaf = self.left == LEAF
+        # A leaf leads to itself, so that all rows may go down equally far.
+        left = np.where(is_leaf, here, self.left + base)
+        right = np.where(is_leaf, here, self.right + base)
+        feature = np.where(is_leaf, 0, self.feature)
+        node = np.broadcast_to(first, (len(rows), len(first)))
+        row = np.arange(len(rows))[:, None]
+        for _ in range(DEEPEST):
+            node = np.where(rows[row, feature[node]] <= self.threshold[node], left[node], right[node])
+            if is_leaf[node].all():
+                break
+        steps = np.empty((len(rows), len(first) + 1))
+        steps[:, 0] = self.start
+        steps[:, 1:] = self.rate * self.value[node]
+        added: Floats = np.cumsum(steps, axis=1)[:, -1]
+        return added
+
+
+def trees_as_json(ensemble: Ensemble) -> dict[str, object]:
+    """Write an ensemble as numbers and lists; `trees_from_json` gives the same back, to the last bit."""
+    lists = {name: getattr(ensemble, name).tolist() for name in ("sizes", *ARRAYS)}
+    return {"features": ensemble.features, "start": ensemble.start, "rate": ensemble.rate, **lists}
+
+
+def trees_from_json(said: Mapping[str, Any]) -> Ensemble:
+    """Read an ensemble. Raises: KeyError, TypeError, ValueError, for what is none."""
+    integers: dict[str, Any] = {name: np.array(said[name], dtype=np.int64) for name in ("sizes", "left", "right", "feature")}
+    floats: dict[str, Any] = {name: np.array(said[name], dtype=np.float64) for name in ("threshold", "value")}
+    return Ensemble(int(said["features"]), float(said["start"]), float(said["rate"]), **integers, **floats)
+
 
 FEATURES = {"sm": 13, "mem": 11, "throughput": 14, "power": 8}
 LAWS = {
@@ -42,8 +132,8 @@ LAWS = {
     "sm_system": SmSystem,
     "mem_single": MemSingle,
     "mem_system": MemSystem,
-    "throughput": curves.ThroughputCurve,
-    "power": curves.PowerCurve,
+    "throughput": laws.ThroughputCurve,
+    "power": laws.PowerCurve,
 }
 
 
@@ -61,12 +151,12 @@ class Reference:
     sm_system: SmSystem
     mem_single: MemSingle
     mem_system: MemSystem
-    throughput: curves.ThroughputCurve
-    power: curves.PowerCurve
-    sm_trees: trees.Ensemble
-    mem_trees: trees.Ensemble
-    throughput_trees: trees.Ensemble
-    power_trees: trees.Ensemble
+    throughput: laws.ThroughputCurve
+    power: laws.PowerCurve
+    sm_trees: Ensemble
+    mem_trees: Ensemble
+    throughput_trees: Ensemble
+    power_trees: Ensemble
     gflops: float = 1000.0
     million_parameters: float = 25.0
 
@@ -89,11 +179,11 @@ class Reference:
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """All processes together. Shape: that of anchor's fields broadcast with `sm_mhz`."""
-        return curves.throughput_images_per_s(self.throughput, anchor.throughput_images_per_s, sm_mhz)
+        return laws.throughput_images_per_s(self.throughput, anchor.throughput_images_per_s, sm_mhz)
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """The board, of the largest single reading. Shape: that of anchor's fields broadcast with `sm_mhz`."""
-        return curves.power_w(self.power, anchor.dynamic_power_w, sm_mhz)
+        return laws.power_w(self.power, anchor.dynamic_power_w, sm_mhz)
 
     def system_priors_percent(self, partitions: Sequence[Partition]) -> tuple[Floats, Floats]:
         """What the formulas alone say: SM and memory utilisation, shape (partitions,) each."""
@@ -115,7 +205,7 @@ class Reference:
     def throughput_features(self, among: Padded, mem: Floats) -> Floats:
         """Features of images/s at the reference clock, shape (partitions, 14)."""
         batch, share = mean(among.batches, among), mean(among.shares, among)
-        kinetic = curves.kappa(self.throughput, batch) * mem
+        kinetic = laws.kappa(self.throughput, batch) * mem
         batches = [among.batches[:, 0], total(among.batches, among), batch]
         shares = [among.shares[:, 0], total(among.shares, among), share, variance(among.shares, among)]
         return _columns(kinetic, mem, among.processes, *self._network(), *batches, *shares)
@@ -138,14 +228,14 @@ class Reference:
 def as_json(model: Reference) -> dict[str, Any]:
     """Write a model without what names it (`parameters.write` adds that)."""
     laws = {name: asdict(getattr(model, name)) for name in LAWS}
-    grown = {name: trees.as_json(getattr(model, f"{name}_trees")) for name in FEATURES}
+    grown = {name: trees_as_json(getattr(model, f"{name}_trees")) for name in FEATURES}
     return {**laws, "trees": grown, "gflops": model.gflops, "million_parameters": model.million_parameters}
 
 
 def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -> Reference:
     """Read a model. Raises: KeyError, TypeError, ValueError, for what is none."""
     laws: dict[str, Any] = {name: _law(kind, said[name]) for name, kind in LAWS.items()}
-    grown: dict[str, Any] = {f"{name}_trees": trees.from_json(said["trees"][name]) for name in FEATURES}
+    grown: dict[str, Any] = {f"{name}_trees": trees_from_json(said["trees"][name]) for name in FEATURES}
     for name, width in FEATURES.items():
         if grown[f"{name}_trees"].features != width:
             raise ValueError(f"the trees of {name} have {grown[f'{name}_trees'].features} features where {width} belong")
@@ -154,9 +244,9 @@ def from_json(network: str, gpu: str, mem_mhz: float, said: Mapping[str, Any]) -
 
 
 def _law(kind: type, said: Mapping[str, Any]) -> Any:  # noqa: ANN401  # one of LAWS
-    values: dict[str, Any] = {one.name: said[one.name] for one in fields(kind) if one.name != "static_w"}
+    values: dict[str, Any] = {field.name: said[field.name] for field in fields(kind) if field.name != "static_w"}
     numbers: dict[str, Any] = {name: _number(value, name) for name, value in values.items()}
-    if kind is curves.PowerCurve:
+    if kind is laws.PowerCurve:
         cubic, square, slope, constant = said["static_w"]
         numbers["static_w"] = tuple(_number(value, "static_w") for value in (cubic, square, slope, constant))
     return kind(**numbers)

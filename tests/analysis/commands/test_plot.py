@@ -40,7 +40,7 @@ def test_everything_that_can_be_drawn_is_written_and_named(plot: Callable[..., t
     code, out, err = plot(path, "--format", "svg")
     written = {path.name for path in (tmp_path / "plots").iterdir()}
     assert (code, err) == (0, "")
-    assert written == {f"{name}.svg" for name in fitting(pictures(), [load(path)]) if name != "energy"} | {"summary.csv", "summary.md"}
+    assert written == {f"{name}.svg" for name in fitting([load(path)]) if name != "energy"} | {"summary.csv", "summary.md"}
     assert not any(name.startswith(("io_", "key_")) for name in written)
     assert all(str(tmp_path / "plots" / name) in out for name in written)
     assert "not drawn: energy" in out

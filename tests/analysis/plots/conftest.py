@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json, load
-from analysis.plots import fitting, pictures
+from analysis.plots import fitting
 from analysis.plots.scene import Scene, scene_of
 from tests.made_telemetry import sampled_file
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
@@ -48,7 +48,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 @pytest.fixture(scope="package")
 def drawings(scene: Scene) -> dict[str, Figure]:
     """Every picture of that run; those of designs over keys have their own tests."""
-    return {name: module.draw(scene) for name, module in fitting(pictures(), scene.runs).items()}
+    return {name: module.draw(scene) for name, module in fitting(scene.runs).items()}
 
 
 @pytest.fixture(scope="package")

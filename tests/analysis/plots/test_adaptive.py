@@ -11,7 +11,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from analysis.load import from_json
-from analysis.plots import alternation, bisection, fitting, pictures, switching
+from analysis.plots import alternation, bisection, fitting, switching
 from analysis.plots.scene import Scene, panels_of, scene_of
 from analysis.terms import Design, Factor
 from tests.analysis.plots.reading import faults, lines_of, points, refusal
@@ -110,7 +110,7 @@ def test_steps_stand_where_they_ran_in_the_colour_of_their_arm() -> None:
     scene = switched(arms=(AGAIN, THP), processes=1, pairs=4, steps=5, stalled=0.0)
     figure = switching.draw(scene)
     assert faults(figure) == []
-    assert set(fitting(pictures(), scene.runs)) >= {"switching", "forest"}
+    assert set(fitting(scene.runs)) >= {"switching", "forest"}
     strip = figure.axes[2]  # of thp-always; the first two are stock-again's
     cell = next(cell for cell in scene.runs[0].cells if cell.tweakset == "thp-always")
     medians = [line for line in strip.lines if line.get_linewidth() == 1.8]

@@ -80,7 +80,7 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else(name: str, effects: 
 def test_a_run_without_a_design_is_refused_and_named_designs_are_left_out_of_it() -> None:
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN))), "matrix.json")])
     assert scene.effects == {}
-    assert not OVER_KEYS & fitting(pictures(), scene.runs).keys()
+    assert not OVER_KEYS & fitting(scene.runs).keys()
     assert all("took no tweak set apart" in refusal(pictures()[name], scene) for name in OVER_KEYS)
 
 
@@ -97,7 +97,7 @@ def test_a_real_analysis_is_drawn_from_cells_to_page() -> None:
     )
     saved = designs.designed("factorial", keys, designs.factorial(4), Made(workloads=("cnn_train", "lora_finetune"), blocks=3))
     scene = scene_of([from_json(saved, "run.json")])
-    chosen = fitting(pictures(), scene.runs)
+    chosen = fitting(scene.runs)
     assert "half_normal" in chosen
     drawn = {name: chosen[name].draw(scene) for name in chosen.keys() & {*OVER_KEYS, "parameters", "forest", "run_order"}}
     assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in drawn}

@@ -74,8 +74,8 @@ def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: S
     """Some need more than a run: several numbers of processes, more than a block."""
     other = from_json(saved_run(), "other.json")
     assert set(NAMES) == {"io_whole_steady", "io_processes", "io_bottleneck", "io_format_cache", "io_tweaks"}
-    assert set(NAMES) <= fitting(pictures(), scene.runs).keys()
-    assert not set(NAMES) & fitting(pictures(), [other]).keys()
+    assert set(NAMES) <= fitting(scene.runs).keys()
+    assert not set(NAMES) & fitting([other]).keys()
     for name in NAMES:
         assert "input" in refusal(pictures()[name], scene_of([other]))
     assert "several numbers of processes" in refusal(io_processes, scene_with(MadeIo()))

@@ -69,7 +69,7 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, 
 def test_what_cannot_be_drawn_says_why() -> None:
     """No streams, one policy, faults without a stream that had none to be held against."""
     run = from_json(saved_run(), "plain.json")
-    assert not set(NAMES) & fitting(pictures(), [run]).keys()
+    assert not set(NAMES) & fitting([run]).keys()
     for name in NAMES:
         assert re.search("job|stream|fault", refusal(pictures()[name], scene_of([run])))
     assert "no two policies" in refusal(jobs_policies, scene_of([scheduling_run(("fifo",), count=60)]))
@@ -79,7 +79,7 @@ def test_what_cannot_be_drawn_says_why() -> None:
 
 
 def test_response_times_are_not_drawn_as_speeds_of_steps(scene: Scene) -> None:
-    assert not {"steps", "distribution", "run_order"} & fitting(pictures(), scene.runs).keys()
+    assert not {"steps", "distribution", "run_order"} & fitting(scene.runs).keys()
 
 
 def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:

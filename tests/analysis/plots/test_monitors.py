@@ -41,11 +41,11 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, 
 
 
 def test_runs_without_monitors_miss_none_of_them() -> None:
-    assert not set(NAMES) & fitting(pictures(), [from_json(saved_run(), "made.json")]).keys()
+    assert not set(NAMES) & fitting([from_json(saved_run(), "made.json")]).keys()
 
 
 def test_runs_with_monitors_have_all_of_them(scene: Scene) -> None:
-    assert set(NAMES) <= fitting(pictures(), scene.runs).keys()
+    assert set(NAMES) <= fitting(scene.runs).keys()
 
 
 def test_dear_and_cheap_monitors_stand_apart_on_one_scale(drawings: dict[str, Figure]) -> None:

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.plots import alternation, convergence, effects, fitting, pictures, turns
+from analysis.plots import alternation, convergence, effects, fitting, turns
 from analysis.plots.scene import panels_of, scene_of
 from tests.analysis.plots.reading import faults, refusal
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -45,8 +45,8 @@ def test_a_strip_is_of_the_block_whose_rounds_differ_most() -> None:
 
 def test_only_runs_that_took_turns_have_a_strip_and_only_where_the_file_says_when() -> None:
     whole, took = (from_json(saved, "run.json") for saved in (saved_run(MADE), in_turns(saved_run(MADE))))
-    assert "turns" not in fitting(pictures(), [whole])
-    assert "turns" in fitting(pictures(), [took])
+    assert "turns" not in fitting([whole])
+    assert "turns" in fitting([took])
     silent = replace(took, cells=tuple(replace(cell, slice_starts_s=()) for cell in took.cells))
     assert "does not say when" in refusal(turns, scene_of([silent]))
 

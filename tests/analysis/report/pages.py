@@ -60,11 +60,11 @@ def subject(run: Run, **pictures: str | None) -> Subject:
 def page(*runs: Run, refused: Sequence[str] = ()) -> Page:
     """Write a report, with two small stand-ins for its pictures."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.report.pictures.pictures", two_pictures)
+        patch.setattr("analysis.report.pictures.fitting", two_pictures)
         return page_of(runs, "python -m analysis report 'made up.json'", refused)
 
 
-def two_pictures() -> dict[str, SimpleNamespace]:
+def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
     """Stand-ins for the real pictures, of which one cannot be drawn: a page is tested apart from what is drawn in it."""
 
     def points(scene: Scene) -> Figure:
@@ -91,11 +91,11 @@ class _Text(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
-        self.hidden += tag in {"style", "svg"}
+        self.hidden += tag in {"style", "svg", "script"}
         self.parts.append("\n" if tag in {"tr", "li", "p", "h1", "h2", "h3", "h4"} else " ")
 
     def handle_endtag(self, tag: str) -> None:
-        self.hidden -= tag in {"style", "svg"}
+        self.hidden -= tag in {"style", "svg", "script"}
 
     def handle_data(self, data: str) -> None:
         if not self.hidden:
@@ -112,5 +112,12 @@ def text_of(html: str) -> str:
 
 def section(html: str, place: str) -> str:
     """What a reader reads below one heading of a page, by its id; `answer` is what stands above them all."""
-    begin = html.index('<section aria-label="The answer">' if place == "answer" else f'<h2 id="{place}"')
-    return text_of(html[begin : html.find("<h2 id=", begin + 1)])
+    starts = re.compile(r'<h2 id="|<details class="part" id="')
+    whole = (
+        '<section aria-label="The answer">'
+        if place == "answer"
+        else next(f'{one}{place}"' for one in starts.pattern.split("|") if f'{one}{place}"' in html)
+    )
+    begin = html.index(whole)
+    after = starts.search(html, begin + 1)
+    return text_of(html[begin : after.start() if after else -1])

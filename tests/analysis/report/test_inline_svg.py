@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from analysis.plots.scene import Scene
 from analysis.plots.style import svg
-from analysis.report.inline_svg import inlined
 from analysis.report.pictures import pictures_of
 from tests.analysis.report.pages import SWAPPINESS, read, two_pictures
 from tests.synthetic import STOCK, Arm, Made
@@ -20,12 +19,14 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 
-def drawing(title: str = "a title", points: int = 20) -> str:
+def inlined(name: str, title: str, description: str, head: str = "a title") -> str:
     figure = Figure(figsize=(7.2, 2))
     axes = figure.add_subplot()
-    axes.plot([float(at % 7) for at in range(points)], "o-", color="#0072B2")
-    axes.set_title(title, color="#1a1a1a")
-    return svg(figure)
+    axes.plot([float(at % 7) for at in range(20)], "o-", color="#0072B2")
+    axes.plot([0.0, 40.0], [3.0, 9.0])
+    axes.set_xlim(0, 19)
+    axes.set_title(head, color="#1a1a1a")
+    return svg(figure, name, title, description)
 
 
 def parsed(markup: str) -> ET.Element:
@@ -37,8 +38,8 @@ def names(markup: str) -> set[str]:
 
 
 def test_two_pictures_share_no_id_and_every_reference_is_to_their_own() -> None:
-    one, other = (inlined(drawing(), name, "t", "d") for name in ("one", "other"))
-    assert len(names(one)) > 10
+    one, other = (inlined(name, "t", "d") for name in ("one", "other"))
+    assert len(names(one)) > 3
     assert not names(one) & names(other)
     for markup, name in ((one, "one"), (other, "other")):
         used = re.findall(r'href="#([^"]+)"', markup) + re.findall(r"url\(#([^)]+)\)", markup)
@@ -48,14 +49,14 @@ def test_two_pictures_share_no_id_and_every_reference_is_to_their_own() -> None:
 
 
 def test_it_says_what_it_shows_to_those_who_cannot_see_it() -> None:
-    root = parsed(inlined(drawing(), "one", "Effects & gains", "Whether <it> moved."))
+    root = parsed(inlined("one", "Effects & gains", "Whether <it> moved."))
     told = {part.get("id"): part.text for part in root if part.tag in {"title", "desc"}}
     assert root.get("role") == "img"
     assert [told[name] for name in (root.get("aria-labelledby") or "").split()] == ["Effects & gains", "Whether <it> moved."]
 
 
 def test_it_scales_with_the_page() -> None:
-    root = parsed(inlined(drawing(), "one", "t", "d"))
+    root = parsed(inlined("one", "t", "d"))
     assert (root.get("width"), root.get("height")) == (None, None)
     assert root.get("viewBox")
 
@@ -63,7 +64,7 @@ def test_it_scales_with_the_page() -> None:
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from")
 def test_any_name_can_stand_in_a_picture() -> None:
     for name in ("<script>alert(1)</script>", "a & b", "\x01\x1b[31m", "$x^2$", "\u202eevil", "ünï"):
-        markup = inlined(drawing(name), "one", name, name)
+        markup = inlined("one", name, name, name)
         assert not any(odd in markup for odd in ("<script", "\u202e", "\x1b"))
         assert parsed(markup).tag == "svg"
 
@@ -81,7 +82,7 @@ def test_a_drawing_of_too_many_marks_becomes_pixels_with_the_same_text(monkeypat
     """It stays a drawing where pixels would be more."""
     monkeypatch.setattr("analysis.report.pictures.HEAVY_BYTES", 1000)
     monkeypatch.setattr("analysis.report.pictures.written", lambda *_: b"large" * 100_000 if heavier else b"small")
-    monkeypatch.setattr("analysis.report.pictures.pictures", lambda: {"points": two_pictures()["points"]})
+    monkeypatch.setattr("analysis.report.pictures.fitting", lambda _: {"points": two_pictures()["points"]})
     (picture,) = pictures_of(Scene((read(Made(arms=(STOCK, Arm('"><script>', requested=SWAPPINESS)))),)))
     assert picture.markup is not None
     assert "<script" not in picture.markup

@@ -73,7 +73,7 @@ def test_many_at_once_are_what_each_is_alone(n: int, m: int) -> None:
 
 @pytest.mark.parametrize(("n", "m", "spreads"), [(8, 8, 4), (15, 1, 4), (8, 1, 5), (4, 4, 6)])
 def test_nine_in_ten_differences_of_a_few_spreads_are_found(n: int, m: int, spreads: float) -> None:
-    """The power that docs/verdicts.md tells, at a correlation of .35 between neighbours; ± 3 % of 1,000 draws."""
+    """The power that docs/between_runs.md tells, at a correlation of .35 between neighbours; ± 3 % of 1,000 draws."""
     noise = remembering(n + m)
     found = many.in_time_effects(noise[:, :n], noise[:, n:] + spreads, 0.03).p < 0.05
     assert found.mean() > 0.87

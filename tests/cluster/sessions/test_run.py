@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,7 +137,7 @@ def test_a_cell_takes_few_requests_of_the_api_server(matrix: Matrix) -> None:
 def test_telemetry_is_of_the_workloads_own_process_and_node(matrix: Matrix) -> None:
     """Sampled beside the pod from its first step: the process's own time and memory are in it, and the node's."""
     told = matrix.saved["deeptweak"]["telemetry_file"]
-    lines = gzip.decompress((matrix.place.files()[0].parent / told["name"]).read_bytes()).splitlines()
+    lines = lzma.decompress((matrix.place.files()[0].parent / told["name"]).read_bytes()).splitlines()
     columns = {entry["cell"]: entry["columns"] for entry in map(json.loads, lines)}
     for name, record in matrix.records.items():
         if record["workload"] != "cnn_train":

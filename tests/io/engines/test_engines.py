@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.io import parameters
-from fixtures.studies.io.parameters import CHOICES
+from fixtures.studies.io.parameters import PARAMETERS
 from fixtures.studies.io.workloads.io_train import _engine
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("name", CHOICES["engine"])
+@pytest.mark.parametrize("name", PARAMETERS["engine"].words)
 def test_every_engine_says_whether_it_can_run(name: str) -> None:
     """In a sentence, or None."""
     params = parameters.complete({"engine": name})

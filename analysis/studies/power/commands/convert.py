@@ -30,22 +30,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", required=True, type=Path, help="where to write them")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Read all, then write all. Raises: Refused."""
     from analysis.studies.power import parameters  # noqa: PLC0415  # numpy, which --help need not wait for
 
-    there = parameters.available(asked.parameters)
-    if not parameters.are_published(asked.parameters):
-        raise Refused(f"{asked.parameters}: has parameters of ours, which need no conversion.")
+    there = parameters.available(args.parameters)
+    if not parameters.are_published(args.parameters):
+        raise Refused(f"{args.parameters}: has parameters of ours, which need no conversion.")
     models = [read() for read in there.values()]
-    asked.output.mkdir(parents=True, exist_ok=True)
-    files = [asked.output / parameters.file_name(model) for model in models]
+    args.output.mkdir(parents=True, exist_ok=True)
+    files = [args.output / parameters.file_name(model) for model in models]
     for model, file in zip(models, files, strict=True):
         parameters.write(model, file, "reference")
-    if asked.json:
+    if args.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
 
         print(printable_json({"files": list(map(str, files))}), end="")
     else:
-        print(f"{len(files)} models of {len({model.network for model in models})} networks: {asked.output}")
+        print(f"{len(files)} models of {len({model.network for model in models})} networks: {args.output}")
     return 0

@@ -33,14 +33,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as", dest="kind", choices=("own", "original"), default="own", help="which model (default: own)")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Fit, write, and print what is to be known of each fit. Raises: Refused."""
     from analysis.plain import printable_json  # noqa: PLC0415  # only when it is asked
-    from analysis.studies.power.fitting import files  # noqa: PLC0415  # scipy, which --help need not wait for
+    from analysis.studies.power import fit  # noqa: PLC0415  # scipy, which --help need not wait for
 
-    fitted = files.fit(asked.traces, asked.gpu, asked.output, kind=asked.kind, network=asked.network)
-    if asked.json:
-        print(printable_json([files.document(one) for one in fitted]), end="")
+    fitted = fit.fit(args.traces, args.gpu, args.output, kind=args.kind, network=args.network)
+    if args.json:
+        print(printable_json([fit.document(one) for one in fitted]), end="")
     else:
-        print("\n\n".join(files.text(one) for one in fitted))
+        print("\n\n".join(fit.text(one) for one in fitted))
     return 0

@@ -33,44 +33,47 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--network", metavar="NAME", help="jobs of this one alone (default: all)")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print what the search answers for each job. Raises: Refused."""
     from analysis.studies.power.limits import judge_all, read  # noqa: PLC0415  # scipy, as above
 
-    if not 0 < asked.cap < float("inf"):
-        raise Refused(f"--cap {asked.cap:g}: it is a number of watts above 0.")
-    found = judge_all(read(asked.table), asked.cap, asked.network)
-    if asked.json:
+    if not 0 < args.cap < float("inf"):
+        raise Refused(f"--cap {args.cap:g}: it is a number of watts above 0.")
+    result = judge_all(read(args.table), args.cap, args.network)
+    if args.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
 
-        print(printable_json([_document(one) for one in found]), end="")
+        print(printable_json([_document(judged) for judged in result]), end="")
     else:
-        print("\n".join(_line(one) for one in found))
+        print("\n".join(_line(judged) for judged in result))
     return 0
 
 
-def _line(one: Judged) -> str:
+def _line(judged: Judged) -> str:
     from analysis.plain import one_line  # noqa: PLC0415  # as above
 
-    name = one_line(" ".join(one.job))
-    if one.answer is None or one.slower is None:
-        return f"{name}: nothing within {one.cap_w:g} W was found in {one.measured} of {one.points} points"
-    at = f"batch {one.answer.at.batch} at a limit of {one.answer.at.limit_w:g} W"
-    said = f"{1.0 / one.answer.speed:.4g} s an epoch at {one.answer.power_w:.1f} W"
-    return f"{name}: {at}: {said}; {one.measured} of {one.points} points measured, {100.0 * one.slower:.2f} % slower than the best of all"
+    name = one_line(" ".join(judged.job))
+    if judged.answer is None or judged.slower is None:
+        return f"{name}: nothing within {judged.cap_w:g} W was found in {judged.measured} of {judged.points} points"
+    at = f"batch {judged.answer.at.batch} at a limit of {judged.answer.at.limit_w:g} W"
+    text = f"{1.0 / judged.answer.speed:.4g} s an epoch at {judged.answer.power_w:.1f} W"
+    return (
+        f"{name}: {at}: {text}; {judged.measured} of {judged.points} points measured, {100.0 * judged.slower:.2f} "
+        "% slower than the best of all"
+    )
 
 
-def _document(one: Judged) -> dict[str, object]:
+def _document(judged: Judged) -> dict[str, object]:
     return {
-        "dataset": one.job[0],
-        "network": one.job[1],
-        "optimizer": one.job[2],
-        "cap_w": one.cap_w,
-        "batch": one.answer and one.answer.at.batch,
-        "limit_w": one.answer and one.answer.at.limit_w,
-        "epoch_s": one.answer and 1.0 / one.answer.speed,
-        "power_mean_w": one.answer and one.answer.power_w,
-        "slower_than_best": one.slower,
-        "measured": one.measured,
-        "points": one.points,
+        "dataset": judged.job[0],
+        "network": judged.job[1],
+        "optimizer": judged.job[2],
+        "cap_w": judged.cap_w,
+        "batch": judged.answer and judged.answer.at.batch,
+        "limit_w": judged.answer and judged.answer.at.limit_w,
+        "epoch_s": judged.answer and 1.0 / judged.answer.speed,
+        "power_mean_w": judged.answer and judged.answer.power_w,
+        "slower_than_best": judged.slower,
+        "measured": judged.measured,
+        "points": judged.points,
     }

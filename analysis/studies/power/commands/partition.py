@@ -50,46 +50,46 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def numbers(text: str) -> tuple[float, ...]:
     """Read numbers above 0 with commas between them. Raises: ValueError, which argparse says."""
-    found = tuple(float(part) for part in text.split(","))
-    if not all(0 < one < float("inf") for one in found):
+    result = tuple(float(part) for part in text.split(","))
+    if not all(0 < value < float("inf") for value in result):
         raise ValueError
-    return found
+    return result
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the answers. Raises: Refused."""
     from analysis.studies.power import partition as asking  # noqa: PLC0415  # numpy, which --help need not wait for
 
-    _check(asked)
-    limits = {"margin_w": asked.margin, "sds": asked.sds, "max_processes": asked.most_processes, "mixes": not asked.profiled_only}
-    found: Asked
-    if asked.task is not None:
-        found = asking.of_task(asked.parameters, asked.task, asked.tasks, asked.gpu, asked.clocks)
+    _check(args)
+    limits = {"margin_w": args.margin, "sds": args.sds, "max_processes": args.most_processes, "mixes": not args.profiled_only}
+    request: Asked
+    if args.task is not None:
+        request = asking.of_task(args.parameters, args.task, args.tasks, args.gpu, args.clocks)
     else:
-        found = asking.of_names(asked.parameters, asked.network, asked.gpu, asked.cap, asked.clocks)
-    answers = asking.answers(found, greedy_mode=asked.greedy, limits=limits)
-    if asked.json:
+        request = asking.of_names(args.parameters, args.network, args.gpu, args.cap, args.clocks)
+    answers = asking.answers(request, greedy_mode=args.greedy, limits=limits)
+    if args.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
 
-        print(printable_json(asking.document(found, answers)), end="")
+        print(printable_json(asking.document(request, answers)), end="")
         return 0
     from analysis.studies.power.partition import render  # noqa: PLC0415  # --json has no need of rich
 
-    print(render(found, answers), end="")
+    print(render(request, answers), end="")
     return 0
 
 
-def _check(asked: argparse.Namespace) -> None:
+def _check(args: argparse.Namespace) -> None:
     """Refuse numbers that mean nothing, and options that have nothing to say to what was asked. Raises: Refused."""
     for name in ("cap", "margin", "sds"):
-        value = getattr(asked, name)
+        value = getattr(args, name)
         if value is not None and not 0 <= value < float("inf"):
             raise Refused(f"--{name} {value:g}: it is a number of 0 or more.")
-    if asked.most_processes is not None and asked.most_processes < 1:
-        raise Refused(f"--most-processes {asked.most_processes}: at least one process runs.")
-    if asked.tasks is not None and asked.task is None:
+    if args.most_processes is not None and args.most_processes < 1:
+        raise Refused(f"--most-processes {args.most_processes}: at least one process runs.")
+    if args.tasks is not None and args.task is None:
         raise Refused("--tasks is a file of tasks; say which one of them with --task.")
-    if asked.task is not None and asked.network is not None:
+    if args.task is not None and args.network is not None:
         raise Refused("--network is what the task says; leave it, or give --cap in place of --task.")
-    if asked.greedy and (asked.sds or asked.most_processes is not None or asked.profiled_only or asked.front):
+    if args.greedy and (args.sds or args.most_processes is not None or args.profiled_only or args.front):
         raise Refused("--greedy knows --cap, --task and --margin; --sds, --most-processes, --profiled-only, --front are our own search's.")

@@ -52,44 +52,44 @@ def wholes(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the predictions. Raises: Refused."""
     from analysis.studies.power.prediction import copies, document, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
 
-    settings = _settings(asked)
-    found = predicted(asked.parameters, settings)
-    if asked.json:
+    settings = _settings(args)
+    result = predicted(args.parameters, settings)
+    if args.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
 
-        print(printable_json(document(asked.parameters, settings, found)), end="")
+        print(printable_json(document(args.parameters, settings, result)), end="")
     else:
-        print(_text(settings, found, copies(asked.parameters, settings, found)), end="")
+        print(_text(settings, result, copies(args.parameters, settings, result)), end="")
     return 0
 
 
-def _settings(asked: argparse.Namespace) -> list[Asked]:
+def _settings(args: argparse.Namespace) -> list[Asked]:
     from analysis.studies.power import prediction as asking  # noqa: PLC0415
     from control.power.terms import Partition  # noqa: PLC0415
 
-    typed = {"--shares": asked.shares, "--batches": asked.batches, "--sm": asked.sm}
-    if asked.csv is not None:
+    typed = {"--shares": args.shares, "--batches": args.batches, "--sm": args.sm}
+    if args.csv is not None:
         extra = [name for name, value in typed.items() if value is not None]
         if extra:
             raise Refused(f"{extra[0]} is what the rows of --csv say; give either.")
         from analysis.studies.power import traces  # noqa: PLC0415
 
-        return asking.of_rows(asked.parameters, traces.read(asked.csv), asked.network, asked.gpu, asked.mem)
+        return asking.of_rows(args.parameters, traces.read(args.csv), args.network, args.gpu, args.mem)
     missing = [name for name, value in typed.items() if value is None]
     if missing:
         raise Refused(
             f"{', '.join(missing)}: missing; a setting is typed with --shares, --batches and --sm, or its rows are a file's with --csv."
         )
-    network, gpu = asking.only(asked.parameters, asked.network, asked.gpu)
-    return [asking.Asked(network, gpu, Partition(asked.shares, asked.batches), clock, asked.mem) for clock in asked.sm]
+    network, gpu = asking.only(args.parameters, args.network, args.gpu)
+    return [asking.Asked(network, gpu, Partition(args.shares, args.batches), clock, args.mem) for clock in args.sm]
 
 
-def _text(asked: Sequence[Asked], found: Sequence[Predicted], copied: Sequence[Finding]) -> str:
+def _text(asked: Sequence[Asked], result: Sequence[Predicted], copied: Sequence[Finding]) -> str:
     from analysis.render.text import wants_color  # noqa: PLC0415
     from analysis.studies.power.prediction import render  # noqa: PLC0415  # --json has no need of rich
 
-    return render(asked, found, copied, color=wants_color(sys.stdout))
+    return render(asked, result, copied, color=wants_color(sys.stdout))

@@ -27,15 +27,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files of traces (.csv), folders or files of parameters")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the findings. Raises: Refused."""
     from analysis.studies.power.quality import document, looked_at, render  # noqa: PLC0415  # numpy, which --help need not wait for
 
-    found = looked_at(asked.paths)
-    if asked.json:
+    looked = looked_at(args.paths)
+    if args.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
 
-        print(printable_json(document(found)), end="")
+        print(printable_json(document(looked)), end="")
     else:
-        print(render(found), end="")
-    return int(any(one.refuses for one in found.findings))
+        print(render(looked), end="")
+    return int(any(finding.refuses for finding in looked.findings))

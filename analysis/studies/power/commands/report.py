@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.answer import Answer
-    from analysis.studies.power.reporting.terms import Side
+    from analysis.studies.power.report_terms import Side
     from analysis.terms import Run
 
 ANSWERS = True
@@ -39,26 +39,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(asked: argparse.Namespace) -> Answer:
+def run(args: argparse.Namespace) -> Answer:
     """Say what each run shows."""
-    from analysis.studies.power.reporting.answers import answer  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.power.reporting.figures import RULE  # noqa: PLC0415  # as above
+    from analysis.studies.power.cells import RULE  # noqa: PLC0415  # as above
+    from analysis.studies.power.report import answer  # noqa: PLC0415  # scipy takes a second to import
 
     refused: list[str] = []
-    found = [answer(*one) for one in _runs(asked.runs, asked.baseline, refused)]
-    if not found:
-        raise Refused(refused[0] if refused else f"{', '.join(asked.runs)}: no run that tells of a cap.")
-    return replace(together(found), data={"steady": RULE, "runs": [one.data for one in found]}, refused=refused)
+    result = [answer(*entry) for entry in _runs(args.runs, args.baseline, refused)]
+    if not result:
+        raise Refused(refused[0] if refused else f"{', '.join(args.runs)}: no run that tells of a cap.")
+    return replace(together(result), data={"steady": RULE, "runs": [answer.data for answer in result]}, refused=refused)
 
 
 def _runs(names: list[str], baseline: str | None, refused: list[str]) -> list[tuple[Run, list[Side]]]:
     """Judge every run that tells of a cap; the others are refused, a line each."""
-    from analysis.studies.power.reporting.study import sides  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.power.study import sides  # noqa: PLC0415  # scipy takes a second to import
 
-    found = []
+    result = []
     for one in load_each(names, refused):
         try:
-            found.append((one, sides(one, refused, baseline)))
+            result.append((one, sides(one, refused, baseline)))
         except Refused as error:
             refused.append(str(error))
-    return found
+    return result

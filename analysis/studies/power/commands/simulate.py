@@ -56,47 +56,47 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shadow", action="store_true", help="PctoDL with its shadow optimiser too, as an arm of its own")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print what came of it. Raises: Refused."""
     from analysis.studies.power import simulation as study  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
 
-    wanted = _wanted(asked)
-    found, copied = study.outcomes(wanted), study.copies(wanted)
-    if asked.json:
+    wanted = _wanted(args)
+    result, copied = study.outcomes(wanted), study.copies(wanted)
+    if args.json:
         from analysis.studies.power.simulation import as_json  # noqa: PLC0415  # only for programs
 
-        print(as_json(wanted, found, copied), end="")
+        print(as_json(wanted, result, copied), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.power.simulation import render  # noqa: PLC0415  # --json has no need of rich
 
-    print(render(wanted, found, copied, color=wants_color(sys.stdout)), end="")
+    print(render(wanted, result, copied, color=wants_color(sys.stdout)), end="")
     return 0
 
 
-def _wanted(asked: argparse.Namespace) -> Asked:
-    from analysis.studies.power import tasks  # noqa: PLC0415  # yaml
+def _wanted(args: argparse.Namespace) -> Asked:
+    from analysis.studies.power import parameters  # noqa: PLC0415  # yaml
     from analysis.studies.power.simulation import Asked  # noqa: PLC0415  # scipy
     from control.power import algorithms  # noqa: PLC0415  # yaml
     from control.power.plant import Mismatch  # noqa: PLC0415  # numpy
 
-    names = tuple(asked.algorithms.split(",")) if asked.algorithms else algorithms.names()
+    names = tuple(args.algorithms.split(",")) if args.algorithms else algorithms.names()
     for name in names:
         algorithms.load(name)
-    if asked.seeds < 1 or asked.iterations < 2:
+    if args.seeds < 1 or args.iterations < 2:
         raise Refused("--seeds is 1 or more, --iterations 2 or more.")
-    for option, value in (("--noise-w", asked.noise_w), ("--lag-s", asked.lag_s)):
+    for option, value in (("--noise-w", args.noise_w), ("--lag-s", args.lag_s)):
         if not 0 <= value <= MOST:
             raise Refused(f"{option} {value:g}: it is a number from 0 to {MOST:g}.")
     mismatch = Mismatch(
-        gain_error=_part("--gain-error", asked.gain_error),
-        partition_error=_part("--partition-error", asked.partition_error),
-        noise_w=asked.noise_w,
-        lag_s=asked.lag_s,
+        gain_error=_part("--gain-error", args.gain_error),
+        partition_error=_part("--partition-error", args.partition_error),
+        noise_w=args.noise_w,
+        lag_s=args.lag_s,
     )
-    matrix = tasks.read(asked.tasks) if asked.tasks else tasks.read()
-    chosen = _known(_chosen(matrix, asked.task_id) if asked.task_id else matrix, asked.parameters)
-    return Asked(str(asked.parameters), chosen, names, asked.seeds, mismatch, asked.iterations, asked.shadow)
+    matrix = parameters.read_tasks(args.tasks) if args.tasks else parameters.read_tasks()
+    chosen = _known(_chosen(matrix, args.task_id) if args.task_id else matrix, args.parameters)
+    return Asked(str(args.parameters), chosen, names, args.seeds, mismatch, args.iterations, args.shadow)
 
 
 def _part(option: str, text: str) -> float:
@@ -111,15 +111,17 @@ def _chosen(matrix: list[Task], text: str) -> list[Task]:
     unknown = [one for one in text.split(",") if one not in ids]
     if unknown:
         raise Refused(f"--task-id: no task {unknown[0]!r}; there are {', '.join(ids)}.")
-    return [ids[one] for one in dict.fromkeys(text.split(","))]
+    return [ids[fromkey] for fromkey in dict.fromkeys(text.split(","))]
 
 
 def _known(wanted: list[Task], path: Path) -> tuple[Task, ...]:
     """The tasks of which there are parameters; what runs on any GPU, on each. Raises: Refused, where there are of none."""
-    from analysis.studies.power import parameters, tasks  # noqa: PLC0415  # numpy
+    from analysis.studies.power import parameters  # noqa: PLC0415  # numpy
 
     there = sorted({key[:2] for key in parameters.available(path)})
-    found = tuple(replace(task, gpu=gpu) for task in wanted for model, gpu in there if model == task.model and task.gpu in {gpu, tasks.ANY})
-    if not found:
+    result = tuple(
+        replace(task, gpu=gpu) for task in wanted for model, gpu in there if model == task.model and task.gpu in {gpu, parameters.ANY}
+    )
+    if not result:
         raise Refused(f"{path}: has parameters of no such task; there are {'; '.join(f'{model} on {gpu}' for model, gpu in there)}.")
-    return found
+    return result

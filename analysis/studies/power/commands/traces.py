@@ -32,26 +32,26 @@ Exit code 0: written. 2: bad usage, or no run is a profile.
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Say what can be asked."""
     parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of bench_power_profile; those of one device belong together")
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="folder to write to")
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="folder to write_files to")
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Write the files and name them."""
-    from analysis.studies.power.profile import rows_of, write  # noqa: PLC0415  # --help need not wait for it
+    from analysis.studies.power.traces import rows_of, write_files  # noqa: PLC0415  # --help need not wait for it
 
     refused: list[str] = []
     rows: list[Row] = []
-    for one in load_each(asked.runs, refused):
+    for one in load_each(args.runs, refused):
         try:
             rows += rows_of(one, refused)
         except Refused as error:
             refused.append(str(error))
     if not rows:
-        raise Refused(refused[0] if refused else f"{', '.join(asked.runs)}: no run is a profile.")
+        raise Refused(refused[0] if refused else f"{', '.join(args.runs)}: no run is a profile.")
     for line in refused:
         print("refused:", line, file=sys.stderr)
-    made = write(rows, asked.output)
-    if asked.json:
+    made = write_files(rows, args.output)
+    if args.json:
         from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
 
         files = [{"path": str(path), "rows": len(part), "outcomes": Counter(row.outcome for row in part)} for path, part in made.items()]

@@ -1,7 +1,7 @@
 """Old files against new files: real equal cells in the order of time, cut into arms, and what `compare` says of them.
 
 Every series of at least 16 whole cells of `stock` and `stock-again` in data/runs is taken, in both summaries; a draw is a stretch of
-cells that follow each other, the first of them the baseline. The table stands in docs/verdicts.md; a test holds it to the letter.
+cells that follow each other, the first of them the baseline. The table stands in docs/between_runs.md; a test holds it to the letter.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def test_equal_runs_in_order_of_time_are_called_different_one_time_in_twenty_at_
 
 
 def test_the_page_shows_what_comes_out() -> None:
-    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "between_runs.md").read_text(encoding="utf-8")
     assert not [line for line in table() if line not in page]
 
 

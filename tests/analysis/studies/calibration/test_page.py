@@ -1,4 +1,4 @@
-"""What docs/calibration.md shows is what the command prints, and what it says in words stands in its tables."""
+"""What docs/reference/calibration.md shows is what the command prints, and what docs/calibration.md says stands in its tables."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from analysis.studies.calibration.rates import Calibration, baseline_rates, fami
 from analysis.studies.calibration.real_noise import real_noise
 
 ROOT = Path(__file__).parents[4]
-PAGE = (ROOT / "docs/calibration.md").read_text(encoding="utf-8")
+WORDS = (ROOT / "docs/calibration.md").read_text(encoding="utf-8")
 SEED = 1
-WORDS, COMMAND, MEASURED = re.split(r"<!-- calibrate (.*) -->", PAGE)
+_, COMMAND, MEASURED = re.split(r"<!-- calibrate (.*) -->", (ROOT / "docs/reference/calibration.md").read_text(encoding="utf-8"))
 FAMILIES = "### Many A/A contrasts"
 
 
@@ -30,7 +30,7 @@ def sections(markdown: str) -> dict[str, str]:
 def test_the_tables_are_what_the_command_prints() -> None:
     """To the letter, but for families of fifty, which would take seconds more: those of twenty are compared.
 
-    If it fails because a rule changed: replace what stands under "Measured" by what `--markdown` prints, and read the words above again.
+    If it fails because a rule changed: replace what stands there by what `--markdown` prints, and read the words above again.
     """
     families = family_rates(SEED, TRIALS, [20])
     calibration = Calibration(

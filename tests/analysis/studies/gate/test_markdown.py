@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from analysis.load import load
 from analysis.plain import one_line
-from analysis.studies.gate.markdown import FOLDED, LONGEST_BYTES, LONGEST_NAME, code, markdown, text
+from analysis.studies.gate.markdown import FOLDED, LONGEST_BYTES, LONGEST_NAME, code, markdown, site_of, text
 from tests.made_gates import gate, gates, hostile, ruled
 from tests.synthetic import saved_file
 
@@ -62,7 +62,7 @@ def rendered(page: str) -> _Cells:
 
 def rulings_in(page: str) -> list[str]:
     """The ruling column, in order."""
-    return [row[6] for row in rendered(page).rows if len(row) == 8 and row[0] != "workload"]
+    return [row[7] for row in rendered(page).rows if len(row) == 9 and row[0] != "workload"]
 
 
 def test_the_page(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -74,6 +74,24 @@ def test_the_page(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     assert markdown(answer, [run, run, unknown]) == snapshot
     heads = [markdown(one).splitlines()[2] for one in (gate(ruled()), gate(ruled("undecided"), ruled()), gate())]
     assert heads == snapshot(name="heads")
+
+
+def test_a_reason_is_said_once_for_all_that_it_holds_for() -> None:
+    page = rendered(markdown(gate(ruled("regression", reason="too slow."), ruled("regression", reason="too slow."), ruled("undecided"))))
+    assert len(page.items) == 2
+
+
+def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) -> None:
+    """No commit that is not one: it comes out of a file."""
+    run = load(saved_file(tmp_path))
+    hub = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "who/what", "GITHUB_RUN_ID": "7"}
+    site = site_of(hub)
+    commits = [dataclasses.replace(run, run_id=str(at), commit=one) for at, one in enumerate((40 * "a", f"{40 * 'b'}+dirty", "x](evil)"))]
+    page = markdown(gate(ruled()), commits, site=site)
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    base = "https://github.com/who/what"
+    assert links == [f"{base}/actions/runs/7", f"{base}/actions/runs/7#artifacts", f"{base}/commit/{40 * 'a'}", f"{base}/commit/{40 * 'b'}"]
+    assert site_of({**hub, "GITHUB_RUN_ID": ""}) is None
 
 
 def test_several_gates_of_one_pull_request_have_markers_of_their_own() -> None:
@@ -94,7 +112,7 @@ def test_few_passes_are_shown_and_many_folded() -> None:
 
 def test_a_page_too_long_for_a_comment_says_what_it_leaves_out() -> None:
     """3,000 regressions: their rows come first, and what is missing is counted to the last one."""
-    page = markdown(gate(*[ruled("regression", reason="x" * 300)] * 3000, warnings=("noisy",)))
+    page = markdown(gate(*(ruled("regression", reason=f"{at} {'x' * 300}") for at in range(3000)), warnings=("noisy",)))
     assert len(page.encode()) <= LONGEST_BYTES
     left_out = re.search(r"(\d+) rulings, (\d+) reasons", page)
     assert left_out

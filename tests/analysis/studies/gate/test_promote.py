@@ -12,6 +12,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.load import load
+from tests.stored import stored
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
@@ -140,6 +141,18 @@ def test_telemetry_comes_along(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert said["without_telemetry"] is None
     assert {path.name for path in accepted.iterdir()} == {"new.json", NAME}
     assert (accepted / NAME).read_bytes() == PACKED
+
+
+def test_the_record_beside_a_run_comes_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A baseline that is there already under that name, and is another, stays: the run is not promoted without its record."""
+    path, accepted, other = stored(saved_run(MADE), tmp_path, "new"), tmp_path / "accepted", tmp_path / "other"
+    assert promoted(capsys, path, accepted)["promoted_to"]
+    assert load(accepted / path.name).cells == load(path).cells
+    other.mkdir()
+    (record,) = tmp_path.glob("record-*")
+    (other / record.name).write_bytes(b"another")
+    assert "another one" in promoted(capsys, path, other)["not_promoted"]
+    assert [one.name for one in other.iterdir()] == [record.name]
 
 
 def test_a_run_without_its_telemetry_is_promoted_and_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,6 @@
-"""The page of effects, and the page about it."""
+"""The page of effects."""
 
 from __future__ import annotations
-
-import re
-from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -12,20 +8,10 @@ from analysis import load
 from analysis.render.text import render
 from analysis.studies.keys.answers import answer
 from analysis.studies.keys.effects import effects_of
-from analysis.studies.keys.terms import Effects, Term
 from tests.made_designs import Keys, ablation, designed, factorial, fraction, plackett_burman_12
 from tests.synthetic import Made
 
-ROOT = Path(__file__).parents[4]
 LONG = {f"net.ipv4.conf.enp0s31f6.a_setting_with_a_very_long_name_{at}": (-0.1 if at == 1 else 0.0) for at in range(5)}
-
-
-@pytest.mark.parametrize(("record", "title"), [(Effects, "an entry"), (Term, "a term")])
-def test_the_json_is_explained_field_by_field(record: type, title: str) -> None:
-    page = (ROOT / "docs/effects.md").read_text()
-    (table,) = re.findall(rf"\| of {title} \| \|\n\|---\|---\|\n(.*?)\n(?:\n|\Z)", page + "\n", flags=re.DOTALL)
-    named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    assert named == {one.name for one in fields(record)}
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.load import from_json
+from analysis.stats.paired import Mean
 from analysis.studies.monitors.acceptance import checks
 from analysis.studies.monitors.study import overheads
-from analysis.studies.monitors.terms import Mean
 from tests.made_monitoring import MONITORS, PROCESSES, PROFILE, SAMPLER, THREADS, MadeMonitoring, Monitor, monitored_run
 
 if TYPE_CHECKING:

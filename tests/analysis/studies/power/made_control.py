@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from analysis.studies.power import parameters
 from analysis.studies.power.simulation import reader
+from control.power.catalog import platform
 from control.power.plant import Mismatch, Plant, batches
-from control.power.platforms import platform
 from control.power.tables import Tables
 from control.power.terms import Knobs, Question, Seen, Settings, Tenant
 from tests.analysis.studies.power.made_reference import reference

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from analysis.studies.power import parameters
-from analysis.studies.power.fitting import own
-from analysis.studies.power.fitting.material import gather
+from analysis.studies.power import fit_own, parameters
+from analysis.studies.power.material import gather
 from analysis.studies.power.traces import Row
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def rows() -> list[Row]:
 @cache
 def model() -> Own:
     """What is fitted to them."""
-    return own.fit(gather(rows(), "resnet50", 0.0, "cpu"))
+    return fit_own.fit(gather(rows(), "resnet50", 0.0, "cpu"))
 
 
 def folder(place: Path) -> Path:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from control.power.models.curves import PowerCurve, ThroughputCurve
-from control.power.models.priors import MemSingle, MemSystem, SmSingle, SmSystem
-from control.power.models.reference import FEATURES, Reference
-from control.power.models.trees import Ensemble
+from control.power.models.laws import MemSingle, MemSystem, PowerCurve, SmSingle, SmSystem, ThroughputCurve
+from control.power.models.reference import FEATURES, Ensemble, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

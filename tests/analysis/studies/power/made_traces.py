@@ -7,10 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.studies.power.traces import STATIC, Row
-from control.power import grid
-from control.power.models import curves
-from control.power.models.curves import PowerCurve, ThroughputCurve
-from control.power.models.priors import MemSingle, MemSystem, SmSingle, SmSystem, mem_prior_percent, padded, sm_prior_percent
+from control.power import catalog
+from control.power.models import laws
+from control.power.models.laws import (
+    MemSingle,
+    MemSystem,
+    PowerCurve,
+    SmSingle,
+    SmSystem,
+    ThroughputCurve,
+    mem_prior_percent,
+    padded,
+    sm_prior_percent,
+)
 
 ANCHOR_MHZ = 1950.0
 CLOCKS_MHZ = (210.0, 360.0, 510.0, 660.0, 810.0, 960.0, 1110.0, 1260.0, 1410.0, 1560.0, 1710.0, 1860.0, ANCHOR_MHZ)
@@ -36,8 +45,8 @@ class Truth:
 def rows(truth: Truth | None = None, network: str = "made", mem_mhz: float = 5001.0) -> list[Row]:
     """Anchors, sweep and static rows as tools write them: utilisation to 0.1 points, power to 0.01 W, throughput to 0.01 images/s."""
     truth = truth or Truth()
-    found = [_row(truth, point, None, network, mem_mhz) for point in grid.anchor()]
-    found += [_row(truth, point, clock, network, mem_mhz) for point in grid.sweep() for clock in CLOCKS_MHZ]
+    found = [_row(truth, point, None, network, mem_mhz) for point in catalog.anchor_points()]
+    found += [_row(truth, point, clock, network, mem_mhz) for point in catalog.sweep_points() for clock in CLOCKS_MHZ]
     found += [
         Row(STATIC, (), (), target_mhz=clock, mem_mhz=mem_mhz, sm_mhz=clock, power_max_w=round(float(_static(truth, clock)), 2))
         for clock in CLOCKS_MHZ
@@ -46,18 +55,18 @@ def rows(truth: Truth | None = None, network: str = "made", mem_mhz: float = 500
 
 
 def _static(truth: Truth, clock: float) -> np.ndarray:
-    return curves.static_w(truth.power, np.array(clock))
+    return laws.static_w(truth.power, np.array(clock))
 
 
-def _row(truth: Truth, point: grid.Point, target: float | None, network: str, mem_mhz: float) -> Row:
+def _row(truth: Truth, point: catalog.Point, target: float | None, network: str, mem_mhz: float) -> Row:
     partition = point.partition
     among = padded([partition])
     sm = float(sm_prior_percent(truth.sm_single, truth.sm_system, among)[0])
     mem = float(mem_prior_percent(truth.mem_single, truth.mem_system, among)[0])
-    reference = np.array(float(curves.kappa(truth.throughput, np.array(float(point.batch)))) * mem)
+    reference = np.array(float(laws.kappa(truth.throughput, np.array(float(point.batch)))) * mem)
     clock = np.array(target or ANCHOR_MHZ)
-    throughput = float(curves.throughput_images_per_s(truth.throughput, reference, clock))
-    power = float(curves.power_w(truth.power, np.array(40.0 + 1.6 * mem), clock))
+    throughput = float(laws.throughput_images_per_s(truth.throughput, reference, clock))
+    power = float(laws.power_w(truth.power, np.array(40.0 + 1.6 * mem), clock))
     return Row(
         network,
         partition.shares,

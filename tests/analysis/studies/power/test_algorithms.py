@@ -13,17 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.studies.power import parameters, tasks
+from analysis.studies.power import parameters
 from analysis.studies.power.simulation import reader, tables_for
 from analysis.terms import UnknownName
 from control.power import algorithms
-from control.power.algorithms._configured import configured
-from control.power.algorithms._indexed import Rungs
-from control.power.algorithms.batchdvfs import BatchDvfs
-from control.power.algorithms.morak import Bounds, Morak
+from control.power.algorithms.ladder import BatchDvfs, Bounds, Morak, Rungs
+from control.power.algorithms.pctodl import Draw, Steps, Thermo, draw_of
+from control.power.catalog import configured
 from control.power.tables import partition_of
 from control.power.terms import Infeasible, Partition, Question, Seen, Settings, Unsupported
-from control.power.thermo import Draw, Steps, Thermo, draw_of
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 from tests.conftest import REFERENCE
 
@@ -103,7 +101,7 @@ def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str
 
     Throughput and power are means from iteration 15 on; above the cap counts in all.
     """
-    for task in tasks.read():
+    for task in parameters.read_tasks():
         if str(task.id) not in replay():
             continue
         said = replay()[str(task.id)][algorithm]
@@ -150,10 +148,9 @@ def asked_of(name: str, place: Path) -> Question:
 
 
 def test_an_algorithm_says_what_it_is() -> None:
-    for module in map(algorithms.load, algorithms.names()):
-        assert module.DESCRIPTION
-        assert "\n" not in module.DESCRIPTION
-        assert module.__doc__
+    for algorithm in map(algorithms.load, algorithms.names()):
+        assert algorithm.description
+        assert "\n" not in algorithm.description
 
 
 def settable(decision: Decision) -> None:

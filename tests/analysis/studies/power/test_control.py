@@ -17,16 +17,14 @@ from analysis.studies.power import parameters
 from analysis.studies.power.simulation import play, reader
 from control.power import algorithms
 from control.power.algorithms import steady
-from control.power.bounded import best_within
-from control.power.grid import anchor as grid_points
-from control.power.ladders import at_most, batches_of, nearest
-from control.power.level import unknown
+from control.power.algorithms.pctodl import Steps, Thermo, draw_of
+from control.power.algorithms.steady import Tried, unknown
+from control.power.catalog import anchor_points as grid_points
+from control.power.catalog import platform
+from control.power.optimum import best_within
 from control.power.plant import Mismatch
-from control.power.platforms import platform
-from control.power.tables import Tables, partition_of
+from control.power.tables import Tables, at_most, batches_of, nearest, partition_of
 from control.power.terms import Infeasible, Knobs, Partition, Question, Setting, Settings, Unsupported, tenants_of
-from control.power.thermo import Steps, Thermo, draw_of
-from control.power.tried import Tried
 from tests.analysis.studies.power import made_control, made_cpu
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen
 from tests.analysis.studies.power.toy import GPU, Toy

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.studies.power import traces
-from analysis.studies.power.fitting import held_out, own
-from analysis.studies.power.fitting.material import gather, networks
+from analysis.studies.power import fit_own, held_out, traces
+from analysis.studies.power.material import gather, networks
 from analysis.terms import Refused
 from control.power.terms import Partition
 from tests.conftest import REFERENCE
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from analysis.studies.power.fitting.material import Material
+    from analysis.studies.power.material import Material
 
 SETS = sorted((REFERENCE / "pctodl").glob("reconstructed_anchor_*.csv"))
 
@@ -32,7 +31,7 @@ def throughput_of(path: Path) -> Material:
 
 
 def mean_error(material: Material, grouping: str) -> float:
-    rows = held_out.by_anchor(material, own.fit(material, utilisation=False), held_out.GROUPINGS[grouping])["throughput_images_per_s"]
+    rows = held_out.by_anchor(material, fit_own.fit(material, utilisation=False), held_out.GROUPINGS[grouping])["throughput_images_per_s"]
     assert len(rows) == len(material.anchors)
     return float(np.mean([abs(row.error) for row in rows]))
 
@@ -41,13 +40,13 @@ def test_a_group_that_is_held_out_is_not_seen(monkeypatch: pytest.MonkeyPatch) -
     """Each fit is given the anchors of the other groups and no more."""
     material = throughput_free()
     shown = []
-    fit = own.fit
+    fit = fit_own.fit
 
     def watched(kept: Material, *rest: object, **more: object) -> object:
         shown.append({point.partition.batches[0] for point in kept.anchors})
         return fit(kept, *rest, **more)  # type: ignore[arg-type]  # what was given is passed on
 
-    monkeypatch.setattr(own, "fit", watched)
+    monkeypatch.setattr(fit_own, "fit", watched)
     rows = held_out.by_anchor(material, fit(material), held_out.GROUPINGS["batch"])["throughput_images_per_s"]
     assert shown == [{8, 32}, {4, 32}, {4, 8}]
     assert [row.group for row in rows] == [(4,)] * 4 + [(8,)] * 4 + [(32,)] * 4
@@ -67,7 +66,7 @@ def test_a_clock_is_one_group_however_it_was_read() -> None:
             images_per_s = (row.throughput_images_per_s or 0.0) * read / 1000.0
             rows.append(replace(row, target_mhz=target, sm_mhz=read, throughput_images_per_s=images_per_s))
     material = gather(rows, "net", 0.0, "made")
-    judged = held_out.judge(material, own.fit(material)).held_out["clock"]["throughput_images_per_s"]
+    judged = held_out.judge(material, fit_own.fit(material)).held_out["clock"]["throughput_images_per_s"]
     assert (judged["rows"], judged["groups"]) == (6, 3)
 
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.studies.power import traces
-from analysis.studies.power.fitting import held_out
-from analysis.studies.power.fitting.material import Material, gather, networks
-from analysis.studies.power.fitting.own import NOISE
+from analysis.studies.power import held_out, traces
+from analysis.studies.power.fit_own import NOISE
+from analysis.studies.power.material import Material, gather, networks
 from analysis.studies.power.traces import Row
 from tests.conftest import REFERENCE
 

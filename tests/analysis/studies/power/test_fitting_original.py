@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.studies.power import parameters, traces
-from analysis.studies.power.fitting import original
-from analysis.studies.power.fitting.material import gather
-from analysis.studies.power.fitting.original import slopes_by_batch
+from analysis.studies.power import fit_original, parameters, traces
+from analysis.studies.power.fit_original import slopes_by_batch
+from analysis.studies.power.material import gather
 from analysis.terms import Refused
-from control.power import grid
-from control.power.models import curves
-from control.power.models.priors import SmSingle, mem_prior_percent, padded, sm_prior_percent
+from control.power import catalog
+from control.power.models import laws
+from control.power.models.laws import SmSingle, mem_prior_percent, padded, sm_prior_percent
 from tests.analysis.studies.power import made_traces
 from tests.conftest import REFERENCE
 
@@ -32,7 +31,7 @@ SETS = sorted(FOLDER.glob("reconstructed_anchor_*.csv"))
 
 @pytest.fixture(scope="module")
 def found() -> Reference:
-    return original.fit(gather(made_traces.rows(), "made", 5001.0, "3080Ti"))
+    return fit_original.fit(gather(made_traces.rows(), "made", 5001.0, "3080Ti"))
 
 
 def test_sm_parameters_come_back_within_2_percent(found: Reference) -> None:
@@ -42,14 +41,14 @@ def test_sm_parameters_come_back_within_2_percent(found: Reference) -> None:
 def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths() -> None:
     """As of a network that fills its share at any batch: λ = 0.002, and tanh hides the rest."""
     truth = made_traces.Truth(sm_single=SmSingle(0.002, 0.4, 3.4))
-    again = original.fit(gather(made_traces.rows(truth), "made", 5001.0, "3080Ti")).sm_single
+    again = fit_original.fit(gather(made_traces.rows(truth), "made", 5001.0, "3080Ti")).sm_single
     assert again.lam == pytest.approx(0.002, abs=0.005)
     assert (again.gamma, again.beta) == pytest.approx((0.4, 3.4), rel=0.02)
 
 
 def test_the_memory_curve_comes_back_within_a_tenth_of_a_point(found: Reference) -> None:
     """Its parameters need not: several give the same curve. Root of the mean square over all 263 partitions of the grid."""
-    among = padded([point.partition for point in grid.anchor()])
+    among = padded([point.partition for point in catalog.anchor_points()])
     said = mem_prior_percent(found.mem_single, found.mem_system, among)
     true = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
     assert np.sqrt(np.mean((said - true) ** 2)) <= 0.1
@@ -66,13 +65,13 @@ def test_exponents_over_the_clock_come_back_within_2_percent(found: Reference) -
 
 def test_static_power_comes_back_within_a_fifth_of_a_watt(found: Reference) -> None:
     clocks = np.arange(210.0, 1951.0, 15.0)
-    assert np.abs(curves.static_w(found.power, clocks) - curves.static_w(TRUTH.power, clocks)).max() <= 0.2
+    assert np.abs(laws.static_w(found.power, clocks) - laws.static_w(TRUTH.power, clocks)).max() <= 0.2
     assert found.power.base_w == pytest.approx(30.0, abs=0.2)
 
 
 def test_the_line_of_the_sm_prior_and_its_curvature_come_back(found: Reference) -> None:
     """The line is read off full partitions, which lie on it only where they are least filled; κ then makes up for it."""
-    among = padded([point.partition for point in grid.anchor() if point.processes == 100 // point.share_percent])
+    among = padded([point.partition for point in catalog.anchor_points() if point.processes == 100 // point.share_percent])
     said, true = (sm_prior_percent(one.sm_single, one.sm_system, among) for one in (found, TRUTH))
     assert np.sqrt(np.mean((said - true) ** 2)) <= 2.0
 
@@ -80,18 +79,18 @@ def test_the_line_of_the_sm_prior_and_its_curvature_come_back(found: Reference) 
 def test_what_was_fitted_is_read_back_to_the_last_bit(found: Reference, tmp_path: Path) -> None:
     parameters.write(found, tmp_path / parameters.file_name(found), "reference")
     again = parameters.load(tmp_path)
-    partitions = [point.partition for point in grid.anchor()[::7]]
+    partitions = [point.partition for point in catalog.anchor_points()[::7]]
     np.testing.assert_array_equal(again.anchor(partitions).throughput_images_per_s, found.anchor(partitions).throughput_images_per_s)
 
 
 def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> None:
     """In-sample, so nearly exact: that the arrays were taken over rightly, not that the model is good."""
-    partitions = [point.partition for point in grid.anchor()]
+    partitions = [point.partition for point in catalog.anchor_points()]
     among = padded(partitions)
     mem = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
     said = found.anchor(partitions)
     assert np.median(np.abs(said.mem_util_percent - mem)) < 0.5
-    true = curves.kappa(TRUTH.throughput, np.array([point.batch for point in grid.anchor()], dtype=float)) * mem
+    true = laws.kappa(TRUTH.throughput, np.array([point.batch for point in catalog.anchor_points()], dtype=float)) * mem
     assert np.median(np.abs(said.throughput_images_per_s / true - 1)) < 0.02
 
 
@@ -106,7 +105,7 @@ def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> Non
 def test_traces_that_do_not_suffice_are_refused_by_what_they_lack(lacks: object, said: str) -> None:
     rows = [row for row in made_traces.rows() if not lacks(row)]  # type: ignore[operator]  # a lambda of the table above
     with pytest.raises(Refused, match=said):
-        original.fit(gather(rows, "made", 5001.0, "3080Ti"))
+        fit_original.fit(gather(rows, "made", 5001.0, "3080Ti"))
 
 
 @pytest.mark.needs("reference")

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.power import parameters
-from analysis.studies.power.fitting import held_out, material, own
-from analysis.studies.power.fitting.material import gather
+from analysis.studies.power import fit_own, held_out, material, parameters
+from analysis.studies.power.material import gather
 from analysis.studies.power.traces import Row
 from analysis.terms import Refused
 from control.power.models.own import Estimated
@@ -62,7 +61,7 @@ def gpu_rows(seed: int = SEED) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def model() -> Own:
-    return own.fit(gather(gpu_rows(), "net", 5001.0, "3080Ti"))
+    return fit_own.fit(gather(gpu_rows(), "net", 5001.0, "3080Ti"))
 
 
 ANY_PARTITION = st.lists(st.tuples(st.floats(1.0, 100.0), st.integers(1, 1024)), min_size=1, max_size=40).map(
@@ -112,7 +111,7 @@ def test_rows_that_were_fitted_come_back_and_clocks_between_them_too(model: Own)
 
 def test_held_out_errors_are_small_where_the_law_is_nearly_right_and_intervals_hold_what_they_promise() -> None:
     material = gather(gpu_rows(), "net", 5001.0, "3080Ti")
-    judged = held_out.judge(material, own.fit(material))
+    judged = held_out.judge(material, fit_own.fit(material))
     by_batch, by_clock = judged.held_out["batch"]["throughput_images_per_s"], judged.held_out["clock"]["throughput_images_per_s"]
     assert by_batch["rows"] == 27
     assert by_batch["groups"] == 3
@@ -172,7 +171,7 @@ def test_without_power_only_power_is_missing() -> None:
     """Missing is missing: nan, never 0 W."""
     rows = [replace(row, power_max_w=None) for row in gpu_rows() if row.network == "net"]
     material = gather(rows, "net", 5001.0, "3080Ti")
-    model = own.fit(material)
+    model = fit_own.fit(material)
     said = model.anchor([Partition((20.0,), (16,))])
     assert material.cap_unit == "none"
     assert np.isnan(said.dynamic_power_w).all()
@@ -182,7 +181,7 @@ def test_without_power_only_power_is_missing() -> None:
 def test_with_one_clock_alone_it_errs_on_the_safe_side_at_others() -> None:
     """Half the clock: at worst half the throughput, at worst all of the power. A clock above: no more throughput."""
     rows = [row for row in gpu_rows() if row.target_mhz is None]
-    model = own.fit(gather(rows, "net", 5001.0, "3080Ti"))
+    model = fit_own.fit(gather(rows, "net", 5001.0, "3080Ti"))
     anchor = model.anchor([Partition((20.0,), (16,))])
     half, full, above = model.throughput_images_per_s(anchor, np.array([975.0, 1950.0, 2100.0]))
     assert (half, above) == pytest.approx((full / 2.0, full))
@@ -221,7 +220,7 @@ def test_clocks_above_the_anchors_alone_are_left_out_and_said() -> None:
     rows = [replace(row, sm_mhz=2100.0, target_mhz=2100.0) if row.target_mhz else row for row in gpu_rows()]
     material = gather(rows, "net", 5001.0, "3080Ti")
     assert (len(material.others), [*material.left_out.values()]) == (0, [27])
-    assert own.fit(material, utilisation=False).sm_range_mhz == (1950.0, 1950.0)
+    assert fit_own.fit(material, utilisation=False).sm_range_mhz == (1950.0, 1950.0)
 
 
 def test_failed_rows_are_left_out_and_counted_by_why() -> None:
@@ -244,7 +243,7 @@ def test_the_originals_synthetic_traces_fit_too() -> None:
     few = tuple(point for place, point in enumerate(material.anchors) if point.partition in swept or place % 7 == 0)
     held = [point for point in material.others if point.clock == 1110.0]
     kept = replace(material, anchors=few, others=tuple(point for point in material.others if point.clock != 1110.0))
-    model = own.fit(kept, utilisation=False)
+    model = fit_own.fit(kept, utilisation=False)
     predicted = model.throughput_images_per_s(model.anchor([point.partition for point in held]), np.array([1110.0] * len(held)))
     assert np.abs(predicted / [point.throughput_images_per_s for point in held] - 1.0).mean() < 0.03
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from analysis.studies.power import parameters
 from analysis.terms import Refused, Unreadable
-from control.power import grid
+from control.power import catalog
 from control.power.models import published as reference_folder
-from control.power.models import reference as predictor
 from control.power.models.parameters import model_of
+from control.power.models.reference import as_json, from_json
 from control.power.terms import Partition
 from tests.analysis.studies.power.made_reference import reference
 from tests.conftest import REFERENCE
@@ -40,7 +40,7 @@ def folder(place: Path, *models: Model) -> Path:
 
 
 def says_the_same(one: Model, other: Model) -> bool:
-    partitions = [point.partition for point in grid.anchor()]
+    partitions = [point.partition for point in catalog.anchor_points()]
     here, there = one.anchor(partitions), other.anchor(partitions)
     clock = np.array([810.0])
     return all(
@@ -65,7 +65,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
 def test_so_is_every_number(phi: float, gamma: float) -> None:
     made = reference()
     made = replace(made, mem_single=replace(made.mem_single, phi=phi), sm_single=replace(made.sm_single, gamma=gamma))
-    found = predictor.from_json(made.network, made.gpu, made.mem_mhz, json.loads(json.dumps(predictor.as_json(made))))
+    found = from_json(made.network, made.gpu, made.mem_mhz, json.loads(json.dumps(as_json(made))))
     assert (found.mem_single, found.sm_single, found.power) == (made.mem_single, made.sm_single, made.power)
 
 
@@ -213,7 +213,7 @@ JSON = st.recursive(
 @given(st.sampled_from(PATHS), JSON)
 def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...], value: object) -> None:
     """In one sentence; a model that was read answers, with numbers or with none."""
-    said = predictor.as_json(reference())
+    said = as_json(reference())
     at = said
     for name in path[:-1]:
         at = at[name]

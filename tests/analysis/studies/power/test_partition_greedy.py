@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.power.partitioning import Infeasible, greedy
-from control.power.partitioning.batches import LADDER, greedy_batches
-from control.power.partitioning.clocks import largest
+from control.power.greedy import LADDER, greedy, greedy_batches, largest_clock
+from control.power.terms import Infeasible
 from tests.analysis.studies.power.toy import GPU, Toy, by_memory, partition
 
 BOTH = by_memory(Toy(9501.0), Toy(5001.0))
@@ -44,8 +43,8 @@ def test_a_clock_is_the_upper_one_or_within_a_watt_of_the_cap_or_there_is_none(c
     """On a power that rises steadily; many partitions at once say the same as each by itself."""
     model = Toy()
     some = [partition((5.0, 4)), partition((40.0, 64), (40.0, 64)), partition(*[(25.0, 32)] * 4)]
-    found = largest(model, model.anchor(some), cap_w, (500.0, 2100.0), narrow=narrow)
-    alone = [largest(model, model.anchor([one]), cap_w, (500.0, 2100.0), narrow=narrow)[0] for one in some]
+    found = largest_clock(model, model.anchor(some), cap_w, (500.0, 2100.0), narrow=narrow)
+    alone = [largest_clock(model, model.anchor([one]), cap_w, (500.0, 2100.0), narrow=narrow)[0] for one in some]
     np.testing.assert_array_equal(found, alone)
     low_w, high_w, at_w = (model.power_w(model.anchor(some), np.broadcast_to(clock, 3)) for clock in (500.0, 2100.0, found))
     assert (np.isnan(found) == (low_w > cap_w)).all()
@@ -90,7 +89,7 @@ def test_left_over_share_is_handed_out_in_turn_and_the_clock_stays_where_none_ke
 def test_a_cap_below_the_floor_is_infeasible_and_the_smallest_one_is_named(margin_w: float) -> None:
     with pytest.raises(Infeasible, match="smallest cap is") as refused:
         greedy(BOTH, GPU, 60.0, network="none", margin_w=margin_w)
-    smallest_w = refused.value.smallest_cap_w
+    smallest_w = refused.value.smallest_cap or 0.0
     assert greedy(BOTH, GPU, smallest_w + 1e-6, network="none", margin_w=margin_w).setting.mem_mhz == 5001
     with pytest.raises(Infeasible):
         greedy(BOTH, GPU, smallest_w - 1e-6, network="none", margin_w=margin_w)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.studies.power import parameters
-from control.power.partitioning import best, greedy
-from control.power.platforms import platform
+from control.power.catalog import platform
+from control.power.greedy import greedy
+from control.power.search import best
 
 if TYPE_CHECKING:
     from control.power.terms import Model

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from analysis.studies.power.partition import front
 from analysis.terms import Refused
-from control.power import grid
-from control.power.partitioning import Answer, Infeasible, best
-from control.power.partitioning.neighbours import Space
-from control.power.partitioning.search import WORTH
+from control.power import catalog
+from control.power.search import WORTH, Space, best
+from control.power.terms import Infeasible
 from tests.analysis.studies.power.toy import GPU, Toy, UnsureToy, by_memory, partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from control.power.partitioning.neighbours import Tiles
+    from control.power.greedy import Answer
+    from control.power.search import Tiles
     from control.power.terms import Floats, Partition
 
 SMALL = tuple(partition(*[(share, batch)] * count) for share in (20.0, 40.0) for batch in (8, 64) for count in (1, 2))
@@ -113,8 +113,8 @@ def test_a_mix_must_be_better_by_more_than_the_model_is_unsure_of_it() -> None:
 
 def test_without_partitions_of_its_own_a_model_is_searched_on_the_profiling_grid() -> None:
     found = best(by_memory(Toy()), GPU, 150.0, network="none", mixes=False)
-    assert found.evaluations == len(grid.anchor())
-    assert found.setting.partition in {point.partition for point in grid.anchor()}
+    assert found.evaluations == len(catalog.anchor_points())
+    assert found.setting.partition in {point.partition for point in catalog.anchor_points()}
 
 
 def test_no_batch_is_searched_that_does_not_fit_into_memory() -> None:
@@ -144,13 +144,14 @@ def test_a_cap_that_nothing_keeps_is_answered_with_the_smallest_that_something_d
     models = by_memory(UnsureToy(9501.0, SMALL), UnsureToy(5001.0, SMALL))
     with pytest.raises(Infeasible, match="smallest cap") as refused:
         best(models, GPU, 30.0, network="none", margin_w=margin_w, sds=sds)
-    smallest_w = refused.value.smallest_cap_w
+    smallest_w = refused.value.smallest_cap
+    assert smallest_w is not None
     assert best(models, GPU, smallest_w, network="none", margin_w=margin_w, sds=sds).setting.mem_mhz == 5001
     printed_w = float(str(refused.value).split(" is ")[-1].removesuffix(" W."))
     assert 0 <= printed_w - smallest_w <= 0.011
     with pytest.raises(Infeasible) as again:
         best(models, GPU, float(np.nextafter(smallest_w, 0)), network="none", margin_w=margin_w, sds=sds)
-    assert again.value.smallest_cap_w == smallest_w
+    assert again.value.smallest_cap == smallest_w
 
 
 def test_the_models_own_uncertainty_can_be_kept_free() -> None:

@@ -17,9 +17,8 @@ from analysis.studies.power import parameters
 from analysis.studies.power.prediction import beyond, predict
 from analysis.studies.power.quality import over_clocks
 from analysis.terms import Refused
-from control.power.models import curves, priors
-from control.power.models.reference import Reference
-from control.power.models.trees import Ensemble
+from control.power.models import laws
+from control.power.models.reference import Ensemble, Reference
 from control.power.terms import Anchor, Partition, Setting
 from tests.analysis.studies.power import made_cpu
 from tests.analysis.studies.power.made_reference import ensemble, reference
@@ -65,8 +64,8 @@ def test_formulas_of_one_process_and_of_four() -> None:
     """A3: resnet50 at 5001 MHz, 25 % and batch 16, alone and four times."""
     found = model("resnet50", "3080Ti", 5001.0)
     share, batch = np.array([25.0]), np.array([16.0])
-    assert priors.sm_util_percent(found.sm_single, share, batch) == pytest.approx(77.8505, abs=1e-3)
-    assert priors.mem_util_percent(found.mem_single, share, batch) == pytest.approx(34.6509, abs=1e-3)
+    assert laws.sm_util_percent(found.sm_single, share, batch) == pytest.approx(77.8505, abs=1e-3)
+    assert laws.mem_util_percent(found.mem_single, share, batch) == pytest.approx(34.6509, abs=1e-3)
     sm, mem = found.system_priors_percent([equal(25, 4, 16)])
     assert (sm[0], mem[0]) == pytest.approx((97.4962, 112.200), abs=1e-3)
 
@@ -118,18 +117,18 @@ def test_one_process_has_what_it_has_alone_whatever_the_limit_of_several() -> No
 @given(st.floats(1, 300))
 def test_what_a_further_process_adds_has_no_jump_where_its_law_changes(batch: float) -> None:
     system = reference().mem_system
-    at, above = priors.mem_gain(system, np.array([system.tau, system.tau + 1e-9]))
+    at, above = laws.mem_gain(system, np.array([system.tau, system.tau + 1e-9]))
     assert at == pytest.approx(above, abs=1e-6)
     low = system.k1 * batch + system.k2
-    assert batch > system.tau or priors.mem_gain(system, np.array([batch]))[0] == pytest.approx(low)
+    assert batch > system.tau or laws.mem_gain(system, np.array([batch]))[0] == pytest.approx(low)
 
 
 def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
     """Below a fifth of the reference (300 < 0.2·3000), ref·x^(gamma/2) from 0; else from the start upwards. x is ¼ at 645 MHz."""
     curve = reference().throughput
     quarter = np.array([645.0])
-    assert curves.throughput_images_per_s(curve, np.array([3000.0]), quarter) == pytest.approx(3000 * 0.25**0.24)
-    assert curves.throughput_images_per_s(curve, np.array([1000.0]), quarter) == pytest.approx(300 + 700 * 0.25**0.48)
+    assert laws.throughput_images_per_s(curve, np.array([3000.0]), quarter) == pytest.approx(3000 * 0.25**0.24)
+    assert laws.throughput_images_per_s(curve, np.array([1000.0]), quarter) == pytest.approx(300 + 700 * 0.25**0.48)
 
 
 def test_what_lies_outside_the_fit_or_was_never_measured_is_said(snapshot: SnapshotAssertion) -> None:
@@ -147,16 +146,16 @@ def test_what_lies_outside_the_fit_or_was_never_measured_is_said(snapshot: Snaps
 
 def test_clocks_beyond_the_fit_add_static_power_only() -> None:
     curve = reference().power
-    at, above = curves.power_w(curve, np.array([200.0]), np.array([1950.0, 2100.0]))
-    still = curves.static_w(curve, np.array([1950.0, 2100.0]))
+    at, above = laws.power_w(curve, np.array([200.0]), np.array([1950.0, 2100.0]))
+    still = laws.static_w(curve, np.array([1950.0, 2100.0]))
     assert above - at == pytest.approx(still[1] - still[0])
 
 
 @given(st.floats(250, 1900), st.floats(60, 300))
 def test_the_slope_of_power_is_that_of_its_curve(sm_mhz: float, dynamic_w: float) -> None:
     curve = reference().power
-    low, high = curves.power_w(curve, np.array(dynamic_w), np.array([sm_mhz - 0.5, sm_mhz + 0.5]))
-    assert curves.power_slope_w_per_mhz(curve, np.array(dynamic_w), np.array(sm_mhz)) == pytest.approx(high - low, rel=1e-3)
+    low, high = laws.power_w(curve, np.array(dynamic_w), np.array([sm_mhz - 0.5, sm_mhz + 0.5]))
+    assert laws.power_slope_w_per_mhz(curve, np.array(dynamic_w), np.array(sm_mhz)) == pytest.approx(high - low, rel=1e-3)
 
 
 def test_a_feature_is_cut_to_float32_before_it_is_compared() -> None:

@@ -20,8 +20,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 from analysis.studies.power import parameters
 from analysis.terms import Unreadable
-from control.power.models import pickles
-from control.power.models import reference as predictor
+from control.power.models import pickles, reference
 from control.power.models.published import COEFFICIENTS, REGRESSORS
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def grown() -> dict[str, Any]:
         own: GradientBoostingRegressor(n_estimators=5, max_depth=3, random_state=None if own == "sm" else 0).fit(
             random.random((60, width)), random.random(60)
         )
-        for own, width in predictor.FEATURES.items()
+        for own, width in reference.FEATURES.items()
     }
 
 
@@ -101,7 +100,7 @@ def test_a_published_folder_is_read_as_it_is(published: Path, grown: dict[str, A
     assert sorted(there) == [("resnet50", "3080Ti", 5001.0), ("resnet50", "3080Ti", 9501.0), ("resnet50", "A100", 1215.0)]
     model: Any = there["resnet50", "A100", 1215.0]()
     rows = np.random.default_rng(2).random((50, 14))
-    for own, width in predictor.FEATURES.items():
+    for own, width in reference.FEATURES.items():
         assert getattr(model, f"{own}_trees").predict(rows[:, :width]) == pytest.approx(grown[own].predict(rows[:, :width]), abs=1e-12)
     assert (model.sm_single.lam, model.sm_single.gamma, model.sm_single.beta) == (1.5, 0.5, 1.25)
     assert (model.mem_single.phi, model.mem_single.exponent, model.mem_system.k1, model.mem_system.tau) == (64.0, 0.5, 0.5, 16.5)
@@ -120,7 +119,7 @@ def test_it_is_converted_to_the_last_bit(published: Path, tmp_path: Path, power:
 
 def _numbers(model: Any) -> str:  # noqa: ANN401  # a Reference
     made: Reference = model
-    return json.dumps(predictor.as_json(made))
+    return json.dumps(reference.as_json(made))
 
 
 def test_a_file_alone_and_a_set_that_lacks_one_are_named(published: Path) -> None:
@@ -136,7 +135,7 @@ def test_a_file_alone_and_a_set_that_lacks_one_are_named(published: Path) -> Non
 def test_what_torch_itself_writes_is_read(tmp_path: Path) -> None:
     import torch  # noqa: PLC0415  # where it is installed
 
-    class Made(torch.nn.Module):
+    class Made(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
         def __init__(self) -> None:
             super().__init__()
             self.raw_phi_mem = torch.nn.Parameter(torch.tensor(0.1))

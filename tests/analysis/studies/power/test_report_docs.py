@@ -1,4 +1,4 @@
-"""What docs/power_cap.md says of steps, back-ends, algorithms, columns and options is what the code has."""
+"""What docs/power_*.md say of steps, back-ends, algorithms, columns and options is what the code has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fixtures.studies.power import backends
 
 STEPS = Steps("analysis.studies.power.commands")
 HOUSE = Path(__file__).parents[4]
-PAGE = (HOUSE / "docs" / "power_cap.md").read_text()
+PAGE = "\n".join(page.read_text() for page in sorted((HOUSE / "docs").glob("power_*.md")))
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
 LINES = [line.partition("  #")[0].strip() for block in BLOCKS for line in block.splitlines()]
 # What only two programs say to each other.

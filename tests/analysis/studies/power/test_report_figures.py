@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.power.reporting.figures import (
+from analysis.studies.power.cells import (
     ABOVE,
     ABOVE_102,
     EXCESS,
@@ -24,7 +24,7 @@ from analysis.studies.power.reporting.figures import (
     phases,
     steady,
 )
-from analysis.studies.power.reporting.terms import Capped, Iteration, Knobs, Tenant
+from analysis.studies.power.report_terms import Capped, Iteration, Knobs, Tenant
 
 
 def iteration(number: int, cap: float = 100.0, **said: object) -> Iteration:

@@ -58,8 +58,8 @@ def test_each_says_what_it_is_that_it_is_simulated_and_which_run_it_is_of(drawin
 
 
 def test_runs_under_a_cap_have_all_of_them_and_others_none(scene: Scene) -> None:
-    assert set(NAMES) <= fitting(pictures(), scene.runs).keys()
-    assert not set(NAMES) & fitting(pictures(), [from_json(saved_run(), "made.json")]).keys()
+    assert set(NAMES) <= fitting(scene.runs).keys()
+    assert not set(NAMES) & fitting([from_json(saved_run(), "made.json")]).keys()
 
 
 def test_the_forest_has_throughput_left_and_the_cap_right(drawings: dict[str, Figure]) -> None:

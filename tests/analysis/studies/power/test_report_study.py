@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.power.reporting.figures import ABOVE_102, P95, THROUGHPUT
-from analysis.studies.power.reporting.records import SENSED
-from analysis.studies.power.reporting.said import of_group, of_side
-from analysis.studies.power.reporting.study import is_held, sides
-from analysis.studies.power.reporting.terms import Mean
+from analysis.stats.paired import Mean
+from analysis.studies.power.cells import ABOVE_102, P95, SENSED, THROUGHPUT
+from analysis.studies.power.report import of_group, of_side
+from analysis.studies.power.study import is_held, sides
 from analysis.terms import TweakSet, UnknownName
 from tests.analysis.studies.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.power.reporting.terms import Arm, Group, Side
+    from analysis.studies.power.report_terms import Arm, Group, Side
     from tests.synthetic import JSON
 
 SMALL = MadeCapped(tasks={6: ((0, 130.0),)}, blocks=5, iterations=12)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.power.profile import rows_of
-from analysis.studies.power.traces import read
+from analysis.studies.power.traces import read, rows_of
 from tests.synthetic import STOCK, Made, saved_file, saved_run
 
 if TYPE_CHECKING:

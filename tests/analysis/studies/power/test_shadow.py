@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.power import tasks
+from analysis.studies.power import parameters
 from analysis.studies.power.simulation import play, reader, tables_for
 from control.power import algorithms
 from control.power.plant import Mismatch, Plant
-from control.power.shadow import Shadow
-from control.power.shadow_moves import LADDER, around, bounds
+from control.power.shadow import BATCHES, Shadow, around, bounds
 from control.power.tables import partition_of
 from control.power.terms import Partition, Question, Settings
 from tests.analysis.studies.power import made_control
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PCTODL = REFERENCE / "pctodl"
-ANY = replace(KNOBS, batches=LADDER)
+ANY = replace(KNOBS, batches=BATCHES)
 HERE = Partition((40.0, 35.0, 25.0), (64, 32, 16))
 
 
@@ -55,7 +54,7 @@ shares = (
 
 @given(shares, st.data())
 def test_all_it_looks_at_can_be_set_and_takes_no_more_of_the_gpu(parts: tuple[float, ...], data: st.DataObject) -> None:
-    here = Partition(parts, tuple(data.draw(st.sampled_from(LADDER)) for _ in parts))
+    here = Partition(parts, tuple(data.draw(st.sampled_from(BATCHES)) for _ in parts))
     for one in around(here, "vgg19", ANY):
         assert sum(one.shares) == sum(parts)
         assert min(one.shares) >= 5
@@ -131,7 +130,7 @@ def test_what_it_moves_to_can_be_set_and_is_learnt_from(place: Path, shadow: Sha
 
 @pytest.mark.needs("reference")
 def test_beside_pctodl_it_moves_the_partition_on_its_way() -> None:
-    (task,) = (one for one in tasks.read() if one.id == 12)
+    (task,) = (one for one in parameters.read_tasks() if one.id == 12)
     tables = tables_for(str(PCTODL), task.model, task.gpu)
     asked = Question(
         "pctodl", task.gpu, task.model, task.schedule, KNOBS, iterations=12, shadow=True, models=reader(str(PCTODL), task.model, task.gpu)

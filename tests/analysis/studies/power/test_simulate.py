@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.stats.effect import paired_effect
+from analysis.studies.power import parameters
 from analysis.studies.power import simulation as study
-from analysis.studies.power import tasks
 from analysis.terms import Refused
 from control.power.plant import Mismatch
 from control.power.terms import Task
@@ -36,7 +36,7 @@ def test_ours_has_more_throughput_than_every_other_and_keeps_the_cap(task_id: in
 
     All 12 tasks with 20 seeds take a minute: `python -m analysis power simulate`.
     """
-    (task,) = (one for one in tasks.read() if one.id == task_id)
+    (task,) = (one for one in parameters.read_tasks() if one.id == task_id)
     (found,) = study.outcomes(
         study.Asked(PCTODL, (task,), ("batchdvfs", "directcap", "morak", "pctodl", "powercap", "steady"), 4, iterations=40)
     )
@@ -103,7 +103,7 @@ def test_the_last_phase_of_a_schedule_is_as_long_as_the_one_before(place: Path) 
 
 @pytest.mark.needs("reference")
 def test_the_shadow_optimiser_is_an_arm_of_its_own() -> None:
-    (task,) = (one for one in tasks.read() if one.id == 12)
+    (task,) = (one for one in parameters.read_tasks() if one.id == 12)
     (found,) = study.outcomes(study.Asked(PCTODL, (task,), ("pctodl",), 1, QUIET, 20, shadow=True))
     assert [arm.name for arm in found.arms] == ["pctodl", "pctodl+shadow"]
     assert found.arms[0].values != found.arms[1].values

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.power import tasks
+from analysis.studies.power import parameters
 from analysis.terms import Refused, Unreadable
-from control.power.platforms import platform, platforms
+from control.power.catalog import platform, platforms
 from control.power.terms import Task
 from fixtures.studies.power import tasks as run_side
 from tests.conftest import REFERENCE
@@ -25,28 +25,28 @@ ONE = "{id: 1, gpu: A100, model: resnet50, dataset: imagenet, cap_w: 150}"
 
 
 def test_the_matrix_has_tasks_1_to_30() -> None:
-    assert [task.id for task in tasks.read()] == list(range(1, 31))
+    assert [task.id for task in parameters.read_tasks()] == list(range(1, 31))
 
 
 def test_a_fixed_cap_is_a_schedule_of_one() -> None:
-    sixth = tasks.read()[5]
+    sixth = parameters.read_tasks()[5]
     assert sixth == Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0),))
 
 
 def test_the_caps_unit_is_in_its_name(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("tasks: [{id: 7, gpu: cpu, model: m, dataset: d, cap_cpu_s_per_s: 1.5}]\n")
-    assert [task.cap_unit for task in tasks.read(tmp_path / "own.yaml")] == ["cpu_s_per_s"]
-    assert {task.cap_unit for task in tasks.read()} == {"W"}
+    assert [task.cap_unit for task in parameters.read_tasks(tmp_path / "own.yaml")] == ["cpu_s_per_s"]
+    assert {task.cap_unit for task in parameters.read_tasks()} == {"W"}
 
 
 def test_the_last_two_run_on_any_gpu_under_a_cap_that_changes() -> None:
-    *_, down, up = tasks.read()
-    assert (down.gpu, down.schedule) == (tasks.ANY, ((0, 200.0), (50, 160.0), (100, 120.0)))
-    assert (up.gpu, up.schedule) == (tasks.ANY, ((0, 130.0), (50, 180.0), (100, 230.0)))
+    *_, down, up = parameters.read_tasks()
+    assert (down.gpu, down.schedule) == (parameters.ANY, ((0, 200.0), (50, 160.0), (100, 120.0)))
+    assert (up.gpu, up.schedule) == (parameters.ANY, ((0, 130.0), (50, 180.0), (100, 230.0)))
 
 
 def test_every_task_is_of_a_gpu_that_is_known() -> None:
-    assert {task.gpu for task in tasks.read()} == {*platforms(), tasks.ANY}
+    assert {task.gpu for task in parameters.read_tasks()} == {*platforms(), parameters.ANY}
 
 
 @pytest.mark.needs("reference")
@@ -58,7 +58,7 @@ def test_it_is_the_originals_matrix() -> None:
         steps = [step.split("@") for step in row["schedule"].split(";")] if row["schedule"] else [[row["power_cap_w"], "0"]]
         model = "maxvit_t" if row["model"] == "maxvit" else row["model"]
         theirs.append(Task(int(row["task_id"]), row["gpu"], model, row["dataset"], tuple((int(at), float(cap)) for cap, at in steps)))
-    assert tasks.read() == theirs
+    assert parameters.read_tasks() == theirs
 
 
 WRONG = [
@@ -91,7 +91,7 @@ def test_wrong_files(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     for text in WRONG:
         (tmp_path / "own.yaml").write_text(text)
         with pytest.raises(Unreadable) as refused:
-            tasks.read(tmp_path / "own.yaml")
+            parameters.read_tasks(tmp_path / "own.yaml")
         said = re.sub(r"is no YAML.*", "is no YAML …", str(refused.value).replace(f"{tmp_path}/", ""), flags=re.DOTALL)
         messages.append(re.sub("0{99,}", "0…", said))
     assert messages == snapshot
@@ -101,9 +101,9 @@ def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
     """Both sides of the wall read one file, ours or a user's: a key that one knows the other must not refuse."""
     own = "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], iterations: 40, slo_ms: 30}"
     (tmp_path / "own.yaml").write_text(f"tasks: [{ONE}, {own}]\n")
-    for path in (tasks.MATRIX, tmp_path / "own.yaml"):
+    for path in (parameters.MATRIX, tmp_path / "own.yaml"):
         theirs = [Task(one.id, one.gpu, one.model, one.dataset, one.caps, one.unit) for one in run_side.read(path).values()]
-        assert tasks.read(path) == theirs
+        assert parameters.read_tasks(path) == theirs
 
 
 def test_clock_states_ascend_by_their_step() -> None:

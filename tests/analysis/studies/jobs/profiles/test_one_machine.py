@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from analysis.__main__ import main
-from analysis.load import load_each
+from analysis.load import load_each, parsed
 from analysis.studies.jobs.profiles.one_machine import of_one_machine
 from analysis.studies.jobs.scaling.reading import points
 
@@ -34,7 +35,7 @@ def run_of(kind: str) -> Path:
 
 def moved(folder: Path, kind: str, *, elsewhere: bool, renamed: bool = False) -> Path:
     """A run once more: of another machine and by another name, by another name alone, or a mere copy."""
-    told = json.loads(run_of(kind).read_text(encoding="utf-8"))
+    told: Any = parsed(run_of(kind))
     if elsewhere:
         told["machine_info"]["deeptweak"]["mem_total_bytes"] *= 4
     if elsewhere or renamed:
@@ -92,7 +93,7 @@ def test_a_copy_gives_a_law_no_further_jobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", ["whole", "part"])
 def test_of_a_run_that_was_resumed_the_whole_counts(first: str, tmp_path: Path) -> None:
     """The file that its first session saved has two of five blocks; whichever is named first."""
-    told = json.loads(run_of("faults").read_text(encoding="utf-8"))
+    told: Any = parsed(run_of("faults"))
     told["benchmarks"] = [one for one in told["benchmarks"] if one["extra_info"]["block"] <= 2]
     told["deeptweak"]["cells"] = [one for one in told["deeptweak"]["cells"] if one["block"] <= 2]
     part = tmp_path / "part.json"

@@ -127,9 +127,9 @@ def test_where_all_slots_are_alike_it_is_first_come() -> None:
 
 
 def test_every_policy_says_what_it_is() -> None:
-    for module in map(policies.load, policies.names()):
-        assert module.DESCRIPTION
-        assert hasattr(module, "rank") != hasattr(module, "choose")
+    for policy in map(policies.load, policies.names()):
+        assert policy.description
+        assert (policy.rank is None) != (policy.choose is None)
 
 
 jobs_of = st.lists(

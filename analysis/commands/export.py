@@ -1,0 +1,136 @@
+"""Write a run's figures for another tool that keeps or watches them: one figure for each workload under each tweak set.
+
+A figure is the mean over blocks of the study's primary metric. With three blocks or more its 95 % interval (Student's t over blocks) goes
+with it where the format has a place for one. Verdicts are not exported: they rest on pairs of blocks, which these formats do not have.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from analysis.load import find, load
+from analysis.terms import Refused
+from control.t_test import t_quantile
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from analysis.terms import Metric, Run
+
+GROUP = "tool"
+HELP = "figures for Bencher, github-action-benchmark, Otava"
+EXAMPLE = """\
+examples:
+  python -m analysis export .benchmarks/*/0001_exp1.json --to=bmf > bmf.json       bencher run --adapter json --file bmf.json
+  python -m analysis export .benchmarks/*/0001_exp1.json --to=github-action > figures.json      tool: customSmallerIsBetter
+  python -m analysis export .benchmarks/*/*.json --to=otava > history.csv          a row a run, a column a figure
+
+A report to read is `report`; Markdown of any answer is its `--markdown`.
+Exit code 0: written. 2: bad usage, or a run cannot be used.
+"""
+FORMATS = ("bmf", "github-action", "otava")
+FEWEST = 3  # blocks of an interval
+ROOM = 0.975
+NS = 1e9
+
+
+class Figure(NamedTuple):
+    """A workload under a tweak set: mean over blocks of its primary metric, and its interval, None with fewer than three blocks."""
+
+    name: str
+    metric: Metric
+    value: float
+    interval: tuple[float, float] | None
+    blocks: int
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be asked."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs; more than one for otava alone")
+    parser.add_argument("--to", required=True, choices=FORMATS, help="Bencher's metric format, github-action-benchmark's JSON, Otava's CSV")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it. Raises: Refused."""
+    runs = [load(path) for path in find(args.runs)]
+    if args.to == "otava":
+        print(otava(runs), end="")
+        return 0
+    if len(runs) != 1:
+        raise Refused(f"--to={args.to}: takes one run, not {len(runs)}.")
+    result = list(figures(runs[0]))
+    if not result:
+        raise Refused(f"{runs[0].origin}: nothing was measured in it.")
+    print(json.dumps(bmf(result) if args.to == "bmf" else github_action(result), indent=1, allow_nan=False))
+    return 0
+
+
+def figures(run: Run) -> Iterator[Figure]:
+    """Those of a run, in the order in which workloads and tweak sets stand in it."""
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for cell in run.cells:
+        metric = _metric(run, cell.study, cell.workload)
+        if cell.outcome == "measured" and metric.name in cell.metrics:
+            values.setdefault((cell.study, cell.workload, cell.tweakset), []).append(cell.metrics[metric.name])
+    for (study, workload, tweakset), own in values.items():
+        mean = fmean(own)
+        half = t_quantile(ROOM, len(own) - 1) * stdev(own) / math.sqrt(len(own)) if len(own) >= FEWEST else None
+        interval = None if half is None else (mean - half, mean + half)
+        name = workload if tweakset == "as-run" else f"{workload} {tweakset}"
+        yield Figure(name, _metric(run, study, workload), mean, interval, len(own))
+
+
+def _metric(run: Run, study: str, workload: str) -> Metric:
+    return run.workloads[workload].primary or run.studies[study].primary
+
+
+def bmf(result: Sequence[Figure]) -> dict[str, Any]:
+    """Bencher's metric format: latency in nanoseconds, all else under its own name (bencher.dev/docs/reference/bencher-metric-format)."""
+    told: dict[str, Any] = {}
+    for figure in result:
+        is_time = figure.metric.name.endswith("_s") and "_per_" not in figure.metric.name
+        scale = NS if is_time else 1.0
+        measure: dict[str, float] = {"value": figure.value * scale}
+        if figure.interval:
+            measure |= {"lower_value": figure.interval[0] * scale, "upper_value": figure.interval[1] * scale}
+        told[figure.name] = {"latency" if is_time else figure.metric.name: measure}
+    return told
+
+
+def github_action(result: Sequence[Figure]) -> list[dict[str, Any]]:
+    """What benchmark-action/github-action-benchmark reads as customSmallerIsBetter or customBiggerIsBetter. Raises: Refused."""
+    ways = {figure.metric.better for figure in result}
+    if len(ways) > 1:
+        raise Refused(
+            "--to=github-action: less is better of some of these figures and more of others, and that tool takes one kind a file."
+        )
+    return [
+        {
+            "name": figure.name,
+            "unit": figure.metric.name,
+            "value": figure.value,
+            **({"range": f"± {(figure.interval[1] - figure.interval[0]) / 2:.3g}"} if figure.interval else {}),
+            "extra": f"{figure.blocks} blocks",
+        }
+        for figure in result
+    ]
+
+
+def otava(runs: Sequence[Run]) -> str:
+    """A row a run, oldest first: time, commit, and a column a figure; a figure that a run lacks is empty. Raises: Refused."""
+    rows = [(run.started_utc, run.commit or "", {figure.name: figure.value for figure in figures(run)}) for run in runs]
+    if undated := [run.origin for run in runs if not run.started_utc]:
+        raise Refused(f"{undated[0]}: does not say when it was measured, so it has no place in a history.")
+    names = list(dict.fromkeys(name for *_, own in rows for name in own))
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(["time", "commit", *names])
+    for at, commit, own in sorted(rows, key=lambda row: row[0]):
+        writer.writerow([at, commit, *(own.get(name, "") for name in names)])
+    return sink.getvalue()

@@ -1,0 +1,33 @@
+"""Do kernel or process settings change the speed of my own command?
+
+Hypothesis under test, one per tweak set: it makes no difference beyond ±3 %. `deeptweak run --tweaks=X -- CMD` writes the command's file
+and runs this; `stock-again` changes nothing, so whatever is "found" there is noise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fixtures.terms import Metric, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fixtures.plugin import Measured
+
+STUDY = Study(
+    name="command",
+    question="Do kernel or process settings change the speed of this command?",
+    workloads=("command",),
+    tweaks=("stock",),
+    primary=Metric("step_time_median_s", "lower"),
+    blocks=8,
+    margin=0.03,
+    crossed=True,
+)
+
+
+def bench_step_time(measured: Callable[[], Measured]) -> None:
+    """Every step asked for was done, with the tweak set in force."""
+    run = measured()
+    assert run.valid, run.reason

@@ -1,0 +1,150 @@
+"""Controllers that leave the clock to the driver under its power limit: Powercap and DirectCap.
+
+Powercap is the baseline of the others: what somebody has who sets the limit and nothing else, over an even split. DirectCap (the PctoDL
+study) searches the partition too, and lowers the memory clock where the limit does not suffice. There the search for a memory clock never
+set the first one it tried and judged each by a single iteration; here each is set, and judged by the mean of all but its first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from control.power.catalog import configured
+from control.power.optimum import predicted, searched, settings_of
+from control.power.tables import at_most
+from control.power.terms import Decision, Infeasible, Settings, Tenant, Unsupported
+
+from .ladder import shares_here
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from control.power.terms import Knobs, Predicted, Question, Seen
+
+
+def halved(tenants: Sequence[Tenant], which: Sequence[int], knobs: Knobs) -> tuple[Tenant, ...]:
+    """The same tenants, those of the indices `which` with half their batch, or the next rung below it."""
+    return tuple(
+        replace(tenant, batch=knobs.batches[at_most(knobs.batches, tenant.batch / 2)]) if at in which else tenant
+        for at, tenant in enumerate(tenants)
+    )
+
+
+def powercap(question: Question) -> Powercap:
+    """Raises: Unsupported, where the limit cannot be set."""
+    return Powercap(question)
+
+
+def limit_of(question: Question, cap_w: float) -> float:
+    """The limit to set for a cap: within what the board takes. Raises: Unsupported, where there is none to set."""
+    limits = question.knobs.power_limit_w
+    if limits is None:
+        raise Unsupported("the driver's power limit cannot be set here.")
+    return min(max(cap_w - question.margin, limits[0]), limits[1])
+
+
+class Powercap:
+    """The controller at work: it follows the cap and halves what does not fit into memory, nothing else."""
+
+    def __init__(self, question: Question) -> None:
+        said = configured("powercap", question.model)
+        batch = question.knobs.batches[at_most(question.knobs.batches, said["batch"])]
+        tenants = tuple(Tenant(share, batch) for share in shares_here(said["split_percent"], question.knobs))
+        self.question = question
+        self.settings = Settings(tenants, power_limit_w=limit_of(question, question.cap))
+
+    def first(self) -> Decision:
+        """The split, and the cap as the limit."""
+        return Decision(self.settings, "limit")
+
+    def then(self, seen: Seen) -> Decision:
+        """The limit of the cap in force."""
+        tenants = halved(seen.settings.tenants, seen.oom, self.question.knobs)
+        return Decision(replace(self.settings, tenants=tenants, power_limit_w=limit_of(self.question, seen.cap)), "limit")
+
+
+TOLERATED = 1.02  # of the cap
+PATIENCE = 5  # iterations above it in a row before the memory clock comes down
+EACH = 5  # iterations at each memory clock that is tried
+LEAST_MHZ, WORTH_MHZ = 5001.0, 6000.0  # memory clocks from the first on are tried, once settled at the second or above
+
+
+def directcap(question: Question) -> Directcap:
+    """Search the partition. Raises: Unsupported, Infeasible."""
+    return Directcap(question)
+
+
+class Directcap:
+    """The controller at work. `trying` has the memory clocks still to be tried, `tried` images per second by those that were."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.cap = question, question.cap
+        self.memories = question.knobs.mem_mhz or ()
+        self.settings, self.said = self._limited(question.cap)
+        self.over = 0
+        self.excess = False
+        self.trying: list[float] = []
+        self.tried: dict[float, list[float]] = {}
+
+    def first(self) -> Decision:
+        """The greedy partition, the clock left to the driver under its limit, memory at its top."""
+        return Decision(self.settings, "greedy partition under the limit", self.said)
+
+    def then(self, seen: Seen) -> Decision:
+        """Follow the cap; else watch the mean power, and lower or search the memory clock."""
+        self.settings = replace(self.settings, tenants=seen.settings.tenants)
+        if seen.oom:
+            self.settings = replace(self.settings, tenants=halved(seen.settings.tenants, seen.oom, self.question.knobs))
+            return Decision(self.settings, "out of memory")
+        if seen.cap != self.cap:
+            self.cap = seen.cap
+            return self._anew()
+        assert seen.power_mean is not None  # noqa: S101  # the caller's promise
+        if self.trying:
+            return self._try(seen.throughput_images_per_s or 0.0)
+        self.over = self.over + 1 if seen.power_mean > TOLERATED * seen.cap else 0
+        self.excess = self.excess or self.over > 0
+        if self.over >= PATIENCE:
+            self.over = 0
+            return self._memory(max((memory for memory in self.memories if memory < self._now()), default=self._now()), "above the limit")
+        if self.over == 0 and self.excess and self._now() >= WORTH_MHZ:
+            self.excess = False
+            self.trying = [memory for memory in self.memories if LEAST_MHZ <= memory <= self._now()]
+            self.tried = {value: [] for value in self.trying}
+            return self._memory(self.trying[0], "settled: search the memory clock")
+        return Decision(self.settings, "limit")
+
+    def _limited(self, cap: float) -> tuple[Settings, Predicted]:
+        answer = searched(self.question, cap, compatible=True)
+        top = self.memories[-1] if self.memories else None
+        settings = settings_of(answer.setting, self.question.knobs)
+        limited = replace(settings, sm_mhz=None, throttle=None, mem_mhz=top, power_limit_w=limit_of(self.question, cap))
+        return limited, predicted(answer)
+
+    def _anew(self) -> Decision:
+        self.over, self.excess, self.trying = 0, False, []
+        try:
+            self.settings, self.said = self._limited(self.cap)
+        except (Infeasible, Unsupported):
+            self.settings = replace(self.settings, power_limit_w=limit_of(self.question, self.cap))
+            return Decision(self.settings, "no partition within the new cap: limit alone")
+        return self.first()
+
+    def _try(self, images_per_s: float) -> Decision:
+        at = self.trying[0]
+        self.tried[at].append(images_per_s)
+        if len(self.tried[at]) < EACH:
+            return Decision(self.settings, "search the memory clock")
+        self.trying.pop(0)
+        if self.trying:
+            return self._memory(self.trying[0], "search the memory clock")
+        return self._memory(max(self.tried, key=lambda value: fmean(self.tried[value][1:])), "the best memory clock")
+
+    def _now(self) -> float:
+        return self.settings.mem_mhz or 0.0
+
+    def _memory(self, mem_mhz: float, reason: str) -> Decision:
+        self.settings = replace(self.settings, mem_mhz=mem_mhz or None)
+        return Decision(self.settings, reason)

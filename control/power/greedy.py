@@ -1,0 +1,241 @@
+"""The original's partitioner, to the letter: one process after another, by the gain in predicted throughput per percent of share.
+
+Kept to compare with, defects included: the clock never falls below 500 MHz while it searches, a memory clock once lowered stays low, power
+may end up to 1 W above the cap, a process that makes things worse is admitted rather than none, and where handing out the leftover share
+leaves no clock under the cap the old one is kept. Source: PctoDL's code, as its study describes it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .terms import Infeasible, Partition, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .terms import Anchor, Floats, Model, Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A setting and what the model predicts of it.
+
+    `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the partitions that the model was asked for,
+    one a memory clock. `profiled`: all processes are alike and that was on the profiling grid; elsewhere the model extrapolates.
+    `best_profiled` is the best answer of that kind, where one that was not profiled is predicted to be better still.
+    """
+
+    setting: Setting
+    throughput_images_per_s: float
+    power_w: float
+    sm_util_percent: float
+    mem_util_percent: float
+    cap_w: float
+    evaluations: int
+    profiled: bool
+    best_profiled: Answer | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the predicted power is within the cap. Our own search answers nothing else; the original's does."""
+        return self.power_w <= self.cap_w
+
+
+def rounded_up(cap_w: float) -> str:
+    """Write a smallest cap so that what is read can still be kept."""
+    return f"{ceil(cap_w * 100) / 100:.2f}"
+
+
+def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, profiled: bool) -> Answer:
+    """Ask the model of the setting's memory clock."""
+    model = models[setting.mem_mhz]
+    anchor = model.anchor([setting.partition])
+    clock = np.array([setting.sm_mhz])
+    return Answer(
+        setting=setting,
+        throughput_images_per_s=float(model.throughput_images_per_s(anchor, clock)[0]),
+        power_w=float(model.power_w(anchor, clock)[0]),
+        sm_util_percent=float(anchor.sm_util_percent[0]),
+        mem_util_percent=float(anchor.mem_util_percent[0]),
+        cap_w=cap_w,
+        evaluations=evaluations,
+        profiled=profiled,
+    )
+
+
+STEP_PERCENT = 5
+LADDER = (4, 8, 16, 32, 64, 96, 128, 192, 256)
+MOST_BATCH = {"vgg19": 160}  # what fits into the memory of a GPU, by network
+
+
+def fits(network: str, batch: int) -> bool:
+    """Whether the network's activations of such a batch are known to fit into memory."""
+    return batch <= MOST_BATCH.get(network, batch)
+
+
+def greedy_batches(share_percent: int, network: str) -> list[int]:
+    """Answer the batches that the original tries for a share: from 0.8 to 6.4 images per percent. Source: PctoDL."""
+    low = max(LADDER[0], 4 * share_percent // 5)
+    result = [batch for batch in LADDER if low <= batch <= 32 * share_percent // 5 and fits(network, batch)]
+    return result or [min((batch for batch in LADDER if fits(network, batch)), key=lambda batch: abs(batch - low))]
+
+
+HALVINGS = 12
+CLOSE_W = 1.0
+NARROW_MHZ = 100.0
+NARROW_SHARE = 0.2
+
+
+def largest_clock(model: Model, anchor: Anchor, cap_w: float, between_mhz: tuple[float, float], *, narrow: bool) -> Floats:
+    """Answer the clock of each partition, MHz, NaN where even the lower of `between_mhz` takes more than the cap. Shape (partitions,).
+
+    It stops within 1 W of the cap, on either side of it, and is not rounded to a supported clock. `narrow` is the original's slow way: the
+    range is first cut down around a linear estimate, and a power of exactly the cap at the upper end does not yet do.
+    Source: PctoDL's code, as its study describes it.
+    """
+    low, high = (np.full(anchor.throughput_images_per_s.shape, value) for value in between_mhz)
+    at_low, at_high = model.power_w(anchor, low), model.power_w(anchor, high)
+    fits = at_high < cap_w if narrow else at_high <= cap_w
+    clock = np.where(at_low > cap_w, np.nan, high)
+    sought = ~((at_low > cap_w) | fits)
+    if narrow:
+        low, high = _narrowed(model, anchor, cap_w, (low, at_low), (high, at_high))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        power_w = model.power_w(anchor, middle)
+        close = sought & (np.abs(power_w - cap_w) <= CLOSE_W)
+        clock[close] = middle[close]
+        sought &= ~close
+        under = power_w < cap_w
+        low, high = np.where(under, middle, low), np.where(under, high, middle)
+    clock[sought] = low[sought]
+    return clock
+
+
+def _narrowed(
+    model: Model, anchor: Anchor, cap_w: float, lower: tuple[Floats, Floats], upper: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Cut (clock, power) ranges down around where a straight line meets the cap, if the narrower one still holds it."""
+    (low, at_low), (high, at_high) = lower, upper
+    rise = at_high - at_low
+    part = np.clip(np.divide(cap_w - at_low, rise, out=np.zeros_like(rise), where=rise != 0), 0, 1)
+    estimate = low + part * (high - low)
+    width = np.maximum(NARROW_MHZ, NARROW_SHARE * (high - low))
+    near_low, near_high = np.maximum(low, estimate - width), np.minimum(high, estimate + width)
+    holds = (model.power_w(anchor, near_low) <= cap_w) & (model.power_w(anchor, near_high) >= cap_w)
+    return np.where(holds, near_low, low), np.where(holds, near_high, high)
+
+
+FLOOR_MHZ = 500.0
+
+
+@dataclass(slots=True)
+class _Search:
+    """Where the search stands: the clocks, what they give, and how often the model was asked."""
+
+    models: Mapping[float, Model]
+    platform: Platform
+    cap_w: float
+    sm_mhz: float
+    mem_mhz: float
+    throughput_images_per_s: float = 0.0
+    evaluations: int = 0
+
+    def memories(self) -> list[float]:
+        """Memory clocks that may still be chosen: it never rises again."""
+        return [value for value in self.platform.searched_mem_mhz if value <= self.mem_mhz]
+
+    def solved(self, partitions: Sequence[Partition], *, narrow: bool) -> tuple[Floats, Floats, Floats]:
+        """Answer (throughput, clock, memory clock) of each partition at its best memory clock; throughput is -inf where none will do.
+
+        The clock may rise only where that of the memory is lowered. Where the highest it may be is within the cap, it is the supported one
+        at or below.
+        """
+        best = np.full(len(partitions), -np.inf), np.zeros(len(partitions)), np.zeros(len(partitions))
+        for mem_mhz in self.memories():
+            model = self.models[mem_mhz]
+            anchor = model.anchor(partitions)
+            high_mhz = self.sm_mhz if mem_mhz == self.mem_mhz else self.platform.sm_mhz[-1]
+            clock = largest_clock(model, anchor, self.cap_w, (FLOOR_MHZ, high_mhz), narrow=narrow)
+            clock[clock == high_mhz] = self.supported(high_mhz)
+            possible = ~np.isnan(clock)
+            throughput = model.throughput_images_per_s(anchor, np.where(possible, clock, FLOOR_MHZ))
+            better = possible & (throughput > best[0])
+            for kept, new in zip(best, (throughput, clock, np.full_like(clock, mem_mhz)), strict=True):
+                kept[better] = new[better]
+        return best
+
+    def round_down(self, admitted: Partition) -> None:
+        """Go on from the supported clock below, and from what the admitted processes give there."""
+        self.sm_mhz = self.supported(self.sm_mhz)
+        model = self.models[self.mem_mhz]
+        self.throughput_images_per_s = float(model.throughput_images_per_s(model.anchor([admitted]), np.array([self.sm_mhz]))[0])
+
+    def supported(self, sm_mhz: float) -> float:
+        """Answer the supported clock at or below `sm_mhz`."""
+        return self.platform.sm_mhz[max(0, bisect_right(self.platform.sm_mhz, sm_mhz) - 1)]
+
+
+def greedy(  # noqa: PLR0913  # what `search.best` takes
+    models: Mapping[float, Model], platform: Platform, cap_w: float, *, network: str, fast: bool = True, margin_w: float = 0.0
+) -> Answer:
+    """Search as the original does; `models` are by memory clock, `margin_w` is taken off the cap.
+
+    `fast` is what the original calls vectorised: clocks are rounded down to supported ones; otherwise they are left as they were found.
+    The answer may be above the cap (see `Answer.feasible`). Raises: Infeasible.
+    """
+    search = _Search(models, platform, cap_w - margin_w, platform.sm_mhz[-1], max(platform.searched_mem_mhz))
+    shares: list[int] = []
+    batches: list[int] = []
+    while (free := 100 - sum(shares)) >= STEP_PERCENT:
+        tiles = [(share, batch) for share in range(STEP_PERCENT, free + 1, STEP_PERCENT) for batch in greedy_batches(share, network)]
+        search.evaluations += len(tiles) * len(search.memories())
+        result = search.solved([_partition([*shares, share], [*batches, batch]) for share, batch in tiles], narrow=not fast)
+        scores = (result[0] - search.throughput_images_per_s) / [share for share, _ in tiles]
+        at = int(np.argmax(scores))  # the first of equals
+        if scores[at] == -np.inf:
+            break
+        shares.append(tiles[at][0])
+        batches.append(tiles[at][1])
+        search.throughput_images_per_s, search.sm_mhz, search.mem_mhz = (float(array[at]) for array in result)
+        if fast:
+            search.round_down(_partition(shares, batches))
+    if not shares:
+        raise _infeasible(search, network, margin_w)
+    if free > 0:
+        _hand_out(search, shares, batches, free, fast=fast)
+    setting = Setting(_partition(shares, batches), search.sm_mhz, search.mem_mhz)
+    return answer_of(models, setting, search.cap_w, search.evaluations, profiled=False)
+
+
+def _hand_out(search: _Search, shares: list[int], batches: list[int], free: int, *, fast: bool) -> None:
+    """Give what share is left to the processes in turn, and look for clocks again; where there are none the old ones stay."""
+    for turn in range(free // STEP_PERCENT):
+        shares[turn % len(shares)] += STEP_PERCENT
+    throughput, sm_mhz, mem_mhz = (float(array[0]) for array in search.solved([_partition(shares, batches)], narrow=True))
+    if throughput > -np.inf:
+        search.sm_mhz, search.mem_mhz = search.supported(sm_mhz) if fast else sm_mhz, mem_mhz
+
+
+def _partition(shares: Sequence[int], batches: Sequence[int]) -> Partition:
+    return Partition(tuple(map(float, shares)), tuple(batches))
+
+
+def _infeasible(search: _Search, network: str, margin_w: float) -> Infeasible:
+    """Say what the least power of one process at the floor of the search is."""
+    alone = [
+        Partition((float(share),), (batch,)) for share in range(STEP_PERCENT, 101, STEP_PERCENT) for batch in greedy_batches(share, network)
+    ]
+    floor = np.array([FLOOR_MHZ])
+    least_w = min(float(np.min(model.power_w(model.anchor(alone), floor))) for model in search.models.values())
+    return Infeasible(
+        f"the greedy search has no clock from {FLOOR_MHZ:.0f} MHz on that keeps one process of {network} on {search.platform.name} within "
+        f"{search.cap_w:.1f} W; its smallest cap is {rounded_up(least_w + margin_w)} W.",
+        least_w + margin_w,
+    )

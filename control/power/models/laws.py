@@ -1,0 +1,236 @@
+"""The original's formulas: utilisation of one process and of several at the anchor clock, and throughput and power over the SM clock.
+
+r is a process's share in percent of the SMs, b its batch in images, ln the natural logarithm. The sum over several processes is a prior
+for a regressor: it is not clamped and may exceed 100 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from control.power.terms import Floats, Partition
+
+WIDEST_PERCENT = 40.0  # the largest share of the grid, to which the SM prior refers
+
+
+@dataclass(frozen=True, slots=True)
+class SmSingle:
+    """One process's SM utilisation, 100·tanh((lam·ln b + beta) / max(r, 1)^gamma)."""
+
+    lam: float
+    gamma: float
+    beta: float
+
+
+@dataclass(frozen=True, slots=True)
+class SmSystem:
+    """How several processes' SM utilisation saturates: the line L = slope·ū + offset and the curvature kappa."""
+
+    slope: float
+    offset: float
+    kappa: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemSingle:
+    """One process's memory utilisation, phi·(r/100)^exponent·tanh(lam·ln b + beta)."""
+
+    phi: float
+    exponent: float
+    lam: float
+    beta: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemSystem:
+    """What each further process adds to the memory's utilisation, by mean batch.
+
+    k1·b̄ + k2 up to `tau`; above it saturating by `a` at the rate `b`, with the slope `mu` that remains, continuous at `tau`.
+    """
+
+    k1: float
+    k2: float
+    a: float
+    b: float
+    mu: float
+    tau: float
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """Partitions of different length as arrays, shape (partitions, most processes); `here` is 0 where a partition has no such process."""
+
+    shares: Floats
+    batches: Floats
+    here: Floats
+
+    @property
+    def processes(self) -> Floats:
+        """Number of processes, shape (partitions,)."""
+        return np.asarray(self.here.sum(axis=1), dtype=np.float64)
+
+
+def padded(partitions: Sequence[Partition]) -> Padded:
+    """Write partitions as arrays. A process that is not there has the share and batch 1, which no formula stumbles over."""
+    most = max((len(partition.shares) for partition in partitions), default=0)
+    shape = (len(partitions), most)
+    here = np.zeros(shape)
+    shares, batches = np.ones(shape), np.ones(shape)
+    for row, partition in enumerate(partitions):
+        count = len(partition.shares)
+        here[row, :count] = 1
+        shares[row, :count] = partition.shares
+        batches[row, :count] = partition.batches
+    return Padded(shares, batches, here)
+
+
+def total(values: Floats, among: Padded) -> Floats:
+    """Sum over processes, first to last: the same to the last bit whatever other partitions are asked for beside it."""
+    summed: Floats = np.cumsum(values * among.here, axis=1)
+    return summed[:, -1] if summed.shape[1] else np.zeros(len(summed))
+
+
+def mean(values: Floats, among: Padded) -> Floats:
+    """Mean over processes, shape (partitions,)."""
+    return total(values, among) / among.processes
+
+
+def variance(values: Floats, among: Padded) -> Floats:
+    """Population variance over processes, shape (partitions,)."""
+    return total((values - mean(values, among)[:, None]) ** 2, among) / among.processes
+
+
+def sm_util_percent(law: SmSingle, shares: Floats, batches: Floats) -> Floats:
+    """SM utilisation of each process alone. Shape: that of shares and batches."""
+    said: Floats = 100 * np.tanh((law.lam * np.log(batches) + law.beta) / np.maximum(shares, 1.0) ** law.gamma)
+    return said
+
+
+def mem_util_percent(law: MemSingle, shares: Floats, batches: Floats) -> Floats:
+    """Memory utilisation of each process alone. Shape: that of shares and batches."""
+    said: Floats = law.phi * (shares / 100) ** law.exponent * np.tanh(law.lam * np.log(batches) + law.beta)
+    return said
+
+
+def sm_prior_percent(single: SmSingle, system: SmSystem, among: Padded) -> Floats:
+    """SM utilisation of all processes together, shape (partitions,); of one process what it has alone."""
+    alone = sm_util_percent(single, among.shares, among.batches)
+    average = mean(alone, among)
+    widest = sm_util_percent(single, np.full(len(alone), WIDEST_PERCENT), among.batches[:, 0])
+    room = np.maximum(100 - widest, np.finfo(float).tiny)
+    position = np.clip((average - widest) / room, 0, 1)
+    line = system.slope * average + system.offset
+    limit = line + (100 - line) * np.tanh(system.kappa * position) / np.tanh(system.kappa)
+    idle = np.where(among.here > 0, 1 - np.clip(alone / limit[:, None], 0, 1), 1.0)
+    together: Floats = limit * (1 - np.prod(idle, axis=1))
+    return np.where(among.processes > 1, together, alone[:, 0])
+
+
+def mem_prior_percent(single: MemSingle, system: MemSystem, among: Padded) -> Floats:
+    """Memory utilisation of all processes together, shape (partitions,); of one process what it has alone."""
+    alone = mem_util_percent(single, among.shares, among.batches)
+    average = mean(alone, among)
+    further = mem_gain(system, mean(among.batches, among))
+    return average + mean(among.shares, among) * further * (among.processes - 1)
+
+
+def mem_gain(system: MemSystem, batch: Floats) -> Floats:
+    """What each further process adds, percent per percent of share, by mean batch. Shape: that of `batch`."""
+    constant = system.k1 * system.tau + system.k2 - system.a * (1 - np.exp(-system.b * system.tau))
+    low = system.k1 * batch + system.k2
+    high = system.a * (1 - np.exp(-system.b * batch)) + system.mu * (batch - system.tau) + constant
+    return np.where(batch <= system.tau, low, high)
+
+
+SLOW = 0.2  # of the throughput at the reference clock: what starts below it follows another law
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputCurve:
+    """Images/s over the clock: start + (ref − start)·x^gamma, with x from 0 at `low_mhz` to 1 at `high_mhz`.
+
+    Where `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there; where ref < start it falls.
+    κ(b̄) = kappa_a·ln b̄ + kappa_b is images/s per percent of memory utilisation, a feature of the regressor for ref.
+    """
+
+    kappa_a: float
+    kappa_b: float
+    gamma: float
+    start_images_per_s: float
+    low_mhz: float
+    high_mhz: float
+
+    def __post_init__(self) -> None:
+        """Refuse a range that is none. Raises: ValueError."""
+        _must_be_range(self.low_mhz, self.high_mhz)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCurve:
+    """Watts over the clock: static, a cubic in MHz (`static_w`, highest power first), and dynamic, base + (ref − base)·x^gamma.
+
+    x runs from 0 at `low_mhz` to 1 at `high_mhz`.
+    """
+
+    static_w: tuple[float, float, float, float]
+    base_w: float
+    gamma: float
+    low_mhz: float
+    high_mhz: float
+
+    def __post_init__(self) -> None:
+        """Refuse a range that is none. Raises: ValueError."""
+        _must_be_range(self.low_mhz, self.high_mhz)
+
+
+def kappa(curve: ThroughputCurve, batch: Floats) -> Floats:
+    """Images/s per percent of memory utilisation at a mean batch. Shape: that of `batch`."""
+    said: Floats = curve.kappa_a * np.log(batch) + curve.kappa_b
+    return said
+
+
+def throughput_images_per_s(curve: ThroughputCurve, reference: Floats, sm_mhz: Floats) -> Floats:
+    """Images/s at a clock, of what gives `reference` images/s at `high_mhz`. Shape: theirs, broadcast."""
+    x = _position(curve.low_mhz, curve.high_mhz, sm_mhz)
+    start = curve.start_images_per_s
+    slow = reference * x ** (curve.gamma / 2)
+    return np.where(start < SLOW * reference, slow, start + (reference - start) * x**curve.gamma)
+
+
+def static_w(curve: PowerCurve, sm_mhz: Floats) -> Floats:
+    """Watts of a GPU that does nothing at this clock."""
+    cubic, square, slope, constant = curve.static_w
+    said: Floats = ((cubic * sm_mhz + square) * sm_mhz + slope) * sm_mhz + constant
+    return said
+
+
+def power_w(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) -> Floats:
+    """Watts at a clock, of what adds `dynamic_w` at `high_mhz`. Shape: theirs, broadcast."""
+    x = _position(curve.low_mhz, curve.high_mhz, sm_mhz)
+    return static_w(curve, sm_mhz) + curve.base_w + (dynamic_w - curve.base_w) * x**curve.gamma
+
+
+def power_slope_w_per_mhz(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) -> Floats:
+    """What one MHz more costs; beyond `low_mhz` and `high_mhz` the formula goes on. Shape: theirs, broadcast."""
+    cubic, square, slope, _ = curve.static_w
+    still = (3 * cubic * sm_mhz + 2 * square) * sm_mhz + slope
+    width = curve.high_mhz - curve.low_mhz
+    x = np.maximum(sm_mhz - curve.low_mhz, 0) / width
+    said: Floats = still + curve.gamma * (dynamic_w - curve.base_w) * x ** (curve.gamma - 1) / width
+    return said
+
+
+def _must_be_range(low_mhz: float, high_mhz: float) -> None:
+    if not 0 <= low_mhz < high_mhz:
+        raise ValueError(f"clocks from {low_mhz:g} to {high_mhz:g} MHz are no range")
+
+
+def _position(low_mhz: float, high_mhz: float, sm_mhz: Floats) -> Floats:
+    said: Floats = np.clip((np.asarray(sm_mhz, dtype=np.float64) - low_mhz) / (high_mhz - low_mhz), 0, 1)
+    return said

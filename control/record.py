@@ -1,0 +1,43 @@
+"""The files beside a saved run, as one side writes them and the other reads them (`data/README.md`): lines of JSON, compressed."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+COLUMNS = "@columns"
+PRESET = 1  # of xz: 9 MB of memory and a third of a second for the main job; 6 takes 94 MB and saves a fifth of the bytes
+
+
+def pack(lines: Iterable[str]) -> bytes:
+    """Compress lines; the same lines give the same bytes."""
+    return lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=PRESET)
+
+
+def described(name: str, content: bytes) -> dict[str, Any]:
+    """What a run says of a file beside it: name, sha256, size in bytes. `{}` in the name becomes the beginning of the sha256."""
+    digest = hashlib.sha256(content).hexdigest()
+    return {"name": name.format(digest[:12]), "sha256": digest, "bytes": len(content)}
+
+
+def to_columns(value: object) -> object:
+    """Rows that have the same fields as columns, wherever in an object they are."""
+    if isinstance(value, dict):
+        return {name: to_columns(inner) for name, inner in value.items()}
+    if isinstance(value, list) and value and value[0] and all(isinstance(row, dict) and row.keys() == value[0].keys() for row in value):
+        return {COLUMNS: {name: [row[name] for row in value] for name in value[0]}}
+    return value
+
+
+def to_rows(value: Any) -> Any:  # noqa: ANN401  # JSON
+    """The other way round. Raises: AttributeError, TypeError, ValueError, for what are no columns of equal length."""
+    if isinstance(value, dict):
+        if value.keys() == {COLUMNS}:
+            columns = value[COLUMNS]
+            return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {name: to_rows(inner) for name, inner in value.items()}
+    return value

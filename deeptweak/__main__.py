@@ -1,0 +1,117 @@
+"""`deeptweak`: one door to what measures (`fixtures`) and what judges (`analysis`)."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+
+from deeptweak.project import WrongTable, options
+
+# Installed, the house lies below this package, so that its rooms' names are nobody's in site-packages; else it is this repository.
+INSTALLED = Path(__file__).with_name("_house")
+HOUSE = INSTALLED if INSTALLED.is_dir() else Path(__file__).parents[1]
+MEASURE = {
+    "run": "measure your own command under tweak sets: deeptweak run --tweaks=X -- CMD",
+    "doctor": "what this machine can do: root, GPU, each tweak set",
+    "restore": "put back what a killed run left changed",
+    "list": "tweak sets, workloads, designs, monitors",
+}
+DEMO = ("demo", "judge a saved run and write its report: no root, no GPU, 30 seconds")
+DEMO_RUN = "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
+DEMO_REPORT = "deeptweak-demo.html"
+USAGE = 2
+EXTRAS = {
+    "kubernetes": "kubernetes",
+    "pynvml": "run",
+    "pytest": "run",
+    "pytest_benchmark": "run",
+    "xdist": "run",
+    "torch": "workloads",
+}
+
+
+def main() -> int:
+    """Run one command. Returns: its exit code."""
+    sys.path.insert(0, str(HOUSE))
+    words = sys.argv[1:]
+    name = words[0] if words else ""
+    try:
+        if name in {"", "-h", "--help"}:
+            print(_help())
+            return 0 if name else USAGE
+        if name == DEMO[0]:
+            return _demo(words[1:])
+        words = _with_project(words)
+        if name in MEASURE:
+            from fixtures.__main__ import main as measure  # noqa: PLC0415 only what is asked for is imported
+
+            return measure(words, program="deeptweak")
+        return _judge(words)
+    except WrongTable as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if error.name is None or (HOUSE / missing).exists():
+            raise
+        print(f"error: {missing} is not installed: pip install 'deeptweak[{EXTRAS.get(missing, 'studies')}]'.", file=sys.stderr)
+        return USAGE
+
+
+def _with_project(words: list[str]) -> list[str]:
+    """Put in what the project sets for this command, and say so."""
+    if (found := options(words, _commands)) is None:
+        return words
+    path, own = found
+    print(f"{path}: {' '.join(own)}", file=sys.stderr)
+    return [words[0], *own, *words[1:]]
+
+
+def _commands() -> set[str]:
+    from analysis.__main__ import COMMANDS, command_of  # noqa: PLC0415 as above
+
+    return {*MEASURE, *map(command_of, COMMANDS)}
+
+
+def _judge(words: list[str]) -> int:
+    from analysis.__main__ import main as judge  # noqa: PLC0415 as above
+
+    return judge(words, program="deeptweak")
+
+
+def _help() -> str:
+    from analysis.__main__ import listed  # noqa: PLC0415 as above
+
+    width = 12
+    own = [f"  {name:<{width}} {what}" for name, what in MEASURE.items()]
+    parts = [
+        "usage: deeptweak COMMAND …\n\nAre AI workloads faster under these kernel settings? Measure, judge, and put the machine back.",
+        f"start here:\n  {DEMO[0]:<{width}} {DEMO[1]}",
+        "\n".join(["measure:", *own]),
+        listed(),
+        "`deeptweak COMMAND --help` says the rest. With a saved run alone, `deeptweak RUN.json`: `show`.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _demo(words: list[str]) -> int:
+    if words:
+        print(f"error: demo: takes nothing, and was given {' '.join(words)}.", file=sys.stderr)
+        return USAGE
+    run = str(HOUSE / DEMO_RUN)
+    print("$ make bench                        # ten minutes, as root: saved on 25 November 2026, 2 CPUs, no GPU", flush=True)
+    print(f"$ deeptweak compare {Path(DEMO_RUN).name}\n", flush=True)
+    if code := _judge(["compare", run]):
+        return code
+    print(f"\n$ deeptweak report {Path(DEMO_RUN).name} --output={DEMO_REPORT}\n", flush=True)
+    if code := _judge(["report", run, f"--output={DEMO_REPORT}"]):
+        return code
+    if sys.stdout.isatty():
+        webbrowser.open(Path(DEMO_REPORT).resolve().as_uri())
+    print("\nNow your own command, under two settings, as root:\n  deeptweak run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Tell DeepTweak where a step ends: `from deeptweak.steps import step`, and call `step()` after each.
+
+Under `deeptweak run` the time between two calls is a step. Without it, or in any rank but the first, a call does nothing. It needs nothing
+but Python, so this file can be copied beside a script.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+VARIABLE = "DEEPTWEAK_STEPS"  # the listener's abstract socket address
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+_listener: socket.socket | None = None
+
+
+def step(samples: int | None = None) -> None:
+    """Say that a step has ended, and of how many samples it was (default: what `deeptweak run --samples` says)."""
+    global _listener  # noqa: PLW0603 connected at the first call
+    name = os.environ.get(VARIABLE)
+    if not name or any(os.environ.get(rank, "0") != "0" for rank in RANKS):
+        return
+    now_s = time.clock_gettime(time.CLOCK_MONOTONIC)
+    try:
+        if _listener is None:
+            _listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            _listener.connect(f"\0{name}")
+        _listener.send(f"{now_s!r} {samples or 0}".encode())
+    except OSError:  # nobody listens any more: the script goes on
+        os.environ.pop(VARIABLE, None)

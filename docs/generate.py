@@ -1,0 +1,312 @@
+"""The reference pages, made of the code: `python -m docs.generate` writes docs/reference/ (a test fails where a page is stale)."""
+
+from __future__ import annotations
+
+import argparse
+import json as jsonlib
+import re
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from analysis.__main__ import COMMANDS, GROUPS
+from analysis.render import add_options as add_render_options
+from analysis.studies.gate.gate import Ruled
+from analysis.studies.keys.terms import Effects, Term
+from analysis.terms import Comparison, Effect
+from fixtures import designs, studies, targets, workloads
+from fixtures.__main__ import EXAMPLE
+from fixtures.options import add_options
+from fixtures.tweaks import available
+from fixtures.tweaks.manifest import notes, parse, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import pytest
+
+    from analysis.__main__ import Command
+
+ROOT = Path(__file__).parents[1]
+FOLDER = Path(__file__).with_name("reference")
+RECORDS = {
+    "A comparison, of `compare --json`": Comparison,
+    "An effect of a comparison": Effect,
+    "A ruling, of `gate --json`": Ruled,
+    "An entry, of `effects --json`": Effects,
+    "A term of an entry": Term,
+}
+MEANS = {
+    "sysctl": "sysctl",
+    "boot": "boot token (needs a reboot)",
+    "ulimit": "process limit",
+    "service": "systemd drop-in",
+    "environment": "variable of the workload (no root)",
+    "process": "setting of the workload's process",
+}
+
+
+def tweaks() -> Iterator[str]:
+    """Each tweak set: purpose, kernels and risk, then a row for each setting."""
+    yield "# Catalogue of tweak sets"
+    yield "The sets in [`data/tweaks/`](../../data/tweaks). [Tweak sets](../tweaks.md) says how to use them and how to write your own."
+    for name, path in available().items():
+        text = text_of(path)
+        tweakset, about = parse(text, name), notes(text, name)
+        values: dict[str, list[str]] = {}
+        for tweak in tweakset.tweaks:
+            values.setdefault(tweak.key, []).append(tweak.value)
+        means = ", ".join(dict.fromkeys(MEANS[tweak.kind] for tweak in tweakset.tweaks)) or "script"
+        shows_in = ", ".join(about.workloads) or "all workloads"
+        yield f"## {name}"
+        yield f"{about.description}."
+        yield f"Set by {means} · kernels: {about.kernel} · risk: {about.risk} · expected to show in: {shows_in}"
+        rows = []
+        for key, reason in about.reasons.items():
+            source = about.sources.get(key, "")
+            value = ", ".join(f"`{one}`" if one else "(no value)" for one in values.get(key, ())) or "see script"
+            rows.append((f"`{key}`", value, reason, f"<{source}>" if source.startswith("https://") else source))
+        yield table(("setting", "value", "reason", "source"), rows)
+
+
+def catalogue() -> Iterator[str]:
+    """Workloads with their parameters, designs, targets, and what studies have."""
+    yield "# Catalogue of workloads, designs, monitors and jobs"
+    yield "`python -m fixtures list` prints the same. Tweak sets have [a page of their own](tweaks.md)."
+    yield "## Workloads (`--workloads`)"
+    loaded = {name: workloads.load(name) for name in workloads.names()}
+    yield table(("workload", ""), ((f"`{name}`", one.description) for name, one in loaded.items()))
+    for name, one in loaded.items():
+        if one.variable:
+            yield f"### Parameters of `{name}` (`--vary`)"
+            yield table(("parameter", ""), ((f"`{parameter}`", what) for parameter, what in one.variable.items()))
+    yield "## Designs (`--design`)"
+    laid_out = {name: designs.load(name) for name in designs.names()}
+    yield table(("design", ""), ((f"`{name}`", one.DESCRIPTION if one else "each tweak set as it is") for name, one in laid_out.items()))
+    for head, rows in studies.listed():
+        yield f"## {head[0].upper()}{head[1:]}"
+        yield table(("name", ""), (listed(name, what) for name, what in rows))
+
+
+def listed(name: str, what: str) -> tuple[str, str]:
+    """A row of what a study has: a parameter stands under its owner; what this machine lacks is not said."""
+    name, what = (name, what) if name else tuple(what.split(": ", 1))
+    return f"`{name}`", re.sub(r" \(not here: .*\)$", "", what)
+
+
+def options() -> Iterator[str]:
+    """The options of `pytest benchmarks/…`, a table a group."""
+    yield "# Options of `pytest benchmarks/…`"
+    yield "Options of a study are refused where its file is not named; those of a target and of a design where that is not chosen."
+    parser = Parser()
+    benches = [str(path) for path in sorted((ROOT / "benchmarks").glob("bench_*.py"))]
+    chosen = [f"--target={name}" for name in targets.names()] + [f"--design={name}" for name in designs.names()]
+    add_options(cast("pytest.Parser", parser), [*benches, *chosen], ROOT)
+    for group in parser.groups.values():
+        if shown := [(written(one.names(), one.how), told(one.how)) for one in group.options if one.how.get("help") != argparse.SUPPRESS]:
+            yield f"## {group.name}"
+            yield table(("option", ""), shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option as pytest's parser keeps it, as far as `fixtures.options` asks."""
+
+    opts: tuple[str, ...]
+    how: Mapping[str, Any]
+
+    def names(self) -> tuple[str, ...]:
+        """As they are typed."""
+        return self.opts
+
+    @property
+    def dest(self) -> str:
+        """Its name in the parsed command line."""
+        return str(self.how.get("dest") or self.opts[0].strip("-").replace("-", "_"))
+
+    @property
+    def default(self) -> object:
+        """What it is where it is not given."""
+        return self.how.get("default", False if self.how.get("action") == "store_true" else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of options."""
+
+    name: str
+    options: list[Option] = field(default_factory=list)
+
+    def addoption(self, *opts: str, **how: object) -> None:
+        """As pytest's."""
+        self.options.append(Option(opts, how))
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """Remembers what is added; pytest's own keeps its groups' descriptions to itself."""
+
+    groups: dict[str, Group] = field(default_factory=dict)
+
+    def getgroup(self, name: str, description: str = "") -> Group:
+        """As pytest's."""
+        return self.groups.setdefault(name, Group("All studies" if name == "deeptweak" else description.partition("\n")[0]))
+
+
+def commands() -> Iterator[str]:
+    """The commands of `python -m analysis` with their options, and the examples of `python -m fixtures`."""
+    yield "# Commands"
+    yield "`python -m analysis COMMAND --help` has an example of each."
+    for group, head in GROUPS.items():
+        yield f"## `python -m analysis`: {head}"
+        for name in COMMANDS:
+            command = cast("Command", import_module(f"analysis.commands.{name}"))
+            if group == command.GROUP:
+                yield from command_section(name.strip("_").replace("_", "-"), command)
+    yield "## `python -m fixtures`"
+    yield f"```text\n{EXAMPLE.rstrip()}\n```"
+
+
+def command_section(name: str, command: Command) -> Iterator[str]:
+    """A command, its steps and their options."""
+    parser = argparse.ArgumentParser(prog=name)
+    command.arguments(parser)
+    if getattr(command, "ANSWERS", False):
+        add_render_options(parser)
+    elif not any("--json" in action.option_strings for action in parser._actions):
+        parser.add_argument("--json", action="store_true", help="write JSON instead of text")
+    yield f"### {name}"
+    yield f"{command.HELP[0].upper()}{command.HELP[1:]}."
+    steps = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action in steps:
+        helps = {one.dest: one.help or "" for one in action._choices_actions}
+        yield table(
+            ("step", "", "options"),
+            ((f"`{name} {step}`", helps.get(step, ""), " ".join(options_of(one))) for step, one in action.choices.items()),
+        )
+    if not steps:
+        shown = [vars(action) for action in parser._actions if action.dest != "help" and action.help != argparse.SUPPRESS]
+        yield table(
+            ("argument", ""), ((written(one["option_strings"] or [one["metavar"] or one["dest"]], one), told(one)) for one in shown)
+        )
+
+
+def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Arguments of a step, by their longest names."""
+    for action in parser._actions:
+        if action.dest != "help" and action.help != argparse.SUPPRESS:
+            metavar = action.metavar[0] if isinstance(action.metavar, tuple) else action.metavar
+            yield f"`{action.option_strings[-1] if action.option_strings else metavar or action.dest}`"
+
+
+def written(names: Iterable[str], of: Mapping[str, Any]) -> str:
+    """An option as it is typed."""
+    metavar = " ".join(of["metavar"]) if isinstance(of.get("metavar"), tuple) else of.get("metavar")
+    return ", ".join(f"`{name}={metavar}`" if metavar and name.startswith("--") else f"`{name}`" for name in names)
+
+
+def told(of: Mapping[str, Any]) -> str:
+    """Help of an option, with its choices."""
+    text = (of.get("help") or "").replace("%%", "%").replace("%(default)s", str(of.get("default")))
+    choices = [str(one) for one in of.get("choices") or ()]
+    return text if all(one in text for one in choices) else f"{text}: {', '.join(choices)}"
+
+
+def json() -> Iterator[str]:
+    """The fields of `--json`, from the docstrings of the records."""
+    yield "# Fields of `--json`"
+    yield (
+        "All gains, losses, limits and margins are fractions (0.03 is 3 %); null is not known. [run.md](run.md) has the fields of a "
+        "saved run."
+    )
+    yield (
+        "- `compare --json`: `runs` (`run_id`, `origin`, `started_utc`, `commit`), `refused`, `warnings`, `comparisons`, and `unseen`: why "
+        "one run saw nothing (`contrasts`, `blocks`, `margin`, `reason`, `aa_log_sd`, `mde`, `others`, `plan_blocks`, `plan_s`, "
+        "`on_this_machine`, `sentence`), null where it saw something.\n"
+        "- `gate --json`: `exit_code`, `promoted_to`, `not_promoted` (why not), `without_telemetry`, `baseline`, `candidate`, `ruling`, "
+        "`warnings`, `rulings`.\n"
+        "- `effects --json`: `run` (what was read) and `effects`, an entry for each workload and tweak set."
+    )
+    for title, record in RECORDS.items():
+        yield f"## {title}"
+        yield table(("field", ""), ((", ".join(f"`{name}`" for name in names), what) for names, what in meanings(record)))
+
+
+def run() -> Iterator[str]:
+    """The fields of a saved run, from the schema."""
+    yield "# Fields of a saved run"
+    yield (
+        "From [`run.schema.json`](../../data/run.schema.json). In a path `*` is a name and `[]` each element of a list. "
+        "[data/README.md](../../data/README.md) has files, conventions, the rows that workloads report, and the columns of telemetry."
+    )
+    schema = jsonlib.loads((ROOT / "data/run.schema.json").read_text(encoding="utf-8"))
+    sections: dict[str, list[tuple[str, str, str]]] = {}
+    for path, node in documented(schema):
+        first = re.match(r"(?!machine_info)[^.]+\.[^.\[]+(?=[.\[])", path)
+        title = first[0] if first else path.partition(".")[0]
+        sections.setdefault(title, []).append((f"`{path}`", node["unit"], node["description"]))
+    for title, rows in sections.items():
+        yield f"## `{title}`"
+        yield table(("field", "unit", "meaning"), rows)
+
+
+def documented(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every field that DeepTweak adds to pytest-benchmark's file, with what the schema says of it."""
+    yield from properties(schema, schema["$defs"]["run"], "deeptweak")
+    yield from properties(schema, schema["$defs"]["cell_record"], "extra_info")
+    yield from properties(schema, schema["properties"]["machine_info"], "machine_info")
+
+
+def properties(schema: Mapping[str, Any], part: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every place the schema names a property at, with what it says of it."""
+    if "$ref" in part:
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+    for name, inner in part.get("properties", {}).items():
+        yield f"{place}.{name}", inner
+        yield from properties(schema, inner, f"{place}.{name}")
+    if isinstance(part.get("additionalProperties"), dict):
+        yield from properties(schema, part["additionalProperties"], f"{place}.*")
+    if "items" in part:
+        yield from properties(schema, part["items"], f"{place}[]")
+    for choice in part.get("oneOf", []):
+        yield from properties(schema, choice, place)
+
+
+def meanings(record: type) -> list[tuple[list[str], str]]:
+    """Fields and what they mean, from the lines `name, name: meaning` of a record's docstring. Raises: ValueError, if one is left out."""
+    text = re.sub(r"\n +", " ", cleandoc(record.__doc__ or ""))
+    found = [(names.split(", "), what) for names, what in re.findall(r"^(\w+(?:, \w+)*): (.+)$", text, flags=re.MULTILINE)]
+    named = [name for names, _ in found for name in names]
+    if sorted(named) != sorted(one.name for one in fields(record)):
+        raise ValueError(f"{record.__name__}: the docstring explains {named}")
+    return found
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown."""
+    lines = [list(heads), *(list(row) for row in rows)]
+    written_lines = ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([written_lines[0], "|" + "---|" * len(lines[0]), *written_lines[1:]])
+
+
+PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "catalogue.md": catalogue,
+    "commands.md": commands,
+    "json.md": json,
+    "options.md": options,
+    "run.md": run,
+    "tweaks.md": tweaks,
+}
+
+
+def page(name: str) -> str:
+    """The text of a reference page."""
+    head, *parts = PAGES[name]()
+    return "\n\n".join([head, "<!-- Written by `python -m docs.generate`. -->", *parts]) + "\n"
+
+
+if __name__ == "__main__":
+    for file in PAGES:
+        (FOLDER / file).write_text(page(file), encoding="utf-8")

@@ -1,0 +1,93 @@
+"""`deeptweak run` from its command line to the verdict, on commands whose speed is known to depend on a setting."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from analysis.compare import compare
+from analysis.load import load
+from tests.sessions import HOUSE, Done, Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from analysis.terms import Comparison
+
+pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
+STEPS = "import os, time; from deeptweak.steps import step\nwhile True: time.sleep(float(os.environ.get('PAUSE_S', '0.01'))); step()"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def run(place: Place, *words: str) -> Done:
+    """Measure it under a set that lets each step take six times as long."""
+    slow = place.manifest("slow", variables="PAUSE_S=0.06")
+    return place.call(sys.executable, "-m", "deeptweak", "run", f"--tweaks={slow}", "--blocks=3", f"--storage={place.storage}", *words)
+
+
+def verdict(place: Place) -> Comparison:
+    """Of the one contrast of its saved run, which keeps to the schema."""
+    jsonschema.validate(place.saved(), json.loads((HOUSE / "data/run.schema.json").read_text()))
+    (found,) = [one for one in compare(load(place.files()[-1])) if one.tweakset == "slow"]
+    return found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--steps=2", "--", "sh", "-c", "sleep ${PAUSE_S:-0.01}"),
+        ("--steps=4", "--turns", "--", sys.executable, "-c", STEPS),
+        (
+            "--step-regex=^step ([0-9]+)",
+            "--steps=4",
+            "--",
+            "sh",
+            "-c",
+            "i=0; while :; do i=$((i+1)); sleep ${PAUSE_S:-0.01}; echo step $i; done",
+        ),
+    ],
+    ids=["whole runs", "calls, in turns", "lines"],
+)
+def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[str, ...]) -> None:
+    done = run(place, *words)
+    assert done.code == 0, done.out
+    found = verdict(place)
+    assert (found.verdict, found.pairs) == ("regressed", 3)
+    assert found.primary is not None
+    assert 1 / 8 < 1 + found.primary.gain < 1 / 2  # of its speed
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--", "no-such-program"), "no-such-program: cannot be started"),
+        (("--", "sh", "-c", "echo bad luck; exit 3"), "sh exited with 3; its last line: 'bad luck'"),
+        (("--runs", "--format=json", "--", "true"), "leave all but one out"),
+        (("--steps=1", "--", "true"), "--steps=1: at least 2"),
+        (("--env=A", "--", "true"), "--env=A: write NAME=VALUE"),
+        (("--cwd=/no/such", "--", "true"), "--cwd=/no/such: no such folder"),
+        (("--exit-codes=x", "--", "true"), "--exit-codes=x: write numbers"),
+        (("--output=a.json", "--", "true"), "--output=a.json"),
+    ],
+)
+def test_a_command_that_cannot_be_measured_is_refused_before_anything_is_changed(place: Place, words: tuple[str, ...], why: str) -> None:
+    done = run(place, *words)
+    assert done.code == 2, done.out
+    assert why in done.out
+    assert not list(place.storage.rglob("0001_*"))
+
+
+def test_one_that_fails_in_its_cells_leaves_a_reason_in_each(place: Place) -> None:
+    done = run(place, "--steps=2", "--", "sh", "-c", 'test -z "$PAUSE_S" || exit 7')
+    assert done.code == 2, done.out  # a set that was asked for by name was not measured
+    reasons = {one["tweakset"]: one["reason"] for one in place.saved()["deeptweak"]["cells"]}
+    assert reasons["stock"] is None
+    assert "exited with 7" in reasons["slow"]

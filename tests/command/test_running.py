@@ -1,0 +1,153 @@
+"""Commands that really run: their steps, their ends, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.studies.command import spec as command
+from fixtures.studies.command.running import Running, Steps, whole
+from fixtures.terms import Refused
+from tests.waiting import until
+
+HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=20.0)
+
+
+def sh(script: str, **how: Any) -> command.Spec:  # noqa: ANN401 fields of a Spec
+    """A command of the shell."""
+    return replace(HERE, program=("sh", "-c", script), **how)
+
+
+def python(script: str, **how: Any) -> command.Spec:  # noqa: ANN401 as above
+    return replace(HERE, program=(sys.executable, "-c", script), **how)
+
+
+def alive(word: str) -> list[str]:
+    """Processes that have a word in their command line."""
+    return [pid for pid in filter(str.isdecimal, os.listdir("/proc")) if word.encode() in _line(pid)]  # noqa: PTH208 names
+
+
+def _line(pid: str) -> bytes:
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_run_of_a_command_is_as_long_as_the_command(tmp_path: Path) -> None:
+    run = whole(sh("sleep 0.2"), tmp_path)
+    assert 0.2 <= run.wall_s < 5
+    assert run.samples == 1
+
+
+def test_a_run_is_what_its_figure_says(tmp_path: Path) -> None:
+    assert whole(sh("echo took 250 ms", pattern=r"took (?P<ms>\d+) ms"), tmp_path).wall_s == pytest.approx(0.25)
+
+
+def test_the_last_figure_of_a_file_that_it_writes_counts(tmp_path: Path) -> None:
+    wanted = sh("echo rate 4 > out.txt", pattern=r"rate (?P<rate>\d+)", folder=str(tmp_path), output="out.txt")
+    assert whole(wanted, tmp_path).wall_s == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        (replace(HERE, program=("no-such-program",)), "no-such-program: cannot be started"),
+        (replace(HERE, folder="/no/such/folder"), "cannot be started in /no/such/folder"),
+        (sh("echo bad luck >&2; exit 3"), "exited with 3.*bad luck"),
+        (sh("kill -9 $$"), "died of SIGKILL"),
+        (sh("sleep 60", timeout_s=0.2), "did not end in 0.2 s"),
+        (sh("while true; do echo more; sleep 0.01; done", timeout_s=0.2), "did not end in 0.2 s.*more"),
+        (sh("echo nothing", pattern="took ([0-9.]+)"), "Nothing that it printed matches"),
+        (sh("true", pattern="x", output="missing.txt"), "missing.txt"),
+    ],
+)
+def test_a_run_that_is_worth_nothing_says_why(wanted: command.Spec, why: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=why):
+        whole(wanted, tmp_path)
+
+
+def test_other_exit_codes_may_be_fine(tmp_path: Path) -> None:
+    assert whole(sh("exit 3", exit_codes=(0, 3)), tmp_path).wall_s > 0
+
+
+def test_what_it_leaves_in_the_background_is_ended_with_it(tmp_path: Path) -> None:
+    word = f"987.{os.getpid()}"
+    whole(sh(f"setsid sleep {word} & sleep 0.05"), tmp_path)
+    until(lambda: not alive(word), "its child goes on")
+
+
+def test_steps_are_the_seconds_of_its_lines(tmp_path: Path) -> None:
+    script = "for i in range(5): print(f'step {i} took 0.{i + 1} s', flush=True)"
+    with Running(python(script, kind=command.LINES, pattern=r"took ([\d.]+) s"), os.environ, tmp_path) as running:
+        steps = Steps(running._spec, running)
+        assert [steps.next()[1] for _ in range(5)] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+        with pytest.raises(Refused, match=r"It ended.*took 0\.5 s"):
+            steps.next()
+
+
+def test_steps_are_told_by_calls_with_their_samples(tmp_path: Path) -> None:
+    """`deeptweak.steps` can be imported, and the rest of the house is not on its path."""
+    script = (
+        "import os, time; from deeptweak.steps import step\n"
+        "for i in range(4): time.sleep(0.05); step(samples=8)\n"
+        "raise SystemExit(sorted(os.listdir(os.environ['PYTHONPATH'])))"
+    )
+    with Running(python(script, kind=command.CALLS), {**os.environ, "PYTHONPATH": ""}, tmp_path) as running:
+        steps = Steps(running._spec, running)
+        found = [steps.next() for _ in range(3)]
+        assert [samples for _, _, samples in found] == [8, 8, 8]
+        assert all(0.05 <= wall_s < 2 for _, wall_s, _ in found)
+        with pytest.raises(Refused, match=r"exited with 1; its last line: .*\['deeptweak'\]"):
+            steps.next()
+
+
+def test_another_rank_tells_nothing(tmp_path: Path) -> None:
+    script = "from deeptweak.steps import step\nfor i in range(9): step()"
+    with (
+        Running(python(script, kind=command.CALLS, environment={"RANK": "1"}), os.environ, tmp_path) as running,
+        pytest.raises(Refused, match="It ended"),
+    ):
+        Steps(running._spec, running).next()
+
+
+CALLS = "import time; from deeptweak.steps import step\nwhile True: time.sleep(0.02); step()"
+LINES = "import time\nwhile True: t = time.monotonic(); time.sleep(0.02); print(f'took {time.monotonic() - t:.4f}', flush=True)"
+STOOD_S = 1.0  # fifty times what a step takes
+
+
+@pytest.mark.parametrize("wanted", [python(CALLS, kind=command.CALLS), python(LINES, kind=command.LINES, pattern=r"took ([\d.]+)")])
+def test_no_step_holds_time_in_which_its_command_stood_still(wanted: command.Spec, tmp_path: Path) -> None:
+    """Not even the one that was under way, whoever times it."""
+    with Running(wanted, os.environ, tmp_path) as running:
+        steps = Steps(wanted, running)
+        steps.next()
+        steps.pause()
+        until(lambda: _state(running.process.pid) == "T", "it goes on")
+        time.sleep(STOOD_S)
+        steps.go_on()
+        assert all(steps.next()[1] < STOOD_S for _ in range(3))
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_lines_that_were_kept_back_tell_no_steps(tmp_path: Path) -> None:
+    wanted = python("print('step\\n' * 200)", kind=command.LINES, pattern="^step")
+    with Running(wanted, os.environ, tmp_path) as running:
+        steps = Steps(wanted, running)
+        with pytest.raises(Refused, match="bursts"):
+            [steps.next() for _ in range(20)]
+
+
+def test_one_that_says_nothing_of_steps_is_given_up(tmp_path: Path) -> None:
+    wanted = sh("while true; do echo hello; sleep 0.01; done", kind=command.LINES, pattern="^step", timeout_s=0.2)
+    with Running(wanted, os.environ, tmp_path) as running, pytest.raises(Refused, match=r"No step in 0.2 s.*hello"):
+        Steps(wanted, running).next()

@@ -1,0 +1,140 @@
+"""`deeptweak`: one help over all commands, their exit codes, and what is installed of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import analysis.__main__ as judging
+import fixtures.__main__ as measuring
+from deeptweak import __main__ as door
+
+HOUSE = Path(__file__).parents[1]
+
+
+def called(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["deeptweak", *words])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return door.main()
+
+
+def test_the_help_has_every_command_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("--help", monkeypatch=monkeypatch) == 0
+    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert sorted(shown) == sorted({"demo", "run", *measuring.COMMANDS, *map(judging.command_of, judging.COMMANDS)})
+
+
+def test_without_a_command_it_says_what_there_is_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert called(monkeypatch=monkeypatch) == 2
+
+
+def test_a_command_that_does_not_exist_is_answered_with_one_that_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called("compre", monkeypatch=monkeypatch) == 2
+    said = capsys.readouterr().err
+    assert "`compare`" in said
+    assert "`deeptweak --help`" in said
+
+
+PROJECT = """
+[tool.deeptweak.run]
+tweaks = ["thp-always", "./prod.yaml"]
+budget = "5m"
+turns = true
+runs = false
+seed = 7
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["run", "--", "x"], ["--tweaks=thp-always", "--tweaks=./prod.yaml", "--budget=5m", "--turns", "--seed=7"]),
+        (["run", "--tweaks", "thp-never", "--seed=1", "--", "x", "--budget=1"], ["--budget=5m", "--turns"]),
+        (["doctor"], []),
+    ],
+    ids=["all", "what is typed counts alone", "another command"],
+)
+def test_a_project_sets_the_options_of_a_command_once(
+    words: list[str], given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the pyproject.toml of the folder or of one above: the nearest that has a table."""
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    below = tmp_path / "service/train"
+    below.mkdir(parents=True)
+    (tmp_path / "service/pyproject.toml").write_text("[project]\nname = 'service'\n")
+    monkeypatch.chdir(below)
+    passed: list[str] = []
+
+    def measure(words: list[str], **_: object) -> int:
+        passed.extend(words)
+        return 0
+
+    monkeypatch.setattr(measuring, "main", measure)
+    assert called(*words, monkeypatch=monkeypatch) == 0
+    assert passed == [words[0], *given, *words[1:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[tool.deeptweak.rum]\nseed = 1", "[tool.deeptweak.rum]"),
+        ("[tool.deeptweak]\nrun = 'x'", "run is no table"),
+        ("[tool.deeptweak.run.tweaks]\na = 1", "tweaks"),
+        ("[tool.deeptweak.run]\nbudget = [", "cannot be read"),
+    ],
+)
+def test_what_a_project_sets_wrongly_is_named_with_its_file(
+    text: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert called("run", "--", "x", monkeypatch=monkeypatch) == 2
+    message = capsys.readouterr().err
+    assert str(tmp_path / "pyproject.toml") in message
+    assert named in message
+
+
+@pytest.mark.parametrize(("missing", "extra"), [("pytest_benchmark", "run"), ("kubernetes", "kubernetes"), ("optuna", "studies")])
+def test_a_part_that_is_not_installed_says_how_it_is(
+    missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without(*_: object, **__: object) -> int:
+        raise ModuleNotFoundError(name=missing)
+
+    monkeypatch.setattr(measuring, "main", without)
+    assert called("doctor", monkeypatch=monkeypatch) == 2
+    assert f"deeptweak[{extra}]" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_demo_judges_a_saved_run_and_writes_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert called("demo", monkeypatch=monkeypatch) == 0
+    assert "3 faster" in capsys.readouterr().out
+    assert (tmp_path / door.DEMO_REPORT).read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.slow
+def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from_there(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: pip install -e '.[dev]'")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(HOUSE)]
+    subprocess.run(build, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.split("/")[0] for name in archive.namelist()}
+        archive.extractall(tmp_path / "site")
+    assert {name for name in tops if not name.endswith(".dist-info")} == {"deeptweak"}
+    show = [sys.executable, "-P", "-m", "deeptweak", "compare", str(tmp_path / "site/deeptweak/_house" / door.DEMO_RUN)]
+    done = subprocess.run(
+        show, cwd=tmp_path / "site", env={"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 faster" in done.stdout
