@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analysis.formats.fields import Fields
-from analysis.studies.jobs.queues.words import unit
-from analysis.studies.jobs.simulation.study_page import METRIC_HEADS
+from analysis.studies.jobs.output import unit
+from analysis.studies.jobs.schedulers.page import METRIC_HEADS
 from analysis.terms import Unreadable
 from analysis.wording import digits, probability
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.studies.jobs.schedulers.measured import Place
-    from analysis.studies.jobs.streams.gathered import Told
+    from analysis.studies.jobs.streams.gathered import StreamCell
     from analysis.terms import Run
 
     from .marks import Style
@@ -202,7 +202,7 @@ def jobs_predicted(scene: Scene) -> Figure:
     return stack(scene, jobs_predicted.TITLE, lead, sections, legend, notes)
 
 
-def pairs_of(told: Iterable[Told]) -> list[Pair]:
+def pairs_of(told: Iterable[StreamCell]) -> list[Pair]:
     """Answer the jobs that were done, at their first attempt, and had a prediction."""
     result = []
     for one in told:

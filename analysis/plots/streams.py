@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from analysis.formats.fields import Fields
-from analysis.studies.jobs.queues.sound import columns
-from analysis.studies.jobs.streams.held import attempts, busiest, lanes, last_moment, waiting
-from analysis.studies.jobs.streams.words import called, in_order, names
+from analysis.studies.jobs.queues.valid_times import columns
+from analysis.studies.jobs.streams.gathered import attempts, busiest, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.sentences import called, in_order, names
 from analysis.terms import Unreadable
 from analysis.wording import digits
 
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.streams.gathered import Told
-    from analysis.studies.jobs.streams.held import Held
+    from analysis.studies.jobs.streams.gathered import SlotHold, StreamCell
     from analysis.terms import Run
 
     from .marks import Style
@@ -217,13 +216,13 @@ class Strip(NamedTuple):
 
     run: Run
     title: str
-    told: Told
-    held: Sequence[Held]
+    told: StreamCell
+    held: Sequence[SlotHold]
     until_s: float
     window: tuple[float, float]
 
     @property
-    def lanes(self) -> list[tuple[Held, int]]:
+    def lanes(self) -> list[tuple[SlotHold, int]]:
         """The attempts, each with its lane."""
         return [(held, lane) for held, lane in lanes(self.held, self.until_s) if lane < MOST_LANES]
 
@@ -301,7 +300,7 @@ def _strips(scene: Scene) -> list[Strip]:
     return drawn
 
 
-def _strip(run: Run, told: Told, held: Sequence[Held], *, several: bool) -> Strip:
+def _strip(run: Run, told: StreamCell, held: Sequence[SlotHold], *, several: bool) -> Strip:
     every = told.cell.report["stream"][0].get("checkpoint_s")
     fault = "" if told.fault is None else str(told.fault.get("fault", "a fault"))
     checkpoints = f"checkpoints every {every:g} s" if isinstance(every, int | float) and every else ""
@@ -316,7 +315,7 @@ def _strip(run: Run, told: Told, held: Sequence[Held], *, several: bool) -> Stri
     return Strip(run, title, told, held, until_s, (begin_s, begin_s + length_s))
 
 
-def _struck(told: Told) -> list[tuple[float, float]]:
+def _struck(told: StreamCell) -> list[tuple[float, float]]:
     """From when to when faults were at work, as far as it was told."""
     result = []
     for at, row in enumerate(told.cell.report.get("fault", ())):

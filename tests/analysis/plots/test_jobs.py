@@ -26,10 +26,9 @@ from analysis.plots import (
 )
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs.dependability.intervals import daly_s, young_s
-from analysis.studies.jobs.queues.open_queues import mmc
-from analysis.studies.jobs.queues.terms import Inputs
-from analysis.studies.jobs.streams.held import attempts, lanes, last_moment, waiting
-from analysis.studies.jobs.streams.words import names
+from analysis.studies.jobs.queues.formulas import Inputs, mmc
+from analysis.studies.jobs.streams.gathered import attempts, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.sentences import names
 from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved

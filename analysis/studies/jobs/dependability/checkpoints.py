@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.stats.adjust import holm
-from analysis.studies.jobs.queues.terms import Figure
+from analysis.studies.jobs.estimates import FEW, FEWEST, Figure, average, mean, ratio
 from control.t_test import ALPHA, t_quantile
 
-from .blocks import FEW, FEWEST, average, mean, ratio
-from .figures import held, shared, totals
 from .intervals import time_per_work
+from .outcomes import held, shared, totals
 from .study import twin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .blocks import Ratio
+    from analysis.studies.jobs.estimates import Ratio
+
     from .terms import Stream, Unit
+
 
 LEVELS = 3  # intervals above 0 that a curve with three numbers needs
 TOO_FEW_LEVELS = "fewer than 3 intervals above 0 in every block: no curve"
@@ -35,7 +36,7 @@ OUTSIDE = "outside the intervals that were tried"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedInterval:
     """One interval; 0 is no checkpoint at all. `time` is time per work, `foretold` the same by Daly's formula, with the time to restart.
 
     `more` is how much more time than the best it takes, `p` that of the difference after Holm; both None for the best itself. `lost` jobs
@@ -52,7 +53,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CheckpointTrial:
     """All intervals under one fault. `cost_s`, `mtbf_s` and `restart_s` are measured; None where nothing of the kind was.
 
     `killed` attempts in `ran_s` of attempts make the MTBF of one running job; its interval is exact for a Poisson count. `least_s` is where
@@ -68,12 +69,12 @@ class Trial:
     killed: int
     ran_s: float
     restart_s: float | None
-    tried: tuple[Tried, ...]
+    tried: tuple[TriedInterval, ...]
     least_s: Figure | None
     why: str
 
 
-def trials(streams: Sequence[Stream]) -> list[Trial]:
+def trials(streams: Sequence[Stream]) -> list[CheckpointTrial]:
     """Each fault under which more than one interval was tried."""
     found: dict[tuple[str, str], list[Stream]] = {}
     for one in streams:
@@ -84,7 +85,7 @@ def trials(streams: Sequence[Stream]) -> list[Trial]:
     return [_trial(condition, words, own, streams) for (condition, words), own in several.items()]
 
 
-def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequence[Stream]) -> Trial:
+def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequence[Stream]) -> CheckpointTrial:
     times: dict[float, dict[Unit, list[float]]] = {}
     for one in streams:
         spent = _time_per_work(one, twin_of(one, every))
@@ -98,9 +99,11 @@ def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequenc
     for level, own in sorted(times.items()):
         told = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
         lost = sum(job.outcome != "done" for one in streams if one.checkpoint_s == level for job in one.jobs)
-        tried.append(Tried(level, sum(map(len, own.values())), mean(own), told, lost=lost))
+        tried.append(TriedInterval(level, sum(map(len, own.values())), mean(own), told, lost=lost))
     blocks = len({one.unit for one in streams})
-    return Trial(condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why)
+    return CheckpointTrial(
+        condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why
+    )
 
 
 def _time_per_work(stream: Stream, twin: Stream | None) -> float | None:
@@ -151,7 +154,7 @@ def _restart_s(streams: Sequence[Stream]) -> float | None:
     return math.fsum(waits) / len(waits) if waits else None
 
 
-def _against_best(tried: Sequence[Tried], times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Tried, ...]:
+def _against_best(tried: Sequence[TriedInterval], times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[TriedInterval, ...]:
     known = [(one.time.value, one.checkpoint_s) for one in tried if one.time is not None]
     if not known:
         return tuple(tried)

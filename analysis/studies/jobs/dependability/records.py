@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from analysis.formats.fields import Fields
 from analysis.load import load_each
 from analysis.studies.jobs.profiles.one_machine import of_one_machine
-from analysis.studies.jobs.queues.records import AGAIN, ROWS, STREAM
-from analysis.studies.jobs.queues.terms import OUTCOMES
+from analysis.studies.jobs.records import AGAIN, OUTCOMES, ROWS, STREAM
 from analysis.terms import Refused, Unreadable
 
 from .terms import Attempt, Fault, Job, Outage, Stream

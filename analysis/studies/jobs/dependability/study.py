@@ -1,7 +1,8 @@
 """Faults against the same jobs without them: each kind of fault an arm, each block a pair, Holm over all arms.
 
 Slowdown is the mean response of the jobs that both streams got done, over that without the fault. A fault that is a neighbour's (a hog, a
-flood) has a verdict on isolation: does it touch the others at all?
+flood) has a verdict on isolation: does it touch the others at all? Does a policy spare the stream's own jobs from a fault: the same jobs
+under the same fault, under it and under fifo? What do poisoned clients cost a federated run: accuracy without them less accuracy with them?
 """
 
 from __future__ import annotations
@@ -11,23 +12,21 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from analysis.studies.jobs.estimates import adjusted, average, grouped, mean, ratio
 from control.t_test import ALPHA
 
-from .blocks import adjusted, grouped, mean, ratio
-from .figures import goodput_per_s, responses, shared, totals
-from .recovery import after
+from .outcomes import after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analysis.studies.jobs.queues.terms import Figure
+    from analysis.studies.jobs.estimates import Figure, Ratio
 
-    from .blocks import Ratio
-    from .figures import Totals
-    from .recovery import After
+    from .outcomes import After, Totals
     from .terms import Stream, Unit
 
-Word = Literal["isolated", "not isolated", "open", "not judged"]
+
+Isolation = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (
     "isolated: the 90 % interval of the slowdown lies within the margin around 1, and no job is lost. not isolated: slower (Holm p < .05), "
     "and not within it. open: neither is shown."
@@ -37,7 +36,7 @@ NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class FaultArm:
     """All streams of one condition under one fault, or under none.
 
     `streams` are of so many `blocks`; `paired` of them have a twin. Recovery is of faults: `recovered` of `strikes` that did anything have
@@ -69,7 +68,7 @@ class Arm:
     slowdown: Ratio | None = None
     goodput: Ratio | None = None
     p: float | None = None
-    isolation: Word | None = None
+    isolation: Isolation | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -79,20 +78,20 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class _One:
+class _Struck:
     stream: Stream
     twin: Stream | None
     totals: Totals
     after: tuple[After, ...]
 
 
-def arms(streams: Sequence[Stream], margin: float) -> list[Arm]:
+def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
     """Judge every arm, those without a fault first in their condition; `margin` is how much slower is no matter, a fraction."""
-    found: dict[tuple[str, str, int], list[_One]] = {}
+    found: dict[tuple[str, str, int], list[_Struck]] = {}
     for stream in sorted(streams, key=lambda one: (one.condition, one.fault or "", *one.asked.values(), f"{one.checkpoint_s:020.6f}")):
         twin = twin_of(stream, streams) if stream.fault else None
         found.setdefault((stream.condition, stream.label, stream.retries), []).append(
-            _One(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
+            _Struck(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
         )
     alike = Counter((condition, label) for condition, label, _ in found)
     made = [
@@ -113,7 +112,7 @@ def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
     return min(there, key=lambda one: ((one.checkpoint_s, one.retries) != wanted, one.checkpoint_s, one.retries), default=None)
 
 
-def _arm(condition: str, label: str, ones: Sequence[_One]) -> Arm:
+def _arm(condition: str, label: str, ones: Sequence[_Struck]) -> FaultArm:
     struck = [(one.stream.unit, found) for one in ones for found in one.after]
     slower: dict[Unit, list[tuple[float, float]]] = {}
     work: dict[Unit, list[tuple[float, float]]] = {}
@@ -129,7 +128,7 @@ def _arm(condition: str, label: str, ones: Sequence[_One]) -> Arm:
     recovered = sum(found.recovery_s is not None for _, found in struck)
     hits = {id(one): sum(found.hit for found in one.after) for one in ones}
     first = ones[0].stream
-    return Arm(
+    return FaultArm(
         condition=condition,
         label=label,
         fault=first.fault,
@@ -165,7 +164,7 @@ def _each(total: float | None, count: int) -> float | None:
     return None if total is None or count == 0 else total / count
 
 
-def _notes(ones: Sequence[_One]) -> list[str]:
+def _notes(ones: Sequence[_Struck]) -> list[str]:
     notes = []
     if ones[0].stream.fault:
         alone = sum(one.twin is None for one in ones)
@@ -188,11 +187,11 @@ def _notes(ones: Sequence[_One]) -> list[str]:
     return notes
 
 
-def _judged(arm: Arm, p: float | None, margin: float) -> Arm:
+def _judged(arm: FaultArm, p: float | None, margin: float) -> FaultArm:
     if arm.fault not in NEIGHBOURS:
         return replace(arm, p=p)
     slow = arm.slowdown
-    word: Word = "open"
+    word: Isolation = "open"
     if slow is None or slow.low90 is None or slow.high90 is None or p is None:
         word = "not judged"
     elif 1 / (1 + margin) <= slow.low90 and slow.high90 <= 1 + margin:
@@ -200,3 +199,145 @@ def _judged(arm: Arm, p: float | None, margin: float) -> Arm:
     elif p < ALPHA and slow.value > 1:
         word = "not isolated"
     return replace(arm, p=p, isolation=word)
+
+
+FIFO, POLICY = "fifo", "policy="
+LOST = "other jobs were lost than under fifo: not compared."
+
+
+@dataclass(frozen=True, slots=True)
+class SparedJobs:
+    """Mean response of the own jobs under a policy over that under fifo, the fault being the same; `p` after Holm over all such.
+
+    `response` is None where the two lost different jobs, which `why` says.
+    """
+
+    condition: str
+    label: str
+    policy: str
+    blocks: int
+    response: Ratio | None
+    p: float | None = None
+    why: str = ""
+
+
+def spared(streams: Sequence[Stream]) -> list[SparedJobs]:
+    """Compare every policy with fifo under every fault that both met."""
+    met: dict[tuple[object, ...], dict[str, Stream]] = {}
+    for one in streams:
+        if one.fault is not None:
+            met.setdefault((_rest(one), one.fault, one.label, one.retries, one.tweakset, one.unit), {}).setdefault(_policy(one), one)
+    found: dict[tuple[object, ...], dict[Unit, tuple[Stream, Stream]]] = {}
+    for (condition, _, label, retries, _, _), under in met.items():
+        base = under.get(FIFO)
+        for policy, other in under.items():
+            if base is not None and other is not base:
+                found.setdefault((condition, label, retries, policy), {}).setdefault(base.unit, (base, other))
+    made = [_compared(pairs, streams) for pairs in found.values()]
+    return [replace(one, p=p) for one, p in zip(made, adjusted([one.response for one in made]), strict=True)]
+
+
+def _compared(pairs: dict[Unit, tuple[Stream, Stream]], streams: Sequence[Stream]) -> SparedJobs:
+    base, other = next(iter(pairs.values()))
+    made = SparedJobs(_rest(base), base.label, _policy(other), len(pairs), None)
+    times: dict[Unit, list[tuple[float, float]]] = {}
+    for unit, (base, other) in pairs.items():
+        twin = twin_of(base, streams)
+        own = None if twin is None else {job.number for job, _ in shared(base, twin)}
+        met = [(job, before) for job, before in shared(other, base) if own is None or job.number in own]
+        if any((job.outcome == "done") != (before.outcome == "done") for job, before in met):
+            return replace(made, why=LOST)
+        if (both := responses(met)) is not None:
+            times[unit] = [both]
+    return replace(made, response=ratio(times))
+
+
+def _policy(stream: Stream) -> str:
+    return next((part.removeprefix(POLICY) for part in stream.condition.split(":") if part.startswith(POLICY)), FIFO)
+
+
+def _rest(stream: Stream) -> str:
+    """The condition without its policy."""
+    return ":".join(part for part in stream.condition.split(":") if not part.startswith(POLICY))
+
+
+POISONED, ACCURACY, FEDERATED = "poisoned", "accuracy", "federated"
+
+
+@dataclass(frozen=True, slots=True)
+class Poisoning:
+    """One setting with so many poisoned clients.
+
+    `drop` is the accuracy that was lost against the same setting without poisoned clients, or where there is none, against `clean`, another
+    setting without; a fraction, None where no block has either.
+    """
+
+    condition: str
+    setting: str
+    poisoned: float
+    jobs: int
+    accuracy: Figure | None
+    drop: Figure | None
+    clean: str = ""
+
+
+def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
+    """Every setting of the jobs that tell an accuracy and how many of their clients were poisoned; the clean ones first in each."""
+    found: dict[tuple[str, str], dict[float, dict[Unit, list[float]]]] = {}
+    for stream in streams:
+        kinds = {str(one.get("name")): one for one in stream.classes}
+        condition, given = _apart(stream.condition)
+        for job in stream.jobs:
+            params = _params(kinds.get(job.kind, {}), given)
+            level = _number(params.pop(POISONED, None))
+            if job.outcome != "done" or ACCURACY not in job.result or level is None:
+                continue
+            setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
+            units = found.setdefault((condition, setting), {}).setdefault(level, {})
+            units.setdefault(stream.unit, []).append(job.result[ACCURACY])
+    return [
+        _poisoning(condition, setting, level, units, _clean(found, condition, setting))
+        for (condition, setting), levels in found.items()
+        for level, units in sorted(levels.items())
+    ]
+
+
+def _clean(
+    found: Mapping[tuple[str, str], Mapping[float, Mapping[Unit, list[float]]]], condition: str, setting: str
+) -> tuple[str, Mapping[Unit, list[float]]]:
+    """What a setting is held against: its own jobs without poisoned clients, or those of the first setting that has some."""
+    there = {other: levels[0.0] for (where, other), levels in found.items() if where == condition and 0.0 in levels}
+    if not there:
+        return "", {}
+    name = setting if setting in there else next(iter(there))
+    return name, there[name]
+
+
+def _poisoning(
+    condition: str, setting: str, level: float, units: Mapping[Unit, list[float]], against: tuple[str, Mapping[Unit, list[float]]]
+) -> Poisoning:
+    name, clean = against
+    drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean}
+    drop = mean(drops) if level else None
+    return Poisoning(condition, setting, level, sum(map(len, units.values())), mean(units), drop, name)
+
+
+def _apart(condition: str) -> tuple[str, str | None]:
+    """A condition without its poisoned clients and the file its classes are from, and how many it has."""
+    parts = condition.split(":")
+    said = [part.removeprefix(f"{POISONED}=") for part in parts if part.startswith(f"{POISONED}=")]
+    return ":".join(part for part in parts if not part.startswith((f"{POISONED}=", "classes="))), said[0] if said else None
+
+
+def _params(kind: Mapping[str, object], given: str | None) -> dict[str, object]:
+    params = kind.get("params")
+    own: dict[str, object] = {POISONED: 0} if kind.get("kind") == FEDERATED else {}  # its default need not be told
+    own |= params if isinstance(params, dict) else {}
+    return own if given is None else {**own, POISONED: given}
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None

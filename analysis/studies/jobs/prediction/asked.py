@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-    from .terms import Table
+    from .tables import Table
 
 
 def files(parser: argparse.ArgumentParser) -> None:

@@ -1,29 +1,31 @@
-"""Validations and predictions as text of at most 100 columns."""
+"""Validations and predictions as text of at most 100 columns, and for programs."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from analysis.plain import one_line
+from analysis.plain import one_line, printable_json
 from analysis.printing import columns, hanging, on_page, tiny
 from analysis.wording import digits, unsigned
 
-from .models import BASELINE
-from .validating import SAME
-from .white import WORK
+from .models import BASELINE, WORK
+from .validation import SAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
-    from .serving import Served
-    from .terms import Asked, Coverage, Prediction, Scored, Table, Validation
+    from .predictions import ClassTime, ModelChoice, Prediction
+    from .tables import Table
+    from .validation import Coverage, CrossValidation, Scored
 
-NONE = "–"
+
+NO_VALUE = "–"
 SHOWN_FACTORS = 12
 METHOD = (
     "Intervals are CV+ over groups (Barber et al. 2021; groups as Lee et al. 2023), calibrated on training groups alone; coverage is of "
@@ -31,27 +33,27 @@ METHOD = (
 )
 
 
-def validations(table: Table, found: Sequence[Validation], said: Sequence[str], *, color: bool = False) -> str:
+def validations(table: Table, found: Sequence[CrossValidation], said: Sequence[str], *, color: bool = False) -> str:
     """Write cross-validations of one table; `said` is what could not be done, a sentence each."""
     return on_page(_validations(table, found, said), color=color)
 
 
-def fitted(table: Table, model: str, leans: Sequence[tuple[str, float]], found: Validation, *, color: bool = False) -> str:
+def fitted(table: Table, model: str, leans: Sequence[tuple[str, float]], found: CrossValidation, *, color: bool = False) -> str:
     """Write what a model leans on, and how far it may be trusted."""
     return on_page(_fitted(table, model, leans, found), color=color)
 
 
-def predictions(table: Table, asked: Asked, found: Sequence[Prediction], *, color: bool = False) -> str:
+def predictions(table: Table, asked: ModelChoice, found: Sequence[Prediction], *, color: bool = False) -> str:
     """Write predictions of points."""
     return on_page(_predictions(table, asked, found), color=color)
 
 
-def served(model: str, found: Sequence[Served], validation: Validation, notes: Sequence[str], *, color: bool = False) -> str:
+def served(model: str, found: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str], *, color: bool = False) -> str:
     """Write predicted times by class."""
     return on_page(_served(model, found, validation, notes), color=color)
 
 
-def answers(found: Validation) -> list[str]:
+def answers(found: CrossValidation) -> list[str]:
     """Say in sentences, as a report does, what came of a cross-validation."""
     ranked = sorted((one for one in found.scored if one.model != BASELINE and one.typical is not None), key=lambda one: one.typical or 0.0)
     if not ranked:
@@ -66,7 +68,7 @@ def answers(found: Validation) -> list[str]:
     return made
 
 
-def _validations(table: Table, found: Sequence[Validation], said: Sequence[str]) -> Iterator[RenderableType]:
+def _validations(table: Table, found: Sequence[CrossValidation], said: Sequence[str]) -> Iterator[RenderableType]:
     yield from _head(table)
     for one in found:
         yield Text(f"{one.groups} {one.by}s left out in {one.folds} folds, never a row of one on both sides", "bold")
@@ -91,18 +93,18 @@ def _head(table: Table) -> Iterator[RenderableType]:
     yield ""
 
 
-def _row(one: Scored, of: Validation) -> list[str]:
+def _row(one: Scored, of: CrossValidation) -> list[str]:
     better = one.difference
-    ratio, p, verdict = NONE, "", ""
+    ratio, p, verdict = NO_VALUE, "", ""
     if better is not None:
         ratio = f"{_times(better.value, of)} [{_times(better.low, of)}, {_times(better.high, of)}]"
         p, verdict = tiny(better.p), better.verdict
-    mape = NONE if one.mape is None else unsigned(one.mape)
-    rmse = NONE if one.rmse is None else digits(one.rmse, 3)
-    return [one.model, mape, rmse, _error(one.typical, of), ratio, p, verdict, _covered(one.coverage) if one.coverage else NONE]
+    mape = NO_VALUE if one.mape is None else unsigned(one.mape)
+    rmse = NO_VALUE if one.rmse is None else digits(one.rmse, 3)
+    return [one.model, mape, rmse, _error(one.typical, of), ratio, p, verdict, _covered(one.coverage) if one.coverage else NO_VALUE]
 
 
-def _notes(of: Validation) -> Iterator[tuple[str, str]]:
+def _notes(of: CrossValidation) -> Iterator[tuple[str, str]]:
     reasons: dict[str, list[str]] = {}
     for one in of.scored:
         if one.why:
@@ -122,7 +124,7 @@ def _notes(of: Validation) -> Iterator[tuple[str, str]]:
         yield "•", f"{of.extrapolated} of {of.rows} rows lay outside what was left when they were left out: these are extrapolations."
 
 
-def _legend(found: Sequence[Validation]) -> Iterator[str]:
+def _legend(found: Sequence[CrossValidation]) -> Iterator[str]:
     log = any(one.log for one in found)
     mean = "the mean of the training set" + (", of logarithms: geometric" if log else "")
     how = "times smaller than the mean's" if log else "by how much smaller than the mean's"
@@ -138,28 +140,30 @@ def _legend(found: Sequence[Validation]) -> Iterator[str]:
     yield METHOD
 
 
-def _fitted(table: Table, model: str, leans: Sequence[tuple[str, float]], found: Validation) -> Iterator[RenderableType]:
+def _fitted(table: Table, model: str, leans: Sequence[tuple[str, float]], found: CrossValidation) -> Iterator[RenderableType]:
     yield from _head(table)
     unit = "typically by" if table.log else f"by, {table.response}"
     heads = ("factor", f"taken from another row, {model} moves {unit}")
-    yield columns(heads, [(one_line(name, 40), NONE if math.isnan(away) else _error(away, found)) for name, away in leans[:SHOWN_FACTORS]])
+    yield columns(
+        heads, [(one_line(name, 40), NO_VALUE if math.isnan(away) else _error(away, found)) for name, away in leans[:SHOWN_FACTORS]]
+    )
     yield hanging([("•", "What the model uses; whether it is so, only what was left out can tell:")])
     yield hanging([("•", line) for line in answers(found)])
 
 
-def _predictions(table: Table, asked: Asked, found: Sequence[Prediction]) -> Iterator[RenderableType]:
+def _predictions(table: Table, asked: ModelChoice, found: Sequence[Prediction]) -> Iterator[RenderableType]:
     yield from _head(table)
     yield Text(f"{table.response} by {asked.model}, intervals of {unsigned(asked.level)} for a {asked.by} that was never measured", "bold")
     for one in found:
         ends = "no interval: too few groups" if one.low is None or one.high is None else f"[{digits(one.low)}, {digits(one.high)}]"
         said = " ".join(f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}" for name, value in one.factors.items())
-        told = (NONE, "this law cannot tell:") if one.value is None else (digits(one.value), ends)
+        told = (NO_VALUE, "this law cannot tell:") if one.value is None else (digits(one.value), ends)
         yield hanging([(told[0], f"{told[1]}  {one_line(said)}")])
         yield hanging([("  ", f"EXTRAPOLATED: {line}") for line in one.beyond], style="bold yellow")
     yield hanging([("•", METHOD)], "dim", "dim")
 
 
-def _served(model: str, found: Sequence[Served], validation: Validation, notes: Sequence[str]) -> Iterator[RenderableType]:
+def _served(model: str, found: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Iterator[RenderableType]:
     yield Text(f"Seconds a unit of work, on one replica, by {model}", "bold")
     heads = ("class", "predicted_s_per_work", "measured", "jobs", "typically off", "pairs in order")
     yield columns(heads, [_class(one) for one in found])
@@ -171,8 +175,8 @@ def _served(model: str, found: Sequence[Served], validation: Validation, notes: 
     )
 
 
-def _class(one: Served) -> list[str]:
-    off, ordered = (NONE if math.isnan(value) else unsigned(value) for value in (one.off, one.ordered))
+def _class(one: ClassTime) -> list[str]:
+    off, ordered = (NO_VALUE if math.isnan(value) else unsigned(value) for value in (one.off, one.ordered))
     return [one_line(one.name, 40), digits(one.predicted_s_per_work), digits(one.measured_s_per_work), str(one.jobs), off, ordered]
 
 
@@ -183,11 +187,11 @@ def _verdict(one: Scored) -> str:
     return f"{words[one.difference.verdict]} (p {tiny(one.difference.p)})"
 
 
-def _error(value: float | None, of: Validation) -> str:
-    return NONE if value is None else unsigned(value) if of.log else digits(value, 3)
+def _error(value: float | None, of: CrossValidation) -> str:
+    return NO_VALUE if value is None else unsigned(value) if of.log else digits(value, 3)
 
 
-def _times(value: float, of: Validation) -> str:
+def _times(value: float, of: CrossValidation) -> str:
     return f"{value:.2f}" if of.log else digits(value, 3)
 
 
@@ -195,5 +199,55 @@ def _covered(one: Coverage) -> str:
     return f"{100 * one.share:.0f} [{100 * one.low:.0f}, {100 * one.high:.0f}] %"
 
 
-def _width(one: Coverage | None, of: Validation) -> str:
-    return NONE if one is None else f"a factor of {one.width:.2f}" if of.log else digits(one.width, 3)
+def _width(one: Coverage | None, of: CrossValidation) -> str:
+    return NO_VALUE if one is None else f"a factor of {one.width:.2f}" if of.log else digits(one.width, 3)
+
+
+def validations_json(table: Table, found: Sequence[CrossValidation], said: Sequence[str]) -> str:
+    """Write cross-validations, with what every model said of every row when it was left out."""
+    return printable_json(
+        {"table": _table_document(table), "method": METHOD, "validations": [_validation_document(one) for one in found], "said": list(said)}
+    )
+
+
+def fitted_json(table: Table, model: str, leans: Sequence[tuple[str, float]], found: CrossValidation) -> str:
+    """Write what a model leans on, and how far it may be trusted."""
+    return printable_json(
+        {"table": _table_document(table), "model": model, "leans_on": dict(leans), "validation": _validation_document(found)}
+    )
+
+
+def predictions_json(table: Table, asked: ModelChoice, found: Sequence[Prediction]) -> str:
+    """Write predictions."""
+    made = [asdict(one) for one in found]
+    return printable_json({"table": _table_document(table), **asdict(asked), "method": METHOD, "predictions": made})
+
+
+def served_json(model: str, found: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> str:
+    """Write predicted times by class."""
+    made = [asdict(one) for one in found]
+    return printable_json({"model": model, "classes": made, "validation": _validation_document(validation), "notes": list(notes)})
+
+
+def _table_document(table: Table) -> dict[str, object]:
+    return {
+        "response": table.response,
+        "rows": len(table.values),
+        "log": table.log,
+        "numbers": list(table.points.numbers),
+        "names": list(table.points.names),
+        "copies": {name: list(others) for name, others in table.copies.items()},
+        "notes": list(table.notes),
+    }
+
+
+def _validation_document(one: CrossValidation) -> dict[str, object]:
+    held = {model.model: {name: getattr(model, name).tolist() for name in ("predicted", "low", "high")} for model in one.held_out}
+    plain = ("response", "by", "rows", "groups", "folds", "log", "extrapolated")
+    return {
+        **{name: getattr(one, name) for name in plain},
+        "models": [asdict(row) for row in one.scored],
+        "measured": one.measured.tolist(),
+        "units": one.units.tolist(),
+        "held_out": held,
+    }

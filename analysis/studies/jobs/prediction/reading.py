@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
+import io
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
+from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.studies.jobs.profiles.one_machine import of_one_machine
-from analysis.terms import Refused
+from analysis.terms import Refused, Unreadable
 
-from . import cells, factor_csv, jobs
-from .tables import table
+from .tables import Measurement, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from analysis.terms import Run
+    from analysis.terms import Cell, Run
 
-    from .terms import Row, Table
+    from .tables import Table
+
 
 SHOWN = 24  # names in one sentence
 
@@ -37,7 +41,7 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
     return table(_blind(rows, without), asked, notes)
 
 
-def rows_of(names: Sequence[str], response: str) -> tuple[list[Row], list[str]]:
+def rows_of(names: Sequence[str], response: str) -> tuple[list[Measurement], list[str]]:
     """Read all rows that tell a response, and what was left out. Raises: Refused."""
     notes: list[str] = []
     return _rows(names, *_opened(names, notes), response, notes), notes
@@ -49,18 +53,18 @@ def _opened(names: Sequence[str], notes: list[str]) -> tuple[list[Run], list[Pat
     return runs, [Path(name) for name in names if name.endswith(".csv")]
 
 
-def _rows(names: Sequence[str], runs: Sequence[Run], files: Sequence[Path], asked: str, notes: list[str]) -> list[Row]:
+def _rows(names: Sequence[str], runs: Sequence[Run], files: Sequence[Path], asked: str, notes: list[str]) -> list[Measurement]:
     known = _known(runs, files)
     if not known:
         raise Refused(notes[0] if notes else f"{', '.join(map(one_line, names))}: nothing was measured that could be predicted.")
     if asked not in known:
         raise Refused(f"{one_line(asked)}: nothing tells it. {_there_is(asked, known, 'Measured were')}")
-    rows: list[Row] = []
+    rows: list[Measurement] = []
     for run in runs:
-        of_jobs = jobs.tells_of_jobs(run) and asked in jobs.responses(run)
-        rows += (jobs if of_jobs else cells).rows(run, asked, notes)
+        of_jobs = tells_of_jobs(run) and asked in job_responses(run)
+        rows += job_rows(run, asked, notes) if of_jobs else cell_rows(run, asked, notes)
     for path in files:
-        rows += factor_csv.rows(path, asked, notes)
+        rows += csv_rows(path, asked, notes)
     if not rows:
         raise Refused(f"{asked}: no row tells it. {' '.join(notes[:3])}")
     return rows
@@ -71,22 +75,22 @@ def _known(runs: Sequence[Run], files: Sequence[Path]) -> list[str]:
 
 
 def _responses(run: Run) -> list[str]:
-    return [*(jobs.responses(run) if jobs.tells_of_jobs(run) else []), *cells.responses(run)]
+    return [*(job_responses(run) if tells_of_jobs(run) else []), *cell_responses(run)]
 
 
 def _of_file(path: Path) -> list[str]:
-    return factor_csv.responses(factor_csv.read(path)[0])
+    return csv_responses(read_csv(path)[0])
 
 
 def _default(runs: Sequence[Run], known: Sequence[str]) -> str:
-    if any(jobs.tells_of_jobs(run) for run in runs):
-        return jobs.SERVICE
+    if any(tells_of_jobs(run) for run in runs):
+        return SERVICE
     if runs:
-        return cells.primary(runs[0])
-    return next((name for name in (factor_csv.RESPONSE, *jobs.TIMES) if name in known), factor_csv.RESPONSE)
+        return primary(runs[0])
+    return next((name for name in (RESPONSE, *TIMES) if name in known), RESPONSE)
 
 
-def _blind(rows: Sequence[Row], without: Sequence[str]) -> list[Row]:
+def _blind(rows: Sequence[Measurement], without: Sequence[str]) -> list[Measurement]:
     """Take factors out of what models see; configurations stay what they were."""
     there = list(dict.fromkeys(name for row in rows for name in row.factors))
     for name in without:
@@ -102,3 +106,264 @@ def _there_is(word: str, known: Sequence[str], begin: str) -> str:
     near = difflib.get_close_matches(word, known, n=1)
     more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
     return f"{begin} {', '.join(map(one_line, known[:SHOWN]))}{more}." + (f" Did you mean {near[0]!r}?" if near else "")
+
+
+AGAIN = "stock-again"
+KERNEL = "kernel_release"  # of one machine nothing else changes from run to run
+FOUND = "as found"
+
+
+def factors_of_cell(run: Run, cell: Cell) -> dict[str, float | str]:
+    """Answer the factors of a cell. Parameters that are lists or objects are none: what they say, the workload's name says."""
+    workload = run.workloads.get(cell.workload)
+    found: dict[str, float | str] = {"workload": cell.workload.partition(":")[0]}
+    found |= plain(workload.params if workload else {})
+    found |= _arm(run, cell)
+    if cell.node:
+        found["machine"] = cell.node
+    return found | plain({KERNEL: run.machine.get(KERNEL)})
+
+
+def plain(said: Mapping[str, object], before: str = "") -> dict[str, float | str]:
+    """Keep what is a number or a text; a text that is a number is one, and yes and no are names."""
+    made: dict[str, float | str] = {}
+    for name, value in said.items():
+        if isinstance(value, bool):
+            made[before + name] = "yes" if value else "no"
+        elif isinstance(value, int | float) and math.isfinite(value):
+            made[before + name] = float(value)
+        elif isinstance(value, str) and value:
+            made[before + name] = typed(value)
+    return made
+
+
+def typed(text: str) -> float | str:
+    """Read a number out of a text that is one."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if math.isfinite(value) and "_" not in text else text
+
+
+def named(factors: Mapping[str, float | str], without: frozenset[str] = frozenset()) -> str:
+    """Name a configuration by its factors, the same for the same."""
+    said = (
+        f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
+        for name, value in sorted(factors.items())
+        if name not in without
+    )
+    return " ".join(said)
+
+
+def _arm(run: Run, cell: Cell) -> dict[str, float | str]:
+    """The tweak set by name, or its levels where a design took it apart; a copy of the untouched machine is the untouched machine."""
+    name = run.baseline if cell.tweakset == AGAIN else cell.tweakset
+    if cell.monitor:
+        base = cell.monitor.get("base")
+        params = cell.monitor.get("params")
+        return {"monitor": str(base or "none")} | plain(params if isinstance(params, dict) else {}, "monitor.")
+    if not run.design.points:
+        return {"tweakset": name}
+    point = run.design.points.get(name)
+    if point is None and name != run.baseline:
+        return {"tweakset": name}
+    levels = point.levels if point else {}
+    return {one.name: FOUND if (level := levels.get(one.name)) is None else level for one in run.design.factors}
+
+
+USED_BY_CELLS = ("cpu_s", "wall_s", "energy_j", "peak_rss_bytes")
+
+
+def cell_responses(run: Run) -> list[str]:
+    """Name what can be predicted of a run's cells, in the order in which a cell tells it."""
+    found: dict[str, None] = {}
+    for cell in run.cells:
+        found |= dict.fromkeys([*cell.metrics, *(name for name in USED_BY_CELLS if name in cell.usage), *cell.telemetry])
+    return list(found)
+
+
+def primary(run: Run) -> str:
+    """The metric that was declared before the run; of workloads that differ in it the first's."""
+    for cell in run.cells:
+        workload = run.workloads.get(cell.workload)
+        if workload is not None and workload.primary is not None:
+            return workload.primary.name
+        return run.studies[cell.study].primary.name
+    return "step_time_mean_s"
+
+
+def cell_rows(run: Run, response: str, left_out: list[str]) -> list[Measurement]:
+    """Read every cell that was measured and tells the response; of the others how many, in `left_out`."""
+    found, missing, reasons = [], 0, set()
+    for cell in run.cells:
+        value = _cell_value(cell, response)
+        if value is None:
+            missing += 1
+            reasons.add(_missing_reason(cell, response))
+            continue
+        own = factors_of_cell(run, cell)
+        when = cell.block if cell.process is None else cell.process
+        found.append(Measurement(named(own), f"{run.run_id} block {when}", own, value))
+    if missing:
+        said = "; ".join(sorted(reasons)[:3])
+        left_out.append(f"{run.origin}: {missing} of {len(run.cells)} cells tell no {response}: {said}.")
+    return found
+
+
+def _cell_value(cell: Cell, response: str) -> float | None:
+    if cell.outcome != "measured":
+        return None
+    for place in (cell.metrics, {name: cell.usage.get(name) for name in USED_BY_CELLS}, cell.telemetry):
+        value = place.get(response)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    return None
+
+
+def _missing_reason(cell: Cell, response: str) -> str:
+    if cell.outcome != "measured":
+        return cell.outcome
+    missing = cell.usage.get("missing")
+    reason = missing.get(response) if isinstance(missing, dict) else None
+    return one_line(reason or cell.telemetry_missing.get(response) or "not recorded", 200)
+
+
+ROWS, STREAM, RESULT = "job", "stream", "result."
+SERVICE = "service_s"
+TIMES = {SERVICE: ("start_s", "end_s"), "response_s": ("submit_s", "end_s"), "wait_s": ("submit_s", "start_s")}
+USED_BY_JOBS = ("cpu_s", "max_rss_mib", "memory_peak_mib", "throttled_s")
+OF_STREAM = frozenset({"response_s", "wait_s"})  # made by the whole stream: its conditions are the configuration, not the job's class
+OWN = ("class", "priority", "tenant", "replicas", "cores", "memory_mib", "work")
+# Not what a job is, but how large it was drawn, when it came and who went first: jobs that differ in these alone are of one configuration.
+NO_CONFIGURATION = frozenset(
+    {"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s", "jobs", "trace", "retries", "patience_s"}
+)
+
+
+def tells_of_jobs(run: Run) -> bool:
+    """Whether any cell told of jobs."""
+    return any(cell.report.get(ROWS) for cell in run.cells)
+
+
+def job_responses(run: Run) -> list[str]:
+    """Name what can be predicted of jobs: times, what they used, and the numbers of their results."""
+    results: dict[str, None] = {}
+    for cell in run.cells:
+        for row in cell.report.get(ROWS, ()):
+            results |= dict.fromkeys(_results(row))
+    return [*TIMES, *USED_BY_JOBS, *results]
+
+
+def job_rows(run: Run, response: str, left_out: list[str]) -> list[Measurement]:
+    """Read every job that was done and tells the response; of the others how many, in `left_out`."""
+    found = []
+    for cell in run.cells:
+        jobs = cell.report.get(ROWS, ())
+        own = factors_of_cell(run, cell)
+        classes = _classes(cell)
+        made = [_job_row(row, own, classes, response, f"{run.run_id} {cell.id}") for row in jobs if row.get("outcome") == "done"]
+        known = [row for row in made if row is not None]
+        found += known
+        if len(known) < len(jobs):
+            left_out.append(f"{run.origin}: {cell.id}: {len(jobs) - len(known)} of {len(jobs)} jobs were not done, or tell no {response}.")
+    return found
+
+
+def job_value(row: Mapping[str, object], response: str) -> float | None:
+    """Answer a response of one job; None where it is not told, or a clock went backwards."""
+    if response in TIMES:
+        begin, end = (row.get(name) for name in TIMES[response])
+        taken = _number(end) - _number(begin)
+        return taken if taken >= 0 and (taken > 0 or response == "wait_s") else None
+    said = row.get(response)
+    if response.startswith(RESULT):
+        said = _results(row).get(response)
+    found = _number(said)
+    return None if math.isnan(found) else found
+
+
+def _job_row(
+    row: Mapping[str, object], stream: Mapping[str, float | str], classes: Mapping[str, Mapping[str, float | str]], response: str, run: str
+) -> Measurement | None:
+    taken = job_value(row, response)
+    if taken is None:
+        return None
+    own = {**plain({name: row.get(name) for name in OWN}), **classes.get(str(row.get("class")), {})}
+    own |= {name: one for name, one in stream.items() if name not in own}  # a job's own work stands, not the mean that was asked for
+    configuration = named(stream) if response in OF_STREAM else named(own, NO_CONFIGURATION)
+    return Measurement(configuration, run, own, taken)
+
+
+def _classes(cell: Cell) -> dict[str, dict[str, float | str]]:
+    """What the stream says of each class beside its name: its kind, and the kind's own parameters."""
+    told = cell.report.get(STREAM, ())
+    listed = told[0].get("classes") if told else None
+    made: dict[str, dict[str, float | str]] = {}
+    for one in listed if isinstance(listed, list | tuple) else ():
+        if isinstance(one, dict):
+            params = one.get("params")
+            made[str(one.get("name"))] = plain({"kind": one.get("kind")}) | plain(params if isinstance(params, dict) else {})
+    return made
+
+
+def _results(row: Mapping[str, object]) -> dict[str, object]:
+    result = row.get("result")
+    return {f"{RESULT}{name}": value for name, value in result.items()} if isinstance(result, dict) else {}
+
+
+def _number(said: object) -> float:
+    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said) else math.nan
+
+
+def streams_of(runs: Sequence[Run]) -> list[Mapping[str, object]]:
+    """Answer the rows that tell of a stream, of all cells of runs."""
+    return [cell.report[STREAM][0] for run in runs for cell in run.cells if cell.report.get(STREAM)]
+
+
+CONFIGURATION, RUN = "configuration", "run"
+RESPONSE = "time_s"
+PASSED_OVER = frozenset(
+    {"job", "submit_s", "admit_s", "start_s", "end_s", "outcome", "reason", "node", "due_s", "predicted_s", "planned_submit_s"}
+)
+
+
+def read_csv(path: Path) -> tuple[list[str], list[dict[str, float | str]]]:
+    """Read columns and lines; an empty cell is missing. Raises: Unreadable, with the line."""
+    try:
+        lines = csv.reader(io.StringIO(read_whole(path).decode("utf-8-sig"), newline=""), strict=True)
+        names = [name.strip() for name in next(lines, [])]
+        if not any(names) or len(set(names)) < len(names):
+            raise Unreadable(f"{path}: line 1: {one_line(','.join(names)) or 'nothing'}; the names of columns belong there, each once.")
+        found = []
+        for cells in lines:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(names):
+                raise Unreadable(f"{path}: line {lines.line_num}: has {len(cells)} cells for {len(names)} columns.")
+            found.append(plain({name: cell.strip() for name, cell in zip(names, cells, strict=True)}))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise Unreadable(f"{path}: is no CSV in UTF-8 ({error}).") from None
+    return names, found
+
+
+def csv_responses(names: list[str]) -> list[str]:
+    """Name the columns that can be a response; of a list of jobs, the times between."""
+    between = [name for name, pair in TIMES.items() if set(pair) <= set(names)]
+    return between + [name for name in names if name not in PASSED_OVER | {CONFIGURATION, RUN}]
+
+
+def csv_rows(path: Path, response: str, left_out: list[str]) -> list[Measurement]:
+    """Read the rows that tell the response; of the others how many, in `left_out`. Without the column `run` each row is its own."""
+    _, lines = read_csv(path)
+    found = []
+    for at, line in enumerate(lines):
+        value = job_value(line, response)
+        if value is None:
+            continue
+        own = {name: one for name, one in line.items() if name not in PASSED_OVER | {response, CONFIGURATION, RUN}}
+        configuration = line.get(CONFIGURATION, named(own, NO_CONFIGURATION))
+        found.append(Measurement(str(configuration), f"{path} {line.get(RUN, f'row {at}')}", own, value))
+    if len(found) < len(lines):
+        left_out.append(f"{path}: {len(lines) - len(found)} of {len(lines)} rows tell no {response}.")
+    return found

@@ -1,27 +1,30 @@
-"""Rows → a table: which factors vary, which are numbers and which are names, which say the same as another."""
+"""Measurements → a table that models learn from: which factors vary, how they are coded, and how groups are dealt into folds.
+
+Numbers are standardised, names have one column a level; a factor that says the same as another is left away. What belongs together is never
+on both sides of a fold.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from analysis.plain import one_line
 from analysis.terms import Refused
 
-from .terms import Points, Table
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .terms import Floats, Row, Texts
 
 MOST_ROWS = 2000
 MOST_LEVELS = 64  # a name with more is a label of rows rather than a factor
-SEED = 1
 
 
-def table(rows: Sequence[Row], response: str, notes: Sequence[str] = ()) -> Table:
+def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ()) -> Table:
     """Make the table that models learn from.
 
     More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, where nothing varies.
@@ -48,7 +51,7 @@ def table(rows: Sequence[Row], response: str, notes: Sequence[str] = ()) -> Tabl
     )
 
 
-def thinned(rows: Sequence[Row], most: int = MOST_ROWS) -> list[Row]:
+def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurement]:
     """Draw so many rows at most: of every configuration and run equally many, as far as it has them."""
     if len(rows) <= most:
         return list(rows)
@@ -112,3 +115,202 @@ def _is_name(column: Sequence[float | str | None]) -> bool:
 
 def _text(value: float | str | None) -> str:
     return "" if value is None else value if isinstance(value, str) else f"{value:g}"
+
+
+FOLDS, INNER = 10, 5
+LEAST = 5  # groups: with fewer, an error of groups left out is an anecdote
+SEED = 1
+
+
+def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
+    """Deal groups into folds, in an order drawn by the seed; answers the fold of each row, shape (rows,).
+
+    Raises: TooFew.
+    """
+    names, group = np.unique(groups, return_inverse=True)
+    if len(names) < LEAST:
+        raise TooFew(f"{len(names)} group{'s' if len(names) != 1 else ''}; leaving groups out takes {LEAST} at least")
+    dealt = np.empty(len(names), dtype=np.int64)
+    dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % min(most, len(names))
+    return np.asarray(dealt[group])
+
+
+def each(fold: Whole) -> list[tuple[Whole, Whole]]:
+    """Answer training and test rows of every fold, as places."""
+    return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in np.unique(fold)]
+
+
+def weights(groups: Texts) -> np.ndarray:
+    """Let each group count once, however many rows it has: 1/rows of its group, shape (rows,)."""
+    _, group, count = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / count[group])
+
+
+WIDE = 4.0  # largest over smallest, from which a number above 0 is seen by its logarithm
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CodedNumber:
+    """How one number is coded: its logarithm or itself, less `centre`, over `scale`; and the range in which it was seen."""
+
+    log: bool
+    centre: float
+    scale: float
+    low: float
+    high: float
+    missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """Learnt from training points alone. A number that is missing stands at the centre, and a column of its own says that it is."""
+
+    numbers: Mapping[str, CodedNumber]
+    names: Mapping[str, tuple[str, ...]]
+
+    def coded(self, points: Points) -> Floats:
+        """Code points, shape (points, columns); a level that was never seen has 0 in every column of its factor."""
+        made: list[Floats] = []
+        for name, one in self.numbers.items():
+            value = points.numbers[name]
+            away = np.isnan(value)
+            if one.log:  # what is not above 0 has no logarithm: it is taken for the smallest that was seen, and `beyond` says so
+                value = np.log(np.where(value > 0, value, one.low))
+            made.append(np.where(away, 0.0, (value - one.centre) / one.scale))
+            if one.missing:
+                made.append(away.astype(float))
+        for name, levels in self.names.items():
+            made += [(points.names[name] == level).astype(float) for level in levels]
+        return np.column_stack(made) if made else np.zeros((points.count, 0))
+
+    def columns(self) -> list[str]:
+        """Name the columns of `coded`."""
+        made = []
+        for name, one in self.numbers.items():
+            made += [f"log {name}" if one.log else name, *([f"{name} missing"] if one.missing else [])]
+        return made + [f"{name}={level}" for name, levels in self.names.items() for level in levels]
+
+
+def learn(points: Points) -> Coding:
+    """Learn how training points are coded."""
+    return Coding(
+        {name: _number(column) for name, column in points.numbers.items()},
+        {name: tuple(str(one) for one in np.unique(column)) for name, column in points.names.items()},
+    )
+
+
+def _number(column: Floats) -> CodedNumber:
+    known = column[~np.isnan(column)]
+    missing = len(known) < len(column)
+    if not len(known):
+        return CodedNumber(log=False, centre=0.0, scale=1.0, low=np.nan, high=np.nan, missing=missing)
+    low, high = float(known.min()), float(known.max())
+    log = low > 0 and high >= WIDE * low
+    seen = np.log(known) if log else known
+    spread = float(seen.std())
+    return CodedNumber(log, float(seen.mean()), spread if spread > _ROUNDING * abs(float(seen.mean())) else 1.0, low, high, missing)
+
+
+def beyond(training: Points, points: Points) -> list[tuple[str, ...]]:
+    """Say of each point how it lies outside what was measured; nothing where it is interpolated.
+
+    Outside a number's range, a name that was never met, a factor missing that never was; or within all of these, but by its numbers further
+    from every training point than the loneliest of those is from its next.
+    """
+    coding = learn(training)
+    said: list[list[str]] = [[] for _ in range(points.count)]
+    for name, one in coding.numbers.items():
+        for at, value in enumerate(points.numbers[name].tolist()):
+            if np.isnan(value) and not one.missing:
+                said[at].append(f"{name} is not said")
+            elif not np.isnan(value) and not one.low * (1 - _ROUNDING) <= value <= one.high * (1 + _ROUNDING):
+                seen = "never given" if np.isnan(one.low) else f"measured from {one.low:g} to {one.high:g}"
+                said[at].append(f"{name}={value:g} was {seen}")
+    for name, levels in coding.names.items():
+        for at, level in enumerate(points.names[name].tolist()):
+            if level not in levels:
+                met = ", ".join(one_line(one or "none", 30) for one in levels[:8]) + (" …" if len(levels) > 8 else "")
+                said[at].append(f"{name}={one_line(level, 40)} was never measured ({met} were)" if level else f"{name} is not said")
+    numbers = Coding(coding.numbers, {})  # of names each was met, and which go together nobody can be near or far from
+    lonely = _lonely(numbers.coded(training), numbers.coded(points))
+    return [
+        tuple(one) or (("these numbers together are far from all that were measured",) if far else ())
+        for one, far in zip(said, lonely, strict=True)
+    ]
+
+
+def _lonely(training: Floats, points: Floats) -> list[bool]:
+    seen = np.unique(training, axis=0)
+    if len(seen) < 3:
+        return [False] * len(points)
+    tree = cKDTree(seen)
+    apart = tree.query(seen, k=2)[0][:, 1].max()
+    return [bool(one) for one in tree.query(points)[0] > apart * (1 + _ROUNDING)]
+
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Texts = NDArray[np.str_]
+By = Literal["configuration", "run"]
+
+
+class TooFew(Refused):
+    """There are too few groups to leave any out; the message says how many, and how many it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One measurement: of a cell, or of a job. Factors are numbers or names; one that is missing is not there.
+
+    `configuration` names what was asked for, `run` when it was measured: rows that share it share what happened then.
+    """
+
+    configuration: str
+    run: str
+    factors: Mapping[str, float | str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rows as columns. `numbers` have NaN, `names` an empty text where a factor is missing; each of shape (rows,)."""
+
+    count: int
+    numbers: Mapping[str, Floats]
+    names: Mapping[str, Texts]
+
+    def take(self, at: Whole) -> Points:
+        """Answer some of the rows, by their places."""
+        return Points(len(at), {name: one[at] for name, one in self.numbers.items()}, {name: one[at] for name, one in self.names.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What models learn from. `log`: all values are above 0, and errors are by a factor; models then see logarithms.
+
+    `copies`: factor → those that say the same in every row and were left away.
+    """
+
+    response: str
+    points: Points
+    values: Floats
+    configurations: Texts
+    runs: Texts
+    log: bool
+    notes: tuple[str, ...] = ()
+    copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def seen(self) -> Floats:
+        """The values as models see them."""
+        return np.log(self.values) if self.log else self.values
+
+    def units(self, by: By) -> Texts:
+        """The group of each row."""
+        return self.configurations if by == "configuration" else self.runs
+
+    def take(self, at: Whole) -> Table:
+        """Answer some of the rows, by their places."""
+        return Table(
+            self.response, self.points.take(at), self.values[at], self.configurations[at], self.runs[at], self.log, self.notes, self.copies
+        )

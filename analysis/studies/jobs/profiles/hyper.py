@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from analysis.studies.jobs.estimates import gain, mean_value, over_runs, unknown_gain
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import letters
 from analysis.studies.keys.terms import Factor, Lost, Observed
 from analysis.studies.keys.terms import Row as Cell
 from analysis.terms import Refused
 
-from .runs import gain, mean, over_runs, unknown_gain
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.studies.jobs.queues.terms import Figure
+    from analysis.studies.jobs.estimates import Figure
     from analysis.studies.keys.terms import Effects
     from analysis.terms import Effect
 
     from .rows import Told
 
+
 TIME, ACCURACY, EPOCHS = "time_to_accuracy_s", "accuracy", "epochs"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class GridPoint:
     """One combination of hyper-parameters. `reached` of the `jobs` that ended came to the accuracy; the figures are over `runs`.
 
     `time_s` is of those runs alone in which every job reached it: a mean over the quick ones only would flatter. `accuracy` and `epochs`
@@ -51,9 +51,9 @@ class Hyper:
     """
 
     factors: tuple[str, ...]
-    points: tuple[Point, ...]
-    best: Point | None
-    next: Point | None
+    points: tuple[GridPoint, ...]
+    best: GridPoint | None
+    next: GridPoint | None
     effect: Effect | None
     effects: Effects | None
     why: str
@@ -95,17 +95,17 @@ def _factors(streams: Sequence[Told]) -> list[Factor]:
     return [Factor(name, letter, levels) for (name, levels), letter in zip(found, letters(len(found)), strict=True)]
 
 
-def _point(levels: tuple[str, ...], streams: Sequence[Told], times: dict[tuple[str, int], float | None]) -> Point:
+def _point(levels: tuple[str, ...], streams: Sequence[Told], times: dict[tuple[str, int], float | None]) -> GridPoint:
     ended = [[job for job in one.jobs if job.outcome == "done" and ACCURACY in job.result] for one in streams]
-    return Point(
+    return GridPoint(
         levels=levels,
         runs=len(streams),
         jobs=sum(len(one.jobs) for one in streams),
         reached=sum(TIME in job.result for some in ended for job in some),
         time_s=over_runs([one for one in times.values() if one is not None]),
-        accuracy=over_runs([mean([job.result[ACCURACY] for job in some]) for some in ended if some]),
+        accuracy=over_runs([mean_value([job.result[ACCURACY] for job in some]) for some in ended if some]),
         epochs=over_runs(
-            [mean([job.result[EPOCHS] for job in some]) for some in ended if some and all(EPOCHS in one.result for one in some)]
+            [mean_value([job.result[EPOCHS] for job in some]) for some in ended if some and all(EPOCHS in one.result for one in some)]
         ),
     )
 
@@ -113,7 +113,7 @@ def _point(levels: tuple[str, ...], streams: Sequence[Told], times: dict[tuple[s
 def _times(one: Told) -> float | None:
     """The mean time of a run's jobs to the accuracy, seconds; None where one of them did not reach it."""
     reached = [job.result[TIME] for job in one.jobs if job.outcome == "done" and TIME in job.result]
-    return mean(reached) if reached and len(reached) == len(one.jobs) else None
+    return mean_value(reached) if reached and len(reached) == len(one.jobs) else None
 
 
 def _known(times: dict[tuple[str, int], float | None]) -> dict[tuple[str, int], float]:
@@ -163,7 +163,7 @@ def _block(unit: tuple[str, int]) -> str:
     return f"{unit[0]} {unit[1]}"
 
 
-def _soon(one: Point) -> float:
+def _soon(one: GridPoint) -> float:
     return one.time_s.value if one.time_s is not None else float("inf")
 
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.studies.jobs.estimates import gain, mean_value, over_runs, unknown_gain
 from analysis.terms import Refused
 
 from .rows import system
-from .runs import gain, mean, over_runs, unknown_gain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from analysis.studies.jobs.queues.terms import Figure
+    from analysis.studies.jobs.estimates import Figure
     from analysis.terms import Effect
 
     from .rows import Ran, Told
+
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
@@ -30,7 +31,7 @@ TIME = "job_time_s"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClassProfile:
     """One class on one system, each figure the mean over `runs` of a run's mean over its jobs. None: not told.
 
     `time_s` is how long a job held its slots, `response_s` from submission on; `core_s` is time times the CPUs it was given (its limits, or
@@ -61,7 +62,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestSystem:
     """The system on which a class takes least time, against the `next` best; `effect` is its gain, None where `why` says."""
 
     class_: str
@@ -72,7 +73,7 @@ class Best:
     why: str = ""
 
 
-def profile(streams: Sequence[Told]) -> tuple[list[Row], list[Best]]:
+def profile(streams: Sequence[Told]) -> tuple[list[ClassProfile], list[BestSystem]]:
     """Profile every class on every system, the soonest first. Raises: Refused, where no job was done."""
     by_system: dict[str, list[Told]] = {}
     for one in streams:
@@ -85,7 +86,7 @@ def profile(streams: Sequence[Told]) -> tuple[list[Row], list[Best]]:
     return rows, [_best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)]
 
 
-def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
+def _row(class_: str, name: str, streams: Sequence[Told]) -> ClassProfile | None:
     jobs = {one.unit: [job for job in one.jobs if job.class_ == class_] for one in streams}
     done = {unit: [job for job in some if job.done] for unit, some in jobs.items()}
     done = {unit: some for unit, some in done.items() if some}
@@ -94,7 +95,9 @@ def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
     share = {one.unit: None if one.cpus is None else one.cpus / one.slots for one in streams}
     cpus = {one.unit: one.cpus for one in streams}
 
-    def figure(of: Callable[[Ran, tuple[str, int]], float | None], of_run: Callable[[Sequence[float]], float] = mean) -> Figure | None:
+    def figure(
+        of: Callable[[Ran, tuple[str, int]], float | None], of_run: Callable[[Sequence[float]], float] = mean_value
+    ) -> Figure | None:
         told = [[of(job, unit) for job in some] for unit, some in done.items()]
         return over_runs([of_run([one for one in some if one is not None]) for some in told if some and None not in some])
 
@@ -108,7 +111,7 @@ def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
     at_work = figure(_part(AT_WORK)) if COMPUTING not in parts else None
     inside |= {} if at_work is None else {AT_WORK: at_work.value}
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
-    return Row(
+    return ClassProfile(
         class_=class_,
         system=name,
         runs=len(done),
@@ -125,20 +128,20 @@ def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
         bottleneck=bottleneck,
         share=figure(lambda job, _: _share(job, bottleneck, closed=closed)),
         closed=closed,
-        values={unit: mean([_held_s(job) for job in some]) for unit, some in done.items()},
+        values={unit: mean_value([_held_s(job) for job in some]) for unit, some in done.items()},
     )
 
 
-def _best(rows: Sequence[Row]) -> Best:
+def _best(rows: Sequence[ClassProfile]) -> BestSystem:
     """The first of the rows against the second; a job that was lost counts against nothing here and is said beside it."""
     costs = [row for row in rows if row.core_s is not None]
     cheapest = min(costs, key=lambda row: row.core_s.value if row.core_s else 0.0).system if costs else ""
     if len(rows) < 2:
-        return Best(rows[0].class_, rows[0].system, "", None, cheapest)
+        return BestSystem(rows[0].class_, rows[0].system, "", None, cheapest)
     first, second = rows[:2]
     effect = gain(TIME, second.values, first.values)
     why = unknown_gain(second.values, first.values) if effect is None else ""
-    return Best(first.class_, first.system, second.system, effect, cheapest, why)
+    return BestSystem(first.class_, first.system, second.system, effect, cheapest, why)
 
 
 def _why(lost: Iterable[Ran]) -> str:
@@ -211,3 +214,20 @@ def _memory(job: Ran) -> float | None:
         if not job.took.get("memory_mib") or "memory_peak_mib" not in job.took
         else job.took["memory_peak_mib"] / (job.took["memory_mib"] * job.replicas)
     )
+
+
+UNDER = " under "
+
+
+def short(systems: Sequence[str]) -> dict[str, str]:
+    """Name → its parameters that not all have alike, and its tweak set; `all alike` where nothing differs."""
+    names = list(dict.fromkeys(systems))
+    split = {name: name.partition(UNDER) for name in names}
+    parts = {name: [part for part in head.split(":")[1:] if "=" in part] for name, (head, _, _) in split.items()}
+    same = set.intersection(*map(set, parts.values())) if parts else set()
+    found = {}
+    for name, (head, under, tweakset) in split.items():
+        words = [part for part in parts[name] if part not in same]
+        said = " ".join(words) or (head.partition(":")[0] if len(names) == 1 else "as classes have it")
+        found[name] = f"{said}{under}{tweakset}"
+    return found if len(set(found.values())) == len(names) else {name: name for name in names}

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
-from analysis.studies.jobs.queues.records import AGAIN, LONGEST, STOCK, tells_of_jobs
-from analysis.studies.jobs.queues.terms import OUTCOMES
+from analysis.studies.jobs.records import AGAIN, LONGEST, OUTCOMES, STOCK, tells_of_jobs
 from analysis.terms import Refused, Unreadable
 
 if TYPE_CHECKING:

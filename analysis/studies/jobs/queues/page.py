@@ -1,17 +1,18 @@
-"""Fits, predictions and validations as text of at most 100 columns."""
+"""Fits, predictions and validations as text of at most 100 columns, and for programs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from analysis.plain import one_line
+from analysis.plain import one_line, printable_json
 from analysis.printing import columns, hanging, on_page, tiny
+from analysis.studies.jobs.output import NONE, figure, number, unit
 from analysis.wording import unsigned
 
-from .validating import CLOSED, RULE
-from .words import NONE, figure, number, unit
+from .validation import CLOSED, RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from .fitting import Fit
-    from .little import Little
-    from .predicting import Predicted
     from .shape import Shape
-    from .validating import Held, Validation
+    from .valid_times import Little
+    from .validation import ModelCheck, Predicted, WaitValidation
+
 
 ENOUGH = 1e-9
 STYLES = {"agrees": "green", "differs": "bold red", "open": "yellow", "not judged": "dim"}
@@ -38,7 +39,7 @@ def predictions(found: Sequence[tuple[str, Sequence[Predicted], str]], *, color:
     return on_page((part for title, some, why in found for part in _predicted(title, some, why)), color=color)
 
 
-def validations(found: Sequence[Validation], *, color: bool = False) -> str:
+def validations(found: Sequence[WaitValidation], *, color: bool = False) -> str:
     """Write validations."""
     parts = [part for one in found for part in _validated(one)]
     return on_page([*parts, hanging([("•", RULE)], "dim", "dim")], color=color)
@@ -151,7 +152,7 @@ def _within(one: Predicted) -> str:
     return ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in one.wait_within.items())
 
 
-def _validated(one: Validation) -> Iterator[RenderableType]:
+def _validated(one: WaitValidation) -> Iterator[RenderableType]:
     yield from headline(one.fit)
     scale, name = unit([one.wait_s.value] if one.wait_s is not None else [])
     yield f"measured wait {figure(one.wait_s, scale)} {name}, {one.fit.units.why}"
@@ -170,8 +171,48 @@ def _validated(one: Validation) -> Iterator[RenderableType]:
     yield ""
 
 
-def _held(one: Held, scale: float) -> list[str]:
+def _held(one: ModelCheck, scale: float) -> list[str]:
     name = one.model if one.exact else f"~ {one.model}"
     name += "" if one.priority is None else f", priority {one.priority}"
     z = NONE if one.z is None else f"{one.z:+.1f}"
     return [name, number(one.predicted_s * scale), figure(one.ratio), z, one.verdict, "*" if one.chosen else ""]
+
+
+def fits_json(found: Sequence[Fit], refused: Sequence[str]) -> str:
+    """Write fits."""
+    return printable_json({"fits": [_fit_document(one) for one in found], "refused": list(refused)})
+
+
+def predictions_json(found: Sequence[tuple[str, Sequence[Predicted], str]], refused: Sequence[str]) -> str:
+    """Write predictions; where there is no stationary figure, `models` is empty and `said` says why."""
+    made = [{"of": title, "models": [asdict(one) for one in some], "said": why} for title, some, why in found]
+    return printable_json({"predictions": made, "refused": list(refused)})
+
+
+def validations_json(found: Sequence[WaitValidation], refused: Sequence[str]) -> str:
+    """Write validations."""
+    made = [{**_validation_document(one), "fit": _fit_document(one.fit)} for one in found]
+    return printable_json({"rule": RULE, "validations": made, "refused": list(refused)})
+
+
+def _validation_document(one: WaitValidation) -> dict[str, Any]:
+    return {
+        "margin": one.margin,
+        "wait_s": None if one.wait_s is None else asdict(one.wait_s),
+        "held": [asdict(held) for held in one.held],
+        "why": one.why,
+        "unstable": one.unstable,
+        "growth_s": one.growth_s,
+        "notes": list(one.notes),
+        "planned": None if one.planned is None else asdict(one.planned),
+    }
+
+
+def _fit_document(one: Fit) -> dict[str, Any]:
+    figures = ("rate_per_s", "service_s", "scv_arrivals", "scv_service", "load", "p_wait", "wait_s", "response_s", "arrivals", "services")
+    made: dict[str, Any] = {name: None if (value := getattr(one, name)) is None else asdict(value) for name in figures}
+    plain = ("group", "names", "jobs", "servers", "engine", "policy", "closed", "utilisation", "findings", "priorities")
+    made |= {name: getattr(one, name) for name in plain}
+    made["laws"] = [None if law is None else asdict(law) for law in one.laws]
+    made["units"] = {"kind": one.units.kind, "count": one.units.count, "why": one.units.why}
+    return made

@@ -6,23 +6,27 @@ pushed aside, Buzen & Bondi 1983 (those of priority k and before are by themselv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
+from analysis.plain import one_line
+from analysis.printing import columns, hanging, on_page
+from analysis.studies.jobs.output import number, unit
 from analysis.terms import Refused
 
-from .erlang import erlang_c
-from .open_queues import mmc, must_be_inputs
-from .terms import Inputs
+from .formulas import Inputs, erlang_c, mmc, must_be_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
 
 SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PriorityClass:
     """Jobs of one priority (the lower goes first): Poisson arrivals, service times of a mean and squared coefficient of variation."""
 
     priority: int
@@ -32,19 +36,19 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class PriorityWaits:
     """What jobs of one kind get: mean wait (in all, pushed aside or not) and mean response; both None where the queue of these grows.
 
     `load` is what jobs of this priority and those before them ask of the servers.
     """
 
-    kind: Kind
+    kind: PriorityClass
     load: float
     wait_s: float | None
     response_s: float | None
 
 
-def non_preemptive(kinds: Sequence[Kind], servers: int = 1) -> list[Served]:
+def non_preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[PriorityWaits]:
     """Mean waits where who has begun is let finish: W_k = W₀/((1 - U_(k-1))(1 - U_k)), in the order of `kinds`; U_k is what 1 to k ask for.
 
     W₀ is what a job in service still takes: Σλ·E[S²]/2 with one server, exact for every distribution; C·s/c·(1 + cs²)/2 with several, exact
@@ -60,13 +64,13 @@ def non_preemptive(kinds: Sequence[Kind], servers: int = 1) -> list[Served]:
         found[priority] = (load, None if load >= 1 else _left(kinds, servers) / ((1 - above) * (1 - load)))
         above = load
     return [
-        Served(one, found[one.priority][0], wait, None if wait is None else wait + one.service_s)
+        PriorityWaits(one, found[one.priority][0], wait, None if wait is None else wait + one.service_s)
         for one in kinds
         for wait in [found[one.priority][1]]
     ]
 
 
-def preemptive(kinds: Sequence[Kind], servers: int = 1) -> list[Served]:
+def preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[PriorityWaits]:
     """Mean waits where who goes first pushes others aside, who resume later: those behind are as good as not there.
 
     One server: R_k = s_k/(1 - U_(k-1)) + Σ_(i≤k) λ_i·E[S_i²]/2/((1 - U_(k-1))(1 - U_k)). Several: by differences of M/M/c queues.
@@ -87,30 +91,30 @@ def preemptive(kinds: Sequence[Kind], servers: int = 1) -> list[Served]:
         else:
             its = sum(other.rate_per_s for other in _of(kinds, one.priority))
             response = (_inside(there, servers) - _inside(ahead, servers)) / its
-        found.append(Served(one, load, None if response is None else response - one.service_s, response))
+        found.append(PriorityWaits(one, load, None if response is None else response - one.service_s, response))
     return found
 
 
-def _must_be_kinds(kinds: Sequence[Kind], servers: int) -> None:
+def _must_be_kinds(kinds: Sequence[PriorityClass], servers: int) -> None:
     if not kinds:
         raise Refused("no kind of job: each has a priority, a rate and a mean service time.")
     for one in kinds:
         must_be_inputs(Inputs(one.rate_per_s, one.service_s, servers, scv_service=one.scv_service))
 
 
-def _of(kinds: Sequence[Kind], priority: int) -> list[Kind]:
+def _of(kinds: Sequence[PriorityClass], priority: int) -> list[PriorityClass]:
     return [one for one in kinds if one.priority == priority]
 
 
-def _load(one: Kind) -> float:
+def _load(one: PriorityClass) -> float:
     return one.rate_per_s * one.service_s
 
 
-def _residual(kinds: Sequence[Kind]) -> float:
+def _residual(kinds: Sequence[PriorityClass]) -> float:
     return sum(one.rate_per_s * one.service_s**2 * (1 + one.scv_service) for one in kinds) / 2
 
 
-def _left(kinds: Sequence[Kind], servers: int) -> float:
+def _left(kinds: Sequence[PriorityClass], servers: int) -> float:
     """What is still to be waited for of those in service, W₀; of a kind that gets no more than what others leave, that part."""
     if servers == 1:
         left, used = 0.0, 0.0
@@ -126,10 +130,53 @@ def _left(kinds: Sequence[Kind], servers: int) -> float:
     return erlang_c(servers, asked) * service / servers * (second / service**2) / 2
 
 
-def _alike(kinds: Sequence[Kind]) -> bool:
+def _alike(kinds: Sequence[PriorityClass]) -> bool:
     first = kinds[0].service_s
     return all(abs(one.service_s - first) <= SAME * first and abs(one.scv_service - 1) <= SAME for one in kinds)
 
 
-def _inside(kinds: Sequence[Kind], servers: int) -> float:
+def _inside(kinds: Sequence[PriorityClass], servers: int) -> float:
     return mmc(Inputs(sum(one.rate_per_s for one in kinds), kinds[0].service_s, servers)).inside if kinds else 0.0
+
+
+FORM = "PRIORITY:RATE:S[:CS2], such as 1:2.5:0.2"
+
+
+def parse(text: str) -> PriorityClass:
+    """Read a kind of job. Raises: Refused."""
+    parts = text.split(":")
+    if not 3 <= len(parts) <= 4:
+        raise Refused(f"{one_line(text, 60)!r} is no class of jobs; write {FORM}.")
+    try:
+        return PriorityClass(int(parts[0]), *map(float, parts[1:]))
+    except ValueError:
+        raise Refused(f"{one_line(text, 60)!r} is no class of jobs: all its parts are numbers; write {FORM}.") from None
+
+
+def render(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> str:
+    """Write mean waits by priority, for each number of servers."""
+    parts: list[RenderableType] = []
+    for servers, some in answers:
+        how = "pushed aside and resumed" if preemptive else "let finish"
+        parts.append(f"{servers} server{'s' if servers > 1 else ''}, who has begun is {how}")
+        scale, name = unit(one.response_s or 0.0 for one in some)
+        rows = [_row(one, scale) for one in sorted(some, key=lambda one: one.kind.priority)]
+        parts.append(columns(("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}"), rows))
+        if any(one.wait_s is None for one in some):
+            parts.append(hanging([("•", "where the load so far is 1 or more, the queue grows without end and has no stationary wait.")]))
+        parts.append("")
+    return on_page(parts)
+
+
+def document(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> dict[str, Any]:
+    """Write the same for programs."""
+    return {
+        "preemptive": preemptive,
+        "answers": [{"servers": servers, "classes": [asdict(one) for one in some]} for servers, some in answers],
+    }
+
+
+def _row(one: PriorityWaits, scale: float) -> list[str]:
+    kind = one.kind
+    times = [number(None if value is None else value * scale) for value in (one.wait_s, one.response_s)]
+    return [str(kind.priority), f"{kind.rate_per_s:g}", f"{kind.service_s:g}", f"{kind.scv_service:g}", number(one.load), *times]

@@ -18,6 +18,7 @@ from analysis.stats.adjust import holm
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 ALPHA = 0.05
 FEWEST = 8
 DRAWS, SIZE = 100_000, 40
@@ -25,7 +26,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ShapeTest:
     """One test: what it asks, its statistic (a distance, a correlation, a distance) and p, as it is and adjusted."""
 
     asks: str
@@ -39,10 +40,10 @@ class Shape:
     """What `count` values of a series say about a hypothesis; `refused` are the sides on which they refuse it."""
 
     count: int
-    tests: tuple[Test, ...]
+    tests: tuple[ShapeTest, ...]
 
     @property
-    def refused(self) -> tuple[Test, ...]:
+    def refused(self) -> tuple[ShapeTest, ...]:
         """Tests whose adjusted p lies below 5 %."""
         return tuple(test for test in self.tests if test.p_adjusted < ALPHA)
 
@@ -75,7 +76,7 @@ def services(times: Sequence[np.ndarray]) -> Shape | None:
 
 def _shape(count: int, found: list[tuple[str, float, float]]) -> Shape:
     adjusted = holm([p for _, _, p in found])
-    return Shape(count, tuple(Test(*one, p_adjusted) for one, p_adjusted in zip(found, adjusted, strict=True)))
+    return Shape(count, tuple(ShapeTest(*one, p_adjusted) for one, p_adjusted in zip(found, adjusted, strict=True)))
 
 
 def _exponential(values: np.ndarray) -> tuple[float, float]:

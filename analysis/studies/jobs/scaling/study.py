@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.stats.effect import moments, paired_effect
-from analysis.studies.jobs.simulation.laws import Law as Times
-from analysis.studies.jobs.simulation.laws import errors
 from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.stream import Coming
+from analysis.studies.jobs.simulation.stream import Coming, errors
+from analysis.studies.jobs.simulation.stream import TimesLaw as Times
 from analysis.terms import Metric, NotComparable, Refused
 from control.scaling import TOLERANCE, Point, choose, fits, time_s
 from control.scheduling.terms import Job
@@ -41,7 +40,7 @@ PAIRS = 3  # seeds or streams that carry an interval
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScalingStudy:
     """The true law, the time every job is to take, and the jobs: sizes of mean 1 with that CV², times off by exp(±noise).
 
     `most` is what one job may have of the `nodes`, which are busy to `load` under the scaling that asks most of them.
@@ -59,7 +58,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScaledStream:
     """One stream under one way of scaling, its first tenth left out.
 
     `within` is the part of the jobs that ran for the target ±10 %, `within_waited` that of those that were done so soon after submission;
@@ -74,7 +73,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ScalingArm:
     """One way of scaling: by seed, the mean replicas, and against the choice for each: `more_within` is how much larger a part that has.
 
     `node_seconds` is the choice's gain in node-seconds over this one. None for the choice itself, and where seeds do not differ.
@@ -82,7 +81,7 @@ class Arm:
 
     name: str
     replicas: float
-    seeds: tuple[Scaled, ...]
+    seeds: tuple[ScaledStream, ...]
     more_within: tuple[float, float, float] | None = None
     node_seconds: Effect | None = None
 
@@ -92,20 +91,20 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class ScalingResult:
     """What came of it: the mean law of the seeds' fits, and the part of the jobs for which there is a number of replicas at all."""
 
-    arms: tuple[Arm, ...]
+    arms: tuple[ScalingArm, ...]
     gap_s: float
     reachable: float
     chosen_by: Mapping[str, float] = field(default_factory=dict)
 
 
-def evaluate(asked: Asked) -> Evaluated:
+def evaluate(asked: ScalingStudy) -> ScalingResult:
     """Play it all. Raises: Refused, for what cannot be asked."""
     _must_be_possible(asked)
     gap_s = _gap_s(asked)
-    found: dict[str, list[Scaled]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
+    found: dict[str, list[ScaledStream]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
     replicas: dict[str, list[float]] = {name: [] for name in found}
     laws, reachable = [], []
     for seed in range(1, asked.seeds + 1):
@@ -120,12 +119,12 @@ def evaluate(asked: Asked) -> Evaluated:
             takes_s = time_s(asked.law, work, chosen) * off
             found[name].append(_scaled(asked, submit_s, chosen, takes_s))
             replicas[name].append(float(chosen.mean()))
-    arms = [Arm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in found.items()]
+    arms = [ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in found.items()]
     mean_law = {name: float(np.mean([getattr(one, name) for one in laws])) for name in ("cost_s", "serial", "crosstalk", "startup_s")}
-    return Evaluated((arms[0], *(against(arms[0], one) for one in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
+    return ScalingResult((arms[0], *(against(arms[0], one) for one in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
 
 
-def _must_be_possible(asked: Asked) -> None:
+def _must_be_possible(asked: ScalingStudy) -> None:
     if asked.most > asked.nodes:
         raise Refused(f"{asked.most} replicas at once do not fit on {asked.nodes} nodes.")
     if not 0 < asked.load < 1:
@@ -134,7 +133,7 @@ def _must_be_possible(asked: Asked) -> None:
         raise Refused(f"A target of {asked.target_s:g} s: starting alone takes {asked.law.startup_s:g} s.")
 
 
-def _ways(asked: Asked, law: Law, work: Floats) -> dict[str, Floats]:
+def _ways(asked: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
     """Replicas of each job: chosen for it; what a job of mean size needs; and what the largest of the first hundred needs."""
 
     def number(size: float) -> float:
@@ -148,7 +147,7 @@ def _ways(asked: Asked, law: Law, work: Floats) -> dict[str, Floats]:
     }
 
 
-def _gap_s(asked: Asked) -> float:
+def _gap_s(asked: ScalingStudy) -> float:
     """Between submissions, so that the way that asks most of the nodes asks for `load` of them."""
     work = Times(1.0, asked.sizes_cv2).times_s((np.arange(1000) + 0.5) / 1000)
     needed = [float((chosen * time_s(asked.law, work, chosen)).mean()) for chosen in _ways(asked, asked.law, work[::-1]).values()]
@@ -160,7 +159,7 @@ def _numbers(seed: int, many: int) -> dict[str, Floats]:
     return {purpose: np.random.default_rng(one).random(many) for purpose, one in zip(PURPOSES, spawned, strict=True)}
 
 
-def _profiled(asked: Asked, uniform: Floats) -> Law:
+def _profiled(asked: ScalingStudy, uniform: Floats) -> Law:
     """The law as a profile of a few jobs tells it."""
     numbers, sizes, often = PROFILED
     grid = [(n, size) for n in numbers if n <= asked.most for size in sizes for _ in range(often)]
@@ -169,13 +168,13 @@ def _profiled(asked: Asked, uniform: Floats) -> Law:
     return fits(points)[0].law
 
 
-def _scaled(asked: Asked, submit_s: Floats, replicas: Floats, takes_s: Floats) -> Scaled:
+def _scaled(asked: ScalingStudy, submit_s: Floats, replicas: Floats, takes_s: Floats) -> ScaledStream:
     rows = zip(submit_s.tolist(), replicas.tolist(), takes_s.tolist(), strict=True)
     stream = [Coming(Job(at, came_s, replicas=int(n)), {NODE: seconds}) for at, (came_s, n, seconds) in enumerate(rows)]
     played = play(stream, {NODE: asked.nodes}, "fifo")
     counted = slice(int(len(stream) * WARM_UP), None)
     ran_s, response_s = (played.end_s - played.start_s)[counted], (played.end_s - played.submit_s)[counted]
-    return Scaled(
+    return ScaledStream(
         within=within(ran_s, asked.target_s),
         within_waited=within(response_s, asked.target_s),
         node_s_per_job=float((ran_s * played.replicas[counted]).mean()),
@@ -189,7 +188,7 @@ def within(times_s: Floats, target_s: float) -> float:
     return float((np.abs(times_s / target_s - 1) <= TOLERANCE).mean())
 
 
-def against(chosen: Arm, other: Arm) -> Arm:
+def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
     """The choice against another way, seed by seed; nothing of fewer than three."""
     if len(chosen.seeds) < PAIRS:
         return other
@@ -199,7 +198,7 @@ def against(chosen: Arm, other: Arm) -> Arm:
         effect = paired_effect(NODE_SECONDS, before, after, 0.0)
     except NotComparable:  # sizes and times that never vary
         effect = None
-    return Arm(other.name, other.replicas, other.seeds, _interval(more), effect)
+    return ScalingArm(other.name, other.replicas, other.seeds, _interval(more), effect)
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""A saved run's streams of jobs and all that is held against them: waits, policies, faults; and lines that lose packets.
+"""A saved run's streams of jobs and all that is held against them: waits, policies, faults; lines that lose packets; who held which slot.
 
 A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they are no two replicates. Of each block
 the stock cell is taken, the copy only where stock was not measured.
@@ -6,37 +6,37 @@ the stock cell is taken, the copy only where stock was not measured.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from analysis.formats.fields import Fields
 from analysis.studies.jobs.dependability import records as struck
-from analysis.studies.jobs.dependability.accuracy import poisonings
 from analysis.studies.jobs.dependability.checkpoints import trials
-from analysis.studies.jobs.dependability.lines import of_run as trained
+from analysis.studies.jobs.dependability.network import cells_of_run as trained
 from analysis.studies.jobs.dependability.network import lines
-from analysis.studies.jobs.dependability.policies import spared
-from analysis.studies.jobs.dependability.study import arms
-from analysis.studies.jobs.queues.copies import distinct
+from analysis.studies.jobs.dependability.study import arms, poisonings, spared
 from analysis.studies.jobs.queues.fitting import fit
-from analysis.studies.jobs.queues.records import AGAIN, ROWS, STOCK, streams, tells_of_jobs
-from analysis.studies.jobs.queues.validating import validate
-from analysis.studies.jobs.schedulers.measured import places
-from analysis.studies.jobs.schedulers.recorded import recorded
+from analysis.studies.jobs.queues.valid_times import columns
+from analysis.studies.jobs.queues.validation import validate
+from analysis.studies.jobs.records import AGAIN, OUTCOMES, ROWS, STOCK, distinct, streams, tells_of_jobs
+from analysis.studies.jobs.schedulers.measured import places, recorded
 from analysis.terms import Refused
 from analysis.variants import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.studies.jobs.dependability.accuracy import Poisoning
-    from analysis.studies.jobs.dependability.checkpoints import Trial
+    from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
     from analysis.studies.jobs.dependability.network import Line
-    from analysis.studies.jobs.dependability.policies import Spared
-    from analysis.studies.jobs.dependability.study import Arm
-    from analysis.studies.jobs.queues.terms import Stream
-    from analysis.studies.jobs.queues.validating import Validation
+    from analysis.studies.jobs.dependability.study import FaultArm, Poisoning, SparedJobs
+    from analysis.studies.jobs.queues.validation import WaitValidation
+    from analysis.studies.jobs.records import Stream
     from analysis.studies.jobs.schedulers.measured import Place
     from analysis.terms import Cell, Run
+
 
 MARGIN = 0.10  # how far off a model of waits may be
 BASELINE = "fifo"
@@ -44,7 +44,7 @@ CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamCell:
     """One cell's stream; `fault` is what its stream row says of a fault, None where it had none."""
 
     cell: Cell
@@ -59,12 +59,12 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class GroupWaits:
     """Streams of equal conditions, and their waits held against the models; `title` is what sets them apart from the run's others."""
 
     title: str
-    told: tuple[Told, ...]
-    validation: Validation
+    told: tuple[StreamCell, ...]
+    validation: WaitValidation
 
     @property
     def arrivals(self) -> str:
@@ -81,13 +81,13 @@ class Gathered:
     """
 
     run: Run
-    told: tuple[Told, ...] = ()
-    waits: tuple[Waits, ...] = ()
+    told: tuple[StreamCell, ...] = ()
+    waits: tuple[GroupWaits, ...] = ()
     places: tuple[Place, ...] = ()
-    arms: tuple[Arm, ...] = ()
-    spared: tuple[Spared, ...] = ()
+    arms: tuple[FaultArm, ...] = ()
+    spared: tuple[SparedJobs, ...] = ()
     poisonings: tuple[Poisoning, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[CheckpointTrial, ...] = ()
     lines: tuple[Line, ...] = ()
     refused: tuple[str, ...] = ()
 
@@ -98,7 +98,7 @@ def gather(run: Run) -> Gathered | None:
     over = tuple(lines(trained(run, refused)))
     if not tells_of_jobs(run):
         return Gathered(run, lines=over, refused=tuple(refused)) if over else None
-    told = _told(run, refused)
+    told = _cells(run, refused)
     waits, between = _waits(told, refused), _places(run, told, refused)
     kept = {one.cell.id for one in told}
     # What it refuses was refused above.
@@ -109,7 +109,7 @@ def gather(run: Run) -> Gathered | None:
     return Gathered(run, told, waits, between, faulty, tuple(spared(hit)), tuple(poisoned), tuple(trials(hit)), over, tuple(refused))
 
 
-def _told(run: Run, refused: list[str]) -> tuple[Told, ...]:
+def _cells(run: Run, refused: list[str]) -> tuple[StreamCell, ...]:
     cells = {cell.id: cell for cell in run.cells}
     names = short_names(run.workloads)
     found = []
@@ -117,16 +117,16 @@ def _told(run: Run, refused: list[str]) -> tuple[Told, ...]:
         cell = cells[stream.name]
         fault = cell.report["stream"][0].get("fault")
         title = names[cell.workload] + ("" if cell.tweakset in {STOCK, AGAIN} else f" · {cell.tweakset}")
-        found.append(Told(cell, stream, title, fault if isinstance(fault, dict) else None))
+        found.append(StreamCell(cell, stream, title, fault if isinstance(fault, dict) else None))
     order = list(run.workloads)
     found.sort(key=lambda one: (order.index(one.cell.workload), one.cell.block))
     stock = {(one.stream.group, one.cell.block) for one in found if one.cell.tweakset != AGAIN}
     return tuple(one for one in found if one.cell.tweakset != AGAIN or (one.stream.group, one.cell.block) not in stock)
 
 
-def _waits(told: Iterable[Told], refused: list[str]) -> tuple[Waits, ...]:
+def _waits(told: Iterable[StreamCell], refused: list[str]) -> tuple[GroupWaits, ...]:
     """Hold models against open streams without faults: no model here knows of these, or of customers who wait for their own jobs."""
-    groups: dict[str, list[Told]] = {}
+    groups: dict[str, list[StreamCell]] = {}
     for one in told:
         if not one.closed and one.fault is None:
             groups.setdefault(one.stream.group, []).append(one)
@@ -134,13 +134,13 @@ def _waits(told: Iterable[Told], refused: list[str]) -> tuple[Waits, ...]:
     for group in groups.values():
         some = distinct([one.stream for one in group], refused)
         try:
-            found.append(Waits(group[0].title, tuple(group), validate(fit(some), some, MARGIN)))
+            found.append(GroupWaits(group[0].title, tuple(group), validate(fit(some), some, MARGIN)))
         except Refused as error:
             refused.append(str(error))
     return tuple(found)
 
 
-def _places(run: Run, told: Sequence[Told], refused: list[str]) -> tuple[Place, ...]:
+def _places(run: Run, told: Sequence[StreamCell], refused: list[str]) -> tuple[Place, ...]:
     """Hold policies against each other on the untouched machine, where an engine had several."""
     kept = {
         one.cell.id for one in told if one.cell.tweakset in {STOCK, AGAIN} and one.fault is None and not one.closed and one.stream.policy
@@ -163,3 +163,88 @@ def _places(run: Run, told: Sequence[Told], refused: list[str]) -> tuple[Place, 
         except Refused as error:
             refused.append(str(error))
     return tuple(found)
+
+
+ROUNDING_S = 1e-9
+TIMES = ("admit_s", "start_s", "end_s")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotHold:
+    """One attempt in its slots: seconds since the stream's start. `end_s` is None where nobody knows it; `node` is empty where untold."""
+
+    job: int
+    kind: str
+    begin_s: float
+    end_s: float | None
+    outcome: str
+    node: str = ""
+    replicas: int = 1
+
+
+def attempts(told: StreamCell) -> list[SlotHold]:
+    """Answer all attempts of a stream by their begin; where attempts were not told, jobs stand for them. Raises: Unreadable."""
+    jobs = {job.number: job for job in told.stream.jobs}
+    rows = told.cell.report.get("attempt", ())
+    found = []
+    for at, row in enumerate(rows):
+        part = Fields(row, told.cell.id, f"report.attempt[{at}]")
+        job = jobs.get(part.whole("job"))
+        begin_s, end_s = _times(part)
+        if job is not None and begin_s is not None:
+            node = part.optional_text("node") or ""
+            found.append(SlotHold(job.number, job.kind, begin_s, end_s, part.one_of("outcome", OUTCOMES), node, job.replicas))
+    if not rows:
+        for job in jobs.values():
+            begin = job.admit_s if job.admit_s is not None else job.start_s
+            if begin is not None:
+                found.append(SlotHold(job.number, job.kind, begin, job.end_s, job.outcome, replicas=job.replicas))
+    return sorted(found, key=lambda one: (one.begin_s, one.job))
+
+
+def _times(part: Fields) -> tuple[float | None, float | None]:
+    numbers = Fields({"row": part.value}, part.origin, part.place).known_numbers("row", TIMES)
+    return numbers.get("admit_s", numbers.get("start_s")), numbers.get("end_s")
+
+
+def lanes(found: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold, int]]:
+    """Give every attempt a lane of its node for each slot it holds: the lowest that is free. Nodes lie over one another by name."""
+    placed: list[tuple[str, int, SlotHold]] = []
+    free: dict[str, list[float]] = {}
+    for one in found:
+        ends = free.setdefault(one.node, [])
+        for _ in range(one.replicas):
+            lane = next((at for at, end in enumerate(ends) if end <= one.begin_s + ROUNDING_S), len(ends))
+            ends[lane : lane + 1] = [until_s if one.end_s is None else one.end_s]
+            placed.append((one.node, lane, one))
+    first = dict(zip(sorted(free), np.cumsum([0, *(len(free[node]) for node in sorted(free))]).tolist(), strict=False))
+    return [(one, first[node] + lane) for node, lane, one in placed]
+
+
+def waiting(told: StreamCell) -> tuple[np.ndarray, np.ndarray]:
+    """How many jobs wait for their first slot, from each moment on: shapes (moments,), rising seconds and counts."""
+    part = columns(told.stream)
+    known = ~np.isnan(part.submit) & ~part.backwards
+    begin = part.submit[known]
+    end = part.taken[known]
+    end = end[~np.isnan(end)]  # who never got a slot waits for ever
+    times = np.concatenate([begin, end])
+    order = np.argsort(times, kind="stable")
+    counts = np.cumsum(np.concatenate([np.ones(len(begin)), -np.ones(len(end))])[order])
+    times = times[order]
+    last = np.flatnonzero(np.diff(times, append=np.inf) > 0)  # who comes and is let in at one moment has not waited
+    return times[last], counts[last]
+
+
+def last_moment(told: StreamCell, found: Iterable[SlotHold]) -> float:
+    """When the last thing happened that was told."""
+    submits = (job.submit_s for job in told.stream.jobs if job.submit_s is not None)
+    return max([0.0, *submits, *(one.begin_s for one in found), *(one.end_s for one in found if one.end_s is not None)])
+
+
+def busiest(told: StreamCell, length_s: float, until_s: float) -> tuple[float, float]:
+    """Answer the time of such a length with the longest queue in its middle, within the stream."""
+    times, counts = waiting(told)
+    at = float(times[int(np.argmax(counts))]) if len(times) else 0.0
+    begin_s = min(max(0.0, at - length_s / 2), max(0.0, until_s - length_s))
+    return begin_s, begin_s + (length_s if math.isfinite(length_s) else until_s)

@@ -13,7 +13,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.jobs.dependability.checkpoints import Trial
+    from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
     from analysis.studies.jobs.dependability.intervals import Advice
 
 HELP = "the interval between checkpoints: Young, Daly, and measured"
@@ -36,7 +36,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Print the intervals. Raises: Refused."""
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.dependability import checkpoint_page, intervals  # noqa: PLC0415  # rich, which --help need not wait for
+    from analysis.studies.jobs.dependability import (
+        intervals,  # rich, which --help need not wait for
+        page,  # rich, which --help need not wait for
+    )
 
     given = asked.cost_s is not None and asked.mtbf_s is not None
     if not asked.runs and not given:
@@ -47,14 +50,17 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if asked.json:
-        print(checkpoint_page.advice_json(advice, trials, refused), end="")
+        print(page.advice_json(advice, trials, refused), end="")
     else:
-        print(checkpoint_page.advice_page(advice, trials, color=wants_color(sys.stdout)), end="")
+        print(page.advice_page(advice, trials, color=wants_color(sys.stdout)), end="")
     return 0
 
 
-def _trials(asked: argparse.Namespace, refused: list[str]) -> list[tuple[Trial, Advice | None]]:
-    from analysis.studies.jobs.dependability import checkpoints, records  # noqa: PLC0415  # numpy
+def _trials(asked: argparse.Namespace, refused: list[str]) -> list[tuple[CheckpointTrial, Advice | None]]:
+    from analysis.studies.jobs.dependability import (
+        checkpoints,  # numpy
+        records,  # numpy
+    )
 
     found = checkpoints.trials(records.streams(asked.runs, refused))
     if not found:
@@ -62,7 +68,7 @@ def _trials(asked: argparse.Namespace, refused: list[str]) -> list[tuple[Trial, 
     return [(one, _advice(asked, one)) for one in found]
 
 
-def _advice(asked: argparse.Namespace, trial: Trial) -> Advice | None:
+def _advice(asked: argparse.Namespace, trial: CheckpointTrial) -> Advice | None:
     from analysis.studies.jobs.dependability.intervals import advise  # noqa: PLC0415  # as above
 
     cost_s = asked.cost_s if asked.cost_s is not None else trial.cost_s

@@ -31,14 +31,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Print what is found. Raises: Refused."""
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.dependability import lines, network  # noqa: PLC0415  # numpy, which --help need not wait for
-    from analysis.studies.jobs.dependability.network_page import as_json, render  # noqa: PLC0415  # rich
+    from analysis.studies.jobs.dependability import network  # noqa: PLC0415  # numpy, which --help need not wait for
+    from analysis.studies.jobs.dependability.page import (
+        loss_json,  # rich
+        loss_page,  # rich
+    )
 
     refused: list[str] = []
-    found = network.lines(lines.trained(asked.runs, refused))
+    found = network.lines(network.trained(asked.runs, refused))
     if all(row.loss == 0 for line in found for row in line.losses):
         raise Refused(f"{', '.join(asked.runs)}: no cell lost packets; ddp_network has loss_percent as a parameter.")
     for line in refused:
         print("refused:", line, file=sys.stderr)
-    print(as_json(found, refused) if asked.json else render(found, color=wants_color(sys.stdout)), end="")
+    print(loss_json(found, refused) if asked.json else loss_page(found, color=wants_color(sys.stdout)), end="")
     return 0

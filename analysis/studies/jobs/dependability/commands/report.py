@@ -31,17 +31,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Print the verdicts. Raises: Refused."""
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.dependability import accuracy, policies, records, study  # noqa: PLC0415  # numpy, which --help need not wait for
-    from analysis.studies.jobs.dependability.report_page import as_json, render  # noqa: PLC0415  # rich
+    from analysis.studies.jobs.dependability import (
+        records,  # numpy, which --help need not wait for
+        study,  # numpy, which --help need not wait for
+    )
+    from analysis.studies.jobs.dependability.page import (
+        report,  # rich
+        report_json,  # rich
+    )
     from analysis.wording import parse_percent  # noqa: PLC0415  # as above
 
     margin = parse_percent(asked.margin)
     refused: list[str] = []
     streams = records.streams(asked.runs, refused)
-    arms, spared, poisonings = study.arms(streams, margin), policies.spared(streams), accuracy.poisonings(streams)
+    arms, spared, poisonings = study.arms(streams, margin), study.spared(streams), study.poisonings(streams)
     for line in refused:
         print("refused:", line, file=sys.stderr)
     found = (arms, spared, poisonings, margin)
-    said = as_json(*found, refused) if asked.json else render(*found, color=wants_color(sys.stdout))
+    said = report_json(*found, refused) if asked.json else report(*found, color=wants_color(sys.stdout))
     print(said, end="")
     return 0

@@ -37,15 +37,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Print what came of it. Raises: Refused."""
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.dependability import checkpoint_page, simulation  # noqa: PLC0415  # numpy and simpy, which --help need not wait for
+    from analysis.studies.jobs.dependability import (
+        intervals,  # numpy and simpy, which --help need not wait for
+        page,  # numpy and simpy, which --help need not wait for
+    )
 
     times = (asked.cost_s, asked.mtbf_s, asked.work_s, asked.restart_s)
-    wanted = simulation.Asked(*times, asked.shape, asked.seeds, _intervals(asked.intervals_s))
-    advice, found = simulation.simulate(wanted)
+    wanted = intervals.CheckpointPlan(*times, asked.shape, asked.seeds, _intervals(asked.intervals_s))
+    advice, found = intervals.simulate(wanted)
     if asked.json:
-        print(checkpoint_page.simulated_json(wanted, advice, found), end="")
+        print(page.simulated_json(wanted, advice, found), end="")
     else:
-        print(checkpoint_page.simulated_page(wanted, advice, found, color=wants_color(sys.stdout)), end="")
+        print(page.simulated_page(wanted, advice, found, color=wants_color(sys.stdout)), end="")
     return 0
 
 

@@ -17,7 +17,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.jobs.prediction.terms import By
+    from analysis.studies.jobs.prediction.tables import By
 
 HELP = "cross-validate by configuration and by run"
 EXAMPLE = """\
@@ -40,8 +40,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the errors. Raises: Refused."""
-    from analysis.studies.jobs.prediction.terms import TooFew  # noqa: PLC0415  # scikit-learn takes seconds to import, which --help need not wait for
-    from analysis.studies.jobs.prediction.validating import validate  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.prediction.tables import TooFew  # noqa: PLC0415  # scikit-learn takes seconds to import, which --help need not wait for
+    from analysis.studies.jobs.prediction.validation import validate  # noqa: PLC0415  # as above
     from analysis.wording import parse_percent  # noqa: PLC0415  # as above
 
     level = parse_percent(asked.level)
@@ -57,9 +57,9 @@ def run(asked: argparse.Namespace) -> int:
     if not found:
         raise Refused(" ".join(said))
     if asked.json:
-        from analysis.studies.jobs.prediction.as_json import validated  # noqa: PLC0415  # only for programs
+        from analysis.studies.jobs.prediction.page import validations_json  # noqa: PLC0415  # only for programs
 
-        print(validated(table, found, said), end="")
+        print(validations_json(table, found, said), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.prediction import page  # noqa: PLC0415  # --json has no need of rich

@@ -33,16 +33,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what was fitted. Raises: Refused."""
-    from analysis.studies.jobs.prediction.asking import by_of, leans_on  # noqa: PLC0415  # scikit-learn takes seconds to import
-    from analysis.studies.jobs.prediction.validating import validate  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.prediction.predictions import (
+        by_of,  # scikit-learn takes seconds to import
+        leans_on,  # scikit-learn takes seconds to import
+    )
+    from analysis.studies.jobs.prediction.validation import validate  # noqa: PLC0415  # as above
 
     table = common.table(asked)
     found = validate(table, by_of(table), [asked.model])
     leans = leans_on(table, asked.model)
     if asked.json:
-        from analysis.studies.jobs.prediction.as_json import fitted  # noqa: PLC0415  # only for programs
+        from analysis.studies.jobs.prediction.page import fitted_json  # noqa: PLC0415  # only for programs
 
-        print(fitted(table, asked.model, leans, found), end="")
+        print(fitted_json(table, asked.model, leans, found), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.prediction import page  # noqa: PLC0415  # --json has no need of rich

@@ -41,9 +41,13 @@ def run(asked: argparse.Namespace) -> int:
     """Print the predicted times, or write them. Raises: Refused."""
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.saving import must_be_new, write_whole  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.prediction import as_json, page  # noqa: PLC0415  # scikit-learn takes seconds to import
+    from analysis.studies.jobs.prediction import page  # noqa: PLC0415  # scikit-learn takes seconds to import
+    from analysis.studies.jobs.prediction.predictions import (
+        classes_of,  # as above
+        served,  # as above
+        written,  # as above
+    )
     from analysis.studies.jobs.prediction.reading import rows_of  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.prediction.serving import classes_of, served, written  # noqa: PLC0415  # as above
 
     if asked.output and not asked.classes:
         raise Refused("-o writes a file of classes anew; --classes says which.")
@@ -56,7 +60,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.output:
         write_whole(asked.output, text.encode())
     if asked.json:
-        print(as_json.served(asked.model, found, validation, notes), end="")
+        print(page.served_json(asked.model, found, validation, notes), end="")
     elif text and not asked.output:
         print(text, end="")
     else:

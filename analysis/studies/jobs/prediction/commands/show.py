@@ -41,22 +41,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the predictions. Raises: Refused."""
-    from analysis.studies.jobs.prediction.asking import by_of, filled, parsed, predicted  # noqa: PLC0415  # scikit-learn takes seconds to import
-    from analysis.studies.jobs.prediction.factor_csv import read  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.prediction.terms import Asked  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.prediction.predictions import (
+        ModelChoice,  # as above
+        by_of,  # scikit-learn takes seconds to import
+        filled,  # scikit-learn takes seconds to import
+        parsed,  # scikit-learn takes seconds to import
+        predicted,  # scikit-learn takes seconds to import
+    )
+    from analysis.studies.jobs.prediction.reading import read_csv  # noqa: PLC0415  # as above
     from analysis.wording import parse_percent  # noqa: PLC0415  # as above
 
     level = parse_percent(asked.level)
-    wanted = [*map(parsed, asked.at), *(read(asked.points)[1] if asked.points else [])]
+    wanted = [*map(parsed, asked.at), *(read_csv(asked.points)[1] if asked.points else [])]
     if not wanted:
         raise Refused("which points? --at says the factors of one (--at cache=warm), --points a CSV of many.")
     table = common.table(asked)
-    how = Asked(asked.model, by_of(table), level)
+    how = ModelChoice(asked.model, by_of(table), level)
     found = predicted(table, how, [filled(table, one) for one in wanted])
     if asked.json:
-        from analysis.studies.jobs.prediction import as_json  # noqa: PLC0415  # only for programs
+        from analysis.studies.jobs.prediction import page  # noqa: PLC0415  # only for programs
 
-        print(as_json.predicted(table, how, found), end="")
+        print(page.predictions_json(table, how, found), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.prediction import page  # noqa: PLC0415  # --json has no need of rich

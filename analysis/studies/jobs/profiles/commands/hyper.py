@@ -36,7 +36,7 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.profiles import hyper_page  # noqa: PLC0415  # rich
+    from analysis.studies.jobs.profiles import page  # noqa: PLC0415  # rich
 
-    print(hyper_page.as_json(found, refused) if asked.json else hyper_page.render(found, color=wants_color(sys.stdout)), end="")
+    print(page.hyper_json(found, refused) if asked.json else page.hyper(found, color=wants_color(sys.stdout)), end="")
     return 0

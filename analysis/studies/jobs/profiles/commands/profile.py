@@ -36,8 +36,8 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.profiles import profile_page  # noqa: PLC0415  # rich
+    from analysis.studies.jobs.profiles import page  # noqa: PLC0415  # rich
 
-    said = profile_page.as_json(rows, best, refused) if asked.json else profile_page.render(rows, best, color=wants_color(sys.stdout))
+    said = page.profile_json(rows, best, refused) if asked.json else page.profile(rows, best, color=wants_color(sys.stdout))
     print(said, end="")
     return 0

@@ -45,8 +45,8 @@ def run(asked: argparse.Namespace) -> int:
     """Print the answers. Raises: Refused."""
     from analysis.plain import printable_json  # noqa: PLC0415  # --help need not wait for it
     from analysis.printing import columns, on_page  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.output import number  # noqa: PLC0415  # as above
     from analysis.studies.jobs.queues.closed import mva  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.queues.words import number  # noqa: PLC0415  # as above
 
     demands = _demands(asked.demand)
     found = [mva(demands, users, asked.think) for users in asked.users]

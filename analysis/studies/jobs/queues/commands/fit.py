@@ -40,9 +40,9 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if asked.json:
-        from analysis.studies.jobs.queues.as_json import fitted  # noqa: PLC0415  # only for programs
+        from analysis.studies.jobs.queues.page import fits_json  # noqa: PLC0415  # only for programs
 
-        print(fitted(found, refused), end="")
+        print(fits_json(found, refused), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.queues import page  # noqa: PLC0415  # --json has no need of rich

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from analysis.studies.jobs.queues.predicting import Predicted
-    from analysis.studies.jobs.queues.terms import Inputs
+    from analysis.studies.jobs.queues.formulas import Inputs
+    from analysis.studies.jobs.queues.validation import Predicted
 
 HELP = "waits by M/M/c, M/G/1, M/M/c/K, G/G/c, and by priority"
 EXAMPLE = """\
@@ -87,9 +87,9 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if asked.json:
-        from analysis.studies.jobs.queues.as_json import predicted  # noqa: PLC0415  # only for programs
+        from analysis.studies.jobs.queues.page import predictions_json  # noqa: PLC0415  # only for programs
 
-        print(predicted(found, refused), end="")
+        print(predictions_json(found, refused), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.queues import page  # noqa: PLC0415  # --json has no need of rich
@@ -103,7 +103,10 @@ Answers = list[tuple[str, "Sequence[Predicted]", str]]
 
 def _typed(asked: argparse.Namespace) -> Answers:
     """Predict from what was typed."""
-    from analysis.studies.jobs.queues.terms import Inputs, Unstable  # noqa: PLC0415  # --help need not wait for it
+    from analysis.studies.jobs.queues.formulas import (
+        Inputs,  # --help need not wait for it
+        Unstable,  # --help need not wait for it
+    )
 
     missing = [name for name, value in (("--rate", asked.rate), ("--service", asked.service)) if value is None]
     if missing or asked.preemptive:
@@ -129,25 +132,33 @@ def _typed(asked: argparse.Namespace) -> Answers:
 
 def _of_inputs(inputs: Inputs, asked: argparse.Namespace) -> list[Predicted]:
     """Predict by every model, or by the one that turns jobs away. Raises: Refused, Unstable."""
-    from analysis.studies.jobs.queues import finite  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.jobs.queues.predicting import Predicted, models, tails  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.queues.terms import Figure  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.estimates import Figure  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.queues import formulas  # noqa: PLC0415  # scipy takes a second to import
+    from analysis.studies.jobs.queues.validation import (
+        Predicted,  # as above
+        models,  # as above
+        tails,  # as above
+    )
 
     if asked.room is None:
         return [
             tails(Predicted(one, Figure(one.wait_s), Figure(one.response_s)), asked.percentiles, asked.within) for one in models(inputs)
         ]
-    one = finite.mmck(inputs, asked.room)
-    waits = {share: finite.wait_quantile(inputs, asked.room, share) for share in asked.percentiles}
-    within = {time_s: finite.wait_within(inputs, asked.room, time_s) for time_s in asked.within}
+    one = formulas.mmck(inputs, asked.room)
+    waits = {share: formulas.mmck_wait_quantile(inputs, asked.room, share) for share in asked.percentiles}
+    within = {time_s: formulas.mmck_wait_within(inputs, asked.room, time_s) for time_s in asked.within}
     return [Predicted(one, Figure(one.wait_s), Figure(one.response_s), waits, wait_within=within)]
 
 
 def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
     """Predict from what runs told of themselves."""
-    from analysis.studies.jobs.queues.predicting import chosen, predicted, tails  # noqa: PLC0415  # scipy takes a second to import
-    from analysis.studies.jobs.queues.terms import Unstable  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.queues.validating import CLOSED  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.queues.formulas import Unstable  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.queues.validation import (
+        CLOSED,  # as above
+        chosen,  # scipy takes a second to import
+        predicted,  # scipy takes a second to import
+        tails,  # scipy takes a second to import
+    )
 
     from .fit import fits  # noqa: PLC0415  # which imports the rest when it is called
 
@@ -183,8 +194,13 @@ def _fitted(asked: argparse.Namespace, refused: list[str]) -> Answers:
 def _priorities(asked: argparse.Namespace) -> int:
     """Print mean waits by priority."""
     from analysis.plain import printable_json  # noqa: PLC0415  # as elsewhere
-    from analysis.studies.jobs.queues.kinds import document, parse, render  # noqa: PLC0415  # as elsewhere
-    from analysis.studies.jobs.queues.priorities import non_preemptive, preemptive  # noqa: PLC0415  # as elsewhere
+    from analysis.studies.jobs.queues.priorities import (
+        document,  # as elsewhere
+        non_preemptive,  # as elsewhere
+        parse,  # as elsewhere
+        preemptive,  # as elsewhere
+        render,  # as elsewhere
+    )
 
     kinds = [parse(text) for text in asked.kinds]
     if asked.runs or any(

@@ -14,8 +14,8 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.jobs.queues.terms import Inputs
-    from analysis.studies.jobs.queues.validating import Validation
+    from analysis.studies.jobs.queues.formulas import Inputs
+    from analysis.studies.jobs.queues.validation import WaitValidation
 
 HELP = "measured waits against predicted ones, Little's law on every run"
 EXAMPLE = """\
@@ -44,9 +44,9 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if asked.json:
-        from analysis.studies.jobs.queues.as_json import validated  # noqa: PLC0415  # only for programs
+        from analysis.studies.jobs.queues.page import validations_json  # noqa: PLC0415  # only for programs
 
-        print(validated(found, refused), end="")
+        print(validations_json(found, refused), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
     from analysis.studies.jobs.queues import page  # noqa: PLC0415  # --json has no need of rich
@@ -55,10 +55,10 @@ def run(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _validated(asked: argparse.Namespace, refused: list[str]) -> list[Validation]:
+def _validated(asked: argparse.Namespace, refused: list[str]) -> list[WaitValidation]:
     from analysis.studies.jobs.queues.fitting import fit  # noqa: PLC0415  # scipy takes a second to import
     from analysis.studies.jobs.queues.reading import groups  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.queues.validating import validate  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.queues.validation import validate  # noqa: PLC0415  # as above
     from analysis.wording import parse_percent  # noqa: PLC0415  # as above
 
     margin = parse_percent(asked.margin)
@@ -77,7 +77,7 @@ def _validated(asked: argparse.Namespace, refused: list[str]) -> list[Validation
 
 
 def _planned(asked: argparse.Namespace, servers: int | None) -> Inputs | None:
-    from analysis.studies.jobs.queues.terms import Inputs  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.queues.formulas import Inputs  # noqa: PLC0415  # as above
 
     if asked.rate is None or servers is None:
         return None

@@ -30,10 +30,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print a line for each size. Raises: Refused."""
-    from analysis.studies.jobs.scaling import page, reading  # noqa: PLC0415  # rich, which --help need not wait for
+    from analysis.studies.jobs.scaling import (
+        measured,  # rich, which --help need not wait for
+        page,  # rich, which --help need not wait for
+    )
     from control.scaling import choose  # noqa: PLC0415  # numpy
 
-    law = reading.law(asked.law)
+    law = measured.law(asked.law)
     if not (0 < asked.target_s < float("inf") and 1 <= asked.most <= 1_000_000):
         raise Refused("--target-s is above 0, --most from 1 to 1000000.")
     found = [choose(law, work, asked.target_s, asked.most) for work in _sizes(asked.work)]

@@ -30,10 +30,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print the laws. Raises: Refused."""
-    from analysis.studies.jobs.scaling import page, reading  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
+    from analysis.studies.jobs.scaling import (
+        measured,  # numpy and scipy, which --help need not wait for
+        page,  # numpy and scipy, which --help need not wait for
+    )
     from control import scaling  # noqa: PLC0415  # as above
 
-    points, left_out = reading.points(asked.runs)
+    points, left_out = measured.points(asked.runs)
     for line in left_out:
         print("left out:", line, file=sys.stderr)
     found = [replace(one, held_out=scaling.held_out(points, one)) for one in scaling.fits(points)]

@@ -14,7 +14,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.jobs.scaling.real import Measured
+    from analysis.studies.jobs.scaling.measured import MeasuredStream
 
 HELP = "replicas chosen for each job against one number for all, on real jobs"
 EXAMPLE = """\
@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what came of it. Raises: Refused."""
-    from analysis.studies.jobs.scaling.real import reports  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
+    from analysis.studies.jobs.scaling.measured import reports  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
 
     refused: list[str] = []
     streams = _streams(asked.runs, refused)
@@ -42,18 +42,18 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.scaling import real_page  # noqa: PLC0415  # rich
+    from analysis.studies.jobs.scaling import page  # noqa: PLC0415  # rich
 
-    print(real_page.as_json(found, refused) if asked.json else real_page.render(found, color=wants_color(sys.stdout)), end="")
+    print(page.reports_json(found, refused) if asked.json else page.reports(found, color=wants_color(sys.stdout)), end="")
     return 0
 
 
-def _streams(names: list[str], refused: list[str]) -> list[Measured]:
+def _streams(names: list[str], refused: list[str]) -> list[MeasuredStream]:
     from analysis.load import load_each  # noqa: PLC0415  # as above
     from analysis.studies.jobs.profiles.one_machine import of_one_machine  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.scaling.real import measured  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.scaling.measured import measured  # noqa: PLC0415  # as above
 
-    found: list[Measured] = []
+    found: list[MeasuredStream] = []
     for run in of_one_machine(load_each(names, refused), refused):
         try:
             found += measured(run, refused)

@@ -14,7 +14,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.jobs.scaling.study import Asked
+    from analysis.studies.jobs.scaling.study import ScalingStudy
 
 HELP = "replicas chosen for each job against one number for all, simulated"
 EXAMPLE = """\
@@ -41,7 +41,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what came of it. Raises: Refused."""
-    from analysis.studies.jobs.scaling import page, study  # noqa: PLC0415  # numpy, scipy and simpy, which --help need not wait for
+    from analysis.studies.jobs.scaling import (
+        page,  # numpy, scipy and simpy, which --help need not wait for
+        study,  # numpy, scipy and simpy, which --help need not wait for
+    )
 
     wanted = _wanted(asked)
     found = study.evaluate(wanted)
@@ -49,12 +52,14 @@ def run(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(asked: argparse.Namespace) -> Asked:
-    from analysis.studies.jobs.scaling.reading import law  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.scaling.study import Asked  # noqa: PLC0415  # as above
+def _wanted(asked: argparse.Namespace) -> ScalingStudy:
+    from analysis.studies.jobs.scaling.measured import law  # noqa: PLC0415  # as above
+    from analysis.studies.jobs.scaling.study import ScalingStudy  # noqa: PLC0415  # as above
 
     if not (20 <= asked.jobs <= 10_000_000 and 1 <= asked.seeds <= 10_000 and 3 <= asked.most <= asked.nodes <= 10_000_000):
         raise Refused("--jobs is 20 or more, --seeds 1 or more, --most 3 or more and no more than --nodes.")
     if not (0 < asked.target_s < float("inf") and 0 <= asked.sizes_cv2 <= 1000 and 0 < asked.noise <= 1):
         raise Refused("--target-s is above 0, --sizes-cv2 from 0 to 1000, --noise above 0 and at most 1.")
-    return Asked(law(asked.law), asked.target_s, asked.nodes, asked.most, asked.load, asked.sizes_cv2, asked.noise, asked.jobs, asked.seeds)
+    return ScalingStudy(
+        law(asked.law), asked.target_s, asked.nodes, asked.most, asked.load, asked.sizes_cv2, asked.noise, asked.jobs, asked.seeds
+    )

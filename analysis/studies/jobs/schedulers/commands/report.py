@@ -16,7 +16,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.jobs.schedulers.recorded import Recorded
+    from analysis.studies.jobs.schedulers.measured import Recorded
 
 HELP = "policies on real streams of jobs, against each other and the simulator"
 EXAMPLE = """\
@@ -45,15 +45,15 @@ def run(asked: argparse.Namespace) -> int:
     for line in refused:
         print("refused:", line, file=sys.stderr)
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.schedulers import measured_page  # noqa: PLC0415  # rich
+    from analysis.studies.jobs.schedulers import page  # noqa: PLC0415  # rich
 
-    said = measured_page.as_json(found, refused) if asked.json else measured_page.render(found, color=wants_color(sys.stdout))
+    said = page.measured_json(found, refused) if asked.json else page.measured(found, color=wants_color(sys.stdout))
     print(said, end="")
     return 0
 
 
 def _streams(names: list[str], refused: list[str]) -> list[Recorded]:
-    from analysis.studies.jobs.schedulers.recorded import recorded  # noqa: PLC0415  # numpy
+    from analysis.studies.jobs.schedulers.measured import recorded  # noqa: PLC0415  # numpy
 
     found = []
     for run in load_each(names, refused):

@@ -16,7 +16,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.jobs.simulation.study import Asked
+    from analysis.studies.jobs.schedulers.comparison import PolicyStudy
 
 HELP = "policies compared on identical arrivals, simulated"
 EXAMPLE = """\
@@ -51,26 +51,29 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Print what came of it. Raises: Refused."""
-    from analysis.studies.jobs.simulation import study  # noqa: PLC0415  # numpy, scipy and simpy, which --help need not wait for
+    from analysis.studies.jobs.schedulers import comparison  # noqa: PLC0415  # numpy, scipy and simpy, which --help need not wait for
 
     wanted = _wanted(asked)
-    found = study.arms(wanted)
+    found = comparison.arms(wanted)
     if asked.json:
-        from analysis.studies.jobs.simulation.study_page import as_json  # noqa: PLC0415  # only for programs
+        from analysis.studies.jobs.schedulers.page import simulated_json  # noqa: PLC0415  # only for programs
 
-        print(as_json(wanted, found), end="")
+        print(simulated_json(wanted, found), end="")
         return 0
     from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.simulation.study_page import render  # noqa: PLC0415  # --json has no need of rich
+    from analysis.studies.jobs.schedulers.page import simulated  # noqa: PLC0415  # --json has no need of rich
 
-    print(render(wanted, found, color=wants_color(sys.stdout)), end="")
+    print(simulated(wanted, found, color=wants_color(sys.stdout)), end="")
     return 0
 
 
-def _wanted(asked: argparse.Namespace) -> Asked:
-    from analysis.studies.jobs.simulation.mix import Class, read  # noqa: PLC0415  # as above
-    from analysis.studies.jobs.simulation.stream import Source  # noqa: PLC0415  # numpy
-    from analysis.studies.jobs.simulation.study import Asked  # noqa: PLC0415  # scipy and simpy
+def _wanted(asked: argparse.Namespace) -> PolicyStudy:
+    from analysis.studies.jobs.schedulers.comparison import PolicyStudy  # noqa: PLC0415  # scipy and simpy
+    from analysis.studies.jobs.simulation.stream import (
+        JobClass,  # as above
+        JobSource,  # numpy
+        read_classes,  # as above
+    )
     from control.scheduling import policies  # noqa: PLC0415  # with what follows
 
     slots = slots_of(asked.slots)
@@ -78,10 +81,10 @@ def _wanted(asked: argparse.Namespace) -> Asked:
         raise Refused(f"--jobs is from 20 to {MOST_JOBS}, --seeds from 1 to 10000.")
     if not (0 <= asked.arrivals_cv2 <= 1000 and 0 <= asked.prediction_error <= 10):
         raise Refused("--arrivals-cv2 is from 0 to 1000, --prediction-error from 0 to 10.")
-    classes = read(asked.classes, tuple(slots)) if asked.classes else (Class("job", 1.0, dict.fromkeys(slots, 1.0)),)
-    source = Source(classes, slots, asked.load, asked.arrivals_cv2, asked.prediction_error)
+    classes = read_classes(asked.classes, tuple(slots)) if asked.classes else (JobClass("job", 1.0, dict.fromkeys(slots, 1.0)),)
+    source = JobSource(classes, slots, asked.load, asked.arrivals_cv2, asked.prediction_error)
     names = policies.names() if asked.policies is None else tuple(dict.fromkeys(asked.policies.split(",")))
-    return Asked(source, names, asked.baseline, asked.jobs, asked.seeds)
+    return PolicyStudy(source, names, asked.baseline, asked.jobs, asked.seeds)
 
 
 def slots_of(text: str) -> dict[str, int]:

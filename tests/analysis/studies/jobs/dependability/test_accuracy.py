@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.studies.jobs.dependability.accuracy import poisonings
+from analysis.studies.jobs.dependability.study import poisonings
 from tests.analysis.studies.jobs.dependability.made_streams import job, stream
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.studies.jobs.dependability.figures import goodput_per_s, responses, shared, totals
+from analysis.studies.jobs.dependability.outcomes import goodput_per_s, responses, shared, totals
 from analysis.studies.jobs.dependability.terms import Outage
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.jobs.dependability.policies import LOST, spared
-from analysis.studies.jobs.dependability.report_page import render
+from analysis.studies.jobs.dependability.page import report
+from analysis.studies.jobs.dependability.study import LOST, spared
 from analysis.studies.jobs.dependability.terms import Fault, Stream
 from tests.analysis.studies.jobs.dependability.made_streams import job, stream
 
@@ -40,7 +40,7 @@ def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: Snap
     assert one.response is not None
     assert one.response.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
     assert one.p == one.response.p is not None
-    assert render((), [one], (), 0.1) == snapshot
+    assert report((), [one], (), 0.1) == snapshot
 
 
 def test_p_is_holms_over_all_policies_and_faults() -> None:
@@ -57,7 +57,7 @@ def test_a_policy_that_lost_other_jobs_is_not_compared() -> None:
     streams = [one for block in range(3) for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))]
     (one,) = spared(streams)
     assert (one.response, one.p, one.why) == (None, None, LOST)
-    assert LOST in " ".join(render((), [one], (), 0.1).split())
+    assert LOST in " ".join(report((), [one], (), 0.1).split())
 
 
 @pytest.mark.parametrize("other", [quiet(1, FAIR), met(2, 2, FAIR), met(1, 2), replace(met(1, 2, FAIR), asked={"fault_size": "7"})])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.studies.jobs.dependability.recovery import ANOTHER, CLOSED, GIVEN_UP, LASTED, NO_TWIN, NOT_YET, after
+from analysis.studies.jobs.dependability.outcomes import ANOTHER, CLOSED, GIVEN_UP, LASTED, NO_TWIN, NOT_YET, after
 from analysis.studies.jobs.dependability.terms import Fault
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.jobs.dependability.report_page import render
+from analysis.studies.jobs.dependability.page import report
 from analysis.studies.jobs.dependability.study import arms, twin_of
 from analysis.studies.jobs.dependability.terms import Fault, Outage, Stream
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
@@ -126,7 +126,7 @@ def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: S
     assert arm.slowdown is not None
     assert arm.slowdown.value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
-    assert render([arm], (), (), MARGIN) == snapshot
+    assert report([arm], (), (), MARGIN) == snapshot
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
     assert not arms(slower, MARGIN)[1].thinned
 
@@ -136,7 +136,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
     assert any("3 of 3" in note for note in arm.notes)
-    assert render([arm], (), (), MARGIN) == snapshot
+    assert report([arm], (), (), MARGIN) == snapshot
 
 
 def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
-from analysis.studies.jobs.profiles.names import short
-from analysis.studies.jobs.profiles.profile import PARTS, _parts
+from analysis.studies.jobs.profiles.profile import PARTS, _parts, short
 from analysis.studies.jobs.profiles.rows import Ran
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.jobs.queues import job_csv
+from analysis.studies.jobs.queues import reading
 from analysis.studies.jobs.queues.reading import groups
-from analysis.studies.jobs.queues.records import streams
+from analysis.studies.jobs.records import streams
 from analysis.terms import Refused, Unreadable
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run
 from tests.synthetic import saved_run
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.queues.terms import Stream
+    from analysis.studies.jobs.records import Stream
 
 SMALL = MadeStream(jobs=5)
 
@@ -71,7 +71,7 @@ def test_missing_is_missing() -> None:
 
 def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     (from_run,), _ = read(streamed_run(SMALL, 1))
-    (from_csv,) = job_csv.parse(
+    (from_csv,) = reading.parse_csv(
         as_csv(rows(SMALL, 1000), ("job", "submit_s", "admit_s", "start_s", "end_s", "priority", "class", "outcome")), "jobs.csv"
     )
     assert from_csv.jobs == from_run.jobs
@@ -79,13 +79,13 @@ def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
 
 
 def test_a_trace_of_arrivals_was_not_measured() -> None:
-    (found,) = job_csv.parse("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
+    (found,) = reading.parse_csv("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
     assert not found.measured
     assert [job.submit_s for job in found.jobs] == [0.5, 0.75]
 
 
 def test_runs_of_one_list_are_streams_of_one_group() -> None:
-    found = job_csv.parse("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
+    found = reading.parse_csv("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
     assert [(one.name, one.group, one.slots, len(one.jobs)) for one in found] == [
         ("jobs.csv b", "jobs.csv", 2, 2),
         ("jobs.csv a", "jobs.csv", 3, 1),
@@ -100,7 +100,7 @@ def test_whatever_a_list_holds_it_is_read_or_refused_in_a_line(text: str, head: 
     found: list[Stream] = []
     said = ""
     try:
-        found = job_csv.parse(head + text, "jobs.csv")
+        found = reading.parse_csv(head + text, "jobs.csv")
     except Unreadable as error:
         said = str(error)
     assert len(said.splitlines()) == (0 if found else 1)
@@ -173,6 +173,6 @@ def test_what_is_no_list_of_jobs_is_refused_with_its_line(snapshot: SnapshotAsse
         'job,submit_s\n0,"1\n',
     ):
         with pytest.raises(Unreadable) as refused:
-            job_csv.parse(text, "jobs.csv")
+            reading.parse_csv(text, "jobs.csv")
         found[text] = str(refused.value)
     assert found == snapshot

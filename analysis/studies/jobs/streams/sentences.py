@@ -1,28 +1,43 @@
-"""What a run of streams of jobs says in sentences, the same on a terminal and on a page."""
+"""What a run's streams of jobs say in sentences, the same on a terminal and on a page, and what they are called there and on pictures."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
+from analysis.checks import warnings_of
+from analysis.compare import compare
+from analysis.compare_answer import answer_of
+from analysis.labels import headline
+from analysis.plain import one_line
+from analysis.printing import hanging, on_page
+from analysis.render import text as page
+from analysis.studies.jobs.output import figure, unit
+from analysis.studies.jobs.profiles.hyper import hyper
+from analysis.studies.jobs.profiles.profile import profile, short
+from analysis.studies.jobs.profiles.rows import told
 from analysis.studies.jobs.queues.page import little
-from analysis.studies.jobs.queues.words import figure, unit
 from analysis.studies.jobs.schedulers.measured import lost_unequally
+from analysis.terms import Refused
 from analysis.wording import digits, probability
 
-from . import systems
-from .words import in_order, names, settings
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from analysis.studies.jobs.dependability.blocks import Ratio
+    from rich.console import RenderableType
+
     from analysis.studies.jobs.dependability.network import Line
-    from analysis.studies.jobs.dependability.study import Arm
-    from analysis.studies.jobs.queues.validating import Held
+    from analysis.studies.jobs.dependability.study import FaultArm
+    from analysis.studies.jobs.estimates import Ratio
+    from analysis.studies.jobs.profiles.profile import BestSystem, ClassProfile
+    from analysis.studies.jobs.profiles.rows import Told
+    from analysis.studies.jobs.queues.validation import ModelCheck
     from analysis.studies.jobs.schedulers.measured import Place
-    from analysis.terms import Run
+    from analysis.terms import Comparison, Run
 
-    from .gathered import Gathered, Waits
+    from .gathered import Gathered, GroupWaits
+
 
 SURE = 0.05
 VERDICTS = {
@@ -45,7 +60,7 @@ def of_run(run: Run, found: Gathered | None) -> list[tuple[str, list[str]]]:
         "Waits": list(_waits(found)),
         "Policies": [line for place in found.places for line in _policies(place)],
         "Faults": list(_faults(found)),
-        "Systems": list(systems.sentences(run)) if closed else [],
+        "Systems": list(systems(run)) if closed else [],
         "Packet loss": [_network(line) for line in found.lines],
         "Left out": [line.removeprefix(f"{run.origin}: ") for line in found.refused],
     }
@@ -73,7 +88,7 @@ def _waits(found: Gathered) -> Iterator[str]:
     yield from (f"{'All' if len(whose) == len(every) > 1 else '; '.join(whose)}: {note}" for note, whose in notes.items())
 
 
-def _wait(waits: Waits) -> str:
+def _wait(waits: GroupWaits) -> str:
     one = waits.validation
     scale, short = unit([one.wait_s.value] if one.wait_s is not None else [])
     wait = f"mean wait {figure(one.wait_s, scale)} {short}"
@@ -86,7 +101,7 @@ def _wait(waits: Waits) -> str:
     return f"{wait}; {held.model} says {predicted} {short}, measured ÷ predicted {figure(held.ratio)}: {VERDICTS[held.verdict]}."
 
 
-def _chosen(waits: Waits) -> Held | None:
+def _chosen(waits: GroupWaits) -> ModelCheck | None:
     return next((one for one in waits.validation.held if one.chosen), None)
 
 
@@ -150,7 +165,7 @@ def _faults(found: Gathered) -> Iterator[str]:
             yield f"{bad.poisoned:g} poisoned{setting}: accuracy falls by {figure(bad.drop)} to {figure(bad.accuracy)}."
 
 
-def _held(arm: Arm) -> str:
+def _held(arm: FaultArm) -> str:
     """An arm's jobs against its twin's: how many were lost, and what the others take."""
     lost = f"{arm.lost_jobs} of {sum(arm.outcomes.values())} jobs lost" if arm.lost_jobs else ""
     if arm.slowdown is None:
@@ -173,3 +188,134 @@ def _network(line: Line) -> str:
         slower = f" {100 * worst.loss:g} % of loss makes a step {_ratio(worst.slowdown)} times as long."
     law = f" Communication goes as loss^β, β {figure(line.exponent)}: {line.shape}." if line.exponent is not None else f" {line.why}"
     return f"{line.name.partition(':')[2].replace(':', ', ') or 'a plain line'}:{slower}{law}"
+
+
+def systems(run: Run) -> Iterator[str]:
+    """Say, by class, the system on which jobs take least time and what they spend it on; then what learned soonest, where jobs learn."""
+    streams = told(run, [])
+    try:
+        rows, best = profile(streams)
+    except Refused:
+        return  # no job was done in its first attempt
+    called = short([row.system for row in rows])
+    for one in best:
+        mine = [row for row in rows if row.class_ == one.class_]
+        yield _soonest(one, mine, called)
+    yield from _learned(streams)
+
+
+def _soonest(one: BestSystem, rows: Sequence[ClassProfile], called: dict[str, str]) -> str:
+    first = rows[0]
+    where = f"{one.class_}: {figure(first.time_s)} s a job"
+    if one.next:
+        where = f"{one.class_}: soonest on {called[one.system]} ({figure(first.time_s)} s a job), {_than(one)} {called[one.next]}"
+    of = "of it" if first.closed else "of the time from submission on"
+    return f"{where}; there most {of} is {first.bottleneck}{'' if first.share is None else f' ({100 * first.share.value:.0f} %)'}."
+
+
+def _than(one: BestSystem) -> str:
+    effect = one.effect
+    if effect is None:
+        return f"{one.why}, before"
+    shown = f"{100 * effect.gain:+.1f} % faster [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(effect.p)}"
+    return f"{shown}, than" if effect.low > 0 else f"not shown to be faster ({shown}) than"
+
+
+def _learned(streams: Sequence[Told]) -> Iterator[str]:
+    try:
+        found = hyper(streams)
+    except Refused:
+        return  # these jobs learn nothing, or nothing was varied
+    if found.best is not None and found.best.time_s is not None and len(found.points) > 1:
+        levels = ", ".join(f"{name} {level}" for name, level in zip(found.factors, found.best.levels, strict=True))
+        yield f"Soonest to the accuracy: {levels}, {figure(found.best.time_s)} s."
+
+
+CALLED = {
+    "poisson": "Poisson arrivals",
+    "deterministic": "equal gaps",
+    "mmpp": "arrivals in bursts (MMPP)",
+    "trace": "arrivals of a trace",
+    "fltk": "arrivals as FLTK's",
+}
+
+
+def called(kind: str) -> str:
+    """Say how jobs came."""
+    return CALLED.get(kind, f"{kind} arrivals" if kind else "arrivals unknown")
+
+
+def setting(waits: GroupWaits) -> str:
+    """What sets a group of streams apart, in words: `2 slots, load 0.61, Poisson arrivals`; what tells it from its like behind it."""
+    fit = waits.validation.fit
+    slots = "" if fit.servers is None else f"{fit.servers} slot{'s' if fit.servers > 1 else ''}, "
+    load = "" if fit.load is None else f"load {digits(fit.load.value, 2)}, "
+    return f"{slots}{load}{called(waits.arrivals)}"
+
+
+def settings(found: Iterable[tuple[Gathered, GroupWaits]]) -> list[str]:
+    """Name groups by their settings; where two read the same, by what the run calls them."""
+    found = list(found)
+    names = [setting(waits) for _, waits in found]
+    return [name if names.count(name) == 1 else f"{name} ({waits.title})" for name, (_, waits) in zip(names, found, strict=True)]
+
+
+def names(arms: Iterable[FaultArm]) -> list[str]:
+    """Name arms where only these are shown: by their fault, and by what sets arms of one fault apart, their streams last."""
+    arms = list(arms)
+    words = [arm.label.split(" ") for arm in arms]
+    found = [_apart(own, [other for other in words if other[0] == own[0]]) for own in words]
+    conditions = [arm.condition.split(":") for arm in arms]
+    where = [[other for other, name in zip(conditions, found, strict=True) if name == mine] for mine in found]
+    apart = [_apart(own, others)[1:] for own, others in zip(conditions, where, strict=True)]
+    return [", ".join(map(_word, (*name, *more))) for name, more in zip(found, apart, strict=True)]
+
+
+def _apart(own: list[str], others: list[list[str]]) -> list[str]:
+    """The first word, and those others that not all have."""
+    return own[:1] + [word for word in own[1:] if not all(word in other for other in others)]
+
+
+def _word(word: str) -> str:
+    key, _, value = word.partition("=")
+    if key == "checkpoint_s":
+        return "no checkpoints" if value == "0" else f"checkpoints every {value} s"
+    try:
+        return f"{key} {digits(float(value), 3)}" if value else key
+    except ValueError:
+        return f"{key} {value}"
+
+
+def in_order(arms: Sequence[FaultArm]) -> list[FaultArm]:
+    """Put arms of one fault together, by what is done against it: numbers as numbers."""
+
+    def key(arm: FaultArm) -> list[tuple[str, float]]:
+        parts = (word.partition("=") for word in arm.label.split(" "))
+        return [(name, float(value) if value.replace(".", "", 1).isdecimal() else 0.0) for name, _, value in sorted(parts)]
+
+    return sorted(arms, key=lambda arm: (arm.fault or "", arm.label.count("checkpoint_s"), key(arm)))
+
+
+LOUD = ("UNSTABLE", "LITTLE'S LAW IS BROKEN")
+
+
+def render(run: Run, found: Gathered, *, color: bool = False) -> str:
+    """Write what is said of a run's streams, and below it what its tweak sets did."""
+    compared = compare(run)
+    text = on_page(_page_parts(run, found, compared), color=color)
+    asked = [one for one in compared if not one.untouched]
+    return f"{text}\n{page.render(answer_of(compared, [run]), color=color)}" if asked else text
+
+
+def _page_parts(run: Run, found: Gathered, compared: Sequence[Comparison]) -> Iterator[RenderableType]:
+    yield Text("\n".join(one_line(line, 400) for line in headline([run]).split("\n")), "bold")
+    yield from (Text(f"{name}: {one_line(study.question, 400)}") for name, study in run.studies.items())
+    for part, lines in of_run(run, found):
+        yield ""
+        yield Text(part, "bold")
+        for line in lines:
+            yield hanging([("•", one_line(line, 1000))], style="bold yellow" if any(word in line for word in LOUD) else "")
+    warnings = list(dict.fromkeys(warnings_of(run, compared)))
+    if warnings:
+        yield ""
+        yield hanging([("warning:", one_line(line, 1000)) for line in warnings], "yellow")

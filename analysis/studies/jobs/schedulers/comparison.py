@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
 from analysis.stats.effect import moments, paired_effect
+from analysis.studies.jobs.simulation.loop import StreamFigures, figures, play
+from analysis.studies.jobs.simulation.stream import jobs
 from analysis.terms import Metric, NotComparable, Refused
 from control.scheduling import policies
 from control.t_test import t_tail
 
-from .figures import Figures, figures
-from .loop import play
-from .stream import jobs
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from analysis.studies.jobs.simulation.stream import JobSource
     from analysis.terms import Effect
 
-    from .stream import Source
 
 FEWEST = 3  # streams that carry an interval
 GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
@@ -33,10 +31,10 @@ METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PolicyStudy:
     """What to compare with what: `baseline` is one of `policies`."""
 
-    source: Source
+    source: JobSource
     policies: tuple[str, ...]
     baseline: str = "fifo"
     jobs: int = 5000
@@ -44,7 +42,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class PolicyContrast:
     """One metric of a policy against the baseline's: `p` after Holm. `effect` is None where `reason` says why there is none."""
 
     effect: Effect | None
@@ -53,12 +51,12 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class PolicyArm:
     """One policy: the figures of each seed, their mean, and against the baseline's by name of the metric (empty for the baseline)."""
 
     policy: str
-    seeds: tuple[Figures, ...]
-    against: Mapping[str, Against] = field(default_factory=dict)
+    seeds: tuple[StreamFigures, ...]
+    against: Mapping[str, PolicyContrast] = field(default_factory=dict)
 
     @property
     def grows(self) -> bool:
@@ -73,14 +71,14 @@ class Arm:
         return None if None in values else fmean(values)
 
 
-def arms(asked: Asked) -> list[Arm]:
+def arms(asked: PolicyStudy) -> list[PolicyArm]:
     """Play all of it. Raises: UnknownName; Refused, for a load that is unstable, and classes or policies that cannot be."""
     asked.source.must_be_stable()
     for name in asked.policies:
         policies.load(name)
     if asked.baseline not in asked.policies:
         raise Refused(f"baseline {asked.baseline!r} is not among the policies that are compared: {', '.join(asked.policies)}.")
-    played: dict[str, list[Figures]] = {name: [] for name in asked.policies}
+    played: dict[str, list[StreamFigures]] = {name: [] for name in asked.policies}
     for seed in range(1, asked.seeds + 1):
         coming = jobs(asked.source, asked.jobs, seed)
         for name, found in played.items():
@@ -88,28 +86,28 @@ def arms(asked: Asked) -> list[Arm]:
     return compared({name: tuple(found) for name, found in played.items()}, asked.baseline)
 
 
-def compared(played: Mapping[str, tuple[Figures, ...]], baseline: str) -> list[Arm]:
+def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> list[PolicyArm]:
     """Hold each policy's figures against the baseline's, pair by pair in their order."""
     others = [name for name in played if name != baseline]
-    against: dict[str, dict[str, Against]] = {name: {} for name in played}
+    against: dict[str, dict[str, PolicyContrast]] = {name: {} for name in played}
     for metric in METRICS:
         found = {name: _effect(metric, played[baseline], played[name]) for name in others}
         told = {name: one.p for name, one in found.items() if one.p is not None}
         adjusted = dict(zip(told, holm(list(told.values())), strict=True))
         for name, one in found.items():
             against[name][metric.name] = replace(one, p=adjusted.get(name))
-    return [Arm(name, seeds, against[name]) for name, seeds in played.items()]
+    return [PolicyArm(name, seeds, against[name]) for name, seeds in played.items()]
 
 
-def _effect(metric: Metric, baseline: Sequence[Figures], candidate: Sequence[Figures]) -> Against:
+def _effect(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
     """The contrast, its p not adjusted yet."""
     before, after = ([float(getattr(one, metric.name)) for one in arm] for arm in (baseline, candidate))
     if min(*before, *after) <= 0:
-        return Against(None, reason="no wait")
+        return PolicyContrast(None, reason="no wait")
     if len(before) < FEWEST:
-        return Against(None, reason="one stream" if len(before) == 1 else f"fewer than {FEWEST} streams")
+        return PolicyContrast(None, reason="one stream" if len(before) == 1 else f"fewer than {FEWEST} streams")
     try:
         effect = paired_effect(metric, before, after, 0.0)
     except NotComparable:
-        return Against(None, reason="the same")
-    return Against(effect, effect.p)
+        return PolicyContrast(None, reason="the same")
+    return PolicyContrast(effect, effect.p)

@@ -1,4 +1,4 @@
-"""Measured waits against what models predict from rate and service times alone: how far off, with an interval, and the word for it.
+"""What models predict, and measured waits against what they predict from rate and service times alone: how far off, and the word for it.
 
 Only runs that are each other's replicates carry a verdict: three or more. What one run says of itself has an interval that is too narrow,
 for the few long queues of a run decide its mean: of 300 simulated runs of 600 jobs at load .6 in two slots, 87 in 100 hold the truth.
@@ -10,26 +10,112 @@ The interval is of the ratio measured ÷ predicted, over the units of the fit, i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from analysis.plain import one_line
+from analysis.studies.jobs.estimates import Figure
 
-from .fitting import inputs, mean
-from .open_queues import load_of
-from .predicting import chosen, models, value_of
-from .priorities import Kind, non_preemptive
-from .terms import Figure, Inputs, Unstable
-from .units import RUNS, estimate
+from .fitting import RUNS, estimate, inputs, mean
+from .formulas import (
+    Inputs,
+    Unstable,
+    allen_cunneen,
+    kingman,
+    load_of,
+    mg1,
+    mmc,
+    must_be_stable,
+    response_quantile,
+    sakasegawa,
+    wait_quantile,
+    wait_within,
+)
+from .priorities import PriorityClass, non_preemptive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from analysis.studies.jobs.records import Job, Stream
 
     from .fitting import Fit, Sums
-    from .terms import Job, Stream
+    from .formulas import Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A queue by a model, and its mean wait and response with the interval that the fit leaves them.
+
+    `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of responses only M/M/c tells.
+    `wait_within`: seconds → share of jobs that wait no longer.
+    """
+
+    queue: Queue
+    wait_s: Figure
+    response_s: Figure
+    wait_tails_s: Mapping[float, float] = field(default_factory=dict)
+    response_tails_s: Mapping[float, float] = field(default_factory=dict)
+    wait_within: Mapping[float, float] = field(default_factory=dict)
+
+
+def models(asked: Inputs) -> list[Queue]:
+    """Answer every model for so many servers, exact ones first. Raises: Refused, Unstable."""
+    must_be_stable(asked)
+    of_one: tuple[Callable[[Inputs], Queue], ...] = (mmc, mg1, kingman)
+    return [model(asked) for model in (of_one if asked.servers == 1 else (mmc, allen_cunneen, sakasegawa))]
+
+
+def predicted(fit: Fit, servers: int) -> list[Predicted]:
+    """Predict what the fitted stream would do on so many servers. Empty where its service times are not known.
+
+    Raises: Unstable.
+    """
+    sums = {name: float(values.sum()) for name, values in fit.units.sums.items()}
+    asked = inputs(sums, servers)
+    if asked is None:
+        return []
+    found = []
+    for at, queue in enumerate(models(asked)):
+        waits, responses = (estimate(partial(value_of, servers=servers, at=at, name=name), fit.units) for name in ("wait_s", "response_s"))
+        found.append(Predicted(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
+    return found
+
+
+def tails(one: Predicted, shares: Sequence[float], times_s: Sequence[float] = ()) -> Predicted:
+    """Add percentiles, and shares within times, to a prediction of a queue that turns nobody away. Raises: Refused, for what is none."""
+    responses = shares if one.queue.model.startswith("M/M/") else ()
+    return replace(
+        one,
+        wait_tails_s={share: wait_quantile(one.queue, share) for share in shares},
+        response_tails_s={share: response_quantile(one.queue, share) for share in responses},
+        wait_within={time_s: wait_within(one.queue, time_s) for time_s in times_s},
+    )
+
+
+def value_of(sums: dict[str, float], servers: int, at: int, name: str) -> float | None:
+    """Answer one number of one model (`at` in the order of `models`) out of sums; None where there is no stationary one."""
+    asked = inputs(sums, servers)
+    if asked is None:
+        return None
+    try:
+        return float(getattr(models(asked)[at], name))
+    except Unstable:
+        return None
+
+
+def chosen(fit: Fit, servers: int) -> tuple[int, str]:
+    """Which of `models` the data leave standing, and why: the simplest whose assumptions they do not refuse."""
+    poisson, exponential = ((one is None or not one.refused) for one in (fit.arrivals, fit.services))
+    if poisson and exponential:
+        return 0, "neither Poisson arrivals nor exponential service times are refused"
+    which = " and ".join(name for name, fine in (("Poisson arrivals", poisson), ("exponential service times", exponential)) if not fine)
+    if servers == 1 and poisson:
+        return 1, f"{which} are refused, Poisson arrivals are not"
+    return (2 if servers == 1 else 1), f"{which} are refused"
+
 
 ROUNDING = 1e-9
 SETTLED = 20  # times over which a queue forgets that it began empty
@@ -46,7 +132,7 @@ CLOSED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ModelCheck:
     """One model against the waits: `ratio` is measured ÷ predicted, None of a predicted 0; `z` is how many standard errors lie between."""
 
     model: str
@@ -60,7 +146,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class WaitValidation:
     """What was made of a stream's waits.
 
     `unstable` is why there is no stationary figure, `growth_s` what each job waits longer than the one before it then, on average. `notes`
@@ -70,7 +156,7 @@ class Validation:
     fit: Fit
     margin: float
     wait_s: Figure | None
-    held: tuple[Held, ...]
+    held: tuple[ModelCheck, ...]
     why: str = ""
     unstable: str = ""
     growth_s: float | None = None
@@ -78,7 +164,7 @@ class Validation:
     planned: Inputs | None = None
 
 
-def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs | None = None) -> Validation:
+def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs | None = None) -> WaitValidation:
     """Hold the models against the measured waits of a fit.
 
     `margin` is how far a model may be off, a fraction. `planned` takes the place of fitted rate, service time and variation.
@@ -87,13 +173,13 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     asked = planned or (inputs(sums, fit.servers) if fit.servers is not None else None)
     if asked is None or fit.wait_s is None:
         missing = "how many slots there are (--servers)" if fit.servers is None else "when jobs got a slot and gave it back"
-        return Validation(fit, margin, fit.wait_s, (), notes=(f"nothing tells {missing}: no model can be asked.",), planned=planned)
+        return WaitValidation(fit, margin, fit.wait_s, (), notes=(f"nothing tells {missing}: no model can be asked.",), planned=planned)
     if fit.closed:
-        return Validation(fit, margin, fit.wait_s, (), notes=(CLOSED,), planned=planned)
+        return WaitValidation(fit, margin, fit.wait_s, (), notes=(CLOSED,), planned=planned)
     try:
         found = models(asked)
     except Unstable as error:
-        return Validation(fit, margin, fit.wait_s, (), unstable=str(error), growth_s=_growth(streams), planned=planned)
+        return WaitValidation(fit, margin, fit.wait_s, (), unstable=str(error), growth_s=_growth(streams), planned=planned)
     pick, why = chosen(fit, asked.servers)
     notes, short = _against(fit, streams), _short(fit, asked)
     held = []
@@ -102,10 +188,10 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
         ratio = estimate(partial(_ratio, servers=asked.servers, at=at, foretold=foretold), fit.units)
         apart = estimate(partial(_apart, servers=asked.servers, at=at, foretold=foretold), fit.units, logs=False)
         word = _word(ratio, margin, short=bool(short)) if not notes else "not judged"
-        held.append(Held(queue.model, queue.exact, queue.wait_s, ratio, _z(apart, fit.wait_s.value - queue.wait_s), word, at == pick))
+        held.append(ModelCheck(queue.model, queue.exact, queue.wait_s, ratio, _z(apart, fit.wait_s.value - queue.wait_s), word, at == pick))
     if fit.policy == "priority" and planned is None and len(fit.priorities) > 1:
         held += _by_priority(fit, asked.servers, margin, judged=all(note == OF_EACH for note in notes), short=bool(short))
-    return Validation(fit, margin, fit.wait_s, tuple(held), why, notes=(*notes, *short, *_notes(fit)), planned=planned)
+    return WaitValidation(fit, margin, fit.wait_s, tuple(held), why, notes=(*notes, *short, *_notes(fit)), planned=planned)
 
 
 def _ratio(sums: Sums, servers: int, at: int, foretold: float | None) -> float | None:
@@ -134,7 +220,7 @@ def _word(ratio: Figure | None, margin: float, *, short: bool) -> Word:
     return "differs" if not ratio.low <= 1 <= ratio.high else "open"
 
 
-def _by_priority(fit: Fit, servers: int, margin: float, *, judged: bool, short: bool) -> list[Held]:
+def _by_priority(fit: Fit, servers: int, margin: float, *, judged: bool, short: bool) -> list[ModelCheck]:
     """Hold Cobham's waits against those of every priority."""
     held = []
     for priority in fit.priorities:
@@ -143,7 +229,7 @@ def _by_priority(fit: Fit, servers: int, margin: float, *, judged: bool, short: 
         if ratio is not None and ratio.value > 0 and own is not None:
             exact = servers == 1
             word = _word(ratio, margin, short=short) if judged else "not judged"
-            held.append(Held("Cobham", exact, own / ratio.value, ratio, None, word, priority=priority))
+            held.append(ModelCheck("Cobham", exact, own / ratio.value, ratio, None, word, priority=priority))
     return held
 
 
@@ -163,7 +249,7 @@ def _of_priority(sums: Sums, fit: Fit, servers: int, priority: int) -> float | N
         average = total / count
         variation = max(0.0, (its["service_s2"] / count - average**2) / average**2)
         # What share of all jobs is its, of the rate at which all come.
-        kinds.append(Kind(one, sums["gap_n"] / sums["gap_s"] * its["wait_n"] / sums["wait_n"], average, variation))
+        kinds.append(PriorityClass(one, sums["gap_n"] / sums["gap_s"] * its["wait_n"] / sums["wait_n"], average, variation))
     wait = next(one.wait_s for one in non_preemptive(kinds, servers) if one.kind.priority == priority)
     measured = sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"]
     return measured / wait if wait else None
@@ -171,7 +257,7 @@ def _of_priority(sums: Sums, fit: Fit, servers: int, priority: int) -> float | N
 
 def _growth(streams: Sequence[Stream]) -> float | None:
     """By how much each job waits longer than the one before it: slope of the waits over the jobs, seconds, mean over streams."""
-    from .sound import columns  # noqa: PLC0415  # only where a queue grows
+    from .valid_times import columns  # noqa: PLC0415  # only where a queue grows
 
     slopes = []
     for one in streams:

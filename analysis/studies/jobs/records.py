@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
 from analysis.terms import Refused, Unreadable
 
-from .copies import plan
-from .terms import OUTCOMES, Job, Stream
-
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
     from analysis.terms import Cell, Run
+
+
+DETERMINISTIC = "deterministic"
+DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
+
+
+def plan(kind: object, planned_s: Sequence[float | None], work: Sequence[float | None]) -> Hashable:
+    """What chance drew of a stream: when its jobs were to come or, where that is no matter of chance, their sizes. None of neither."""
+    times = () if kind == DETERMINISTIC else _drawn(planned_s)
+    return times or _drawn(work) or None
+
+
+def distinct(streams: Sequence[Stream], said: list[str]) -> list[Stream]:
+    """Leave copies out, those of the untouched machine first; how many is said, a line for each group."""
+    seen: set[Hashable] = set()
+    kept: list[Stream] = []
+    left: dict[str, int] = {}
+    for one in sorted(streams, key=lambda one: one.again):
+        keys = {(one.group, key) for key in one.drawn}
+        if keys & seen:
+            left[one.group] = left.get(one.group, 0) + 1
+        else:
+            kept.append(one)
+        seen |= keys
+    for group, count in left.items():
+        were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
+        said.append(f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out.")
+    order = {id(one): at for at, one in enumerate(streams)}
+    return sorted(kept, key=lambda one: order[id(one)])
+
+
+def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
+    """Values as they are compared; nothing of those that are not all told, or are all equal."""
+    known = [round(value, DIGITS) for value in values if value is not None]
+    return tuple(known) if len(set(known)) > 1 else ()
+
 
 ROWS, STREAM = "job", "stream"
 PLANNED = ("planned_submit_s", "work")
@@ -101,3 +137,56 @@ def _job(part: Fields) -> Job:
         replicas=max(1, replicas),
         attempts=max(1, part.whole("attempts")) if part.has("attempts") else 1,
     )
+
+
+OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
+CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job as it was told; None where it never came to that, or it was not told. Times are those of one monotonic clock, as read.
+
+    A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies between admission and start is start-up.
+    `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than one of `attempts`, admission and start
+    are the first one's and the end is the last one's: between them it held no slot for a while.
+    """
+
+    number: int
+    submit_s: float | None
+    admit_s: float | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    outcome: str = ""
+    reason: str = ""
+    kind: str = ""
+    priority: int | None = None
+    replicas: int = 1
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One run of a stream of jobs. `group` names those of equal conditions, which are each other's replicates.
+
+    `slots` is None, and `engine` and `policy` empty, where they were not told. `measured`: it was told when jobs started and ended; a
+    trace of arrivals has none of that. Streams that share any of `drawn` had the same jobs; `again` is a copy of the untouched machine's.
+    `fault` names what struck it, empty if nothing did.
+    """
+
+    name: str
+    group: str
+    jobs: tuple[Job, ...]
+    slots: int | None = None
+    engine: str = ""
+    policy: str = ""
+    arrivals: Mapping[str, object] = field(default_factory=dict)
+    measured: bool = True
+    drawn: tuple[Hashable, ...] = ()
+    again: bool = False
+    fault: str = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether a job comes when another ends: an open queue's rate and waits are not its."""
+        return self.arrivals.get("kind") == CLOSED

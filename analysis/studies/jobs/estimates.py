@@ -1,4 +1,4 @@
-"""Over blocks: a mean, and a ratio of pairs, each with its interval. A block is the unit; what is in one counts once."""
+"""Values with their intervals: means over blocks and runs, ratios of pairs, gains. A block is the unit; what is in one counts once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
-from analysis.stats.effect import ROUNDING, moments
-from analysis.studies.jobs.queues.terms import Figure
+from analysis.stats.effect import ROUNDING, moments, paired_effect
+from analysis.terms import Metric, NotComparable
 from control.t_test import ALPHA, t_quantile, t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .terms import Unit
+    from analysis.studies.jobs.dependability.terms import Unit
+    from analysis.terms import Effect
+
 
 FEWEST = 3  # blocks that carry an interval
 FEW = "fewer than 3 blocks: no interval"
@@ -91,3 +93,51 @@ def adjusted(ratios: Sequence[Ratio | None]) -> list[float | None]:
     known = {at: one.p for at, one in enumerate(ratios) if one is not None and one.p is not None}
     found = dict(zip(known, holm(list(known.values())), strict=True))
     return [found.get(at) for at in range(len(ratios))]
+
+
+FEWEST_RUNS = 3
+FEW_RUNS = f"fewer than {FEWEST_RUNS} runs: no interval"
+
+
+def mean_value(values: Sequence[float]) -> float:
+    """The mean of some values."""
+    return moments(values)[0]
+
+
+def over_runs(values: Sequence[float]) -> Figure | None:
+    """One value a run → their mean; None where there is none, without an interval where there are fewer than three."""
+    if not values:
+        return None
+    middle, spread = moments(values)
+    if len(values) < FEWEST_RUNS:
+        return Figure(middle, why=FEW_RUNS)
+    se = spread / len(values) ** 0.5
+    half = t_quantile(0.975, len(values) - 1) * se
+    return Figure(middle, middle - half, middle + half, se)
+
+
+def unknown_gain(before: Mapping[tuple[str, int], float], after: Mapping[tuple[str, int], float]) -> str:
+    """Say why there is no gain."""
+    return "by too few runs for an interval" if len(before.keys() & after.keys()) < FEWEST_RUNS else "by the very same share in every run"
+
+
+def gain(metric: str, before: Mapping[tuple[str, int], float], after: Mapping[tuple[str, int], float]) -> Effect | None:
+    """How much lower is better in `after`, run by run of those that both have; None where fewer than three do, or nothing varies."""
+    shared = [unit for unit in before if unit in after]
+    if len(shared) < FEWEST_RUNS:
+        return None
+    try:
+        return paired_effect(Metric(metric, "lower"), [before[unit] for unit in shared], [after[unit] for unit in shared], 0.0)
+    except NotComparable:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its 95 % interval and standard error; None of both where they are unknown, `why` then says why."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    se: float | None = None
+    why: str = ""

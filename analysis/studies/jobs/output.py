@@ -1,4 +1,4 @@
-"""How figures of queues are written: times in a unit that suits them, intervals beside values."""
+"""How figures of jobs are written: times in a unit that suits them, intervals beside values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from analysis.wording import digits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .terms import Figure
+    from .estimates import Figure, Ratio
+
 
 NONE = "–"
 
@@ -34,3 +35,11 @@ def unit(times_s: Iterable[float]) -> tuple[float, str]:
     """Answer by what to multiply seconds, and the unit they then have, so that the longest is readable."""
     known = [time for time in times_s if time > 0]
     return unit_of(known) if known else (1.0, "s")
+
+
+def ratio_text(one: Ratio | None) -> str:
+    """Write a ratio with its interval."""
+    if one is None:
+        return NONE
+    value = number(one.value)
+    return value if one.low is None else f"{value} [{number(one.low)}, {number(one.high)}]"
