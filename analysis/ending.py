@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis import studies
 from analysis.studies.gate import limits as limits_file
-from analysis.studies.jobs.dependability.network import cells_of_run as lines_of_run
-from analysis.studies.jobs.records import tells_of_jobs
+from analysis.studies.jobs.records import loses_packets, tells_of_jobs
 
 from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
@@ -78,7 +77,7 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 
 
 def _text(run: Run, *, color: bool) -> str:
-    if tells_of_jobs(run) or lines_of_run(run, []):
+    if tells_of_jobs(run) or loses_packets(run):
         from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
         from analysis.studies.jobs.streams.sentences import render as render_streams  # noqa: PLC0415
 

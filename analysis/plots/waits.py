@@ -88,7 +88,11 @@ def jobs_waits(scene: Scene) -> Figure:
     """Draw a panel of curves a number of slots, and below them a row a setting."""
     result = waits_of(scene)
     slots = sorted({fit.servers for _, waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
-    rows = [(name, waits, held) for name, (_, waits) in zip(settings(result), result, strict=True) if (held := chosen(waits)) is not None]
+    rows = [
+        (name, waits, held)
+        for name, (_, waits) in zip(settings(waits for _, waits in result), result, strict=True)
+        if (held := chosen(waits)) is not None
+    ]
     if not slots or not rows:
         raise NothingToDraw("of no stream both waits and what a model takes are known (slots, rate, service times)")
     lead = (
@@ -120,7 +124,7 @@ def jobs_waits(scene: Scene) -> Figure:
     ]
     notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for _, waits in result)]
     notes.append(f"{RULE[0].upper()}{RULE[1:]}")
-    titled = zip(settings(result), result, strict=True)
+    titled = zip(settings(waits for _, waits in result), result, strict=True)
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, (_, waits) in titled if waits.validation.unstable]
     notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for _, waits in result) else []
     return stack(scene, jobs_waits.TITLE, lead, sections, legend, notes)
@@ -200,7 +204,7 @@ LOWEST, MOST_PANELS = 1e-3, 8
 def jobs_tail(scene: Scene) -> Figure:
     """Draw a panel a setting, two beside each other."""
     result = waits_of(scene)
-    panels = list(zip(settings(result), result, strict=True))
+    panels = list(zip(settings(waits for _, waits in result), result, strict=True))
 
     def load(at: int) -> float:
         return one.value if (one := panels[at][1][1].validation.fit.load) is not None else 0.0
@@ -236,7 +240,7 @@ def jobs_tail(scene: Scene) -> Figure:
 
 def _survival(axes: Axes, waits: GroupWaits) -> None:
     """Draw the part of jobs that waits longer than a time, of a setting's runs and by its model."""
-    every = [part.taken - part.submit for told in waits.told for part in (columns(told.stream),)]
+    every = [part.taken - part.submit for stream in waits.streams for part in (columns(stream),)]
     runs = [np.sort(one[~np.isnan(one)]) for one in every]
     together = np.sort(np.concatenate(runs))
     longest = float(together[-1]) if len(together) else 0.0

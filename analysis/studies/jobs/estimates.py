@@ -1,10 +1,10 @@
-"""Values with their intervals: means over blocks and runs, ratios of pairs, gains. A block is the unit; what is in one counts once."""
+"""Values with their intervals: means over blocks or runs, ratios of pairs, gains. A block is the unit; what is in one counts once."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from analysis.stats.adjust import holm
 from analysis.stats.effect import ROUNDING, moments, paired_effect
@@ -14,13 +14,26 @@ from control.t_test import ALPHA, t_quantile, t_tail
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.studies.jobs.dependability.terms import Unit
     from analysis.terms import Effect
 
+    from .records import Unit
 
-FEWEST = 3  # blocks that carry an interval
-FEW = "fewer than 3 blocks: no interval"
+Key = TypeVar("Key")
+FEWEST = 3  # blocks or runs that carry an interval
+FEW = f"fewer than {FEWEST} blocks: no interval"
+FEW_RUNS = f"fewer than {FEWEST} runs: no interval"
 SAME = "the same in every block: no interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its 95 % interval and standard error; None of both where they are unknown, `why` then says why."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    se: float | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +55,11 @@ class Ratio:
 
 def grouped(values: Iterable[tuple[Unit, float | None]]) -> dict[Unit, list[float]]:
     """Put together what is of one block; None is left out."""
-    found: dict[Unit, list[float]] = {}
+    groups: dict[Unit, list[float]] = {}
     for unit, value in values:
         if value is not None:
-            found.setdefault(unit, []).append(value)
-    return found
+            groups.setdefault(unit, []).append(value)
+    return groups
 
 
 def average(values: Sequence[float]) -> float:
@@ -56,23 +69,33 @@ def average(values: Sequence[float]) -> float:
 
 def mean(values: Mapping[Unit, Sequence[float]]) -> Figure | None:
     """Mean over blocks of the means inside each; a block is the unit. None where there is no value."""
-    units = [average(some) for some in values.values() if some]
-    if not units:
+    units = [average(inside) for inside in values.values() if inside]
+    if len(units) >= FEWEST:
+        value, spread = moments(units)
+        if spread <= ROUNDING * abs(value):
+            return Figure(value, why=SAME)
+    return _over(units, FEW)
+
+
+def over_runs(values: Sequence[float]) -> Figure | None:
+    """One value a run → their mean; None where there is none, without an interval where there are fewer than three."""
+    return _over(values, FEW_RUNS)
+
+
+def _over(values: Sequence[float], few: str) -> Figure | None:
+    if not values:
         return None
-    value, spread = moments(units)
-    n = len(units)
-    if n < FEWEST:
-        return Figure(value, why=FEW)
-    if spread <= ROUNDING * abs(value):
-        return Figure(value, why=SAME)
-    se = spread / math.sqrt(n)
-    half = t_quantile(1 - ALPHA / 2, n - 1) * se
+    value, spread = moments(values)
+    if len(values) < FEWEST:
+        return Figure(value, why=few)
+    se = spread / math.sqrt(len(values))
+    half = t_quantile(1 - ALPHA / 2, len(values) - 1) * se
     return Figure(value, value - half, value + half, se)
 
 
 def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
     """Second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
-    units = [math.fsum(math.log(after / before) for before, after in some) / len(some) for some in pairs.values() if some]
+    units = [math.fsum(math.log(after / before) for before, after in inside) / len(inside) for inside in pairs.values() if inside]
     if not units:
         return None
     log, spread = moments(units)
@@ -91,40 +114,18 @@ def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
 def adjusted(ratios: Sequence[Ratio | None]) -> list[float | None]:
     """Each ratio's p after Holm over all that have one; None for those without."""
     known = {at: one.p for at, one in enumerate(ratios) if one is not None and one.p is not None}
-    found = dict(zip(known, holm(list(known.values())), strict=True))
-    return [found.get(at) for at in range(len(ratios))]
+    return [*map(holm_by_key(known).get, range(len(ratios)))]
 
 
-FEWEST_RUNS = 3
-FEW_RUNS = f"fewer than {FEWEST_RUNS} runs: no interval"
+def holm_by_key(p: Mapping[Key, float]) -> dict[Key, float]:
+    """P-values adjusted together after Holm, by the same keys."""
+    return dict(zip(p, holm(list(p.values())), strict=True))
 
 
-def mean_value(values: Sequence[float]) -> float:
-    """The mean of some values."""
-    return moments(values)[0]
-
-
-def over_runs(values: Sequence[float]) -> Figure | None:
-    """One value a run → their mean; None where there is none, without an interval where there are fewer than three."""
-    if not values:
-        return None
-    middle, spread = moments(values)
-    if len(values) < FEWEST_RUNS:
-        return Figure(middle, why=FEW_RUNS)
-    se = spread / len(values) ** 0.5
-    half = t_quantile(0.975, len(values) - 1) * se
-    return Figure(middle, middle - half, middle + half, se)
-
-
-def unknown_gain(before: Mapping[tuple[str, int], float], after: Mapping[tuple[str, int], float]) -> str:
-    """Say why there is no gain."""
-    return "by too few runs for an interval" if len(before.keys() & after.keys()) < FEWEST_RUNS else "by the very same share in every run"
-
-
-def gain(metric: str, before: Mapping[tuple[str, int], float], after: Mapping[tuple[str, int], float]) -> Effect | None:
+def gain(metric: str, before: Mapping[Unit, float], after: Mapping[Unit, float]) -> Effect | None:
     """How much lower is better in `after`, run by run of those that both have; None where fewer than three do, or nothing varies."""
     shared = [unit for unit in before if unit in after]
-    if len(shared) < FEWEST_RUNS:
+    if len(shared) < FEWEST:
         return None
     try:
         return paired_effect(Metric(metric, "lower"), [before[unit] for unit in shared], [after[unit] for unit in shared], 0.0)
@@ -132,12 +133,6 @@ def gain(metric: str, before: Mapping[tuple[str, int], float], after: Mapping[tu
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A value with its 95 % interval and standard error; None of both where they are unknown, `why` then says why."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    se: float | None = None
-    why: str = ""
+def unknown_gain(before: Mapping[Unit, float], after: Mapping[Unit, float]) -> str:
+    """Say why there is no gain."""
+    return "by too few runs for an interval" if len(before.keys() & after.keys()) < FEWEST else "by the very same share in every run"

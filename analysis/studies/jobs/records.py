@@ -1,146 +1,66 @@
-"""Streams of jobs out of saved runs, read as a foreign file is: a field is what it must be, or missing, or its cell is refused by name."""
+"""Streams of jobs out of saved runs: the one reader, for all that is said of jobs.
+
+Rows are read as a foreign file is: a field is what it must be, or missing, or its cell is refused by name. What a study needs beyond that
+(times in order, enough jobs) it asks of the records.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from analysis.arms import times_of
 from analysis.formats.fields import Fields
+from analysis.hardware import Machines
+from analysis.load import load_each
 from analysis.terms import Refused, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from analysis.terms import Cell, Run
 
-
-DETERMINISTIC = "deterministic"
-DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
-
-
-def plan(kind: object, planned_s: Sequence[float | None], work: Sequence[float | None]) -> Hashable:
-    """What chance drew of a stream: when its jobs were to come or, where that is no matter of chance, their sizes. None of neither."""
-    times = () if kind == DETERMINISTIC else _drawn(planned_s)
-    return times or _drawn(work) or None
-
-
-def distinct(streams: Sequence[Stream], said: list[str]) -> list[Stream]:
-    """Leave copies out, those of the untouched machine first; how many is said, a line for each group."""
-    seen: set[Hashable] = set()
-    kept: list[Stream] = []
-    left: dict[str, int] = {}
-    for one in sorted(streams, key=lambda one: one.again):
-        keys = {(one.group, key) for key in one.drawn}
-        if keys & seen:
-            left[one.group] = left.get(one.group, 0) + 1
-        else:
-            kept.append(one)
-        seen |= keys
-    for group, count in left.items():
-        were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
-        said.append(f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out.")
-    order = {id(one): at for at, one in enumerate(streams)}
-    return sorted(kept, key=lambda one: order[id(one)])
-
-
-def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
-    """Values as they are compared; nothing of those that are not all told, or are all equal."""
-    known = [round(value, DIGITS) for value in values if value is not None]
-    return tuple(known) if len(set(known)) > 1 else ()
-
-
-ROWS, STREAM = "job", "stream"
-PLANNED = ("planned_submit_s", "work")
-TIMES = ("submit_s", "admit_s", "start_s", "end_s")
+OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
+ROWS, STREAM, ATTEMPTS, FAULT, NODES = "job", "stream", "attempt", "fault", "node"  # of a cell's report
 AGAIN, STOCK = "stock-again", "stock"
+CLOSED, DETERMINISTIC = "closed", "deterministic"  # kinds of arrivals
+TIMES = ("submit_s", "admit_s", "start_s", "end_s")
+CLOCK = frozenset({*TIMES, "planned_submit_s", "due_s", "at_s", "until_s"})
+USED = frozenset({"cpu_s", "throttled_s", "max_rss_mib", "memory_peak_mib", "cores", "memory_mib"})
+AMOUNTS = frozenset({*USED, "work", "predicted_s", "lost_s", "lost_work", "checkpoints", "checkpoint_cost_s"})
 LONGEST = 1e10  # seconds; a clock that reads more counts something else
 MOST_SLOTS = 10_000_000
+DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
+OF_FAULT = "fault_"  # its parameters
+AGAINST = ("checkpoint_s=", "retries=", "patience_s=")  # what is done against faults
+LOSS = "loss_percent"  # the parameter of a workload over a line that loses packets
+
+Record = TypeVar("Record")
+Unit = tuple[str, int]  # run and block: what is replicated
 
 
-def tells_of_jobs(run: Run) -> bool:
-    """Whether any cell of a run told of a stream of jobs."""
-    return any(ROWS in cell.report or STREAM in cell.report for cell in run.cells)
+class Times(NamedTuple):
+    """The times of a job of which all are known."""
 
+    submit_s: float
+    admit_s: float
+    start_s: float
+    end_s: float
 
-def streams(run: Run, refused: list[str]) -> list[Stream]:
-    """Read every stream of a run, one a cell; what cannot be used is said in `refused`, a line each.
+    @property
+    def response_s(self) -> float:
+        """From submission on."""
+        return self.end_s - self.submit_s
 
-    Raises: Refused, for a run that tells of no jobs.
-    """
-    if not tells_of_jobs(run):
-        raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
-    bases = {cell.workload.partition(":")[0] for cell in run.cells if ROWS in cell.report or STREAM in cell.report}
-    found = []
-    for cell in run.cells:
-        if cell.workload.partition(":")[0] not in bases:
-            continue
-        if cell.outcome != "measured":
-            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
-            continue
-        try:
-            found.append(_stream(cell, run))
-        except Unreadable as error:
-            refused.append(str(error))
-    return found
+    @property
+    def held_s(self) -> float:
+        """How long it held its slots."""
+        return self.end_s - self.admit_s
 
-
-def _stream(cell: Cell, run: Run) -> Stream:
-    origin = run.origin
-    place = f"cell {cell.id}, report"
-    rows = [Fields(one, origin, f"{place}.{ROWS}[{at}]") for at, one in enumerate(cell.report.get(ROWS, ()))]
-    told = cell.report.get(STREAM, ())
-    if not rows or len(told) != 1:
-        raise Unreadable(
-            f"{origin}: {place}: has {len(rows)} rows of jobs and {len(told)} of the stream; one of the stream and some jobs belong."
-        )
-    about = Fields(told[0], origin, f"{place}.{STREAM}")
-    tweakset = "" if cell.tweakset in {STOCK, AGAIN} else f" under {cell.tweakset}"
-    slots = about.whole("slots")
-    if not 1 <= slots <= MOST_SLOTS:
-        about.refuse(f"has slots = {slots}, where 1 to {MOST_SLOTS} belong")
-    arrivals, fault = about.optional_mapping("arrivals"), about.optional_fields("fault")
-    numbers = [Fields({"row": row.value}, origin, row.place).known_numbers("row", PLANNED) for row in rows]
-    drawn = plan(arrivals.get("kind"), *([one.get(name) for one in numbers] for name in PLANNED))
-    return Stream(
-        name=cell.id,
-        group=cell.workload + tweakset,
-        jobs=tuple(map(_job, rows)),
-        slots=slots,
-        engine=about.text("engine"),
-        policy=about.optional_text("policy") or "",
-        arrivals=arrivals,
-        drawn=(("block", run.run_id, cell.block), *([("plan", drawn)] if drawn else [])),
-        again=cell.tweakset == AGAIN,
-        fault=fault.text("fault") if fault.value else "",
-    )
-
-
-def _job(part: Fields) -> Job:
-    times = Fields({"row": part.value}, part.origin, part.place).known_numbers("row", (*TIMES, "priority"))
-    for name, value in times.items():
-        if abs(value) > LONGEST:
-            part.refuse(f"has {name} = {value:g}, which no clock of a run reads")
-    priority = times.pop("priority", None)
-    if priority is not None and not priority.is_integer():
-        part.refuse(f"has priority = {priority:g}, where a whole number belongs")
-    replicas = part.whole("replicas") if part.has("replicas") else 1
-    return Job(
-        number=part.whole("job"),
-        submit_s=times.get("submit_s"),
-        admit_s=times.get("admit_s"),
-        start_s=times.get("start_s"),
-        end_s=times.get("end_s"),
-        outcome=part.one_of("outcome", OUTCOMES),
-        reason=part.optional_text("reason") or "",
-        kind=part.optional_text("class") or "",
-        priority=None if priority is None else int(priority),
-        replicas=max(1, replicas),
-        attempts=max(1, part.whole("attempts")) if part.has("attempts") else 1,
-    )
-
-
-OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
-CLOSED = "closed"
+    @property
+    def ran_s(self) -> float:
+        """How long it ran."""
+        return self.end_s - self.start_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +69,9 @@ class Job:
 
     A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies between admission and start is start-up.
     `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than one of `attempts`, admission and start
-    are the first one's and the end is the last one's: between them it held no slot for a while.
+    are the first one's and the end is the last one's: between them it held no slot for a while. `lost_s` is time in attempts whose work
+    no checkpoint kept. `used` has what is known of `USED`: limits (`cores`, `memory_mib`) of each replica, the rest of all together.
+    `result` are the numbers that it gave of itself.
     """
 
     number: int
@@ -159,10 +81,76 @@ class Job:
     end_s: float | None = None
     outcome: str = ""
     reason: str = ""
-    kind: str = ""
+    class_: str = ""
+    tenant: str = ""
     priority: int | None = None
     replicas: int = 1
     attempts: int = 1
+    planned_s: float | None = None
+    work: float | None = None
+    predicted_s: float | None = None
+    due_s: float | None = None
+    lost_s: float | None = None
+    used: Mapping[str, float] = field(default_factory=dict)
+    result: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def taken_s(self) -> float | None:
+        """When it took its slot."""
+        return self.start_s if self.admit_s is None else self.admit_s
+
+    @property
+    def times(self) -> Times | None:
+        """All its times; None where one was not told."""
+        if self.submit_s is None or self.admit_s is None or self.start_s is None or self.end_s is None:
+            return None
+        return Times(self.submit_s, self.admit_s, self.start_s, self.end_s)
+
+    @property
+    def done_at_once(self) -> bool:
+        """Whether it ended well in its first attempt: what a later one took is not what a job takes."""
+        return self.outcome == "done" and self.attempts == 1
+
+    @property
+    def response_s(self) -> float | None:
+        """From submission to the end of the last attempt; None unless it was done, and where the clock went back."""
+        if self.outcome != "done" or self.submit_s is None or self.end_s is None or self.end_s < self.submit_s:
+            return None
+        return self.end_s - self.submit_s
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a job. `begin_s` is its admission, or its start where nobody admits."""
+
+    job: int
+    number: int
+    node: str | None
+    begin_s: float | None
+    end_s: float | None
+    outcome: str
+    checkpoints: int | None = None
+    cost_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault as it happened, `until_s` None where it has no end of its own."""
+
+    name: str
+    at_s: float
+    until_s: float | None = None
+    node: str | None = None
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A node that was lost, and when it was back; None if never."""
+
+    node: str
+    at_s: float
+    back_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +159,8 @@ class Stream:
 
     `slots` is None, and `engine` and `policy` empty, where they were not told. `measured`: it was told when jobs started and ended; a
     trace of arrivals has none of that. Streams that share any of `drawn` had the same jobs; `again` is a copy of the untouched machine's.
-    `fault` names what struck it, empty if nothing did.
+    `fault` names what struck it, empty if nothing did; `checkpoint_s` and `retries` are what was done against that. Streams of one `unit`
+    and tweak set met the same jobs. `params` are its workload's, `cpus` how many CPUs the machine had, `classes` those of its jobs.
     """
 
     name: str
@@ -185,8 +174,324 @@ class Stream:
     drawn: tuple[Hashable, ...] = ()
     again: bool = False
     fault: str = ""
+    unit: Unit = ("", 0)
+    workload: str = ""
+    tweakset: str = STOCK
+    params: Mapping[str, object] = field(default_factory=dict)
+    cpus: int | None = None
+    nodes: int = 1
+    checkpoint_s: float = 0.0
+    retries: int = 0
+    attempts: tuple[Attempt, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    classes: tuple[Mapping[str, object], ...] = ()
+    origin: str = ""
 
     @property
     def closed(self) -> bool:
         """Whether a job comes when another ends: an open queue's rate and waits are not its."""
         return self.arrivals.get("kind") == CLOSED
+
+    @property
+    def same_jobs(self) -> tuple[tuple[int, float | None, float | None], ...]:
+        """What makes two streams' jobs the same: number, planned submission and size of each."""
+        jobs = ((job.number, None if job.planned_s is None else round(job.planned_s, DIGITS), job.work) for job in self.jobs)
+        return tuple(sorted(jobs, key=repr))
+
+    @property
+    def condition(self) -> str:
+        """All that was asked for but faults and what is done against them, stock's copy being stock."""
+        return condition(self.workload, self.tweakset, f"{FAULT}=", OF_FAULT, *AGAINST)
+
+    @property
+    def fault_params(self) -> dict[str, str]:
+        """The parameters that were given of the fault (`fault_rate_per_s`)."""
+        return dict(part.split("=", 1) for part in self.workload.split(":") if part.startswith(OF_FAULT))
+
+    @property
+    def fault_label(self) -> str:
+        """What was done to it, shortly."""
+        return " ".join(
+            [self.fault or "no fault", *(f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())]
+        )
+
+    @property
+    def label(self) -> str:
+        """What is done to it and against it, shortly; retries are left out."""
+        return self.fault_label + (f" checkpoint_s={self.checkpoint_s:g}" if self.checkpoint_s else "")
+
+
+def under(tweakset: str) -> str:
+    """What is said behind a workload of the tweak set it ran under; nothing of the untouched machine and its copy."""
+    return "" if tweakset in {STOCK, AGAIN} else f" under {tweakset}"
+
+
+def condition(workload: str, tweakset: str, *without: str) -> str:
+    """What something ran under, without the parameters of its workload that begin so."""
+    base, *parts = workload.split(":")
+    return ":".join([base, *(part for part in parts if not part.startswith(without))]) + under(tweakset)
+
+
+def tells_of_jobs(run: Run) -> bool:
+    """Whether any cell of a run told of a stream of jobs."""
+    return any(ROWS in cell.report or STREAM in cell.report for cell in run.cells)
+
+
+def loses_packets(run: Run) -> bool:
+    """Whether any workload of a run went over a line whose loss was asked for."""
+    return any(LOSS in workload.params for workload in run.workloads.values())
+
+
+def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
+    """Read every stream of the runs that are named; what cannot be used is said in `refused`, a line each.
+
+    Raises: Refused, for none, and for runs of different machines.
+    """
+    found: list[Stream] = []
+    for run in of_one_machine(load_each(names, refused), refused):
+        try:
+            found += streams(run, refused)
+        except Refused as error:
+            refused.append(str(error))
+    if not found:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
+    return found
+
+
+def replicates_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
+    """Streams of the runs that are named as replicates of the untouched machine and its tweak sets: `streams_of` in `in_order`.
+
+    Raises: Refused, as `streams_of`, and where none is in order.
+    """
+    kept = in_order(streams_of(names, refused), refused)
+    if not kept:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
+    return kept
+
+
+def streams(run: Run, refused: list[str]) -> list[Stream]:
+    """Read every stream of a run, one a cell; what cannot be used is said in `refused`, a line each.
+
+    Raises: Refused, for a run that tells of no jobs.
+    """
+    if not tells_of_jobs(run):
+        raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
+    bases = {cell.workload.partition(":")[0] for cell in run.cells if ROWS in cell.report or STREAM in cell.report}
+    return [*read_cells(run, lambda cell: cell.workload.partition(":")[0] in bases, _stream, refused)]
+
+
+def read_cells(run: Run, wanted: Callable[[Cell], bool], read: Callable[[Run, Cell], Record], refused: list[str]) -> Iterator[Record]:
+    """Read the cells that are wanted; those that were not measured, or cannot be read, are said in `refused`, a line each."""
+    for cell in filter(wanted, run.cells):
+        if cell.outcome != "measured":
+            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
+            continue
+        try:
+            yield read(run, cell)
+        except Unreadable as error:
+            refused.append(str(error))
+
+
+def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
+    """Hand runs on as replicates: each once, and all of one machine; what differs between two is no matter of chance between blocks.
+
+    Of a run that was resumed or copied it is the file with most in it; what is left out is said in `refused`.
+    Raises: Refused, at the first run of another machine.
+    """
+    machines, first = Machines(), ""
+    files: dict[str, list[Run]] = {}
+    for run in runs:
+        machines.number_of(run.machine)
+        first = first or run.origin
+        if len(machines.known) > 1:
+            here, there = machines.known
+            raise Refused(f"{run.origin}: is of another machine ({there}) than {first} ({here}); name runs of one.")
+        files.setdefault(run.run_id, []).append(run)
+    seen: dict[object, str] = {}
+    for same in files.values():
+        run = max(same, key=lambda file: len(dict(times_of(file))))
+        times = dict(times_of(run))
+        refused += [
+            f"{file.origin}: is of the same run as {run.origin}, where all of it is: a copy is no replicate, and is left out."
+            for file in same
+            if file is not run
+        ]
+        twin = next((seen[key] for key in times if key in seen), None)
+        if twin is not None:
+            refused.append(f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left out.")
+            continue
+        seen |= dict.fromkeys(times, run.origin)
+        yield run
+
+
+def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
+    """Leave streams out that had the jobs of another at the same times, those of the untouched machine first; how many is noted.
+
+    A block's seed draws its stream, so that `stock-again` has the jobs of `stock`; two runs of one seed have the same, and a trace is the
+    same in every block. What chance did to one it did to both, so it counts once.
+    """
+    seen: set[Hashable] = set()
+    kept: list[Stream] = []
+    copies: dict[str, int] = {}
+    for stream in sorted(streams, key=lambda stream: stream.again):
+        keys = {(stream.group, key) for key in stream.drawn}
+        if keys & seen:
+            copies[stream.group] = copies.get(stream.group, 0) + 1
+        else:
+            kept.append(stream)
+        seen |= keys
+    for group, count in copies.items():
+        were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
+        notes.append(f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out.")
+    order = {id(stream): at for at, stream in enumerate(streams)}
+    return sorted(kept, key=lambda stream: order[id(stream)])
+
+
+def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
+    """Leave out copies of stock, which have the same jobs, and streams in which times go back, which is said in `refused`."""
+    kept = []
+    for stream in streams:
+        if stream.again:
+            continue
+        times = {job.number: [at for at in (job.submit_s, job.admit_s, job.start_s, job.end_s) if at is not None] for job in stream.jobs}
+        back = [number for number, known in times.items() if known != sorted(known)]
+        if back:
+            what = "it was submitted, admitted, started and ended in another order; one clock must read them all"
+            refused.append(f"{stream.origin}: cell {stream.name}: job {back[0]} has times that go back: {what}.")
+        else:
+            kept.append(stream)
+    return kept
+
+
+def plan(kind: object, planned_s: Sequence[float | None], work: Sequence[float | None]) -> Hashable:
+    """What chance drew of a stream: when its jobs were to come or, where that is no matter of chance, their sizes. None of neither."""
+    times = () if kind == DETERMINISTIC else _drawn(planned_s)
+    return times or _drawn(work) or None
+
+
+def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
+    """Values as they are compared; nothing of those that are not all told, or are all equal."""
+    known = [round(value, DIGITS) for value in values if value is not None]
+    return tuple(known) if len(set(known)) > 1 else ()
+
+
+def _stream(run: Run, cell: Cell) -> Stream:
+    place = f"cell {cell.id}, report"
+    about_rows, job_rows = cell.report.get(STREAM, ()), cell.report.get(ROWS, ())
+    if not job_rows or len(about_rows) != 1:
+        raise Unreadable(
+            f"{run.origin}: {place}: has {len(job_rows)} rows of jobs and {len(about_rows)} of the stream; "
+            "one of the stream and some jobs belong."
+        )
+    about = Fields(about_rows[0], run.origin, f"{place}.{STREAM}")
+    slots, nodes = about.whole("slots"), about.whole("nodes") if about.has("nodes") else 1
+    if not 1 <= slots <= MOST_SLOTS:
+        about.refuse(f"has slots = {slots}, where 1 to {MOST_SLOTS} belong")
+    if not 1 <= nodes <= slots:
+        about.refuse(f"has {nodes} nodes for {slots} slots; each has one or more")
+    arrivals, fault = about.optional_mapping("arrivals"), about.optional_fields(FAULT)
+    jobs = tuple(_job(row, numbers) for row, numbers in _rows(run, cell, ROWS))
+    drawn = plan(arrivals.get("kind"), [job.planned_s for job in jobs], [job.work for job in jobs])
+    workload, cpus = run.workloads.get(cell.workload), run.machine.get("cpu_count")
+    return Stream(
+        name=cell.id,
+        group=cell.workload + under(cell.tweakset),
+        jobs=jobs,
+        slots=slots,
+        engine=about.text("engine"),
+        policy=about.optional_text("policy") or "",
+        arrivals=arrivals,
+        drawn=(("block", run.run_id, cell.block), *([("plan", drawn)] if drawn else [])),
+        again=cell.tweakset == AGAIN,
+        fault=fault.text(FAULT) if fault.value else "",
+        unit=(run.run_id, cell.block),
+        workload=cell.workload,
+        tweakset=cell.tweakset,
+        params={} if workload is None else workload.params,
+        cpus=cpus if isinstance(cpus, int) and not isinstance(cpus, bool) and cpus > 0 else None,
+        nodes=nodes,
+        checkpoint_s=about.up_to("checkpoint_s", LONGEST) or 0.0,
+        retries=about.whole("retries") if about.has("retries") else 0,
+        attempts=tuple(_attempt(row, numbers) for row, numbers in _rows(run, cell, ATTEMPTS)),
+        faults=tuple(_fault(row, numbers) for row, numbers in _rows(run, cell, FAULT)),
+        outages=_outages([*_rows(run, cell, NODES)]),
+        classes=tuple(part.value for part in about.each("classes")) if about.has("classes") else (),
+        origin=run.origin,
+    )
+
+
+def _rows(run: Run, cell: Cell, name: str) -> Iterator[tuple[Fields, dict[str, float]]]:
+    """The rows of one name, each with the numbers that are known of it."""
+    for at, value in enumerate(cell.report.get(name, ())):
+        row = Fields(value, run.origin, f"cell {cell.id}, report.{name}[{at}]")
+        numbers = Fields({"row": value}, run.origin, row.place).known_numbers("row", CLOCK | AMOUNTS | {"priority"})
+        for key, number in numbers.items():
+            if key in CLOCK and abs(number) > LONGEST:
+                row.refuse(f"has {key} = {number:g}, which no clock of a run reads")
+            if key in AMOUNTS and not 0 <= number <= LONGEST:
+                row.refuse(f"has {key} = {number:g}, which cannot be")
+        yield row, numbers
+
+
+def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
+    priority = numbers.get("priority")
+    if priority is not None and not priority.is_integer():
+        row.refuse(f"has priority = {priority:g}, where a whole number belongs")
+    replicas, attempts = (max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts"))
+    return Job(
+        number=row.whole("job"),
+        submit_s=numbers.get("submit_s"),
+        admit_s=numbers.get("admit_s"),
+        start_s=numbers.get("start_s"),
+        end_s=numbers.get("end_s"),
+        outcome=row.one_of("outcome", OUTCOMES),
+        reason=row.optional_text("reason") or "",
+        class_=row.optional_text("class") or "",
+        tenant=row.optional_text("tenant") or "",
+        priority=None if priority is None else int(priority),
+        replicas=replicas,
+        attempts=attempts,
+        planned_s=numbers.get("planned_submit_s"),
+        work=numbers.get("work"),
+        predicted_s=numbers.get("predicted_s"),
+        due_s=numbers.get("due_s"),
+        lost_s=numbers.get("lost_s"),
+        used={name: number for name, number in numbers.items() if name in USED},
+        result=row.numbers("result"),
+    )
+
+
+def _attempt(row: Fields, numbers: Mapping[str, float]) -> Attempt:
+    return Attempt(
+        job=row.whole("job"),
+        number=row.whole("attempt"),
+        node=row.optional_text("node"),
+        begin_s=numbers.get("admit_s", numbers.get("start_s")),
+        end_s=numbers.get("end_s"),
+        outcome=row.one_of("outcome", OUTCOMES),
+        checkpoints=int(numbers["checkpoints"]) if "checkpoints" in numbers else None,
+        cost_s=numbers.get("checkpoint_cost_s"),
+    )
+
+
+def _fault(row: Fields, numbers: Mapping[str, float]) -> Fault:
+    if "at_s" not in numbers:
+        row.refuse("has no at_s")
+    job = row.whole("job") if row.has("job") else None
+    return Fault(row.text("fault"), numbers["at_s"], numbers.get("until_s"), row.optional_text("node"), job)
+
+
+def _outages(rows: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[Outage, ...]:
+    """Each loss of a node with its return. A return without a loss, or a second loss of what is lost, is no new outage."""
+    lost: dict[str, float] = {}
+    outages = []
+    for row, numbers in sorted(rows, key=lambda both: both[1].get("at_s", 0.0)):
+        node, what = row.text("node"), row.one_of("what", ("lost", "back"))
+        if "at_s" not in numbers:
+            row.refuse("has no at_s")
+        if what == "lost":
+            lost.setdefault(node, numbers["at_s"])
+        elif node in lost:
+            outages.append(Outage(node, lost.pop(node), numbers["at_s"]))
+    return tuple(outages + [Outage(node, at_s) for node, at_s in lost.items()])

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from analysis.studies.jobs.estimates import Ratio
-
-    from .terms import Stream, Unit
+    from analysis.studies.jobs.records import Stream, Unit
 
 
 LEVELS = 3  # intervals above 0 that a curve with three numbers needs
@@ -79,8 +78,7 @@ def trials(streams: Sequence[Stream]) -> list[CheckpointTrial]:
     found: dict[tuple[str, str], list[Stream]] = {}
     for one in streams:
         if one.fault:
-            words = " ".join([one.fault, *(f"{name.removeprefix('fault_')}={value}" for name, value in one.asked.items())])
-            found.setdefault((one.condition, words), []).append(one)
+            found.setdefault((one.condition, one.fault_label), []).append(one)
     several = {key: own for key, own in found.items() if len({one.checkpoint_s for one in own}) > 1}
     return [_trial(condition, words, own, streams) for (condition, words), own in several.items()]
 

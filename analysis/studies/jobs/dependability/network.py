@@ -18,20 +18,16 @@ from analysis.formats.fields import Fields
 from analysis.load import load_each
 from analysis.stats.adjust import holm
 from analysis.studies.jobs.estimates import average, grouped, mean, ratio
-from analysis.studies.jobs.profiles.one_machine import of_one_machine
-from analysis.studies.jobs.records import AGAIN
+from analysis.studies.jobs.records import LOSS, condition, of_one_machine, read_cells
 from analysis.terms import Refused, Unreadable
 from control.t_test import ALPHA
-
-from .records import STOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from analysis.studies.jobs.estimates import Figure, Ratio
+    from analysis.studies.jobs.records import Unit
     from analysis.terms import Cell, Run
-
-    from .terms import Unit
 
 
 RTO_S = 0.2  # Linux waits at least so long before it sends again what nothing was heard of (TCP_RTO_MIN)
@@ -67,7 +63,7 @@ def _timeouts_s(loss: float, rto_s: float) -> float:
     return max(rto_s, 0.0) * min(1.0, 3 * math.sqrt(3 * loss / 8)) * loss * (1 + 32 * loss**2)
 
 
-LOSS, STEP = "loss_percent", "step_time_mean_s"
+STEP = "step_time_mean_s"
 FACTS = ("rtt_s", "mss_bytes", "gradient_bytes", "compute_s")
 COUNTS = ("segments_out", "segments_retransmitted", "timeouts", "loss_probes")
 
@@ -80,7 +76,6 @@ class TrainedCell:
     sent again, `timeouts` their number in a step; `lost` the share of packets that the line did lose.
     """
 
-    cell: str
     unit: Unit
     line: str
     loss: float
@@ -106,52 +101,36 @@ def trained(names: Sequence[str], refused: list[str]) -> list[TrainedCell]:
 
     Raises: Refused, for none, and for runs of different machines.
     """
-    found = [one for run in of_one_machine(load_each(names, refused), refused) for one in cells_of_run(run, refused)]
-    if not found:
-        where = ", ".join(names)
-        raise Refused(
-            refused[0] if refused else f"{where}: no workload has a parameter {LOSS}; `pytest benchmarks/bench_cluster_network.py`."
-        )
-    return found
+    cells = [cell for run in of_one_machine(load_each(names, refused), refused) for cell in cells_of_run(run, refused)]
+    if not cells:
+        nothing = f"{', '.join(names)}: no workload has a parameter {LOSS}; `pytest benchmarks/bench_cluster_network.py`."
+        raise Refused(refused[0] if refused else nothing)
+    return cells
 
 
 def cells_of_run(run: Run, refused: list[str]) -> list[TrainedCell]:
     """Read every cell of one run that tells of a line; what cannot be used is said in `refused`, a line each."""
-    found = []
-    for cell in run.cells:
-        params = run.workloads[cell.workload].params if cell.workload in run.workloads else {}
-        if LOSS not in params:
-            continue
-        if cell.outcome != "measured":
-            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
-            continue
-        try:
-            found.append(_trained(run, cell, params))
-        except Unreadable as error:
-            refused.append(str(error))
-    return found
+    lossy = {name for name, workload in run.workloads.items() if LOSS in workload.params}
+    return [*read_cells(run, lambda cell: cell.workload in lossy, _trained, refused)]
 
 
-def _trained(run: Run, cell: Cell, params: Mapping[str, object]) -> TrainedCell:
-    place = f"cell {cell.id}"
+def _trained(run: Run, cell: Cell) -> TrainedCell:
+    place, asked = f"cell {cell.id}", run.workloads[cell.workload].params[LOSS]
     try:
-        loss = float(str(params[LOSS])) / 100
+        loss = float(str(asked)) / 100
     except ValueError:
         loss = math.nan
     if not 0 <= loss < 1:
-        raise Unreadable(f"{run.origin}: {place}: {LOSS} is {params[LOSS]!r}; a number from 0 to 100 belongs there.")
+        raise Unreadable(f"{run.origin}: {place}: {LOSS} is {asked!r}; a number from 0 to 100 belongs there.")
     if cell.metrics.get(STEP, 0.0) <= 0:
         raise Unreadable(f"{run.origin}: {place}: tells no {STEP}.")
     facts = Fields({"facts": dict(cell.facts)}, run.origin, place).known_numbers("facts", FACTS)
     counts = _counts(cell, run.origin)
-    told = [Fields(one, run.origin, f"{place}, report.line") for one in cell.report.get("line", ())]
-    lost = told[0].up_to("loss_percent_measured", 100.0) if told else None
-    base, *parts = cell.workload.split(":")
-    line = ":".join([base, *(part for part in parts if not part.startswith(f"{LOSS}="))])
+    counted = [Fields(row, run.origin, f"{place}, report.line") for row in cell.report.get("line", ())]
+    lost = counted[0].up_to("loss_percent_measured", 100.0) if counted else None
     return TrainedCell(
-        cell=cell.id,
         unit=(run.run_id, cell.block),
-        line=line + ("" if cell.tweakset in {STOCK, AGAIN} else f" under {cell.tweakset}"),
+        line=condition(cell.workload, cell.tweakset, f"{LOSS}="),
         loss=loss,
         step_s=cell.metrics[STEP],
         rtt_s=_positive(facts.get("rtt_s")),

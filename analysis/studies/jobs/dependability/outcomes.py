@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .terms import Attempt, Fault, Job, Stream
+    from analysis.studies.jobs.records import Attempt, Fault, Job, Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
     return [
         (one, other)
         for one, other in pairs
-        if one.kind == other.kind and _same(one.work, other.work) and _same(one.planned_s, other.planned_s)
+        if one.class_ == other.class_ and _same(one.work, other.work) and _same(one.planned_s, other.planned_s)
     ]
 
 

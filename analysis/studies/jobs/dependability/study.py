@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from analysis.studies.jobs.estimates import Figure, Ratio
+    from analysis.studies.jobs.records import Stream, Unit
 
     from .outcomes import After, Totals
-    from .terms import Stream, Unit
 
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
@@ -88,7 +88,7 @@ class _Struck:
 def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
     """Judge every arm, those without a fault first in their condition; `margin` is how much slower is no matter, a fraction."""
     found: dict[tuple[str, str, int], list[_Struck]] = {}
-    for stream in sorted(streams, key=lambda one: (one.condition, one.fault or "", *one.asked.values(), f"{one.checkpoint_s:020.6f}")):
+    for stream in sorted(streams, key=_order):
         twin = twin_of(stream, streams) if stream.fault else None
         found.setdefault((stream.condition, stream.label, stream.retries), []).append(
             _Struck(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
@@ -101,12 +101,16 @@ def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
     return [_judged(arm, p, margin) for arm, p in zip(made, adjusted([arm.slowdown for arm in made]), strict=True)]
 
 
+def _order(stream: Stream) -> tuple[str, ...]:
+    return (stream.condition, stream.fault, *stream.fault_params.values(), f"{stream.checkpoint_s:020.6f}")
+
+
 def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
     """The stream that met the same jobs without faults: with the same checkpoints and retries, or else with the fewest."""
     there = [
         one
         for one in streams
-        if one.fault is None and one.unit == stream.unit and (one.condition, one.tweakset) == (stream.condition, stream.tweakset)
+        if not one.fault and one.unit == stream.unit and (one.condition, one.tweakset) == (stream.condition, stream.tweakset)
     ]
     wanted = (stream.checkpoint_s, stream.retries)
     return min(there, key=lambda one: ((one.checkpoint_s, one.retries) != wanted, one.checkpoint_s, one.retries), default=None)
@@ -131,7 +135,7 @@ def _arm(condition: str, label: str, ones: Sequence[_Struck]) -> FaultArm:
     return FaultArm(
         condition=condition,
         label=label,
-        fault=first.fault,
+        fault=first.fault or None,
         streams=len(ones),
         blocks=len({one.stream.unit for one in ones}),
         paired=sum(one.twin is not None for one in ones),
@@ -181,7 +185,7 @@ def _notes(ones: Sequence[_Struck]) -> list[str]:
     notes += [f"{count} jobs {outcome}: they have no response, and no part in slowdown and recovery." for outcome, count in never.items()]
     for one in ones:
         if one.totals.alone_down_s and one.stream.nodes == 1:
-            notes.append(f"{one.stream.cell}: the only node was lost; nothing could run for {one.totals.alone_down_s:.3g} s.")
+            notes.append(f"{one.stream.name}: the only node was lost; nothing could run for {one.totals.alone_down_s:.3g} s.")
     if any(outage.back_s is None for one in ones for outage in one.stream.outages):
         notes.append("a node never came back: it counts as lost to the last end of a job.")
     return notes
@@ -225,7 +229,7 @@ def spared(streams: Sequence[Stream]) -> list[SparedJobs]:
     """Compare every policy with fifo under every fault that both met."""
     met: dict[tuple[object, ...], dict[str, Stream]] = {}
     for one in streams:
-        if one.fault is not None:
+        if one.fault:
             met.setdefault((_rest(one), one.fault, one.label, one.retries, one.tweakset, one.unit), {}).setdefault(_policy(one), one)
     found: dict[tuple[object, ...], dict[Unit, tuple[Stream, Stream]]] = {}
     for (condition, _, label, retries, _, _), under in met.items():
@@ -288,7 +292,7 @@ def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
         kinds = {str(one.get("name")): one for one in stream.classes}
         condition, given = _apart(stream.condition)
         for job in stream.jobs:
-            params = _params(kinds.get(job.kind, {}), given)
+            params = _params(kinds.get(job.class_, {}), given)
             level = _number(params.pop(POISONED, None))
             if job.outcome != "done" or ACCURACY not in job.result or level is None:
                 continue

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from analysis.opening import read_whole
@@ -23,6 +22,8 @@ from .tables import By, Points
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from .models import Learner
     from .tables import Floats, Measurement, Table, Whole
@@ -187,7 +188,7 @@ class ClassTime:
     ordered: float
 
 
-def served(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime], CrossValidation]:
+def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime], CrossValidation]:
     """Predict every class's time a unit of work. Models of logarithms tell medians: they are raised to means by what was left out.
 
     Raises: Refused, TooFew.

@@ -6,13 +6,14 @@ import csv
 import difflib
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
 from analysis.opening import read_whole
 from analysis.plain import one_line
-from analysis.studies.jobs.profiles.one_machine import of_one_machine
+from analysis.studies.jobs.records import AGAIN, of_one_machine, streams, tells_of_jobs
 from analysis.terms import Refused, Unreadable
 
 from .tables import Measurement, table
@@ -20,10 +21,13 @@ from .tables import Measurement, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from analysis.studies.jobs.records import Job, Stream
     from analysis.terms import Cell, Run
 
     from .tables import Table
 
+    Factors = dict[str, float | str]
+    Runs = Sequence[tuple[Run, Sequence[Stream]]]  # with their streams of jobs
 
 SHOWN = 24  # names in one sentence
 
@@ -36,9 +40,9 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
     """
     notes: list[str] = []
     runs, files = _opened(names, notes)
-    asked = response or _default(runs, _known(runs, files))
-    rows = _rows(names, runs, files, asked, notes)
-    return table(_blind(rows, without), asked, notes)
+    wanted = response or _default(runs, _known(runs, files))
+    rows = _rows(names, runs, files, wanted, notes)
+    return table(_blind(rows, without), wanted, notes)
 
 
 def rows_of(names: Sequence[str], response: str) -> tuple[list[Measurement], list[str]]:
@@ -47,46 +51,40 @@ def rows_of(names: Sequence[str], response: str) -> tuple[list[Measurement], lis
     return _rows(names, *_opened(names, notes), response, notes), notes
 
 
-def _opened(names: Sequence[str], notes: list[str]) -> tuple[list[Run], list[Path]]:
+def _opened(names: Sequence[str], notes: list[str]) -> tuple[Runs, list[Path]]:
     # Two machines are two levels of all that they differ in: what a third would do, no group that is left out can say.
-    runs = list(of_one_machine(load_each([name for name in names if not name.endswith(".csv")], notes), notes))
-    return runs, [Path(name) for name in names if name.endswith(".csv")]
+    runs = of_one_machine(load_each([name for name in names if not name.endswith(".csv")], notes), notes)
+    with_streams = [(run, streams(run, notes) if tells_of_jobs(run) else []) for run in runs]
+    return with_streams, [Path(name) for name in names if name.endswith(".csv")]
 
 
-def _rows(names: Sequence[str], runs: Sequence[Run], files: Sequence[Path], asked: str, notes: list[str]) -> list[Measurement]:
+def _rows(names: Sequence[str], runs: Runs, files: Sequence[Path], response: str, notes: list[str]) -> list[Measurement]:
     known = _known(runs, files)
     if not known:
         raise Refused(notes[0] if notes else f"{', '.join(map(one_line, names))}: nothing was measured that could be predicted.")
-    if asked not in known:
-        raise Refused(f"{one_line(asked)}: nothing tells it. {_there_is(asked, known, 'Measured were')}")
+    if response not in known:
+        raise Refused(f"{one_line(response)}: nothing tells it. {_there_is(response, known, 'Measured were')}")
     rows: list[Measurement] = []
-    for run in runs:
-        of_jobs = tells_of_jobs(run) and asked in job_responses(run)
-        rows += job_rows(run, asked, notes) if of_jobs else cell_rows(run, asked, notes)
+    for run, of_run in runs:
+        of_jobs = response in job_responses(of_run)
+        rows += job_rows(run, of_run, response, notes) if of_jobs else cell_rows(run, response, notes)
     for path in files:
-        rows += csv_rows(path, asked, notes)
+        rows += csv_rows(path, response, notes)
     if not rows:
-        raise Refused(f"{asked}: no row tells it. {' '.join(notes[:3])}")
+        raise Refused(f"{response}: no row tells it. {' '.join(notes[:3])}")
     return rows
 
 
-def _known(runs: Sequence[Run], files: Sequence[Path]) -> list[str]:
-    return list(dict.fromkeys([*(one for run in runs for one in _responses(run)), *(one for path in files for one in _of_file(path))]))
+def _known(runs: Runs, files: Sequence[Path]) -> list[str]:
+    of_runs = [name for run, of_run in runs for name in (*job_responses(of_run), *cell_responses(run))]
+    return list(dict.fromkeys([*of_runs, *(name for path in files for name in csv_responses(read_csv(path)[0]))]))
 
 
-def _responses(run: Run) -> list[str]:
-    return [*(job_responses(run) if tells_of_jobs(run) else []), *cell_responses(run)]
-
-
-def _of_file(path: Path) -> list[str]:
-    return csv_responses(read_csv(path)[0])
-
-
-def _default(runs: Sequence[Run], known: Sequence[str]) -> str:
-    if any(tells_of_jobs(run) for run in runs):
+def _default(runs: Runs, known: Sequence[str]) -> str:
+    if any(of_run for _, of_run in runs):
         return SERVICE
     if runs:
-        return primary(runs[0])
+        return primary(runs[0][0])
     return next((name for name in (RESPONSE, *TIMES) if name in known), RESPONSE)
 
 
@@ -96,10 +94,7 @@ def _blind(rows: Sequence[Measurement], without: Sequence[str]) -> list[Measurem
     for name in without:
         if name not in there:
             raise Refused(f"{one_line(name)}: is no factor of these rows. {_there_is(name, there, 'Factors are')}")
-    return [
-        type(row)(row.configuration, row.run, {name: one for name, one in row.factors.items() if name not in without}, row.value)
-        for row in rows
-    ]
+    return [replace(row, factors={name: value for name, value in row.factors.items() if name not in without}) for row in rows]
 
 
 def _there_is(word: str, known: Sequence[str], begin: str) -> str:
@@ -108,7 +103,6 @@ def _there_is(word: str, known: Sequence[str], begin: str) -> str:
     return f"{begin} {', '.join(map(one_line, known[:SHOWN]))}{more}." + (f" Did you mean {near[0]!r}?" if near else "")
 
 
-AGAIN = "stock-again"
 KERNEL = "kernel_release"  # of one machine nothing else changes from run to run
 FOUND = "as found"
 
@@ -229,7 +223,7 @@ def _missing_reason(cell: Cell, response: str) -> str:
     return one_line(reason or cell.telemetry_missing.get(response) or "not recorded", 200)
 
 
-ROWS, STREAM, RESULT = "job", "stream", "result."
+RESULT = "result."
 SERVICE = "service_s"
 TIMES = {SERVICE: ("start_s", "end_s"), "response_s": ("submit_s", "end_s"), "wait_s": ("submit_s", "start_s")}
 USED_BY_JOBS = ("cpu_s", "max_rss_mib", "memory_peak_mib", "throttled_s")
@@ -241,84 +235,57 @@ NO_CONFIGURATION = frozenset(
 )
 
 
-def tells_of_jobs(run: Run) -> bool:
-    """Whether any cell told of jobs."""
-    return any(cell.report.get(ROWS) for cell in run.cells)
+def job_responses(streams: Sequence[Stream]) -> list[str]:
+    """Name what can be predicted of jobs: times, what they used, and the numbers of their results; nothing where there is no job."""
+    results = dict.fromkeys(f"{RESULT}{name}" for stream in streams for job in stream.jobs for name in job.result)
+    return [*TIMES, *USED_BY_JOBS, *results] if streams else []
 
 
-def job_responses(run: Run) -> list[str]:
-    """Name what can be predicted of jobs: times, what they used, and the numbers of their results."""
-    results: dict[str, None] = {}
-    for cell in run.cells:
-        for row in cell.report.get(ROWS, ()):
-            results |= dict.fromkeys(_results(row))
-    return [*TIMES, *USED_BY_JOBS, *results]
+def job_rows(run: Run, streams: Sequence[Stream], response: str, left_out: list[str]) -> list[Measurement]:
+    """Take every job that was done and tells the response; of the others how many, in `left_out`."""
+    cells = {cell.id: cell for cell in run.cells}
+    rows: list[Measurement] = []
+    for stream in streams:
+        of_stream = factors_of_cell(run, cells[stream.name])
+        classes = {str(class_.get("name")): _class_factors(class_) for class_ in stream.classes}
+        done = [(job, row, value_of(row, response)) for job in stream.jobs if job.outcome == "done" for row in [_as_row(job)]]
+        known = [(job, row, value) for job, row, value in done if value is not None]
+        for job, row, value in known:
+            # A job's own work stands, not the mean that was asked for.
+            own = {**plain({name: row.get(name) for name in OWN}), **classes.get(job.class_, {})}
+            own |= {name: factor for name, factor in of_stream.items() if name not in own}
+            configuration = named(of_stream) if response in OF_STREAM else named(own, NO_CONFIGURATION)
+            rows.append(Measurement(configuration, f"{run.run_id} {stream.name}", own, value))
+        if len(known) < len(stream.jobs):
+            missing = f"{len(stream.jobs) - len(known)} of {len(stream.jobs)} jobs were not done, or tell no {response}"
+            left_out.append(f"{run.origin}: {stream.name}: {missing}.")
+    return rows
 
 
-def job_rows(run: Run, response: str, left_out: list[str]) -> list[Measurement]:
-    """Read every job that was done and tells the response; of the others how many, in `left_out`."""
-    found = []
-    for cell in run.cells:
-        jobs = cell.report.get(ROWS, ())
-        own = factors_of_cell(run, cell)
-        classes = _classes(cell)
-        made = [_job_row(row, own, classes, response, f"{run.run_id} {cell.id}") for row in jobs if row.get("outcome") == "done"]
-        known = [row for row in made if row is not None]
-        found += known
-        if len(known) < len(jobs):
-            left_out.append(f"{run.origin}: {cell.id}: {len(jobs) - len(known)} of {len(jobs)} jobs were not done, or tell no {response}.")
-    return found
+def _as_row(job: Job) -> dict[str, object]:
+    """A job as a line of a list of jobs has it."""
+    results = {f"{RESULT}{name}": value for name, value in job.result.items()}
+    own = {"class": job.class_, "priority": job.priority, "tenant": job.tenant, "replicas": job.replicas, "work": job.work}
+    return {**own, **job.used, **results, "submit_s": job.submit_s, "start_s": job.start_s, "end_s": job.end_s}
 
 
-def job_value(row: Mapping[str, object], response: str) -> float | None:
+def value_of(row: Mapping[str, object], response: str) -> float | None:
     """Answer a response of one job; None where it is not told, or a clock went backwards."""
     if response in TIMES:
-        begin, end = (row.get(name) for name in TIMES[response])
-        taken = _number(end) - _number(begin)
+        begin, end = (_number(row.get(name)) for name in TIMES[response])
+        taken = math.nan if begin is None or end is None else end - begin
         return taken if taken >= 0 and (taken > 0 or response == "wait_s") else None
-    said = row.get(response)
-    if response.startswith(RESULT):
-        said = _results(row).get(response)
-    found = _number(said)
-    return None if math.isnan(found) else found
+    return _number(row.get(response))
 
 
-def _job_row(
-    row: Mapping[str, object], stream: Mapping[str, float | str], classes: Mapping[str, Mapping[str, float | str]], response: str, run: str
-) -> Measurement | None:
-    taken = job_value(row, response)
-    if taken is None:
-        return None
-    own = {**plain({name: row.get(name) for name in OWN}), **classes.get(str(row.get("class")), {})}
-    own |= {name: one for name, one in stream.items() if name not in own}  # a job's own work stands, not the mean that was asked for
-    configuration = named(stream) if response in OF_STREAM else named(own, NO_CONFIGURATION)
-    return Measurement(configuration, run, own, taken)
+def _class_factors(class_: Mapping[str, object]) -> dict[str, float | str]:
+    """What the stream says of a class beside its name: its kind, and the kind's own parameters."""
+    params = class_.get("params")
+    return plain({"kind": class_.get("kind")}) | plain(params if isinstance(params, dict) else {})
 
 
-def _classes(cell: Cell) -> dict[str, dict[str, float | str]]:
-    """What the stream says of each class beside its name: its kind, and the kind's own parameters."""
-    told = cell.report.get(STREAM, ())
-    listed = told[0].get("classes") if told else None
-    made: dict[str, dict[str, float | str]] = {}
-    for one in listed if isinstance(listed, list | tuple) else ():
-        if isinstance(one, dict):
-            params = one.get("params")
-            made[str(one.get("name"))] = plain({"kind": one.get("kind")}) | plain(params if isinstance(params, dict) else {})
-    return made
-
-
-def _results(row: Mapping[str, object]) -> dict[str, object]:
-    result = row.get("result")
-    return {f"{RESULT}{name}": value for name, value in result.items()} if isinstance(result, dict) else {}
-
-
-def _number(said: object) -> float:
-    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said) else math.nan
-
-
-def streams_of(runs: Sequence[Run]) -> list[Mapping[str, object]]:
-    """Answer the rows that tell of a stream, of all cells of runs."""
-    return [cell.report[STREAM][0] for run in runs for cell in run.cells if cell.report.get(STREAM)]
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
 
 
 CONFIGURATION, RUN = "configuration", "run"
@@ -358,7 +325,7 @@ def csv_rows(path: Path, response: str, left_out: list[str]) -> list[Measurement
     _, lines = read_csv(path)
     found = []
     for at, line in enumerate(lines):
-        value = job_value(line, response)
+        value = value_of(line, response)
         if value is None:
             continue
         own = {name: one for name, one in line.items() if name not in PASSED_OVER | {response, CONFIGURATION, RUN}}

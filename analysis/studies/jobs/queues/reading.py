@@ -32,37 +32,34 @@ def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
 
     Raises: Refused, where nothing can be used.
     """
-    found: dict[str, list[Stream]] = {}
+    by_group: dict[str, list[Stream]] = {}
     for stream in distinct(_streams(names, refused), refused):
-        found.setdefault(stream.group, []).append(stream)
-    if not found:
+        by_group.setdefault(stream.group, []).append(stream)
+    if not by_group:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
-    return list(found.values())
+    return list(by_group.values())
 
 
 def _streams(names: Sequence[str], refused: list[str]) -> list[Stream]:
-    found: list[Stream] = []
+    found: list[tuple[Stream, int | None]] = []  # with the number of its machine
     machines = Machines()
-    on: list[int | None] = []  # of each stream the number of its machine
     for name in names:
         if name.endswith(".csv"):
             try:
-                found += read_csv(Path(name))
+                found += [(stream, None) for stream in read_csv(Path(name))]
             except Unreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
-            on += [None] * (len(found) - len(on))
             continue
         for run in load_each([name], refused):
+            machine = machines.number_of(run.machine)
             try:
-                found += records.streams(run, refused)
+                found += [(stream, machine) for stream in records.streams(run, refused)]
             except Refused as error:
                 refused.append(str(error))
-            on += [machines.number_of(run.machine)] * (len(found) - len(on))
-    if len(machines.known) < 2:
-        return found
+    several = len(machines.known) > 1
     return [
-        one if machine is None else replace(one, group=f"{one.group} on {machines.known[machine]}")
-        for one, machine in zip(found, on, strict=True)
+        replace(stream, group=f"{stream.group} on {machines.known[machine]}") if several and machine is not None else stream
+        for stream, machine in found
     ]
 
 
@@ -125,8 +122,8 @@ def _csv_drawn(jobs: Sequence[Job]) -> tuple[Hashable, ...]:
 def _must_have_columns(names: list[str], where: str) -> None:
     missing = [name for name in NEEDED if name not in names]
     if missing:
-        found = one_line(", ".join(names)) or "nothing"
-        raise Unreadable(f"{where}: no column {', '.join(missing)}; it has {found}. A list of jobs begins with {HEAD}.")
+        there = one_line(", ".join(names)) or "nothing"
+        raise Unreadable(f"{where}: no column {', '.join(missing)}; it has {there}. A list of jobs begins with {HEAD}.")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; leave one.")
@@ -136,17 +133,20 @@ def _job(row: Mapping[str, str], at: str) -> Job:
     number = _whole(row, "job", at)
     if number is None or number < 0:
         raise Unreadable(f"{at}: job {one_line(row['job'], 60)!r}; it is a number that counts jobs.")
-    times = {name: _time(row, name, at) for name in TIMES}
+    submit_s, admit_s, start_s, end_s = (_time(row, name, at) for name in TIMES)
     outcome = row.get("outcome", "")
     if outcome and outcome not in OUTCOMES:
         raise Unreadable(f"{at}: outcome {one_line(outcome)!r} is none of {', '.join(OUTCOMES)}.")
     replicas = _whole(row, "replicas", at)
     return Job(
         number,
-        **times,
+        submit_s,
+        admit_s,
+        start_s,
+        end_s,
         outcome=outcome,
         reason=row.get("reason", ""),
-        kind=row.get("class", ""),
+        class_=row.get("class", ""),
         priority=_whole(row, "priority", at),
         replicas=1 if replicas is None else max(1, replicas),
         attempts=max(1, _whole(row, "attempts", at) or 1),

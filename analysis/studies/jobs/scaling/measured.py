@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.formats.fields import Fields
-from analysis.load import find, load, parsed
+from analysis.load import find, load, load_each, parsed
 from analysis.opening import read_whole
-from analysis.studies.jobs.profiles.one_machine import of_one_machine
-from analysis.studies.jobs.profiles.rows import told as told_by
+from analysis.studies.jobs.profiles.profile import done_with_times
+from analysis.studies.jobs.records import in_order, of_one_machine, streams, tells_of_jobs
 from analysis.terms import Refused, Unreadable
 from control.scaling import TOLERANCE, Law, Point, time_s
 
 from .study import ScaledStream, ScalingArm, against, within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from analysis.studies.jobs.profiles.rows import Ran, Told
+    from analysis.studies.jobs.records import Job, Stream, Times
     from analysis.terms import Run
-
 
 NEEDED = ("replicas", "time_s")
 
@@ -37,12 +36,12 @@ def points(names: Sequence[str]) -> tuple[list[Point], list[str]]:
     """
     left_out: list[str] = []
     paths = [path for name in names for path in ([Path(name)] if name.endswith(".csv") else find([name]))]
-    found = [point for path in paths if path.suffix == ".csv" for point in _csv(path)]
+    measured = [point for path in paths if path.suffix == ".csv" for point in _csv(path)]
     for run in of_one_machine((load(path) for path in paths if path.suffix != ".csv"), left_out):
-        found += _run(run, left_out)
-    if not found:
+        measured += _run(run, left_out)
+    if not measured:
         raise Refused(f"{', '.join(names)}: no job that ended with replicas and a time. {' '.join(left_out)}".rstrip())
-    return found, left_out
+    return measured, left_out
 
 
 def _csv(path: Path) -> list[Point]:
@@ -57,18 +56,17 @@ def _csv(path: Path) -> list[Point]:
 
 
 def _run(run: Run, left_out: list[str]) -> list[Point]:
-    found = []
-    for cell in run.cells:
-        rows = cell.report.get("job", ())
-        done = [row for row in rows if row.get("outcome") == "done" and isinstance(row.get("work"), int | float)]
-        for at, row in enumerate(done):
-            times = [row.get(name) for name in ("start_s", "end_s")]
-            if not all(isinstance(one, int | float) for one in times):
-                raise Unreadable(f"{run.origin}: {cell.id}: job row {at} is done and has no start_s or end_s.")
-            found.append(_point({**row, "time_s": times[1] - times[0]}, f"{run.origin}: {cell.id}: job {row.get('job')}"))  # type: ignore[operator]
-        if len(done) < len(rows):
-            left_out.append(f"{cell.id}: {len(rows) - len(done)} of {len(rows)} jobs were not done, or tell no size.")
-    return found
+    points = []
+    for stream in streams(run, left_out) if tells_of_jobs(run) else ():
+        done = [job for job in stream.jobs if job.outcome == "done" and job.work is not None]
+        for job in done:
+            where = f"{run.origin}: {stream.name}: job {job.number}"
+            if job.start_s is None or job.end_s is None:
+                raise Unreadable(f"{where} is done and has no start_s or end_s.")
+            points.append(_point({"replicas": job.replicas, "work": job.work, "time_s": job.end_s - job.start_s}, where))
+        if len(done) < len(stream.jobs):
+            left_out.append(f"{stream.name}: {len(stream.jobs) - len(done)} of {len(stream.jobs)} jobs were not done, or tell no size.")
+    return points
 
 
 def _point(row: Mapping[str, Any], where: str) -> Point:
@@ -122,11 +120,16 @@ FEWEST = 5
 class MeasuredStream:
     """One stream. `target_s` is there where replicas were chosen, with what the choice knew: its law by class, what measuring it took."""
 
-    told: Told
+    stream: Stream
     target_s: float | None = None
     laws: Mapping[str, Law] = field(default_factory=dict)
     reachable: float | None = None
     profile_node_s: float | None = None
+
+    @property
+    def done(self) -> list[tuple[Job, Times]]:
+        """Its jobs that were done in their first attempt, with their times."""
+        return done_with_times(self.stream.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,56 +157,64 @@ class TargetReport:
     unlike: tuple[str, ...] = ()
 
 
-def measured(run: Run, refused: list[str]) -> list[MeasuredStream]:
-    """Read every stream of a run. Raises: Refused, for one that tells of no jobs."""
-    rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
-    return [_measured(one, rows[one.cell], run.origin) for one in told_by(run, refused)]
+def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
+    """Read every stream of the runs that are named. Raises: Refused, where there is none."""
+    found: list[MeasuredStream] = []
+    for run in of_one_machine(load_each(names, refused), refused):
+        if tells_of_jobs(run):
+            rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
+            found += [_measured(stream, rows[stream.name]) for stream in in_order(streams(run, refused), refused)]
+        else:
+            refused.append(f"{run.origin}: no cell of it tells of a stream of jobs.")
+    if not found:
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that tells of jobs.")
+    return found
+
+
+def _measured(stream: Stream, rows: Sequence[Mapping[str, object]]) -> MeasuredStream:
+    if not rows:
+        return MeasuredStream(stream)
+    about = Fields(rows[0], stream.origin, f"cell {stream.name}, report.scale")
+    laws = {name: law_of(inner.fields("law").value, inner.place) for name, inner in about.items("laws")}
+    return MeasuredStream(stream, about.positive("target_s"), laws, about.up_to("reachable", 1.0), about.positive("profile_node_s"))
 
 
 def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
     """Hold the choice against every other way, by engine, slots and target. Raises: Refused, where nothing was chosen."""
-    keys = dict.fromkeys((one.told.engine, one.told.slots, one.target_s) for one in streams if one.target_s is not None)
+    keys = dict.fromkeys((one.stream.engine, one.stream.slots or 0, one.target_s) for one in streams if one.target_s is not None)
     if not keys:
         raise Refused("No stream had its replicas chosen (target_s=…): `python -m analysis queue` and `schedule` read other streams.")
     return [_report(streams, engine, slots, target_s) for engine, slots, target_s in keys if target_s is not None]
 
 
-def _measured(one: Told, rows: Sequence[Mapping[str, object]], origin: str) -> MeasuredStream:
-    if not rows:
-        return MeasuredStream(one)
-    about = Fields(rows[0], origin, f"cell {one.cell}, report.scale")
-    laws = {name: law_of(inner.fields("law").value, inner.place) for name, inner in about.items("laws")}
-    return MeasuredStream(one, about.positive("target_s"), laws, about.up_to("reachable", 1.0), about.positive("profile_node_s"))
-
-
-def _report(streams: Sequence[MeasuredStream], engine: str, slots: int, target_s: float) -> TargetReport:
-    beside = [one for one in streams if (one.told.engine, one.told.slots) == (engine, slots) and one.target_s in {None, target_s}]
-    sets = sorted({one.told.tweakset for one in beside})
-    if len(sets) > 1:
-        raise Refused(
-            f"{engine} with {slots} slots: streams under several tweak sets ({', '.join(sets)}) are never mixed; name runs of one."
-        )
-    by_arm: dict[str, dict[str, MeasuredStream]] = {}
+def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float) -> TargetReport:
+    beside = [one for one in every if (one.stream.engine, one.stream.slots) == (engine, slots) and one.target_s in {None, target_s}]
+    tweaksets = sorted({one.stream.tweakset for one in beside})
+    if len(tweaksets) > 1:
+        several = ", ".join(tweaksets)
+        raise Refused(f"{engine} with {slots} slots: streams under several tweak sets ({several}) are never mixed; name runs of one.")
+    by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
     for one in beside:
-        by_arm.setdefault(ELASTIC if one.target_s is not None else _named(one.told), {})[_jobs(one.told)] = one
+        by_arm.setdefault(_arm_name(one), {})[one.stream.same_jobs] = one
     order = [ELASTIC, *sorted(name for name in by_arm if name != ELASTIC)]
     shared = [key for key in by_arm[ELASTIC] if all(key in by_arm[name] for name in order)]
     where = f"{engine} with {slots} slots, target {target_s:g} s"
     if not shared:
         raise Refused(f"{where}: no jobs met every way of scaling; nothing can be compared.")
-    streams_of = {name: [by_arm[name][key] for key in shared] for name in order}
-    arms = [_arm(name, some, target_s, where) for name, some in streams_of.items()]
-    chosen = streams_of[ELASTIC]
-    unlike = tuple(name for name, some in streams_of.items() if [_done(one) for one in some] != [_done(one) for one in chosen])
-    ran_s = np.array([_ran_s(job) for one in chosen for job in one.told.jobs if job.done])
+    paired = {name: [by_arm[name][key] for key in shared] for name in order}
+    arms = [_arm(name, streams, target_s, where) for name, streams in paired.items()]
+    chosen = paired[ELASTIC]
+    numbers = {name: [{job.number for job, _ in one.done} for one in streams] for name, streams in paired.items()}
+    unlike = tuple(name for name in order if numbers[name] != numbers[ELASTIC])
+    ran_s = np.array([times.ran_s for one in chosen for _, times in one.done])
     return TargetReport(
         engine=engine,
         slots=slots,
         target_s=target_s,
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
-        lost=sum(not job.done for some in streams_of.values() for one in some for job in one.told.jobs),
-        arms=(arms[0], *(one if one.name in unlike else against(arms[0], one) for one in arms[1:])),
+        lost=sum(len(one.stream.jobs) - len(one.done) for streams in paired.values() for one in streams),
+        arms=(arms[0], *(arm if arm.name in unlike else against(arms[0], arm) for arm in arms[1:])),
         reachable=_mean(one.reachable for one in chosen),
         off=_mean(_off(one) for one in chosen),
         profile_node_s=_mean(one.profile_node_s for one in chosen),
@@ -213,23 +224,25 @@ def _report(streams: Sequence[MeasuredStream], engine: str, slots: int, target_s
     )
 
 
-def _done(one: MeasuredStream) -> set[int]:
-    return {job.number for job in one.told.jobs if job.done}
+def _arm_name(one: MeasuredStream) -> str:
+    if one.target_s is not None:
+        return ELASTIC
+    replicas = one.stream.params.get("replicas")
+    return "as its class has it" if replicas is None else f"{replicas} for all"
 
 
 def _arm(name: str, streams: Sequence[MeasuredStream], target_s: float, where: str) -> ScalingArm:
-    done = [[job for job in one.told.jobs if job.done] for one in streams]
+    done = [one.done for one in streams]
     if min(map(len, done)) < FEWEST:
         raise Refused(f"{where}: a stream of {name} has {min(map(len, done))} jobs that were done at once; {FEWEST} are needed.")
-    return ScalingArm(
-        name, float(np.mean([job.replicas for some in done for job in some])), tuple(_scaled(some, target_s) for some in done)
-    )
+    replicas = float(np.mean([job.replicas for of_stream in done for job, _ in of_stream]))
+    return ScalingArm(name, replicas, tuple(_scaled(of_stream, target_s) for of_stream in done))
 
 
-def _scaled(jobs: Sequence[Ran], target_s: float) -> ScaledStream:
-    ran_s = np.array([_ran_s(job) for job in jobs])
-    replicas = np.array([job.replicas for job in jobs])
-    response_s = np.array([job.took["end_s"] - job.took["submit_s"] for job in jobs])
+def _scaled(done: Sequence[tuple[Job, Times]], target_s: float) -> ScaledStream:
+    ran_s = np.array([times.ran_s for _, times in done])
+    replicas = np.array([job.replicas for job, _ in done])
+    response_s = np.array([times.response_s for _, times in done])
     return ScaledStream(
         within=within(ran_s, target_s),
         within_waited=within(response_s, target_s),
@@ -241,23 +254,12 @@ def _scaled(jobs: Sequence[Ran], target_s: float) -> ScaledStream:
 
 def _off(one: MeasuredStream) -> float | None:
     """How far the law was off, on average over the jobs that it chose for."""
-    known = [job for job in one.told.jobs if job.done and job.class_ in one.laws and "work" in job.took]
-    predicted_s = [float(time_s(one.laws[job.class_], job.took["work"], job.replicas)) for job in known]
-    return _mean(abs(said_s / _ran_s(job) - 1) for said_s, job in zip(predicted_s, known, strict=True) if _ran_s(job) > 0)
-
-
-def _ran_s(job: Ran) -> float:
-    return job.took["end_s"] - job.took["start_s"]
-
-
-def _named(one: Told) -> str:
-    replicas = one.params.get("replicas")
-    return "as its class has it" if replicas is None else f"{replicas} for all"
-
-
-def _jobs(one: Told) -> str:
-    """What makes two streams the same: every job's number, planned submission and size; to the microsecond."""
-    return repr(sorted((job.number, round(job.took.get("planned_submit_s", -1.0), 6), job.took.get("work")) for job in one.jobs))
+    known = [
+        (float(time_s(one.laws[job.class_], job.work, job.replicas)), times.ran_s)
+        for job, times in one.done
+        if job.class_ in one.laws and job.work is not None and times.ran_s > 0
+    ]
+    return _mean(abs(predicted_s / ran_s - 1) for predicted_s, ran_s in known)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
