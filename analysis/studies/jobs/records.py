@@ -354,11 +354,12 @@ def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
     for stream in streams:
         if stream.again:
             continue
-        times = {job.number: [at for at in (job.submit_s, job.admit_s, job.start_s, job.end_s) if at is not None] for job in stream.jobs}
-        back = [number for number, known in times.items() if known != sorted(known)]
-        if back:
+        told = ((job.submit_s, job.admit_s, job.start_s, job.end_s) for job in stream.jobs)
+        times = [[time_s for time_s in of_job if time_s is not None] for of_job in told]
+        back = next((at for at, known in enumerate(times) if known != sorted(known)), None)
+        if back is not None:
             what = "it was submitted, admitted, started and ended in another order; one clock must read them all"
-            refused.append(f"{stream.origin}: cell {stream.name}: job {back[0]} has times that go back: {what}.")
+            refused.append(f"{stream.origin}: cell {stream.name}, report.{ROWS}[{back}] has times that go back: {what}.")
         else:
             kept.append(stream)
     return kept
@@ -436,7 +437,7 @@ def _rows(run: Run, cell: Cell, name: str) -> Iterator[tuple[Fields, dict[str, f
 
 def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
     priority = numbers.get("priority")
-    if priority is not None and not priority.is_integer():
+    if priority is not None and not (priority.is_integer() and abs(priority) <= LONGEST):
         row.refuse(f"has priority = {priority:g}, where a whole number belongs")
     replicas, attempts = (max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts"))
     return Job(

@@ -82,8 +82,8 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
         raise Unreadable("its stream tells no policy.")
     done = [job for job in stream.jobs if job.done_at_once]
     for job in done:
-        missing = [name for name, time_s in (("submit_s", job.submit_s), ("start_s", job.taken_s), ("end_s", job.end_s)) if time_s is None]
-        if missing:
+        needed = {"submit_s": job.submit_s, "admit_s or start_s": job.taken_s, "end_s": job.end_s}
+        if missing := [name for name, time_s in needed.items() if time_s is None]:
             raise Unreadable(f"job {job.number} was done and has no {missing[0]}.")
     slots = stream.slots or 0
     if len(done) < FEWEST_JOBS:

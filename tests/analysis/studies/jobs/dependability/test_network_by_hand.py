@@ -18,8 +18,8 @@ from tests.analysis.studies.jobs.dependability.test_network import MadeLine, sav
 if TYPE_CHECKING:
     from pathlib import Path
 
-CLEAN = TrainedCell("clean", ("r", 1), "line", 0.0, 1.5, 0.1, 1460, 1e6, 1.0, "reno", "", None, None, None)
-LOSSY = replace(CLEAN, cell="lossy", loss=0.01, step_s=12.185)
+CLEAN = TrainedCell(("r", 1), "line", 0.0, 1.5, 0.1, 1460, 1e6, 1.0, "reno", "", None, None, None)
+LOSSY = replace(CLEAN, loss=0.01, step_s=12.185)
 
 
 def test_a_megabyte_at_mathis_rate_and_at_padhyes() -> None:

@@ -12,7 +12,7 @@ import simpy
 from analysis.studies.jobs.dependability.checkpoints import trials
 from analysis.studies.jobs.dependability.intervals import CheckpointPlan, _failures, _life, time_per_work
 from analysis.studies.jobs.dependability.outcomes import after, shared, totals
-from analysis.studies.jobs.dependability.terms import Fault, Outage
+from analysis.studies.jobs.records import Fault, Outage
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis.printing import on_page
 from analysis.studies.jobs.estimates import Figure
 from analysis.studies.jobs.queues import closed, formulas, priorities, shape
 from analysis.studies.jobs.queues.fitting import estimate, fit, units
 from analysis.studies.jobs.queues.formulas import Inputs, sakasegawa
+from analysis.studies.jobs.queues.page import priorities_page
 from analysis.studies.jobs.queues.priorities import non_preemptive
 from analysis.studies.jobs.queues.reading import parse_csv
 from analysis.studies.jobs.queues.valid_times import columns, cycles, little
@@ -163,7 +165,7 @@ def test_measured_over_predicted_is_the_ratio_of_each_priority(slots: int) -> No
 def test_kinds_stand_by_priority_their_waits_in_one_unit() -> None:
     """Loads .3 and .2 of 10 ms: W₀ = 5 ms; 5/.7 = 7.14 ms and 5/(.7 · .5) = 14.3 ms."""
     some = [priorities.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
-    page = priorities.render([(1, non_preemptive(some))], preemptive=False)
+    page = on_page(priorities_page([(1, non_preemptive(some))], preemptive=False))
     head, first, second = page.splitlines()[1:4]
     assert "wait ms" in head
     assert (first.split()[0], first.split()[5]) == ("1", "7.14")

@@ -160,7 +160,7 @@ def test_times_come_out_of_saved_runs_too(tmp_path: Path, capsys: pytest.Capture
         for at, one in enumerate(profile(TRUE))
     ]
     jobs.append({"job": 99, "replicas": 2, "work": 1.0, "start_s": 1.0, "end_s": None, "outcome": "never ended"})
-    run["benchmarks"][0]["extra_info"]["report"] = {"job": jobs}
+    run["benchmarks"][0]["extra_info"]["report"] = {"job": jobs, "stream": [{"engine": "pool", "slots": 16}]}
     (tmp_path / "run.json").write_text(json.dumps(run))
     assert main(["scale", "fit", str(tmp_path / "run.json"), "--json"]) == 0
     out, err = capsys.readouterr()
