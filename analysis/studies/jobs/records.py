@@ -248,15 +248,15 @@ def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
 
     Raises: Refused, for none, and for runs of different machines.
     """
-    found: list[Stream] = []
+    every: list[Stream] = []
     for run in of_one_machine(load_each(names, refused), refused):
         try:
-            found += streams(run, refused)
+            every += streams(run, refused)
         except Refused as error:
             refused.append(str(error))
-    if not found:
+    if not every:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
-    return found
+    return every
 
 
 def replicates_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
@@ -354,8 +354,8 @@ def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
     for stream in streams:
         if stream.again:
             continue
-        told = ((job.submit_s, job.admit_s, job.start_s, job.end_s) for job in stream.jobs)
-        times = [[time_s for time_s in of_job if time_s is not None] for of_job in told]
+        of_jobs = ((job.submit_s, job.admit_s, job.start_s, job.end_s) for job in stream.jobs)
+        times = [[time_s for time_s in of_job if time_s is not None] for of_job in of_jobs]
         back = next((at for at, known in enumerate(times) if known != sorted(known)), None)
         if back is not None:
             what = "it was submitted, admitted, started and ended in another order; one clock must read them all"

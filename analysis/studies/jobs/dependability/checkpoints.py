@@ -75,11 +75,11 @@ class CheckpointTrial:
 
 def trials(streams: Sequence[Stream]) -> list[CheckpointTrial]:
     """Each fault under which more than one interval was tried."""
-    found: dict[tuple[str, str], list[Stream]] = {}
-    for one in streams:
-        if one.fault:
-            found.setdefault((one.condition, one.fault_label), []).append(one)
-    several = {key: own for key, own in found.items() if len({one.checkpoint_s for one in own}) > 1}
+    by_fault: dict[tuple[str, str], list[Stream]] = {}
+    for stream in streams:
+        if stream.fault:
+            by_fault.setdefault((stream.condition, stream.fault_label), []).append(stream)
+    several = {key: own for key, own in by_fault.items() if len({stream.checkpoint_s for stream in own}) > 1}
     return [_trial(condition, words, own, streams) for (condition, words), own in several.items()]
 
 
@@ -95,10 +95,10 @@ def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequenc
     least, why = _least({level: own for level, own in times.items() if level > 0})
     tried = []
     for level, own in sorted(times.items()):
-        told = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
-        lost = sum(job.outcome != "done" for one in streams if one.checkpoint_s == level for job in one.jobs)
-        tried.append(TriedInterval(level, sum(map(len, own.values())), mean(own), told, lost=lost))
-    blocks = len({one.unit for one in streams})
+        foretold = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
+        lost = sum(job.outcome != "done" for stream in streams if stream.checkpoint_s == level for job in stream.jobs)
+        tried.append(TriedInterval(level, sum(map(len, own.values())), mean(own), foretold, lost=lost))
+    blocks = len({stream.unit for stream in streams})
     return CheckpointTrial(
         condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why
     )
@@ -109,25 +109,25 @@ def _time_per_work(stream: Stream, twin: Stream | None) -> float | None:
     if twin is None:
         useful = totals(stream).useful
         return 1 / useful if useful else None
-    mine, others = held(stream), held(twin)
-    if mine is None or others is None:
+    held_s, twin_s = held(stream), held(twin)
+    if held_s is None or twin_s is None:
         return None
-    both = [one.number for one, other in shared(stream, twin) if one.outcome == other.outcome == "done"]
-    work_s = math.fsum(others.get(number, 0.0) for number in both)
-    return math.fsum(mine.get(number, 0.0) for number in both) / work_s if work_s > 0 else None
+    both = [job.number for job, other in shared(stream, twin) if job.outcome == other.outcome == "done"]
+    work_s = math.fsum(twin_s.get(number, 0.0) for number in both)
+    return math.fsum(held_s.get(number, 0.0) for number in both) / work_s if work_s > 0 else None
 
 
 def _cost(streams: Sequence[Stream]) -> tuple[int, float | None]:
-    told = [one for stream in streams for one in stream.attempts if one.checkpoints and one.cost_s is not None]
-    count = sum(one.checkpoints or 0 for one in told)
-    return count, math.fsum(one.cost_s or 0.0 for one in told) / count if count else None
+    wrote = [attempt for stream in streams for attempt in stream.attempts if attempt.checkpoints and attempt.cost_s is not None]
+    count = sum(one.checkpoints or 0 for one in wrote)
+    return count, math.fsum(one.cost_s or 0.0 for one in wrote) / count if count else None
 
 
 def _failures(streams: Sequence[Stream]) -> tuple[int, float]:
     """Attempts that a fault ended, and the time of all attempts: what a running job meets, however many run at once."""
-    known = [one for stream in streams for one in stream.attempts if one.begin_s is not None and one.end_s is not None]
-    ran_s = math.fsum(max(0.0, one.end_s - one.begin_s) for one in known if one.end_s is not None and one.begin_s is not None)
-    return sum(one.outcome in {"killed", "failed"} for one in known), ran_s
+    known = [attempt for stream in streams for attempt in stream.attempts if attempt.begin_s is not None and attempt.end_s is not None]
+    ran_s = math.fsum(max(0.0, ran.end_s - ran.begin_s) for ran in known if ran.end_s is not None and ran.begin_s is not None)
+    return sum(ran.outcome in {"killed", "failed"} for ran in known), ran_s
 
 
 def _mtbf(killed: int, ran_s: float) -> Figure | None:
@@ -144,7 +144,7 @@ def _mtbf(killed: int, ran_s: float) -> Figure | None:
 def _restart_s(streams: Sequence[Stream]) -> float | None:
     waits = []
     for stream in streams:
-        begins = {(one.job, one.number): one.begin_s for one in stream.attempts}
+        begins = {(attempt.job, attempt.number): attempt.begin_s for attempt in stream.attempts}
         for one in stream.attempts:
             begin_s = begins.get((one.job, one.number + 1))
             if one.end_s is not None and begin_s is not None and begin_s >= one.end_s:
@@ -153,7 +153,7 @@ def _restart_s(streams: Sequence[Stream]) -> float | None:
 
 
 def _against_best(tried: Sequence[TriedInterval], times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[TriedInterval, ...]:
-    known = [(one.time.value, one.checkpoint_s) for one in tried if one.time is not None]
+    known = [(attempted.time.value, attempted.checkpoint_s) for attempted in tried if attempted.time is not None]
     if not known:
         return tuple(tried)
     best = min(known)[1]
@@ -161,12 +161,12 @@ def _against_best(tried: Sequence[TriedInterval], times: Mapping[float, Mapping[
     for level in times.keys() - {best}:
         common = sorted(times[level].keys() & times[best].keys())
         ratios[level] = ratio({unit: [(average(times[best][unit]), average(times[level][unit]))] for unit in common})
-    known_p = {level: one.p for level, one in ratios.items() if one is not None and one.p is not None}
+    known_p = {level: over.p for level, over in ratios.items() if over is not None and over.p is not None}
     p = dict(zip(known_p, holm(list(known_p.values())), strict=True))
     return tuple(
-        replace(one, more=found.value - 1 if found else None, p=p.get(one.checkpoint_s))
-        for one in tried
-        for found in [ratios[one.checkpoint_s]]
+        replace(attempted, more=over_best.value - 1 if over_best else None, p=p.get(attempted.checkpoint_s))
+        for attempted in tried
+        for over_best in [ratios[attempted.checkpoint_s]]
     )
 
 

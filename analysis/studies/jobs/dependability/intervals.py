@@ -138,77 +138,77 @@ class PlayedInterval:
     against_daly: Ratio | None
 
 
-def simulate(asked: CheckpointPlan) -> tuple[Advice, list[PlayedInterval]]:
+def simulate(plan: CheckpointPlan) -> tuple[Advice, list[PlayedInterval]]:
     """Play every interval, those around Daly's where none is asked for. Raises: Refused."""
-    if not 0 < asked.work_s < math.inf or not 0.1 <= asked.shape <= 10 or not 3 <= asked.seeds <= 100_000:
+    if not 0 < plan.work_s < math.inf or not 0.1 <= plan.shape <= 10 or not 3 <= plan.seeds <= 100_000:
         raise Refused("the work is above 0 s, the shape from 0.1 to 10, seeds from 3 to 100000.")
-    if not all(0 < one < math.inf for one in asked.intervals_s):
+    if not all(0 < interval_s < math.inf for interval_s in plan.intervals_s):
         raise Refused("an interval between checkpoints is above 0 s.")
-    advice = advise(asked.cost_s, asked.mtbf_s, asked.restart_s)
-    wanted = sorted({*(asked.intervals_s or (advice.daly_s * part for part in AROUND)), advice.daly_s})
-    for one in wanted:
-        _bounded(asked, one)
-    times = {one: [_job(asked, one, seed) / asked.work_s for seed in range(asked.seeds)] for one in wanted}
+    advice = advise(plan.cost_s, plan.mtbf_s, plan.restart_s)
+    intervals_s = sorted({*(plan.intervals_s or (advice.daly_s * part for part in AROUND)), advice.daly_s})
+    for one in intervals_s:
+        _bounded(plan, one)
+    times = {one: [_job(plan, one, seed) / plan.work_s for seed in range(plan.seeds)] for one in intervals_s}
     base = times[advice.daly_s]
-    found = []
-    for one in wanted:
+    played = []
+    for one in intervals_s:
         figure = mean({("", seed): [value] for seed, value in enumerate(times[one])})
         pairs = {("", seed): [both] for seed, both in enumerate(zip(base, times[one], strict=True))}
         if figure is not None:
-            formula = time_per_work(one, asked.cost_s, asked.mtbf_s, asked.restart_s)
-            found.append(PlayedInterval(one, figure, formula, ratio(pairs) if one != advice.daly_s else None))
-    return advice, found
+            formula = time_per_work(one, plan.cost_s, plan.mtbf_s, plan.restart_s)
+            played.append(PlayedInterval(one, figure, formula, ratio(pairs) if one != advice.daly_s else None))
+    return advice, played
 
 
-def _bounded(asked: CheckpointPlan, interval_s: float) -> None:
+def _bounded(plan: CheckpointPlan, interval_s: float) -> None:
     """Refuse what would be played for hours: segments that hardly ever end without a failure, or too many of them."""
-    segments = asked.work_s / interval_s
-    steps = segments * time_per_work(interval_s, asked.cost_s, asked.mtbf_s, asked.restart_s) * interval_s
-    steps = segments + steps / asked.mtbf_s
-    if not steps * asked.seeds < MOST_STEPS * 10 or not steps < MOST_STEPS:
+    segments = plan.work_s / interval_s
+    steps = segments * time_per_work(interval_s, plan.cost_s, plan.mtbf_s, plan.restart_s) * interval_s
+    steps = segments + steps / plan.mtbf_s
+    if not steps * plan.seeds < MOST_STEPS * 10 or not steps < MOST_STEPS:
         raise Refused(
             f"{interval_s:g} s between checkpoints makes some {steps:.1g} segments and failures a job, too many to play: "
             "ask for less work, fewer seeds, or an interval nearer to the MTBF's."
         )
 
 
-def _job(asked: CheckpointPlan, interval_s: float, seed: int) -> float:
+def _job(plan: CheckpointPlan, interval_s: float, seed: int) -> float:
     """How long one job takes in all, in seconds."""
     clock = simpy.Environment()
-    failures = _failures(asked, seed)
-    job = clock.process(_life(clock, asked, interval_s, failures))
+    failures = _failures(plan, seed)
+    job = clock.process(_life(clock, plan, interval_s, failures))
     clock.run(job)
     return float(clock.now)
 
 
-def _failures(asked: CheckpointPlan, seed: int) -> Iterator[float]:
+def _failures(plan: CheckpointPlan, seed: int) -> Iterator[float]:
     """Moments of failures, by wall-clock time: the same whatever the job does."""
     rng = np.random.default_rng([seed, 10])
-    scale, now = asked.mtbf_s / math.gamma(1 + 1 / asked.shape), 0.0
+    scale, now = plan.mtbf_s / math.gamma(1 + 1 / plan.shape), 0.0
     while True:
-        for gap in scale * rng.weibull(asked.shape, 256):
+        for gap in scale * rng.weibull(plan.shape, 256):
             now += float(gap)
             yield now
 
 
 def _life(
-    clock: simpy.Environment, asked: CheckpointPlan, interval_s: float, failures: Iterator[float]
+    clock: simpy.Environment, plan: CheckpointPlan, interval_s: float, failures: Iterator[float]
 ) -> Generator[simpy.Event, None, None]:
     done_s, failure = 0.0, next(failures)
-    while done_s < asked.work_s:
-        segment_s = min(interval_s, asked.work_s - done_s)
+    while done_s < plan.work_s:
+        segment_s = min(interval_s, plan.work_s - done_s)
         # The end of the work needs no checkpoint: the job is done.
-        cost_s = asked.cost_s if done_s + segment_s < asked.work_s else 0.0
+        cost_s = plan.cost_s if done_s + segment_s < plan.work_s else 0.0
         until = clock.now + segment_s + cost_s
         if until <= failure:
             yield clock.timeout(until - clock.now)
             done_s += segment_s
             continue
         yield clock.timeout(max(0.0, failure - clock.now))
-        back = clock.now + asked.restart_s
+        back = clock.now + plan.restart_s
         failure = next(failures)
         while failure < back:
-            back, failure = failure + asked.restart_s, next(failures)
+            back, failure = failure + plan.restart_s, next(failures)
         yield clock.timeout(back - clock.now)
 
 

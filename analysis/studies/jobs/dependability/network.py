@@ -115,13 +115,13 @@ def cells_of_run(run: Run, refused: list[str]) -> list[TrainedCell]:
 
 
 def _trained(run: Run, cell: Cell) -> TrainedCell:
-    place, asked = f"cell {cell.id}", run.workloads[cell.workload].params[LOSS]
+    place, loss_percent = f"cell {cell.id}", run.workloads[cell.workload].params[LOSS]
     try:
-        loss = float(str(asked)) / 100
+        loss = float(str(loss_percent)) / 100
     except ValueError:
         loss = math.nan
     if not 0 <= loss < 1:
-        raise Unreadable(f"{run.origin}: {place}: {LOSS} is {asked!r}; a number from 0 to 100 belongs there.")
+        raise Unreadable(f"{run.origin}: {place}: {LOSS} is {loss_percent!r}; a number from 0 to 100 belongs there.")
     if cell.metrics.get(STEP, 0.0) <= 0:
         raise Unreadable(f"{run.origin}: {place}: tells no {STEP}.")
     facts = Fields({"facts": dict(cell.facts)}, run.origin, place).known_numbers("facts", FACTS)
@@ -149,10 +149,10 @@ def _counts(cell: Cell, origin: str) -> dict[str, float] | None:
     """TCP's counters over all steps; None where a step does not tell all of them."""
     rows = cell.report.get("network", ())
     place = f"cell {cell.id}, report.network"
-    told = [Fields({"row": row}, origin, f"{place}[{at}]").known_numbers("row", COUNTS) for at, row in enumerate(rows)]
-    if not told or any(len(row) < len(COUNTS) for row in told):
+    steps = [Fields({"row": row}, origin, f"{place}[{at}]").known_numbers("row", COUNTS) for at, row in enumerate(rows)]
+    if not steps or any(len(row) < len(COUNTS) for row in steps):
         return None
-    return {name: math.fsum(row[name] for row in told) for name in COUNTS}
+    return {name: math.fsum(row[name] for row in steps) for name in COUNTS}
 
 
 def _positive(value: float | None) -> float | None:
@@ -216,35 +216,37 @@ class Line:
 
 def lines(cells: Sequence[TrainedCell]) -> list[Line]:
     """Judge every line."""
-    found: dict[str, list[TrainedCell]] = {}
-    for one in cells:
-        found.setdefault(one.line, []).append(one)
-    slower = {(name, loss): _slowdown(own, loss) for name, own in found.items() for loss in sorted({one.loss for one in own}) if loss > 0}
-    known = {key: one.p for key, one in slower.items() if one is not None and one.p is not None}
+    by_line: dict[str, list[TrainedCell]] = {}
+    for cell in cells:
+        by_line.setdefault(cell.line, []).append(cell)
+    slower = {
+        (name, loss): _slowdown(own, loss) for name, own in by_line.items() for loss in sorted({cell.loss for cell in own}) if loss > 0
+    }
+    known = {key: cell.p for key, cell in slower.items() if cell is not None and cell.p is not None}
     adjusted = dict(zip(known, holm(list(known.values())), strict=True))
     return [
-        _line(name, own, {loss: (one, adjusted.get((line, loss))) for (line, loss), one in slower.items() if line == name})
-        for name, own in found.items()
+        _line(name, own, {loss: (cell, adjusted.get((line, loss))) for (line, loss), cell in slower.items() if line == name})
+        for name, own in by_line.items()
     ]
 
 
 def _slowdown(cells: Sequence[TrainedCell], loss: float) -> Ratio | None:
-    clean, lossy = (grouped((one.unit, one.step_s) for one in cells if one.loss == level) for level in (0.0, loss))
+    clean, lossy = (grouped((cell.unit, cell.step_s) for cell in cells if cell.loss == level) for level in (0.0, loss))
     return ratio({unit: [(average(clean[unit]), average(values))] for unit, values in lossy.items() if unit in clean})
 
 
 def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, tuple[Ratio | None, float | None]]) -> Line:
-    of_excess = all(one.compute_s is None for one in cells)
-    spent = {loss: _communication(cells, loss, of_excess=of_excess) for loss in sorted({one.loss for one in cells})}
-    rows = [_at(loss, [one for one in cells if one.loss == loss], spent, *slower.get(loss, (None, None))) for loss in spent]
+    of_excess = all(cell.compute_s is None for cell in cells)
+    spent = {loss: _communication(cells, loss, of_excess=of_excess) for loss in sorted({cell.loss for cell in cells})}
+    rows = [_at(loss, [cell for cell in cells if cell.loss == loss], spent, *slower.get(loss, (None, None))) for loss in spent]
     fitted = [row.loss for row in rows if row.loss > 0 and row.bound not in {"compute", "line"} and _all_positive(spent[row.loss])]
     exponent, shape, why = _exponent({loss: spent[loss] for loss in fitted})
     return Line(
         name=name,
         congestion=cells[0].congestion,
         stand_in=cells[0].stand_in,
-        rtt_s=_mean_of(one.rtt_s for one in cells),
-        mss_bytes=_mean_of(one.mss_bytes for one in cells),
+        rtt_s=_mean_of(cell.rtt_s for cell in cells),
+        mss_bytes=_mean_of(cell.mss_bytes for cell in cells),
         losses=tuple(rows),
         exponent=exponent,
         fitted=tuple(fitted),
@@ -256,10 +258,10 @@ def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, tuple[
 
 
 def _communication(cells: Sequence[TrainedCell], loss: float, *, of_excess: bool) -> dict[Unit, list[float]]:
-    own = [one for one in cells if one.loss == loss]
+    own = [cell for cell in cells if cell.loss == loss]
     if not of_excess:
         return grouped((one.unit, one.communication_s) for one in own)
-    clean = grouped((one.unit, one.step_s) for one in cells if one.loss == 0)
+    clean = grouped((cell.unit, cell.step_s) for cell in cells if cell.loss == 0)
     return grouped((one.unit, one.step_s - average(clean[one.unit])) for one in own if one.unit in clean)
 
 
@@ -269,41 +271,41 @@ def _at(
     communication = mean(spent[loss])
     clean = mean(spent[0.0]) if 0.0 in spent else None
     root_s, padhye_s = _predicted(loss, cells)
-    timeouts = _mean_of(one.timeouts for one in cells)
+    timeouts = _mean_of(cell.timeouts for cell in cells)
     bound: Bound = "not told"
     if loss > 0 and communication is not None:
         bound = _bound(communication.value, clean.value if clean else None, (slower, p), (root_s, timeouts))
     return AtLoss(
         loss=loss,
-        blocks=len({one.unit for one in cells}),
-        step_s=mean(grouped((one.unit, one.step_s) for one in cells)),
+        blocks=len({cell.unit for cell in cells}),
+        step_s=mean(grouped((cell.unit, cell.step_s) for cell in cells)),
         communication_s=communication,
         slowdown=slower,
         p=p,
         mathis_s=root_s,
         padhye_s=padhye_s,
         ratio=communication.value / root_s if communication and root_s else None,
-        again=_mean_of(one.again for one in cells),
+        again=_mean_of(cell.again for cell in cells),
         timeouts=timeouts,
-        lost=_mean_of(one.lost for one in cells),
+        lost=_mean_of(cell.lost for cell in cells),
         bound=bound,
     )
 
 
 def _predicted(loss: float, cells: Sequence[TrainedCell]) -> tuple[float | None, float | None]:
     """Seconds that the gradients of a step take one way, by Mathis and by Padhye."""
-    rtt_s, mss, sent = (_mean_of(getattr(one, name) for one in cells) for name in ("rtt_s", "mss_bytes", "gradient_bytes"))
+    rtt_s, mss, sent = (_mean_of(getattr(cell, name) for cell in cells) for name in ("rtt_s", "mss_bytes", "gradient_bytes"))
     if loss == 0 or rtt_s is None or mss is None or sent is None:
         return None, None
     return 8 * sent / rate_bit_s(mss, rtt_s, loss), 8 * sent / rate_with_timeouts_bit_s(mss, rtt_s, loss)
 
 
 def _bound(
-    spent_s: float, clean_s: float | None, slower: tuple[Ratio | None, float | None], told: tuple[float | None, float | None]
+    spent_s: float, clean_s: float | None, slower: tuple[Ratio | None, float | None], known: tuple[float | None, float | None]
 ) -> Bound:
-    found, p = slower
-    root_s, timeouts = told
-    if found is not None and p is not None and (p >= ALPHA or found.value <= 1):
+    slowdown, p = slower
+    root_s, timeouts = known
+    if slowdown is not None and p is not None and (p >= ALPHA or slowdown.value <= 1):
         return "compute"
     if clean_s is not None and spent_s < DOUBLED * clean_s:
         return "line"
@@ -321,12 +323,12 @@ def _exponent(spent: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Fi
         return None, "not fitted", "fewer than two losses at which communication takes twice as long as without: no exponent."
     x = np.log(sorted(spent))
     slopes = {unit: [float(np.polyfit(x, [math.log(average(spent[loss][unit])) for loss in sorted(spent)], 1)[0])] for unit in units}
-    found = mean(slopes)
-    if found is None or found.low is None or found.high is None:
-        return found, "open", found.why if found else ""
-    root, linear = (found.low <= one + ABOUT and found.high >= one - ABOUT for one in (ROOT, LINEAR))
+    slope = mean(slopes)
+    if slope is None or slope.low is None or slope.high is None:
+        return slope, "open", slope.why if slope else ""
+    root, linear = (slope.low <= exponent + ABOUT and slope.high >= exponent - ABOUT for exponent in (ROOT, LINEAR))
     shape: LossShape = "open" if root and linear else "√p" if root else "linear" if linear else "neither"
-    return found, shape, ""
+    return slope, shape, ""
 
 
 def _notes(rows: Sequence[AtLoss], cells: Sequence[TrainedCell]) -> list[str]:
@@ -348,7 +350,7 @@ def _notes(rows: Sequence[AtLoss], cells: Sequence[TrainedCell]) -> list[str]:
 
 
 def _waits(loss: float, cells: Sequence[TrainedCell]) -> bool:
-    rtt_s = _mean_of(one.rtt_s for one in cells)
+    rtt_s = _mean_of(cell.rtt_s for cell in cells)
     return rtt_s is not None and timeouts_share(rtt_s, loss) > 0.5
 
 

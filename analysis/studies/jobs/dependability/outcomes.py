@@ -42,17 +42,19 @@ def totals(stream: Stream) -> Totals:
     done = {job.number for job in stream.jobs if job.outcome == "done"}
     held_s = None if times is None else math.fsum(times.values())
     lost_s = None if times is None else _lost_s(stream, times, done)
-    kept_s = math.fsum(one.cost_s or 0.0 for one in stream.attempts if one.job in done)
+    kept_s = math.fsum(attempt.cost_s or 0.0 for attempt in stream.attempts if attempt.job in done)
     useful = None if held_s is None or lost_s is None or held_s <= 0 else max(0.0, held_s - lost_s - kept_s) / held_s
     begin_s, end_s = _span(stream.jobs)
-    away = [(max(begin_s, one.at_s), end_s if one.back_s is None else min(end_s, one.back_s), one.node) for one in stream.outages]
+    away = [
+        (max(begin_s, outage.at_s), end_s if outage.back_s is None else min(end_s, outage.back_s), outage.node) for outage in stream.outages
+    ]
     down_s = math.fsum(max(0.0, until - at) for at, until, _ in away)
     length_s = end_s - begin_s
     return Totals(
         outcomes=Counter(job.outcome for job in stream.jobs),
         held_s=held_s,
         lost_s=lost_s,
-        checkpoint_s=math.fsum(one.cost_s or 0.0 for one in stream.attempts),
+        checkpoint_s=math.fsum(attempt.cost_s or 0.0 for attempt in stream.attempts),
         useful=useful,
         available=1 - down_s / stream.nodes / length_s if length_s > 0 else 1.0,
         alone_down_s=_all_down_s(away, stream.nodes),
@@ -61,18 +63,18 @@ def totals(stream: Stream) -> Totals:
 
 def held(stream: Stream) -> dict[int, float] | None:
     """Time in attempts, by job; None where one that ended does not tell when, or the clock went back."""
-    found: dict[int, float] = {}
+    held_s: dict[int, float] = {}
     if not stream.attempts:
         return None
-    for one in stream.attempts:
-        if one.begin_s is None:
+    for attempt in stream.attempts:
+        if attempt.begin_s is None:
             continue  # it never began
-        if one.end_s is None and one.outcome in {"never started", "never ended"}:
+        if attempt.end_s is None and attempt.outcome in {"never started", "never ended"}:
             continue  # nobody knows until when
-        if one.end_s is None or one.end_s < one.begin_s:
+        if attempt.end_s is None or attempt.end_s < attempt.begin_s:
             return None
-        found[one.job] = found.get(one.job, 0.0) + one.end_s - one.begin_s
-    return found
+        held_s[attempt.job] = held_s.get(attempt.job, 0.0) + attempt.end_s - attempt.begin_s
+    return held_s
 
 
 def _lost_s(stream: Stream, times: Mapping[int, float], done: set[int]) -> float | None:
@@ -84,11 +86,11 @@ def _lost_s(stream: Stream, times: Mapping[int, float], done: set[int]) -> float
         if job.lost_s is not None:
             lost.append(job.lost_s)
             continue
-        for one in stream.attempts:
-            if one.job == job.number and one.outcome != "done":
-                if one.checkpoints:
+        for attempt in stream.attempts:
+            if attempt.job == job.number and attempt.outcome != "done":
+                if attempt.checkpoints:
                     return None  # what its last checkpoint kept is not known
-                lost.append((one.end_s or 0.0) - (one.begin_s or 0.0))
+                lost.append((attempt.end_s or 0.0) - (attempt.begin_s or 0.0))
     return math.fsum(lost)
 
 
@@ -122,7 +124,7 @@ def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
 
 def responses(pairs: Iterable[tuple[Job, Job]]) -> tuple[float, float] | None:
     """Mean response of jobs that both streams got done: the twin's, and the stream's. None where there are none, or they took no time."""
-    both = [(other.response_s, one.response_s) for one, other in pairs]
+    both = [(other.response_s, job.response_s) for job, other in pairs]
     known = [(before, after) for before, after in both if before is not None and after is not None]
     if not known:
         return None
@@ -139,9 +141,9 @@ def goodput_per_s(jobs: Sequence[Job]) -> float | None:
     return got / (end_s - begin_s) if end_s > begin_s and got > 0 else None
 
 
-def _same(one: float | None, other: float | None) -> bool:
+def _same(value: float | None, other: float | None) -> bool:
     # To the microsecond: a plan that was written and read again is the same plan.
-    return one == other if one is None or other is None else math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-6)
+    return value == other if value is None or other is None else math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-6)
 
 
 NO_TWIN = "no stream without faults met the same jobs"
@@ -174,16 +176,16 @@ class After:
 
 def after(stream: Stream, twin: Stream | None) -> list[After]:
     """Follow up each fault of a stream that hit something, in order of time; `twin` met the same jobs without faults."""
-    faults = sorted((one for one in stream.faults if _struck(one, _hit(stream, one))), key=lambda one: one.at_s)
-    found = []
+    faults = sorted((fault for fault in stream.faults if _struck(fault, _hit(stream, fault))), key=lambda fault: fault.at_s)
+    followed = []
     for at, fault in enumerate(faults):
         hit = _hit(stream, fault)
-        starts = [_next_begin(stream, one) for one in hit]
+        starts = [_next_begin(stream, attempt) for attempt in hit]
         again = [begin - fault.at_s for begin in starts if begin is not None]
         following = faults[at + 1].at_s if at + 1 < len(faults) else None
         recovery_s, behind, why = (None, None, NO_TWIN) if twin is None else _caught_up(stream, twin, fault, hit, following)
-        found.append(After(fault, len(hit), len(hit) - len(again), max(again) if again else None, recovery_s, behind, why))
-    return found
+        followed.append(After(fault, len(hit), len(hit) - len(again), max(again) if again else None, recovery_s, behind, why))
+    return followed
 
 
 def _struck(fault: Fault, hit: Sequence[Attempt]) -> bool:
@@ -195,7 +197,7 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
     """The attempts that it ended: of its job or, where it has none, of all on its node."""
     if fault.job is None and fault.node is None:
         return []
-    begun = [one for one in stream.attempts if one.begin_s is not None and one.begin_s < fault.at_s]
+    begun = [attempt for attempt in stream.attempts if attempt.begin_s is not None and attempt.begin_s < fault.at_s]
     # Of each job the attempt that ran then, not one that ended within the slack before it.
     latest = {one.job: one for one in sorted(begun, key=lambda one: one.number)}
     return [
@@ -209,7 +211,9 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
 
 
 def _next_begin(stream: Stream, hit: Attempt) -> float | None:
-    later = [one for one in stream.attempts if one.job == hit.job and one.number > hit.number and one.begin_s is not None]
+    later = [
+        attempt for attempt in stream.attempts if attempt.job == hit.job and attempt.number > hit.number and attempt.begin_s is not None
+    ]
     return min((one.begin_s for one in later if one.begin_s is not None), default=None)
 
 
@@ -217,22 +221,22 @@ def _caught_up(
     stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], following_s: float | None
 ) -> tuple[float | None, int | None, str]:
     both = shared(stream, twin)
-    pairs = [(one, other) for one, other in both if one.outcome == other.outcome == "done"]
-    mine = sorted(one.end_s for one, _ in pairs if one.end_s is not None)
+    pairs = [(first, other) for first, other in both if first.outcome == other.outcome == "done"]
+    ends_here = sorted(first.end_s for first, _ in pairs if first.end_s is not None)
     others = sorted(other.end_s for _, other in pairs if other.end_s is not None)
     ends = {job.number: job.end_s for job in stream.jobs if job.outcome == "done" and job.end_s is not None}
-    if why := _never(fault, [ends.get(one.job) for one in hit], [one.planned_s for one, _ in pairs]):
+    if why := _never(fault, [ends.get(first.job) for first in hit], [first.planned_s for first, _ in pairs]):
         return None, None, why
     # What only this stream had to do is the fault's: a flood is over when its own jobs are.
-    met = {one.number for one, _ in both}
-    own = [job.end_s for job in stream.jobs if job.number not in met and job.end_s is not None]
-    over_s = max([fault.at_s, fault.until_s or fault.at_s, *(ends[one.job] for one in hit), *own])
-    moments = sorted({over_s, *(moment for moment in mine + others if moment > over_s)})
-    behind = [_behind(mine, others, moment) for moment in {fault.at_s, *mine, *others} if fault.at_s <= moment <= over_s]
+    met = {first.number for first, _ in both}
+    of_fault = [job.end_s for job in stream.jobs if job.number not in met and job.end_s is not None]
+    over_s = max([fault.at_s, fault.until_s or fault.at_s, *(ends[first.job] for first in hit), *of_fault])
+    moments = sorted({over_s, *(moment for moment in ends_here + others if moment > over_s)})
+    behind = [_behind(ends_here, others, moment) for moment in {fault.at_s, *ends_here, *others} if fault.at_s <= moment <= over_s]
     for moment in moments:
         if following_s is not None and moment > following_s:
             return None, None, ANOTHER
-        late = _behind(mine, others, moment)
+        late = _behind(ends_here, others, moment)
         behind.append(late)
         if late <= 0:
             return moment - fault.at_s, max(0, *behind), ""
@@ -245,10 +249,10 @@ def _never(fault: Fault, hit_ends_s: Sequence[float | None], planned_s: Sequence
         return GIVEN_UP
     if not planned_s:
         return NOT_YET
-    if all(one is None for one in planned_s):
+    if all(moment is None for moment in planned_s):
         return CLOSED
     return LASTED if fault.until_s is None and not hit_ends_s else ""
 
 
-def _behind(mine: Sequence[float], others: Sequence[float], moment: float) -> int:
-    return bisect_right(others, moment) - bisect_right(mine, moment)
+def _behind(ends_here: Sequence[float], others: Sequence[float], moment: float) -> int:
+    return bisect_right(others, moment) - bisect_right(ends_here, moment)

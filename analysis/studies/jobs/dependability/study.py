@@ -87,18 +87,18 @@ class _Struck:
 
 def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
     """Judge every arm, those without a fault first in their condition; `margin` is how much slower is no matter, a fraction."""
-    found: dict[tuple[str, str, int], list[_Struck]] = {}
+    groups: dict[tuple[str, str, int], list[_Struck]] = {}
     for stream in sorted(streams, key=_order):
         twin = twin_of(stream, streams) if stream.fault else None
-        found.setdefault((stream.condition, stream.label, stream.retries), []).append(
+        groups.setdefault((stream.condition, stream.label, stream.retries), []).append(
             _Struck(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
         )
-    alike = Counter((condition, label) for condition, label, _ in found)
-    made = [
-        _arm(condition, label if alike[condition, label] == 1 else f"{label} retries={retries}", ones)
-        for (condition, label, retries), ones in found.items()
+    alike = Counter((condition, label) for condition, label, _ in groups)
+    unjudged = [
+        _arm(condition, label if alike[condition, label] == 1 else f"{label} retries={retries}", group)
+        for (condition, label, retries), group in groups.items()
     ]
-    return [_judged(arm, p, margin) for arm, p in zip(made, adjusted([arm.slowdown for arm in made]), strict=True)]
+    return [_judged(arm, p, margin) for arm, p in zip(unjudged, adjusted([arm.slowdown for arm in unjudged]), strict=True)]
 
 
 def _order(stream: Stream) -> tuple[str, ...]:
@@ -108,54 +108,56 @@ def _order(stream: Stream) -> tuple[str, ...]:
 def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
     """The stream that met the same jobs without faults: with the same checkpoints and retries, or else with the fewest."""
     there = [
-        one
-        for one in streams
-        if not one.fault and one.unit == stream.unit and (one.condition, one.tweakset) == (stream.condition, stream.tweakset)
+        other
+        for other in streams
+        if not other.fault and other.unit == stream.unit and (other.condition, other.tweakset) == (stream.condition, stream.tweakset)
     ]
-    wanted = (stream.checkpoint_s, stream.retries)
-    return min(there, key=lambda one: ((one.checkpoint_s, one.retries) != wanted, one.checkpoint_s, one.retries), default=None)
+    guarded = (stream.checkpoint_s, stream.retries)
+    return min(there, key=lambda other: ((other.checkpoint_s, other.retries) != guarded, other.checkpoint_s, other.retries), default=None)
 
 
-def _arm(condition: str, label: str, ones: Sequence[_Struck]) -> FaultArm:
-    struck = [(one.stream.unit, found) for one in ones for found in one.after]
+def _arm(condition: str, label: str, group: Sequence[_Struck]) -> FaultArm:
+    struck = [(struck_stream.stream.unit, after) for struck_stream in group for after in struck_stream.after]
     slower: dict[Unit, list[tuple[float, float]]] = {}
     work: dict[Unit, list[tuple[float, float]]] = {}
     lost = 0
-    for one in ones:
-        if one.twin is None:
+    for struck_stream in group:
+        if struck_stream.twin is None:
             continue
-        pairs = shared(one.stream, one.twin)
-        lost += sum(other.outcome == "done" != mine.outcome for mine, other in pairs)
-        _add(slower, one.stream.unit, responses(pairs))
+        pairs = shared(struck_stream.stream, struck_stream.twin)
+        lost += sum(other.outcome == "done" != job.outcome for job, other in pairs)
+        _add(slower, struck_stream.stream.unit, responses(pairs))
         rates = [goodput_per_s([pair[at] for pair in pairs]) for at in (1, 0)]
-        _add(work, one.stream.unit, None if rates[0] is None or rates[1] is None else (rates[0], rates[1]))
-    recovered = sum(found.recovery_s is not None for _, found in struck)
-    hits = {id(one): sum(found.hit for found in one.after) for one in ones}
-    first = ones[0].stream
+        _add(work, struck_stream.stream.unit, None if rates[0] is None or rates[1] is None else (rates[0], rates[1]))
+    recovered = sum(after.recovery_s is not None for _, after in struck)
+    hits = {id(struck_stream): sum(after.hit for after in struck_stream.after) for struck_stream in group}
+    first = group[0].stream
     return FaultArm(
         condition=condition,
         label=label,
         fault=first.fault or None,
-        streams=len(ones),
-        blocks=len({one.stream.unit for one in ones}),
-        paired=sum(one.twin is not None for one in ones),
-        outcomes=dict(sum((Counter(one.totals.outcomes) for one in ones), Counter[str]())),
-        useful=mean(grouped([(one.stream.unit, one.totals.useful) for one in ones])),
-        available=mean(grouped([(one.stream.unit, one.totals.available) for one in ones])),
-        alone_down_s=math.fsum(one.totals.alone_down_s for one in ones),
+        streams=len(group),
+        blocks=len({struck_stream.stream.unit for struck_stream in group}),
+        paired=sum(struck_stream.twin is not None for struck_stream in group),
+        outcomes=dict(sum((Counter(struck_stream.totals.outcomes) for struck_stream in group), Counter[str]())),
+        useful=mean(grouped([(struck_stream.stream.unit, struck_stream.totals.useful) for struck_stream in group])),
+        available=mean(grouped([(struck_stream.stream.unit, struck_stream.totals.available) for struck_stream in group])),
+        alone_down_s=math.fsum(struck_stream.totals.alone_down_s for struck_stream in group),
         strikes=len(struck),
-        hit=sum(found.hit for _, found in struck),
-        given_up=sum(found.given_up for _, found in struck),
+        hit=sum(after.hit for _, after in struck),
+        given_up=sum(after.given_up for _, after in struck),
         recovered=recovered,
-        whys=dict(Counter(found.why for _, found in struck if found.why)),
-        restart_s=mean(grouped([(unit, found.restart_s) for unit, found in struck])),
-        recovery_s=mean(grouped([(unit, found.recovery_s) for unit, found in struck])) if recovered >= MOST * len(struck) else None,
-        lost_s=mean(grouped([(one.stream.unit, one.totals.lost_s) for one in ones])),
-        lost_s_per_hit=mean(grouped([(one.stream.unit, _each(one.totals.lost_s, hits[id(one)])) for one in ones])),
+        whys=dict(Counter(after.why for _, after in struck if after.why)),
+        restart_s=mean(grouped([(unit, after.restart_s) for unit, after in struck])),
+        recovery_s=mean(grouped([(unit, after.recovery_s) for unit, after in struck])) if recovered >= MOST * len(struck) else None,
+        lost_s=mean(grouped([(struck_stream.stream.unit, struck_stream.totals.lost_s) for struck_stream in group])),
+        lost_s_per_hit=mean(
+            grouped([(struck_stream.stream.unit, _each(struck_stream.totals.lost_s, hits[id(struck_stream)])) for struck_stream in group])
+        ),
         lost_jobs=lost,
         slowdown=ratio(slower),
         goodput=ratio(work),
-        notes=tuple(_notes(ones)),
+        notes=tuple(_notes(group)),
     )
 
 
@@ -168,25 +170,34 @@ def _each(total: float | None, count: int) -> float | None:
     return None if total is None or count == 0 else total / count
 
 
-def _notes(ones: Sequence[_Struck]) -> list[str]:
+def _notes(group: Sequence[_Struck]) -> list[str]:
     notes = []
-    if ones[0].stream.fault:
-        alone = sum(one.twin is None for one in ones)
+    if group[0].stream.fault:
+        alone = sum(struck_stream.twin is None for struck_stream in group)
         if alone:
-            notes.append(f"{alone} of {len(ones)} streams have no twin without faults in their block, and nothing to be held against.")
-        if any(one.twin and (one.twin.checkpoint_s, one.twin.retries) != (one.stream.checkpoint_s, one.stream.retries) for one in ones):
+            notes.append(f"{alone} of {len(group)} streams have no twin without faults in their block, and nothing to be held against.")
+        if any(
+            struck_stream.twin
+            and (struck_stream.twin.checkpoint_s, struck_stream.twin.retries)
+            != (struck_stream.stream.checkpoint_s, struck_stream.stream.retries)
+            for struck_stream in group
+        ):
             notes.append("twins had other checkpoints or retries: what these cost without a fault is part of the slowdown.")
-        none = sum("done" not in one.totals.outcomes for one in ones)
+        none = sum("done" not in struck_stream.totals.outcomes for struck_stream in group)
         if none:
-            notes.append(f"in {none} of {len(ones)} streams no job was done: they have no part in slowdown and goodput.")
-        if not any(found.fault for one in ones for found in one.after):
+            notes.append(f"in {none} of {len(group)} streams no job was done: they have no part in slowdown and goodput.")
+        if not any(after.fault for struck_stream in group for after in struck_stream.after):
             notes.append("no fault ever struck.")
-    never = Counter(job.outcome for one in ones for job in one.stream.jobs if job.outcome in {"never started", "never ended"})
+    never = Counter(
+        job.outcome for struck_stream in group for job in struck_stream.stream.jobs if job.outcome in {"never started", "never ended"}
+    )
     notes += [f"{count} jobs {outcome}: they have no response, and no part in slowdown and recovery." for outcome, count in never.items()]
-    for one in ones:
-        if one.totals.alone_down_s and one.stream.nodes == 1:
-            notes.append(f"{one.stream.name}: the only node was lost; nothing could run for {one.totals.alone_down_s:.3g} s.")
-    if any(outage.back_s is None for one in ones for outage in one.stream.outages):
+    for struck_stream in group:
+        if struck_stream.totals.alone_down_s and struck_stream.stream.nodes == 1:
+            notes.append(
+                f"{struck_stream.stream.name}: the only node was lost; nothing could run for {struck_stream.totals.alone_down_s:.3g} s."
+            )
+    if any(outage.back_s is None for struck_stream in group for outage in struck_stream.stream.outages):
         notes.append("a node never came back: it counts as lost to the last end of a job.")
     return notes
 
@@ -228,32 +239,34 @@ class SparedJobs:
 def spared(streams: Sequence[Stream]) -> list[SparedJobs]:
     """Compare every policy with fifo under every fault that both met."""
     met: dict[tuple[object, ...], dict[str, Stream]] = {}
-    for one in streams:
-        if one.fault:
-            met.setdefault((_rest(one), one.fault, one.label, one.retries, one.tweakset, one.unit), {}).setdefault(_policy(one), one)
-    found: dict[tuple[object, ...], dict[Unit, tuple[Stream, Stream]]] = {}
+    for stream in streams:
+        if stream.fault:
+            met.setdefault((_rest(stream), stream.fault, stream.label, stream.retries, stream.tweakset, stream.unit), {}).setdefault(
+                _policy(stream), stream
+            )
+    compared: dict[tuple[object, ...], dict[Unit, tuple[Stream, Stream]]] = {}
     for (condition, _, label, retries, _, _), under in met.items():
         base = under.get(FIFO)
         for policy, other in under.items():
             if base is not None and other is not base:
-                found.setdefault((condition, label, retries, policy), {}).setdefault(base.unit, (base, other))
-    made = [_compared(pairs, streams) for pairs in found.values()]
-    return [replace(one, p=p) for one, p in zip(made, adjusted([one.response for one in made]), strict=True)]
+                compared.setdefault((condition, label, retries, policy), {}).setdefault(base.unit, (base, other))
+    unadjusted = [_compared(pairs, streams) for pairs in compared.values()]
+    return [replace(stream, p=p) for stream, p in zip(unadjusted, adjusted([stream.response for stream in unadjusted]), strict=True)]
 
 
 def _compared(pairs: dict[Unit, tuple[Stream, Stream]], streams: Sequence[Stream]) -> SparedJobs:
     base, other = next(iter(pairs.values()))
-    made = SparedJobs(_rest(base), base.label, _policy(other), len(pairs), None)
+    unknown = SparedJobs(_rest(base), base.label, _policy(other), len(pairs), None)
     times: dict[Unit, list[tuple[float, float]]] = {}
     for unit, (base, other) in pairs.items():
         twin = twin_of(base, streams)
         own = None if twin is None else {job.number for job, _ in shared(base, twin)}
         met = [(job, before) for job, before in shared(other, base) if own is None or job.number in own]
         if any((job.outcome == "done") != (before.outcome == "done") for job, before in met):
-            return replace(made, why=LOST)
+            return replace(unknown, why=LOST)
         if (both := responses(met)) is not None:
             times[unit] = [both]
-    return replace(made, response=ratio(times))
+    return replace(unknown, response=ratio(times))
 
 
 def _policy(stream: Stream) -> str:
@@ -287,9 +300,9 @@ class Poisoning:
 
 def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
     """Every setting of the jobs that tell an accuracy and how many of their clients were poisoned; the clean ones first in each."""
-    found: dict[tuple[str, str], dict[float, dict[Unit, list[float]]]] = {}
+    settings: dict[tuple[str, str], dict[float, dict[Unit, list[float]]]] = {}
     for stream in streams:
-        kinds = {str(one.get("name")): one for one in stream.classes}
+        kinds = {str(class_.get("name")): class_ for class_ in stream.classes}
         condition, given = _apart(stream.condition)
         for job in stream.jobs:
             params = _params(kinds.get(job.class_, {}), given)
@@ -297,20 +310,20 @@ def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
             if job.outcome != "done" or ACCURACY not in job.result or level is None:
                 continue
             setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
-            units = found.setdefault((condition, setting), {}).setdefault(level, {})
+            units = settings.setdefault((condition, setting), {}).setdefault(level, {})
             units.setdefault(stream.unit, []).append(job.result[ACCURACY])
     return [
-        _poisoning(condition, setting, level, units, _clean(found, condition, setting))
-        for (condition, setting), levels in found.items()
+        _poisoning(condition, setting, level, units, _clean(settings, condition, setting))
+        for (condition, setting), levels in settings.items()
         for level, units in sorted(levels.items())
     ]
 
 
 def _clean(
-    found: Mapping[tuple[str, str], Mapping[float, Mapping[Unit, list[float]]]], condition: str, setting: str
+    settings: Mapping[tuple[str, str], Mapping[float, Mapping[Unit, list[float]]]], condition: str, setting: str
 ) -> tuple[str, Mapping[Unit, list[float]]]:
     """What a setting is held against: its own jobs without poisoned clients, or those of the first setting that has some."""
-    there = {other: levels[0.0] for (where, other), levels in found.items() if where == condition and 0.0 in levels}
+    there = {other: levels[0.0] for (where, other), levels in settings.items() if where == condition and 0.0 in levels}
     if not there:
         return "", {}
     name = setting if setting in there else next(iter(there))
@@ -329,8 +342,8 @@ def _poisoning(
 def _apart(condition: str) -> tuple[str, str | None]:
     """A condition without its poisoned clients and the file its classes are from, and how many it has."""
     parts = condition.split(":")
-    said = [part.removeprefix(f"{POISONED}=") for part in parts if part.startswith(f"{POISONED}=")]
-    return ":".join(part for part in parts if not part.startswith((f"{POISONED}=", "classes="))), said[0] if said else None
+    levels = [part.removeprefix(f"{POISONED}=") for part in parts if part.startswith(f"{POISONED}=")]
+    return ":".join(part for part in parts if not part.startswith((f"{POISONED}=", "classes="))), levels[0] if levels else None
 
 
 def _params(kind: Mapping[str, object], given: str | None) -> dict[str, object]:

@@ -120,7 +120,7 @@ def same(table: Table, groups: Texts) -> Fitted:
     code = tables.learn(table.points)
     rows, place, count = np.unique(code.coded(table.points), axis=0, return_inverse=True, return_counts=True)
     level = np.bincount(place.ravel(), table.seen()) / count
-    known = {row.tobytes(): float(one) for row, one in zip(rows, level, strict=True)}
+    known = {row.tobytes(): float(mean_) for row, mean_ in zip(rows, level, strict=True)}
     return lambda points: np.array([known.get(np.ascontiguousarray(row).tobytes(), np.nan) for row in code.coded(points)])
 
 
@@ -132,19 +132,19 @@ CLASS, REPLICAS, WORK, FLOP, BYTES = "class", "replicas", "work", "flop", "bytes
 def white_boxes(table: Table) -> dict[str, Learner]:
     """The white boxes whose factors the table has."""
     there = set(table.points.numbers)
-    made: dict[str, Learner] = {}
+    boxes: dict[str, Learner] = {}
     if not table.log:  # these are laws of times
-        return made
+        return boxes
     if REPLICAS in there:
-        made |= {
+        boxes |= {
             "amdahl": partial(_by_class, law=partial(scaling, name="amdahl")),
             "usl": partial(_by_class, law=partial(scaling, name="usl")),
         }
     if WORK in there:
-        made[WORK] = partial(_by_class, law=of_work)
+        boxes[WORK] = partial(_by_class, law=of_work)
     if {FLOP, BYTES} <= there:
-        made["roofline"] = partial(_by_class, law=roofline)
-    return made
+        boxes["roofline"] = partial(_by_class, law=roofline)
+    return boxes
 
 
 def _by_class(table: Table, groups: Texts, law: Callable[[Table], Law]) -> Fitted:
@@ -154,31 +154,31 @@ def _by_class(table: Table, groups: Texts, law: Callable[[Table], Law]) -> Fitte
         whole = law(table)
         return lambda points: _logs(whole(points))
     laws: dict[str, Law] = {}
-    said = ""
-    for one in np.unique(classes):
+    reason = ""
+    for class_ in np.unique(classes):
         try:
-            laws[str(one)] = law(table.take(np.flatnonzero(classes == one)))
+            laws[str(class_)] = law(table.take(np.flatnonzero(classes == class_)))
         except Refused as error:
-            said = str(error)
+            reason = str(error)
     if not laws:
-        raise Refused(said)
+        raise Refused(reason)
 
     def predict(points: Points) -> Floats:
-        made = np.full(points.count, np.nan)
-        for one, found in laws.items():
-            at = np.flatnonzero(points.names[CLASS] == one)
-            made[at] = found(points.take(at))
-        return _logs(made)
+        logs = np.full(points.count, np.nan)
+        for class_, class_law in laws.items():
+            at = np.flatnonzero(points.names[CLASS] == class_)
+            logs[at] = class_law(points.take(at))
+        return _logs(logs)
 
     return predict
 
 
 def scaling(table: Table, name: str) -> Law:
     """Fit Amdahl's law or Gunther's, each row a job. Raises: Refused."""
-    found = next((one for one in fits(_points(table)) if one.name == name), None)
-    if found is None:
+    fitted = next((fit for fit in fits(_points(table)) if fit.name == name), None)
+    if fitted is None:
         raise Refused("too few numbers of replicas for this law.")
-    return lambda points: time_s(found.law, _column(points, WORK, 1.0), _column(points, REPLICAS, 1.0))
+    return lambda points: time_s(fitted.law, _column(points, WORK, 1.0), _column(points, REPLICAS, 1.0))
 
 
 def of_work(table: Table) -> Law:

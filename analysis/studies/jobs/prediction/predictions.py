@@ -74,13 +74,13 @@ def by_of(table: Table) -> By:
 
 def parsed(words: Sequence[str]) -> dict[str, float | str]:
     """Read `cache=warm`, `read_threads=4`. Raises: Refused."""
-    made: dict[str, float | str] = {}
+    factors_: dict[str, float | str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name or not value:
             raise Refused(f"{one_line(word)!r}: a factor is given as name=value.")
-        made[name] = reading.typed(value)
-    return made
+        factors_[name] = reading.typed(value)
+    return factors_
 
 
 def filled(table: Table, given: Mapping[str, float | str]) -> dict[str, float | str]:
@@ -95,31 +95,31 @@ def filled(table: Table, given: Mapping[str, float | str]) -> dict[str, float | 
     rows = _rows(table.points)
     met = {name: value for name, value in given.items() if any(row.get(name) == value for row in rows)}
     agreeing = [row for row in rows if all(row.get(name) == value for name, value in met.items())] or rows
-    made = dict(given)
+    point = dict(given)
     for name in known:
-        if name not in made:
+        if name not in point:
             (common, _), *_ = Counter(row.get(name) for row in agreeing).most_common(1)
             if common is not None:
-                made[name] = common
-    return made
+                point[name] = common
+    return point
 
 
-def predicted(table: Table, asked: ModelChoice, wanted: Sequence[Mapping[str, float | str]]) -> list[Prediction]:
+def predicted(table: Table, choice: ModelChoice, wanted: Sequence[Mapping[str, float | str]]) -> list[Prediction]:
     """Predict points that are filled, with intervals for a group that was never measured. Raises: Refused."""
-    by = asked.by
-    chosen = learner(table, by, asked.model)
+    by = choice.by
+    chosen = learner(table, by, choice.model)
     points = tables.points(wanted, table)
     with threadpool_limits(1):
         value = validation.in_unit(chosen(table, table.units(by))(points), table)
         try:
             low, high = (
-                validation.in_unit(one, table)
-                for one in validation.intervals(validation.calibrated(table, by, chosen), points, asked.level)
+                validation.in_unit(end, table)
+                for end in validation.intervals(validation.calibrated(table, by, chosen), points, choice.level)
             )
         except Refused:  # too few groups, or in one fold too little that a law needs
             low = high = np.full(points.count, np.nan)
     far = tables.beyond(table.points, points)
-    return [Prediction(one, _end(value[at]), _end(low[at]), _end(high[at]), far[at]) for at, one in enumerate(wanted)]
+    return [Prediction(end, _end(value[at]), _end(low[at]), _end(high[at]), far[at]) for at, end in enumerate(wanted)]
 
 
 def leans_on(table: Table, name: str) -> list[tuple[str, float]]:
@@ -131,19 +131,19 @@ def leans_on(table: Table, name: str) -> list[tuple[str, float]]:
     rng = np.random.default_rng(SEED)
     with threadpool_limits(1):
         model = learner(table, by, name)(table, table.units(by))
-        said = model(table.points)
-        found = []
+        usual = model(table.points)
+        leans = []
         for factor in (*table.points.numbers, *table.points.names):
             drawn = rng.permutation(table.points.count)
-            moved = np.abs(model(_shuffled(table.points, factor, drawn)) - said)
+            moved = np.abs(model(_shuffled(table.points, factor, drawn)) - usual)
             away = float(np.nanmean(moved)) if not np.isnan(moved).all() else np.nan
-            found.append((factor, float(np.expm1(away)) if table.log else away))
-    return sorted(found, key=lambda one: (np.isnan(one[1]), -one[1]))
+            leans.append((factor, float(np.expm1(away)) if table.log else away))
+    return sorted(leans, key=lambda lean: (np.isnan(lean[1]), -lean[1]))
 
 
 def _shuffled(points: Points, factor: str, drawn: Whole) -> Points:
-    numbers = {name: one[drawn] if name == factor else one for name, one in points.numbers.items()}
-    names = {name: one[drawn] if name == factor else one for name, one in points.names.items()}
+    numbers = {name: column[drawn] if name == factor else column for name, column in points.numbers.items()}
+    names = {name: column[drawn] if name == factor else column for name, column in points.names.items()}
     return Points(points.count, numbers, names)
 
 
@@ -198,25 +198,27 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
         raise Refused(f"{len(bare)} of {len(rows)} jobs tell no class or no work; predicted times are by class and a unit of work.")
     kept = tables.thinned(rows)
     table = tables.table(kept, "service_s")
-    found = validation.validate(table, by_of(table), [model])
-    said = found.held_out[-1].predicted
-    known = ~np.isnan(said)
+    validated = validation.validate(table, by_of(table), [model])
+    predicted_s = validated.held_out[-1].predicted
+    known = ~np.isnan(predicted_s)
     if not known.any():
-        raise Refused(f"{model}: {found.scored[-1].why or 'it could predict none of the jobs left out'}.")
-    raised = float(table.values[known].sum() / said[known].sum())  # Duan's smearing (1983), as a ratio of sums
+        raise Refused(f"{model}: {validated.scored[-1].why or 'it could predict none of the jobs left out'}.")
+    raised = float(table.values[known].sum() / predicted_s[known].sum())  # Duan's smearing (1983), as a ratio of sums
     with threadpool_limits(1):
-        fitted = learner(table, found.by, model)(table, table.units(found.by))(table.points)
+        fitted = learner(table, validated.by, model)(table, table.units(validated.by))(table.points)
     times = (np.exp(fitted) if table.log else fitted) * raised
     names = np.array([str(row.factors[CLASS]) for row in kept])
     alone = np.array([_work_alone(row) for row in kept])
-    made = []
+    result = []
     for name in dict.fromkeys(names.tolist()):
         own = names == name
-        told = own & known
-        off = float(np.abs(np.log(said[told] / table.values[told])).mean()) if told.any() and table.log else math.nan
-        predicted, measured = (float(one[own].sum() / alone[own].sum()) for one in (times, table.values))
-        made.append(ClassTime(name, int(own.sum()), predicted, measured, math.expm1(off), _ordered(said, table.values, own, known)))
-    return made, found
+        judged = own & known
+        off = float(np.abs(np.log(predicted_s[judged] / table.values[judged])).mean()) if judged.any() and table.log else math.nan
+        predicted, measured = (float(taken[own].sum() / alone[own].sum()) for taken in (times, table.values))
+        result.append(
+            ClassTime(name, int(own.sum()), predicted, measured, math.expm1(off), _ordered(predicted_s, table.values, own, known))
+        )
+    return result, validated
 
 
 def _work_alone(row: Measurement) -> float:
@@ -225,10 +227,10 @@ def _work_alone(row: Measurement) -> float:
     return work * (serial + (1 - serial) / replicas)
 
 
-def _ordered(said: Floats, measured: Floats, own: Flags, known: Flags) -> float:
+def _ordered(predicted: Floats, measured: Floats, own: Flags, known: Flags) -> float:
     """The share of pairs with a job of a class that were predicted in the right order; one half is chance."""
-    mine = own & known
-    above = np.sign(said[mine][:, None] - said[known]) * np.sign(measured[mine][:, None] - measured[known])
+    judged = own & known
+    above = np.sign(predicted[judged][:, None] - predicted[known]) * np.sign(measured[judged][:, None] - measured[known])
     pairs = above[above != 0]
     return float((pairs > 0).mean()) if len(pairs) else math.nan
 
@@ -240,20 +242,22 @@ def classes_of(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: is no YAML: {one_line(error)}.") from None
     classes = document.get("classes") if isinstance(document, dict) else None
-    if not isinstance(classes, list) or not all(isinstance(one, dict) and "name" in one for one in classes):
+    if not isinstance(classes, list) or not all(isinstance(class_, dict) and "name" in class_ for class_ in classes):
         raise Unreadable(f"{path}: has no list of classes with names; a file of data/jobs belongs here.")
     return dict(document)
 
 
-def written(path: Path, document: dict[str, Any], found: Sequence[ClassTime]) -> str:
+def written(path: Path, document: dict[str, Any], times: Sequence[ClassTime]) -> str:
     """Write a file of classes anew with the predicted times in it; how wrong they are is no longer drawn (`prediction_scv`).
 
     Raises: Refused, for a class that was not measured.
     """
-    told = {one.name: one for one in found}
-    for one in document["classes"]:
-        if str(one["name"]) not in told:
-            raise Refused(f"{path}: class {one_line(one['name'])} was not measured; these runs have {', '.join(map(one_line, told))}.")
-        one[PER_WORK] = float(f"{told[str(one['name'])].predicted_s_per_work:.6g}")
-        one.pop(SCV, None)
+    by_name = {class_.name: class_ for class_ in times}
+    for class_ in document["classes"]:
+        if str(class_["name"]) not in by_name:
+            raise Refused(
+                f"{path}: class {one_line(class_['name'])} was not measured; these runs have {', '.join(map(one_line, by_name))}."
+            )
+        class_[PER_WORK] = float(f"{by_name[str(class_['name'])].predicted_s_per_work:.6g}")
+        class_.pop(SCV, None)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)

@@ -110,25 +110,25 @@ FOUND = "as found"
 def factors_of_cell(run: Run, cell: Cell) -> dict[str, float | str]:
     """Answer the factors of a cell. Parameters that are lists or objects are none: what they say, the workload's name says."""
     workload = run.workloads.get(cell.workload)
-    found: dict[str, float | str] = {"workload": cell.workload.partition(":")[0]}
-    found |= plain(workload.params if workload else {})
-    found |= _arm(run, cell)
+    factors: dict[str, float | str] = {"workload": cell.workload.partition(":")[0]}
+    factors |= plain(workload.params if workload else {})
+    factors |= _arm(run, cell)
     if cell.node:
-        found["machine"] = cell.node
-    return found | plain({KERNEL: run.machine.get(KERNEL)})
+        factors["machine"] = cell.node
+    return factors | plain({KERNEL: run.machine.get(KERNEL)})
 
 
-def plain(said: Mapping[str, object], before: str = "") -> dict[str, float | str]:
+def plain(values: Mapping[str, object], before: str = "") -> dict[str, float | str]:
     """Keep what is a number or a text; a text that is a number is one, and yes and no are names."""
-    made: dict[str, float | str] = {}
-    for name, value in said.items():
+    factors: dict[str, float | str] = {}
+    for name, value in values.items():
         if isinstance(value, bool):
-            made[before + name] = "yes" if value else "no"
+            factors[before + name] = "yes" if value else "no"
         elif isinstance(value, int | float) and math.isfinite(value):
-            made[before + name] = float(value)
+            factors[before + name] = float(value)
         elif isinstance(value, str) and value:
-            made[before + name] = typed(value)
-    return made
+            factors[before + name] = typed(value)
+    return factors
 
 
 def typed(text: str) -> float | str:
@@ -142,12 +142,12 @@ def typed(text: str) -> float | str:
 
 def named(factors: Mapping[str, float | str], without: frozenset[str] = frozenset()) -> str:
     """Name a configuration by its factors, the same for the same."""
-    said = (
+    parts = (
         f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
         for name, value in sorted(factors.items())
         if name not in without
     )
-    return " ".join(said)
+    return " ".join(parts)
 
 
 def _arm(run: Run, cell: Cell) -> dict[str, float | str]:
@@ -163,7 +163,7 @@ def _arm(run: Run, cell: Cell) -> dict[str, float | str]:
     if point is None and name != run.baseline:
         return {"tweakset": name}
     levels = point.levels if point else {}
-    return {one.name: FOUND if (level := levels.get(one.name)) is None else level for one in run.design.factors}
+    return {factor.name: FOUND if (level := levels.get(factor.name)) is None else level for factor in run.design.factors}
 
 
 USED_BY_CELLS = ("cpu_s", "wall_s", "energy_j", "peak_rss_bytes")
@@ -171,10 +171,10 @@ USED_BY_CELLS = ("cpu_s", "wall_s", "energy_j", "peak_rss_bytes")
 
 def cell_responses(run: Run) -> list[str]:
     """Name what can be predicted of a run's cells, in the order in which a cell tells it."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for cell in run.cells:
-        found |= dict.fromkeys([*cell.metrics, *(name for name in USED_BY_CELLS if name in cell.usage), *cell.telemetry])
-    return list(found)
+        names |= dict.fromkeys([*cell.metrics, *(name for name in USED_BY_CELLS if name in cell.usage), *cell.telemetry])
+    return list(names)
 
 
 def primary(run: Run) -> str:
@@ -189,7 +189,7 @@ def primary(run: Run) -> str:
 
 def cell_rows(run: Run, response: str, left_out: list[str]) -> list[Measurement]:
     """Read every cell that was measured and tells the response; of the others how many, in `left_out`."""
-    found, missing, reasons = [], 0, set()
+    rows, missing, reasons = [], 0, set()
     for cell in run.cells:
         value = _cell_value(cell, response)
         if value is None:
@@ -198,11 +198,11 @@ def cell_rows(run: Run, response: str, left_out: list[str]) -> list[Measurement]
             continue
         own = factors_of_cell(run, cell)
         when = cell.block if cell.process is None else cell.process
-        found.append(Measurement(named(own), f"{run.run_id} block {when}", own, value))
+        rows.append(Measurement(named(own), f"{run.run_id} block {when}", own, value))
     if missing:
-        said = "; ".join(sorted(reasons)[:3])
-        left_out.append(f"{run.origin}: {missing} of {len(run.cells)} cells tell no {response}: {said}.")
-    return found
+        shown = "; ".join(sorted(reasons)[:3])
+        left_out.append(f"{run.origin}: {missing} of {len(run.cells)} cells tell no {response}: {shown}.")
+    return rows
 
 
 def _cell_value(cell: Cell, response: str) -> float | None:
@@ -302,16 +302,16 @@ def read_csv(path: Path) -> tuple[list[str], list[dict[str, float | str]]]:
         names = [name.strip() for name in next(lines, [])]
         if not any(names) or len(set(names)) < len(names):
             raise Unreadable(f"{path}: line 1: {one_line(','.join(names)) or 'nothing'}; the names of columns belong there, each once.")
-        found = []
+        rows = []
         for cells in lines:
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(names):
                 raise Unreadable(f"{path}: line {lines.line_num}: has {len(cells)} cells for {len(names)} columns.")
-            found.append(plain({name: cell.strip() for name, cell in zip(names, cells, strict=True)}))
+            rows.append(plain({name: cell.strip() for name, cell in zip(names, cells, strict=True)}))
     except (csv.Error, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: is no CSV in UTF-8 ({error}).") from None
-    return names, found
+    return names, rows
 
 
 def csv_responses(names: list[str]) -> list[str]:
@@ -323,14 +323,14 @@ def csv_responses(names: list[str]) -> list[str]:
 def csv_rows(path: Path, response: str, left_out: list[str]) -> list[Measurement]:
     """Read the rows that tell the response; of the others how many, in `left_out`. Without the column `run` each row is its own."""
     _, lines = read_csv(path)
-    found = []
+    rows = []
     for at, line in enumerate(lines):
         value = value_of(line, response)
         if value is None:
             continue
-        own = {name: one for name, one in line.items() if name not in PASSED_OVER | {response, CONFIGURATION, RUN}}
-        configuration = line.get(CONFIGURATION, named(own, NO_CONFIGURATION))
-        found.append(Measurement(str(configuration), f"{path} {line.get(RUN, f'row {at}')}", own, value))
-    if len(found) < len(lines):
-        left_out.append(f"{path}: {len(lines) - len(found)} of {len(lines)} rows tell no {response}.")
-    return found
+        factors = {name: level for name, level in line.items() if name not in PASSED_OVER | {response, CONFIGURATION, RUN}}
+        configuration = line.get(CONFIGURATION, named(factors, NO_CONFIGURATION))
+        rows.append(Measurement(str(configuration), f"{path} {line.get(RUN, f'row {at}')}", factors, value))
+    if len(rows) < len(lines):
+        left_out.append(f"{path}: {len(lines) - len(rows)} of {len(lines)} rows tell no {response}.")
+    return rows

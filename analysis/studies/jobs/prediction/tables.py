@@ -30,12 +30,12 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
     More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, where nothing varies.
     """
     kept = thinned(rows)
-    said = list(notes)
+    remarks = list(notes)
     if len(kept) < len(rows):
-        said.append(f"{len(kept)} of {len(rows)} rows are used, drawn evenly by configuration and run (seed {SEED}).")
+        remarks.append(f"{len(kept)} of {len(rows)} rows are used, drawn evenly by configuration and run (seed {SEED}).")
     names = list(dict.fromkeys(name for row in kept for name in row.factors))
     columns = {name: tuple(row.factors.get(name) for row in kept) for name in names}
-    varying, copies = _told_apart({name: column for name, column in columns.items() if len(set(column)) > 1}, said)
+    varying, copies = _told_apart({name: column for name, column in columns.items() if len(set(column)) > 1}, remarks)
     if not varying:
         raise Refused(f"{response}: all {len(rows)} rows have the same factors; what a model is to tell apart must have been varied.")
     values = np.array([row.value for row in kept])
@@ -46,7 +46,7 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
         np.array([row.configuration for row in kept]),
         np.array([row.run for row in kept]),
         log=bool((values > 0).all()),
-        notes=tuple(said),
+        notes=tuple(remarks),
         copies=copies,
     )
 
@@ -68,11 +68,11 @@ def points(factors: Sequence[Mapping[str, float | str]], like: Table) -> Points:
     """Write points that were asked for as a table's columns. Raises: Refused, for a number that is none."""
     numbers: dict[str, Floats] = {}
     for name in like.points.numbers:
-        for one in factors:
-            if isinstance(one.get(name, 0.0), str):
-                raise Refused(f"{name}: {one_line(one[name], 60)!r} is no number; it was one wherever it was measured.")
-        numbers[name] = np.array([float(one.get(name, np.nan)) for one in factors])
-    names = {name: np.array([_text(one.get(name)) for one in factors]) for name in like.points.names}
+        for point in factors:
+            if isinstance(point.get(name, 0.0), str):
+                raise Refused(f"{name}: {one_line(point[name], 60)!r} is no number; it was one wherever it was measured.")
+        numbers[name] = np.array([float(factor.get(name, np.nan)) for factor in factors])
+    names = {name: np.array([_text(factor.get(name)) for factor in factors]) for name in like.points.names}
     return Points(len(factors), numbers, names)
 
 
@@ -137,7 +137,7 @@ def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
 
 def each(fold: Whole) -> list[tuple[Whole, Whole]]:
     """Answer training and test rows of every fold, as places."""
-    return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in np.unique(fold)]
+    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in np.unique(fold)]
 
 
 def weights(groups: Texts) -> np.ndarray:
@@ -171,32 +171,32 @@ class Coding:
 
     def coded(self, points: Points) -> Floats:
         """Code points, shape (points, columns); a level that was never seen has 0 in every column of its factor."""
-        made: list[Floats] = []
-        for name, one in self.numbers.items():
+        coded: list[Floats] = []
+        for name, number in self.numbers.items():
             value = points.numbers[name]
             away = np.isnan(value)
-            if one.log:  # what is not above 0 has no logarithm: it is taken for the smallest that was seen, and `beyond` says so
-                value = np.log(np.where(value > 0, value, one.low))
-            made.append(np.where(away, 0.0, (value - one.centre) / one.scale))
-            if one.missing:
-                made.append(away.astype(float))
+            if number.log:  # what is not above 0 has no logarithm: it is taken for the smallest that was seen, and `beyond` says so
+                value = np.log(np.where(value > 0, value, number.low))
+            coded.append(np.where(away, 0.0, (value - number.centre) / number.scale))
+            if number.missing:
+                coded.append(away.astype(float))
         for name, levels in self.names.items():
-            made += [(points.names[name] == level).astype(float) for level in levels]
-        return np.column_stack(made) if made else np.zeros((points.count, 0))
+            coded += [(points.names[name] == level).astype(float) for level in levels]
+        return np.column_stack(coded) if coded else np.zeros((points.count, 0))
 
     def columns(self) -> list[str]:
         """Name the columns of `coded`."""
-        made = []
-        for name, one in self.numbers.items():
-            made += [f"log {name}" if one.log else name, *([f"{name} missing"] if one.missing else [])]
-        return made + [f"{name}={level}" for name, levels in self.names.items() for level in levels]
+        titles = []
+        for name, number in self.numbers.items():
+            titles += [f"log {name}" if number.log else name, *([f"{name} missing"] if number.missing else [])]
+        return titles + [f"{name}={level}" for name, levels in self.names.items() for level in levels]
 
 
 def learn(points: Points) -> Coding:
     """Learn how training points are coded."""
     return Coding(
         {name: _number(column) for name, column in points.numbers.items()},
-        {name: tuple(str(one) for one in np.unique(column)) for name, column in points.names.items()},
+        {name: tuple(str(level) for level in np.unique(column)) for name, column in points.names.items()},
     )
 
 
@@ -219,24 +219,24 @@ def beyond(training: Points, points: Points) -> list[tuple[str, ...]]:
     from every training point than the loneliest of those is from its next.
     """
     coding = learn(training)
-    said: list[list[str]] = [[] for _ in range(points.count)]
+    reasons: list[list[str]] = [[] for _ in range(points.count)]
     for name, one in coding.numbers.items():
         for at, value in enumerate(points.numbers[name].tolist()):
             if np.isnan(value) and not one.missing:
-                said[at].append(f"{name} is not said")
+                reasons[at].append(f"{name} is not said")
             elif not np.isnan(value) and not one.low * (1 - _ROUNDING) <= value <= one.high * (1 + _ROUNDING):
                 seen = "never given" if np.isnan(one.low) else f"measured from {one.low:g} to {one.high:g}"
-                said[at].append(f"{name}={value:g} was {seen}")
+                reasons[at].append(f"{name}={value:g} was {seen}")
     for name, levels in coding.names.items():
         for at, level in enumerate(points.names[name].tolist()):
             if level not in levels:
-                met = ", ".join(one_line(one or "none", 30) for one in levels[:8]) + (" …" if len(levels) > 8 else "")
-                said[at].append(f"{name}={one_line(level, 40)} was never measured ({met} were)" if level else f"{name} is not said")
+                met = ", ".join(one_line(level or "none", 30) for level in levels[:8]) + (" …" if len(levels) > 8 else "")
+                reasons[at].append(f"{name}={one_line(level, 40)} was never measured ({met} were)" if level else f"{name} is not said")
     numbers = Coding(coding.numbers, {})  # of names each was met, and which go together nobody can be near or far from
     lonely = _lonely(numbers.coded(training), numbers.coded(points))
     return [
         tuple(one) or (("these numbers together are far from all that were measured",) if far else ())
-        for one, far in zip(said, lonely, strict=True)
+        for one, far in zip(reasons, lonely, strict=True)
     ]
 
 
@@ -246,7 +246,7 @@ def _lonely(training: Floats, points: Floats) -> list[bool]:
         return [False] * len(points)
     tree = cKDTree(seen)
     apart = tree.query(seen, k=2)[0][:, 1].max()
-    return [bool(one) for one in tree.query(points)[0] > apart * (1 + _ROUNDING)]
+    return [bool(distance) for distance in tree.query(points)[0] > apart * (1 + _ROUNDING)]
 
 
 Floats = NDArray[np.float64]
@@ -282,7 +282,9 @@ class Points:
 
     def take(self, at: Whole) -> Points:
         """Answer some of the rows, by their places."""
-        return Points(len(at), {name: one[at] for name, one in self.numbers.items()}, {name: one[at] for name, one in self.names.items()})
+        return Points(
+            len(at), {name: column[at] for name, column in self.numbers.items()}, {name: column[at] for name, column in self.names.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True)

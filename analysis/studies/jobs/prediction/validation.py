@@ -65,15 +65,15 @@ def calibrated(table: Table, by: By, learner: Learner, most: int = tables.INNER)
     return Calibrated(models, fold[known], off[known], tables.weights(units[known]), len(np.unique(units[known])))
 
 
-def intervals(found: Calibrated, points: Points, level: float) -> tuple[Floats, Floats]:
+def intervals(calibrated_: Calibrated, points: Points, level: float) -> tuple[Floats, Floats]:
     """Answer low and high, shape (points,) each, as models see values; infinite where there are too few groups."""
-    said = np.column_stack([model(points) for model in found.models])
+    predicted = np.column_stack([model(points) for model in calibrated_.models])
     low, high = np.empty(points.count), np.empty(points.count)
     for begin in range(0, points.count, AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
-        candidates = said[part][:, found.fold]
-        high[part] = _quantile(candidates + found.off, found.weight, level, found.groups)
-        low[part] = -_quantile(found.off - candidates, found.weight, level, found.groups)
+        candidates = predicted[part][:, calibrated_.fold]
+        high[part] = _quantile(candidates + calibrated_.off, calibrated_.weight, level, calibrated_.groups)
+        low[part] = -_quantile(calibrated_.off - candidates, calibrated_.weight, level, calibrated_.groups)
     return low, high
 
 
@@ -82,8 +82,8 @@ def _quantile(values: Floats, weight: Floats, level: float, groups: int) -> Floa
     order = np.argsort(values, axis=1)
     reached = np.cumsum(weight[order], axis=1) >= level * (groups + 1) - 1e-9
     first = reached.argmax(axis=1)
-    found = np.take_along_axis(values, np.take_along_axis(order, first[:, None], 1), 1)[:, 0]
-    return np.where(reached.any(axis=1), found, np.inf)
+    quantile = np.take_along_axis(values, np.take_along_axis(order, first[:, None], 1), 1)[:, 0]
+    return np.where(reached.any(axis=1), quantile, np.inf)
 
 
 SAME = "same"
@@ -98,7 +98,7 @@ def learners(table: Table, by: By) -> dict[str, Learner]:
     return {**models.BLACK, **({SAME: models.same} if again else {}), **models.white_boxes(table)}
 
 
-def validate(table: Table, by: By, asked: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
+def validate(table: Table, by: By, wanted: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
     """Leave groups out, fold by fold, and score every model, or those asked for, on them.
 
     Raises: TooFew, with how many groups there are; Refused, for a model that is none.
@@ -109,13 +109,13 @@ def validate(table: Table, by: By, asked: Sequence[str] = (), level: float = LEV
     except TooFew as error:
         raise TooFew(f"{table.response} by {by}: {error}.") from None
     known = learners(table, by)
-    for name in asked:
+    for name in wanted:
         if name not in known:
             raise Refused(f"{name}: is no model of these rows; there are {', '.join(known)}.")
     scheme = _LeaveOut(table, by, splits, level)
     with threadpool_limits(1):  # many small fits: threads would cost more than they bring, and sums would come in another order
         mean, _ = scheme.held_out(models.BASELINE, models.mean, sure=False)
-        made = [scheme.held_out(name, known[name]) for name in asked or known]
+        results = [scheme.held_out(name, known[name]) for name in wanted or known]
     baseline = replace(scheme.scored(mean, mean, ""), difference=None, why="")
     return CrossValidation(
         response=table.response,
@@ -124,10 +124,10 @@ def validate(table: Table, by: By, asked: Sequence[str] = (), level: float = LEV
         groups=len(np.unique(units)),
         folds=len(splits),
         log=table.log,
-        scored=(baseline, *adjusted([scheme.scored(one, mean, why) for one, why in made])),
+        scored=(baseline, *adjusted([scheme.scored(held, mean, why) for held, why in results])),
         measured=table.values,
         units=units,
-        held_out=(mean, *(one for one, _ in made)),
+        held_out=(mean, *(held for held, _ in results)),
         extrapolated=_extrapolated(table, splits),
     )
 
@@ -156,27 +156,29 @@ class _LeaveOut:
                 why = str(error)
         return HeldOut(name, in_unit(predicted, table), in_unit(low, table), in_unit(high, table)), why
 
-    def scored(self, one: HeldOut, mean: HeldOut, why: str) -> Scored:
+    def scored(self, held: HeldOut, mean: HeldOut, why: str) -> Scored:
         """Score it; what it could not do is said."""
         table, units = self.table, self.table.units(self.by)
-        found = scored(one, mean.predicted, Truth(table.values, units, len(self.splits), table.log))
-        covered = coverage(one, table.values, units, self.level, log=table.log)
-        reason = why or found.why
+        score = scored(held, mean.predicted, Truth(table.values, units, len(self.splits), table.log))
+        covered = coverage(held, table.values, units, self.level, log=table.log)
+        reason = why or score.why
         if covered is None and not reason:
             reason = f"too few groups for intervals of {unsigned(self.level)}"
-        return replace(found, coverage=covered, why=reason)
+        return replace(score, coverage=covered, why=reason)
 
 
 def in_unit(seen: Floats, table: Table) -> Floats:
     """Answer values in the response's unit; an end that is infinitely far is none (NaN)."""
     with np.errstate(over="ignore"):
-        found = np.exp(seen) if table.log else seen
-    return np.where(np.isfinite(seen) & np.isfinite(found), found, np.nan)
+        values = np.exp(seen) if table.log else seen
+    return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
 
 
 def _extrapolated(table: Table, splits: Sequence[tuple[Whole, Whole]]) -> int:
     """How many rows, when they were left out, lay outside what was left."""
-    return sum(bool(one) for training, test in splits for one in tables.beyond(table.points.take(training), table.points.take(test)))
+    return sum(
+        bool(reasons) for training, test in splits for reasons in tables.beyond(table.points.take(training), table.points.take(test))
+    )
 
 
 TEST_LEVEL = 0.95
@@ -193,61 +195,61 @@ class Truth:
     log: bool
 
 
-def scored(found: HeldOut, baseline: Floats, of: Truth) -> Scored:
+def scored(held: HeldOut, baseline: Floats, of: Truth) -> Scored:
     """Score one model on the rows it could predict, beside the mean of the training set on the same rows.
 
     The difference is a t-test over groups of what models are fitted by: errors of logarithms, which one configuration that the mean misses
     tenfold does not rule, or else absolute ones. Training sets overlap, so that groups are not independent: its variance is widened after
     Nadeau and Bengio (2003), by 1 + folds/(folds - 1), about 2.
     """
-    known = ~np.isnan(found.predicted)
+    known = ~np.isnan(held.predicted)
     names, group = np.unique(of.units[known], return_inverse=True)
     if not len(names):
-        return Scored(found.model, 0, 0, why="it could predict none of the rows left out")
+        return Scored(held.model, 0, 0, why="it could predict none of the rows left out")
     truth = of.measured[known]
-    own, mean = (_Errors(one[known], truth, group, log=of.log) for one in (found.predicted, baseline))
+    errors, mean = (_Errors(predicted[known], truth, group, log=of.log) for predicted in (held.predicted, baseline))
     return Scored(
-        found.model,
+        held.model,
         len(names),
         int(known.sum()),
-        own.mape,
-        own.rmse,
-        own.typical,
+        errors.mape,
+        errors.rmse,
+        errors.typical,
         mean.mape,
         mean.rmse,
         mean.typical,
-        _difference(mean.absolute - own.absolute, of.folds, log=of.log),
+        _difference(mean.absolute - errors.absolute, of.folds, log=of.log),
     )
 
 
 class _Errors:
     """Errors of one model, each group counted once. `absolute`: shape (groups,), of logarithms where models see these."""
 
-    def __init__(self, said: Floats, truth: Floats, group: np.ndarray, *, log: bool) -> None:
-        self.rmse = math.sqrt(_by_group((said - truth) ** 2, group).mean())
-        self.mape = float(_by_group(np.abs(said / truth - 1), group).mean()) if (truth > 0).all() else None
-        self.absolute = _by_group(np.abs(np.log(said / truth)) if log else np.abs(said - truth), group)
+    def __init__(self, predicted: Floats, truth: Floats, group: np.ndarray, *, log: bool) -> None:
+        self.rmse = math.sqrt(_by_group((predicted - truth) ** 2, group).mean())
+        self.mape = float(_by_group(np.abs(predicted / truth - 1), group).mean()) if (truth > 0).all() else None
+        self.absolute = _by_group(np.abs(np.log(predicted / truth)) if log else np.abs(predicted - truth), group)
         self.typical = math.expm1(min(self.absolute.mean(), LARGEST_LOG)) if log else float(self.absolute.mean())
 
 
-def adjusted(found: Sequence[Scored]) -> tuple[Scored, ...]:
+def adjusted(scores: Sequence[Scored]) -> tuple[Scored, ...]:
     """Adjust the p-values of several models for their number (Holm), and say which differences are shown."""
-    held = [(at, one.difference) for at, one in enumerate(found) if one.difference is not None]
-    made = list(found)
-    for (at, one), p in zip(held, holm([one.p for _, one in held]), strict=True):
-        made[at] = replace(made[at], difference=replace(one, p=p, verdict=one.verdict if p < 1 - TEST_LEVEL else "not shown"))
-    return tuple(made)
+    held = [(at, score.difference) for at, score in enumerate(scores) if score.difference is not None]
+    result = list(scores)
+    for (at, score), p in zip(held, holm([score.p for _, score in held]), strict=True):
+        result[at] = replace(result[at], difference=replace(score, p=p, verdict=score.verdict if p < 1 - TEST_LEVEL else "not shown"))
+    return tuple(result)
 
 
-def coverage(found: HeldOut, measured: Floats, units: Texts, level: float, *, log: bool) -> Coverage | None:
+def coverage(held: HeldOut, measured: Floats, units: Texts, level: float, *, log: bool) -> Coverage | None:
     """What the intervals of level `level` covered; None where they have no end.
 
     Rows of a group hang together, so the interval of the share is Wilson's (1927) for as many trials as there are groups.
     """
-    known = np.isfinite(found.low) & np.isfinite(found.high)
+    known = np.isfinite(held.low) & np.isfinite(held.high)
     if not known.any():
         return None
-    low, high, truth = found.low[known], found.high[known], measured[known]
+    low, high, truth = held.low[known], held.high[known], measured[known]
     inside = ((low <= truth) & (truth <= high)).astype(float)
     names, group = np.unique(units[known], return_inverse=True)
     share = float(_by_group(inside, group).mean())
@@ -272,7 +274,7 @@ def _difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
     half = t_quantile((1 + TEST_LEVEL) / 2, count - 1) * se
     p = 2 * t_tail(abs(average) / se, count - 1) if se > 0 else float(average == 0)
     ends = [average, average - half, average + half]
-    value, low, high = (math.exp(max(-LARGEST_LOG, min(one, LARGEST_LOG))) for one in ends) if log else ends
+    value, low, high = (math.exp(max(-LARGEST_LOG, min(end, LARGEST_LOG))) for end in ends) if log else ends
     return Difference(value, low, high, p, "better" if average > 0 else "worse")
 
 

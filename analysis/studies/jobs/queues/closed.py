@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def utilisation(rate_per_s: float, service_s: float) -> float:
     """Share of its time a server works: U = X·S. Raises: Refused, above 1: no server works more than always."""
-    found = _checked("rate", rate_per_s) * _checked("service time", service_s)
-    if found > 1:
-        raise Refused(f"{rate_per_s:g} jobs/s of {service_s:g} s each are {found:g} of a server's time; no server does so many.")
-    return found
+    share = _checked("rate", rate_per_s) * _checked("service time", service_s)
+    if share > 1:
+        raise Refused(f"{rate_per_s:g} jobs/s of {service_s:g} s each are {share:g} of a server's time; no server does so many.")
+    return share
 
 
 def number(rate_per_s: float, time_s: float) -> float:
@@ -40,10 +40,10 @@ def interactive_rate(users: float, response_s: float, think_s: float) -> float:
 
 def interactive_response(users: float, rate_per_s: float, think_s: float) -> float:
     """What such users wait for: R = N/X - Z. Raises: Refused, where they could not have asked so often."""
-    found = time_inside(users, rate_per_s) - _checked("time to think", think_s, zero=True)
-    if found < 0:
+    response_s = time_inside(users, rate_per_s) - _checked("time to think", think_s, zero=True)
+    if response_s < 0:
         raise Refused(f"{users:g} users who think {think_s:g} s cannot ask {rate_per_s:g} times a second.")
-    return found
+    return response_s
 
 
 def forced_flow(rate_per_s: float, visits: float) -> float:

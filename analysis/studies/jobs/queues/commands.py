@@ -169,8 +169,8 @@ def _of_typed(args: argparse.Namespace) -> Answers:
 
     missing = [name for name, value in (("--rate", args.rate), ("--service", args.service)) if value is None]
     if missing or args.preemptive:
-        wanted = "--preemptive is of several --class" if args.preemptive else f"{', '.join(missing)}: missing"
-        raise Refused(f"{wanted}; name runs to fit, or type --rate and --service, or several --class.")
+        lacking = "--preemptive is of several --class" if args.preemptive else f"{', '.join(missing)}: missing"
+        raise Refused(f"{lacking}; name runs to fit, or type --rate and --service, or several --class.")
     scv_arrivals, scv_service = (1.0 if scv is None else scv for scv in (args.scv_arrivals, args.scv_service))
     answers: Answers = []
     for servers in args.servers or (1,):

@@ -64,13 +64,16 @@ def units(streams: Sequence[Columns]) -> Units:
     are above 0. The same but for gaps of each priority, ` 1` behind the name.
     """
     kind, count, labels = _labels(streams)
-    priorities = sorted({float(one) for part in streams for one in part.priority if not math.isnan(one)})
+    priorities = sorted({float(priority_) for part in streams for priority_ in part.priority if not math.isnan(priority_)})
     many = 1 + max(int(label.max()) for label in labels if len(label)) if any(map(len, labels)) else 0
     columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for part, label in zip(streams, labels, strict=True):
         gaps = np.concatenate([[np.nan], np.diff(part.submit)]) if len(part.submit) else part.submit
         _add(columns, "gap", "", gaps, label)
-        for suffix, mask in [("", np.full(len(label), fill_value=True)), *((f" {one:g}", part.priority == one) for one in priorities)]:
+        for suffix, mask in [
+            ("", np.full(len(label), fill_value=True)),
+            *((f" {priority:g}", part.priority == priority) for priority in priorities),
+        ]:
             wait = np.where(mask, part.taken - part.submit, np.nan)
             service = np.where(mask & ~part.retried, part.end - part.taken, np.nan)
             _add(columns, "wait", suffix, wait, label)
@@ -81,22 +84,22 @@ def units(streams: Sequence[Columns]) -> Units:
     return Units(kind, count, sums)
 
 
-def estimate(of: Callable[[dict[str, float]], float | None], found: Units, *, logs: bool = True) -> Figure | None:
+def estimate(of: Callable[[dict[str, float]], float | None], units_: Units, *, logs: bool = True) -> Figure | None:
     """Estimate one number from the sums, with the interval of the grouped jackknife; None where the sums do not give it.
 
     With `logs`, on the logarithm where all that is seen is above 0, so that no interval reaches below; else as it is. `why` says why there
     is no interval.
     Source: Miller 1974; for ratios over busy cycles Iglehart 1975.
     """
-    whole = {name: float(values.sum()) for name, values in found.sums.items()}
+    whole = {name: float(values.sum()) for name, values in units_.sums.items()}
     value = of(whole)
     if value is None:
         return None
-    count = len(next(iter(found.sums.values()))) if found.sums else 0
-    if found.kind == "none" or count < 2:
+    count = len(next(iter(units_.sums.values()))) if units_.sums else 0
+    if units_.kind == "none" or count < 2:
         return Figure(value, why="too few units")
-    without = [of({name: whole[name] - float(values[at]) for name, values in found.sums.items()}) for at in range(count)]
-    known = np.array([one for one in without if one is not None], float)
+    without = [of({name: whole[name] - float(values[at]) for name, values in units_.sums.items()}) for at in range(count)]
+    known = np.array([value_ for value_ in without if value_ is not None], float)
     if len(known) < count:
         return Figure(value, why="not without each of the units")
     return _interval(value, known, logs=logs and value > 0 and bool((known > 0).all()))
@@ -121,13 +124,13 @@ def _labels(streams: Sequence[Columns]) -> tuple[str, int, list[np.ndarray]]:
         numbers = iter(range(len(used)))
         return "runs", len(used), [np.full(len(part.submit), next(numbers) if len(part.submit) else 0) for part in streams]
     numbered = [cycles(part) for part in streams]
-    each = [int(one[-1]) + 1 if len(one) else 0 for one in numbered]
+    each = [int(cycle[-1]) + 1 if len(cycle) else 0 for cycle in numbered]
     if sum(each) >= CYCLES:
         starts = np.cumsum([0, *each[:-1]])
         return (
             "busy cycles",
             sum(each),
-            [(one + start) * min(MOST, sum(each)) // sum(each) for one, start in zip(numbered, starts, strict=True)],
+            [(cycle + start) * min(MOST, sum(each)) // sum(each) for cycle, start in zip(numbered, starts, strict=True)],
         )
     jobs = [len(part.submit) for part in streams]
     if sum(jobs) >= 2 * BATCHES:
@@ -135,9 +138,9 @@ def _labels(streams: Sequence[Columns]) -> tuple[str, int, list[np.ndarray]]:
         return (
             "batches of jobs",
             BATCHES,
-            [(np.arange(one) + start) * BATCHES // sum(jobs) for one, start in zip(jobs, starts, strict=True)],
+            [(np.arange(cycle) + start) * BATCHES // sum(jobs) for cycle, start in zip(jobs, starts, strict=True)],
         )
-    return "none", 0, [np.zeros(one, int) for one in jobs]
+    return "none", 0, [np.zeros(count, int) for count in jobs]
 
 
 def _add(columns: dict[str, list[tuple[np.ndarray, np.ndarray]]], what: str, suffix: str, values: np.ndarray, label: np.ndarray) -> None:
@@ -196,14 +199,14 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
     Raises: Refused, for streams that differ in what must be one, or without any job that was submitted.
     """
     slots = _servers(streams, servers)
-    found = [columns(one) for one in streams]
-    if not any(len(one.submit) > 1 for one in found):
+    times = [columns(stream) for stream in streams]
+    if not any(len(part.submit) > 1 for part in times):
         raise Refused(f"{one_line(streams[0].group)}: fewer than two jobs that were submitted; nothing can be fitted.")
-    made = units(found)
-    laws = tuple(little(one) for one in found)
-    busy = [(one.busy, one.end_s - one.begin_s) for one in laws if one is not None]
+    of_units = units(times)
+    laws = tuple(little(part) for part in times)
+    busy = [(law.busy, law.end_s - law.begin_s) for law in laws if law is not None]
     held = sum(number * length for number, length in busy) / sum(length for _, length in busy) if busy else None
-    asked: dict[str, Callable[[Sums], float | None]] = {
+    estimates: dict[str, Callable[[Sums], float | None]] = {
         "rate_per_s": rate,
         "service_s": service,
         "scv_arrivals": lambda sums: scv(sums, "gap"),
@@ -213,31 +216,31 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         "wait_s": lambda sums: mean(sums, "wait"),
         "response_s": lambda sums: mean(sums, "response"),
     }
-    figures = {name: estimate(of, made) for name, of in asked.items()}
+    figures = {name: estimate(of, of_units) for name, of in estimates.items()}
     planned = _planned(streams, figures["rate_per_s"])
     return Fit(
         group=streams[0].group,
-        names=tuple(one.name for one in streams),
-        jobs=sum(len(one.submit) for one in found),
+        names=tuple(stream.name for stream in streams),
+        jobs=sum(len(part.submit) for part in times),
         servers=slots,
         engine=_only(streams, "engine"),
         policy=_only(streams, "policy"),
-        units=made,
+        units=of_units,
         **figures,
         utilisation=None if held is None or slots is None else held / slots,
-        arrivals=shape.arrivals([one.submit for one in found]),
-        services=shape.services([_known(one) for one in found]),
+        arrivals=shape.arrivals([part.submit for part in times]),
+        services=shape.services([_known(part) for part in times]),
         laws=laws,
-        findings=(*_findings(streams, found, laws), *_too_many(streams, found, slots), *planned),
-        closed=any(one.closed for one in streams),
-        priorities=tuple(sorted({job.priority for one in streams for job in one.jobs if job.priority is not None})),
+        findings=(*_findings(streams, times, laws), *_too_many(streams, times, slots), *planned),
+        closed=any(stream.closed for stream in streams),
+        priorities=tuple(sorted({job.priority for stream in streams for job in stream.jobs if job.priority is not None})),
     )
 
 
-def inputs(sums: Sums, servers: int) -> Inputs | None:
+def inputs_of(sums: Sums, servers: int) -> Inputs | None:
     """Answer what a model takes, out of sums; None where something is missing."""
-    found = (rate(sums), service(sums), scv(sums, "gap"), scv(sums, "service"))
-    came, takes, scv_arrivals, scv_service = found
+    known = (rate(sums), service(sums), scv(sums, "gap"), scv(sums, "service"))
+    came, takes, scv_arrivals, scv_service = known
     if came is None or takes is None or scv_arrivals is None or scv_service is None or takes <= 0:
         return None
     return Inputs(came, takes, servers, scv_arrivals, scv_service)
@@ -265,8 +268,8 @@ def scv(sums: Sums, what: str) -> float | None:
     if count < 2 or total <= 0:
         return None
     average = total / count
-    found = (sums[f"{what}_s2"] - count * average**2) / (count - 1) / average**2
-    return found if found > 1e-12 else 0.0  # what rounding leaves of equal times
+    variation = (sums[f"{what}_s2"] - count * average**2) / (count - 1) / average**2
+    return variation if variation > 1e-12 else 0.0  # what rounding leaves of equal times
 
 
 def _load(sums: Sums, servers: int | None) -> float | None:
@@ -274,52 +277,56 @@ def _load(sums: Sums, servers: int | None) -> float | None:
     return None if came is None or takes is None or servers is None else came * takes / servers
 
 
-def _known(found: Columns) -> np.ndarray:
-    times = np.where(found.retried, np.nan, found.end - found.taken)
+def _known(valid: Columns) -> np.ndarray:
+    times = np.where(valid.retried, np.nan, valid.end - valid.taken)
     return np.asarray(times[~np.isnan(times)])
 
 
 def _servers(streams: Sequence[Stream], servers: int | None) -> int | None:
-    told = {one.slots for one in streams if one.slots is not None}
-    if len(told) > 1:
-        raise Refused(f"{one_line(streams[0].group)}: its runs had {', '.join(map(str, sorted(told)))} slots; one model has one number.")
-    return servers if servers is not None else next(iter(told), None)
+    known = {stream.slots for stream in streams if stream.slots is not None}
+    if len(known) > 1:
+        raise Refused(f"{one_line(streams[0].group)}: its runs had {', '.join(map(str, sorted(known)))} slots; one model has one number.")
+    return servers if servers is not None else next(iter(known), None)
 
 
 def _only(streams: Sequence[Stream], name: str) -> str:
-    told = sorted({str(getattr(one, name)) for one in streams})
-    if len(told) > 1:
-        raise Refused(f"{one_line(streams[0].group)}: its runs differ in {name} ({', '.join(map(one_line, told))}); they are never mixed.")
-    return told[0]
+    known = sorted({str(getattr(stream, name)) for stream in streams})
+    if len(known) > 1:
+        raise Refused(f"{one_line(streams[0].group)}: its runs differ in {name} ({', '.join(map(one_line, known))}); they are never mixed.")
+    return known[0]
 
 
-def _findings(streams: Sequence[Stream], found: Sequence[Columns], laws: Sequence[Little | None]) -> list[str]:
-    said = []
-    for one, part, law in zip(streams, found, laws, strict=True):
-        said += [f"{one_line(one.name)}: {finding}" for finding in part.findings]
-        if law is None and one.measured and not part.retried.any():
-            said.append(f"{one_line(one.name)}: no time that starts and ends empty is known, so Little's law cannot be held against it.")
-        elif law is not None and law.jobs < len(part.submit):
-            said.append(
-                f"{one_line(one.name)}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty."
+def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequence[Little | None]) -> list[str]:
+    sentences = []
+    for stream, part, law in zip(streams, times, laws, strict=True):
+        sentences += [f"{one_line(stream.name)}: {finding}" for finding in part.findings]
+        if law is None and stream.measured and not part.retried.any():
+            sentences.append(
+                f"{one_line(stream.name)}: no time that starts and ends empty is known, so Little's law cannot be held against it."
             )
-    return said
+        elif law is not None and law.jobs < len(part.submit):
+            sentences.append(
+                f"{one_line(stream.name)}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty."
+            )
+    return sentences
 
 
-def _too_many(streams: Sequence[Stream], found: Sequence[Columns], slots: int | None) -> list[str]:
+def _too_many(streams: Sequence[Stream], times: Sequence[Columns], slots: int | None) -> list[str]:
     """Name runs in which more slots were held than there are."""
-    said = []
-    for one, part in zip(streams, found, strict=True):
+    sentences = []
+    for stream, part in zip(streams, times, strict=True):
         most = most_held(part)
         if slots is not None and most > slots:
-            said.append(f"{one_line(one.name)}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly.")
-    return said
+            sentences.append(
+                f"{one_line(stream.name)}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly."
+            )
+    return sentences
 
 
 def _planned(streams: Sequence[Stream], came: Figure | None) -> list[str]:
     """Say where jobs came at another rate than was planned."""
-    told = {one.arrivals.get("rate_per_s") for one in streams}
-    planned = next(iter(told)) if len(told) == 1 else None
+    rates = {stream.arrivals.get("rate_per_s") for stream in streams}
+    planned = next(iter(rates)) if len(rates) == 1 else None
     if came is None or came.low is None or came.high is None or isinstance(planned, bool) or not isinstance(planned, int | float):
         return []
     if came.low <= planned <= came.high or abs(came.value - planned) < EXPECTED * planned:

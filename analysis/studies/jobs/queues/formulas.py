@@ -91,86 +91,86 @@ def erlang_c(servers: int, offered: float) -> float:
     return 1.0 if load >= 1 else blocked / (1 - load * (1 - blocked))
 
 
-def must_be_inputs(asked: Inputs) -> None:
+def must_be_inputs(inputs: Inputs) -> None:
     """Check that a model can be asked. Raises: Refused, which number is none."""
-    for name, value in (("rate", asked.rate_per_s), ("mean service time", asked.service_s)):
+    for name, value in (("rate", inputs.rate_per_s), ("mean service time", inputs.service_s)):
         if not 0 < value < math.inf:
             raise Refused(f"a {name} of {value:g}: it is a finite number above 0.")
-    for name, value in (("arrivals", asked.scv_arrivals), ("service times", asked.scv_service)):
+    for name, value in (("arrivals", inputs.scv_arrivals), ("service times", inputs.scv_service)):
         if not 0 <= value < math.inf:
             raise Refused(f"a squared coefficient of variation of {value:g} for {name}: it is a finite number, 0 or above.")
-    if not 1 <= asked.servers <= MOST_SERVERS:
-        raise Refused(f"{asked.servers} servers: it takes 1 to {MOST_SERVERS}.")
+    if not 1 <= inputs.servers <= MOST_SERVERS:
+        raise Refused(f"{inputs.servers} servers: it takes 1 to {MOST_SERVERS}.")
 
 
-def load_of(asked: Inputs) -> float:
+def load_of(inputs: Inputs) -> float:
     """Share of the servers' time that is asked for: λ·E[S]/c."""
-    return asked.rate_per_s * asked.service_s / asked.servers
+    return inputs.rate_per_s * inputs.service_s / inputs.servers
 
 
-def must_be_stable(asked: Inputs) -> None:
+def must_be_stable(inputs: Inputs) -> None:
     """Check that a stationary state exists. Raises: Refused, for what is no input. Unstable, with how fast the queue grows."""
-    must_be_inputs(asked)
-    load = load_of(asked)
+    must_be_inputs(inputs)
+    load = load_of(inputs)
     if load >= 1:
-        done = asked.servers / asked.service_s
-        most = math.floor(asked.rate_per_s * asked.service_s) + 1
-        grows = f"grows by {asked.rate_per_s - done:.3g} jobs/s" if load > 1 else "grows without end"
+        done = inputs.servers / inputs.service_s
+        most = math.floor(inputs.rate_per_s * inputs.service_s) + 1
+        grows = f"grows by {inputs.rate_per_s - done:.3g} jobs/s" if load > 1 else "grows without end"
         raise Unstable(
-            f"load {load:.4g}: {asked.rate_per_s:.4g} jobs/s come and {asked.servers} servers do {done:.4g}; the queue {grows} and there "
+            f"load {load:.4g}: {inputs.rate_per_s:.4g} jobs/s come and {inputs.servers} servers do {done:.4g}; the queue {grows} and there "
             f"is no stationary figure. Below {done:.4g} jobs/s, or with {most} servers, there is one."
         )
 
 
-def mmc(asked: Inputs) -> Queue:
+def mmc(inputs: Inputs) -> Queue:
     """M/M/c by Erlang C: W_q = C·s/(c(1 - U)); with one server M/M/1. What the inputs say of variation is not used.
 
     Raises: Refused, Unstable.
     """
-    must_be_stable(asked)
-    load = load_of(asked)
-    p_wait = erlang_c(asked.servers, load * asked.servers)
-    return _queue(f"M/M/{asked.servers}", asked, p_wait, p_wait * asked.service_s / (asked.servers * (1 - load)), exact=True)
+    must_be_stable(inputs)
+    load = load_of(inputs)
+    p_wait = erlang_c(inputs.servers, load * inputs.servers)
+    return _queue(f"M/M/{inputs.servers}", inputs, p_wait, p_wait * inputs.service_s / (inputs.servers * (1 - load)), exact=True)
 
 
-def mg1(asked: Inputs) -> Queue:
+def mg1(inputs: Inputs) -> Queue:
     """M/G/1 by Pollaczek and Khinchine: W_q = U·s·(1 + cs²)/(2(1 - U)). Raises: Refused, for more than one server; Unstable."""
-    must_be_stable(asked)
-    _must_be_one(asked, "M/G/1")
-    load = load_of(asked)
-    return _queue("M/G/1", asked, load, load * asked.service_s * (1 + asked.scv_service) / (2 * (1 - load)), exact=True)
+    must_be_stable(inputs)
+    _must_be_one(inputs, "M/G/1")
+    load = load_of(inputs)
+    return _queue("M/G/1", inputs, load, load * inputs.service_s * (1 + inputs.scv_service) / (2 * (1 - load)), exact=True)
 
 
-def kingman(asked: Inputs) -> Queue:
+def kingman(inputs: Inputs) -> Queue:
     """G/G/1 by Kingman: W_q ≈ U/(1 - U)·(ca² + cs²)/2·s. Raises: Refused, for more than one server; Unstable."""
-    must_be_stable(asked)
-    _must_be_one(asked, "Kingman's formula")
-    load = load_of(asked)
-    return _queue("G/G/1 Kingman", asked, load, load / (1 - load) * _variation(asked) * asked.service_s)
+    must_be_stable(inputs)
+    _must_be_one(inputs, "Kingman's formula")
+    load = load_of(inputs)
+    return _queue("G/G/1 Kingman", inputs, load, load / (1 - load) * _variation(inputs) * inputs.service_s)
 
 
-def allen_cunneen(asked: Inputs) -> Queue:
+def allen_cunneen(inputs: Inputs) -> Queue:
     """G/G/c by Allen and Cunneen: W_q ≈ C(c, a)·s/(c(1 - U))·(ca² + cs²)/2. Raises: Refused, Unstable."""
-    exact = mmc(asked)
-    return _queue(f"G/G/{asked.servers} Allen-Cunneen", asked, exact.p_wait, exact.wait_s * _variation(asked))
+    exact = mmc(inputs)
+    return _queue(f"G/G/{inputs.servers} Allen-Cunneen", inputs, exact.p_wait, exact.wait_s * _variation(inputs))
 
 
-def sakasegawa(asked: Inputs) -> Queue:
+def sakasegawa(inputs: Inputs) -> Queue:
     """G/G/c by Sakasegawa, without Erlang's formula: W_q ≈ s·U^(√(2(c + 1)) - 1)/(c(1 - U))·(ca² + cs²)/2. Raises: Refused, Unstable."""
-    must_be_stable(asked)
-    load = load_of(asked)
-    factor = load ** (math.sqrt(2 * (asked.servers + 1)) - 1) / (asked.servers * (1 - load))
-    p_wait = min(1.0, factor * asked.servers * (1 - load))
-    return _queue(f"G/G/{asked.servers} Sakasegawa", asked, p_wait, factor * _variation(asked) * asked.service_s)
+    must_be_stable(inputs)
+    load = load_of(inputs)
+    factor = load ** (math.sqrt(2 * (inputs.servers + 1)) - 1) / (inputs.servers * (1 - load))
+    p_wait = min(1.0, factor * inputs.servers * (1 - load))
+    return _queue(f"G/G/{inputs.servers} Sakasegawa", inputs, p_wait, factor * _variation(inputs) * inputs.service_s)
 
 
-def mmc_empty(asked: Inputs) -> float:
+def mmc_empty(inputs: Inputs) -> float:
     """Share of time an M/M/c is empty: p₀ = C(1 - U)·c!/a^c, by logarithms. Raises: Refused, Unstable."""
-    found = mmc(asked)
-    offered = found.load * asked.servers
-    if found.p_wait == 0:  # too small to be written: all those servers are as good as endless
+    queue = mmc(inputs)
+    offered = queue.load * inputs.servers
+    if queue.p_wait == 0:  # too small to be written: all those servers are as good as endless
         return math.exp(-offered)
-    return math.exp(math.log(found.p_wait) + math.log1p(-found.load) + math.lgamma(asked.servers + 1) - asked.servers * math.log(offered))
+    return math.exp(math.log(queue.p_wait) + math.log1p(-queue.load) + math.lgamma(inputs.servers + 1) - inputs.servers * math.log(offered))
 
 
 def mm1_at_least(load: float, jobs: int) -> float:
@@ -190,29 +190,29 @@ def mm1_room_for(load: float, loss: float) -> int:
     return math.ceil(math.log(loss) / math.log(load))
 
 
-def _variation(asked: Inputs) -> float:
-    return (asked.scv_arrivals + asked.scv_service) / 2
+def _variation(inputs: Inputs) -> float:
+    return (inputs.scv_arrivals + inputs.scv_service) / 2
 
 
-def _must_be_one(asked: Inputs, what: str) -> None:
-    if asked.servers != 1:
-        raise Refused(f"{what} has one server, not {asked.servers}; for several there is Allen and Cunneen's.")
+def _must_be_one(inputs: Inputs, what: str) -> None:
+    if inputs.servers != 1:
+        raise Refused(f"{what} has one server, not {inputs.servers}; for several there is Allen and Cunneen's.")
 
 
-def _queue(model: str, asked: Inputs, p_wait: float, wait_s: float, *, exact: bool = False) -> Queue:
-    response_s = wait_s + asked.service_s
+def _queue(model: str, inputs: Inputs, p_wait: float, wait_s: float, *, exact: bool = False) -> Queue:
+    response_s = wait_s + inputs.service_s
     return Queue(
         model=model,
         exact=exact,
-        servers=asked.servers,
-        rate_per_s=asked.rate_per_s,
-        service_s=asked.service_s,
-        load=load_of(asked),
+        servers=inputs.servers,
+        rate_per_s=inputs.rate_per_s,
+        service_s=inputs.service_s,
+        load=load_of(inputs),
         p_wait=p_wait,
         wait_s=wait_s,
         response_s=response_s,
-        waiting=asked.rate_per_s * wait_s,
-        inside=asked.rate_per_s * response_s,
+        waiting=inputs.rate_per_s * wait_s,
+        inside=inputs.rate_per_s * response_s,
     )
 
 
@@ -285,36 +285,36 @@ def _must_be_open(queue: Queue) -> None:
 LARGEST_ROOM = 1_000_000
 
 
-def mmck_states(asked: Inputs, room: int) -> np.ndarray:
+def mmck_states(inputs: Inputs, room: int) -> np.ndarray:
     """Share of time with 0, 1, … `room` jobs inside, those in service included; shape (room + 1,).
 
     Raises: Refused, for what is no input, and less room than servers.
     """
-    must_be_inputs(asked)
-    if not asked.servers <= room <= LARGEST_ROOM:
-        raise Refused(f"room for {room} jobs, those in service included: it is {asked.servers} (the servers) to {LARGEST_ROOM}.")
-    busy = np.minimum(np.arange(1, room + 1), asked.servers)
-    logs = np.concatenate([[0.0], np.cumsum(np.log(asked.rate_per_s * asked.service_s / busy))])
+    must_be_inputs(inputs)
+    if not inputs.servers <= room <= LARGEST_ROOM:
+        raise Refused(f"room for {room} jobs, those in service included: it is {inputs.servers} (the servers) to {LARGEST_ROOM}.")
+    busy = np.minimum(np.arange(1, room + 1), inputs.servers)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(inputs.rate_per_s * inputs.service_s / busy))])
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
 
-def mmck(asked: Inputs, room: int) -> Queue:
+def mmck(inputs: Inputs, room: int) -> Queue:
     """M/M/c/K: waits are those of jobs that were let in; `load` is what is asked for, turned away or not. Raises: Refused."""
-    shares = mmck_states(asked, room)
+    shares = mmck_states(inputs, room)
     counts = np.arange(room + 1)
     loss = float(shares[-1])
-    let_in = asked.rate_per_s * (1 - loss)
+    let_in = inputs.rate_per_s * (1 - loss)
     inside = float(shares @ counts)
-    waiting = float(shares @ np.maximum(counts - asked.servers, 0))
+    waiting = float(shares @ np.maximum(counts - inputs.servers, 0))
     return Queue(
-        model=f"M/M/{asked.servers}/{room}",
+        model=f"M/M/{inputs.servers}/{room}",
         exact=True,
-        servers=asked.servers,
+        servers=inputs.servers,
         rate_per_s=let_in,
-        service_s=asked.service_s,
-        load=load_of(asked),
-        p_wait=float(shares[asked.servers : room].sum() / (1 - loss)),
+        service_s=inputs.service_s,
+        load=load_of(inputs),
+        p_wait=float(shares[inputs.servers : room].sum() / (1 - loss)),
         wait_s=waiting / let_in,
         response_s=inside / let_in,
         waiting=waiting,
@@ -323,28 +323,28 @@ def mmck(asked: Inputs, room: int) -> Queue:
     )
 
 
-def mmck_wait_quantile(asked: Inputs, room: int, share: float) -> float:
+def mmck_wait_quantile(inputs: Inputs, room: int, share: float) -> float:
     """Time that so large a share of the jobs let in wait at most, seconds. Raises: Refused."""
     if not 0 < share < 1:
         raise Refused(f"a share of {share:g}: a percentile lies between 0 and 100 %.")
-    longer = _mmck_longer(asked, room)
+    longer = _mmck_longer(inputs, room)
     if longer(0.0) <= 1 - share:
         return 0.0
     most = 2 * room + 40 * math.sqrt(room) + 100
-    return float(brentq(lambda time: longer(time) - (1 - share), 0.0, most, xtol=1e-12, rtol=1e-13)) * asked.service_s / asked.servers
+    return float(brentq(lambda time: longer(time) - (1 - share), 0.0, most, xtol=1e-12, rtol=1e-13)) * inputs.service_s / inputs.servers
 
 
-def mmck_wait_within(asked: Inputs, room: int, time_s: float) -> float:
+def mmck_wait_within(inputs: Inputs, room: int, time_s: float) -> float:
     """Share of the jobs let in that wait no longer than so many seconds. Raises: Refused."""
     must_be_time(time_s)
-    return 1 - _mmck_longer(asked, room)(time_s * asked.servers / asked.service_s)
+    return 1 - _mmck_longer(inputs, room)(time_s * inputs.servers / inputs.service_s)
 
 
-def _mmck_longer(asked: Inputs, room: int) -> Callable[[float], float]:
+def _mmck_longer(inputs: Inputs, room: int) -> Callable[[float], float]:
     """Make the share of the jobs let in that wait longer than a time, counted in what a full house needs for one job (s/c).
 
     Who finds n ≥ c jobs waits for n - c + 1 of them to leave: Erlang distributed with c/s a second.
     """
-    found = mmck_states(asked, room)[:-1]
-    weights, ahead = found[asked.servers :] / found.sum(), np.arange(1, room - asked.servers + 1)
+    of_let_in = mmck_states(inputs, room)[:-1]
+    weights, ahead = of_let_in[inputs.servers :] / of_let_in.sum(), np.arange(1, room - inputs.servers + 1)
     return lambda time: float(weights @ gammaincc(ahead, time)) if len(ahead) else 0.0

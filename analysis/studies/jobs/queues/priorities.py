@@ -53,16 +53,16 @@ def non_preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[Pri
     Raises: Refused.
     """
     _must_be_kinds(kinds, servers)
-    found = {}
+    waits = {}
     above = 0.0
-    for priority in sorted({one.priority for one in kinds}):
+    for priority in sorted({kind.priority for kind in kinds}):
         load = above + sum(map(_load, _of(kinds, priority))) / servers
-        found[priority] = (load, None if load >= 1 else _left(kinds, servers) / ((1 - above) * (1 - load)))
+        waits[priority] = (load, None if load >= 1 else _left(kinds, servers) / ((1 - above) * (1 - load)))
         above = load
     return [
-        PriorityWaits(one, found[one.priority][0], wait, None if wait is None else wait + one.service_s)
-        for one in kinds
-        for wait in [found[one.priority][1]]
+        PriorityWaits(kind, waits[kind.priority][0], wait, None if wait is None else wait + kind.service_s)
+        for kind in kinds
+        for wait in [waits[kind.priority][1]]
     ]
 
 
@@ -75,64 +75,64 @@ def preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[Priorit
     _must_be_kinds(kinds, servers)
     if servers > 1 and not _alike(kinds):
         raise Refused("pushed aside on several servers: only for one exponential service time of all; take one server, or simulate it.")
-    found = []
-    for one in kinds:
-        ahead = [other for other in kinds if other.priority < one.priority]
-        there = ahead + _of(kinds, one.priority)
+    waits = []
+    for kind in kinds:
+        ahead = [other for other in kinds if other.priority < kind.priority]
+        there = ahead + _of(kinds, kind.priority)
         above, load = (sum(map(_load, part)) / servers for part in (ahead, there))
         if load >= 1:
             response = None
         elif servers == 1:
-            response = one.service_s / (1 - above) + _residual(there) / ((1 - above) * (1 - load))
+            response = kind.service_s / (1 - above) + _residual(there) / ((1 - above) * (1 - load))
         else:
-            its = sum(other.rate_per_s for other in _of(kinds, one.priority))
-            response = (_inside(there, servers) - _inside(ahead, servers)) / its
-        found.append(PriorityWaits(one, load, None if response is None else response - one.service_s, response))
-    return found
+            rate_per_s = sum(other.rate_per_s for other in _of(kinds, kind.priority))
+            response = (_inside(there, servers) - _inside(ahead, servers)) / rate_per_s
+        waits.append(PriorityWaits(kind, load, None if response is None else response - kind.service_s, response))
+    return waits
 
 
 def _must_be_kinds(kinds: Sequence[PriorityClass], servers: int) -> None:
     if not kinds:
         raise Refused("no kind of job: each has a priority, a rate and a mean service time.")
-    for one in kinds:
-        must_be_inputs(Inputs(one.rate_per_s, one.service_s, servers, scv_service=one.scv_service))
+    for kind in kinds:
+        must_be_inputs(Inputs(kind.rate_per_s, kind.service_s, servers, scv_service=kind.scv_service))
 
 
 def _of(kinds: Sequence[PriorityClass], priority: int) -> list[PriorityClass]:
-    return [one for one in kinds if one.priority == priority]
+    return [kind for kind in kinds if kind.priority == priority]
 
 
-def _load(one: PriorityClass) -> float:
-    return one.rate_per_s * one.service_s
+def _load(kind: PriorityClass) -> float:
+    return kind.rate_per_s * kind.service_s
 
 
 def _residual(kinds: Sequence[PriorityClass]) -> float:
-    return sum(one.rate_per_s * one.service_s**2 * (1 + one.scv_service) for one in kinds) / 2
+    return sum(kind.rate_per_s * kind.service_s**2 * (1 + kind.scv_service) for kind in kinds) / 2
 
 
 def _left(kinds: Sequence[PriorityClass], servers: int) -> float:
     """What is still to be waited for of those in service, W₀; of a kind that gets no more than what others leave, that part."""
     if servers == 1:
         left, used = 0.0, 0.0
-        for priority in sorted({one.priority for one in kinds}):
-            mine = _of(kinds, priority)
-            asked = sum(map(_load, mine))
-            got = min(1.0, max(0.0, 1 - used) / asked)
-            left, used = left + got * _residual(mine), used + asked
+        for priority in sorted({kind.priority for kind in kinds}):
+            same = _of(kinds, priority)
+            demand = sum(map(_load, same))
+            got = min(1.0, max(0.0, 1 - used) / demand)
+            left, used = left + got * _residual(same), used + demand
         return left
-    rate, asked = (sum(map(of, kinds)) for of in (lambda one: one.rate_per_s, _load))
-    service = asked / rate
+    rate, demand = (sum(map(of, kinds)) for of in (lambda one: one.rate_per_s, _load))
+    service = demand / rate
     second = 2 * _residual(kinds) / rate
-    return erlang_c(servers, asked) * service / servers * (second / service**2) / 2
+    return erlang_c(servers, demand) * service / servers * (second / service**2) / 2
 
 
 def _alike(kinds: Sequence[PriorityClass]) -> bool:
     first = kinds[0].service_s
-    return all(abs(one.service_s - first) <= SAME * first and abs(one.scv_service - 1) <= SAME for one in kinds)
+    return all(abs(kind.service_s - first) <= SAME * first and abs(kind.scv_service - 1) <= SAME for kind in kinds)
 
 
 def _inside(kinds: Sequence[PriorityClass], servers: int) -> float:
-    return mmc(Inputs(sum(one.rate_per_s for one in kinds), kinds[0].service_s, servers)).inside if kinds else 0.0
+    return mmc(Inputs(sum(kind.rate_per_s for kind in kinds), kinds[0].service_s, servers)).inside if kinds else 0.0
 
 
 FORM = "PRIORITY:RATE:S[:CS2], such as 1:2.5:0.2"

@@ -41,25 +41,25 @@ def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
 
 
 def _streams(names: Sequence[str], refused: list[str]) -> list[Stream]:
-    found: list[tuple[Stream, int | None]] = []  # with the number of its machine
+    on_machine: list[tuple[Stream, int | None]] = []  # with the number of its machine
     machines = Machines()
     for name in names:
         if name.endswith(".csv"):
             try:
-                found += [(stream, None) for stream in read_csv(Path(name))]
+                on_machine += [(stream, None) for stream in read_csv(Path(name))]
             except Unreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
             continue
         for run in load_each([name], refused):
             machine = machines.number_of(run.machine)
             try:
-                found += [(stream, machine) for stream in records.streams(run, refused)]
+                on_machine += [(stream, machine) for stream in records.streams(run, refused)]
             except Refused as error:
                 refused.append(str(error))
     several = len(machines.known) > 1
     return [
         replace(stream, group=f"{stream.group} on {machines.known[machine]}") if several and machine is not None else stream
-        for stream, machine in found
+        for stream, machine in on_machine
     ]
 
 
@@ -99,9 +99,9 @@ def parse_csv(text: str, where: str) -> list[Stream]:
             row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
             run = row.get("run", "")
             runs.setdefault(run, []).append(_job(row, at))
-            its = _whole(row, "slots", at)
-            if slots.setdefault(run, its) != its or not 1 <= (1 if its is None else its) <= MOST_SLOTS:
-                raise Unreadable(f"{at}: slots {its}; a stream has one number of them, 1 to {MOST_SLOTS}.")
+            of_run = _whole(row, "slots", at)
+            if slots.setdefault(run, of_run) != of_run or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS:
+                raise Unreadable(f"{at}: slots {of_run}; a stream has one number of them, 1 to {MOST_SLOTS}.")
     except csv.Error as error:
         raise Unreadable(f"{where}: line {lines.line_num}: {error}; a list of jobs is CSV.") from None
     if not runs:

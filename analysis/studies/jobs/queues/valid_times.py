@@ -90,9 +90,9 @@ def _findings(  # noqa: PLR0913, PLR0917  # what is looked at
             "Their times are left out, but for when they were submitted; one clock must read all times of a stream."
         )
     for outcome in ("failed", "killed"):
-        some = [job.number for job in by_number if job.outcome == outcome and job.attempts == 1]
-        if some:
-            yield f"{_jobs(some)} {outcome}: the slots they held are counted as service."
+        ended = [job.number for job in by_number if job.outcome == outcome and job.attempts == 1]
+        if ended:
+            yield f"{_jobs(ended)} {outcome}: the slots they held are counted as service."
     retried = [job.number for job in by_number if job.attempts > 1]
     if retried:
         yield (
@@ -125,9 +125,9 @@ def _of_arrivals(stream: Stream, by_number: list[Job]) -> Iterable[str]:
 
 def _jobs(numbers: Iterable[int]) -> str:
     """Name jobs: the first few, and how many more."""
-    some = [int(one) for one in numbers]
-    rest = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
-    return f"job{'s' if len(some) > 1 else ''} {', '.join(map(str, some[:NAMED]))}{rest}"
+    listed = [int(number) for number in numbers]
+    rest = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+    return f"job{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed[:NAMED]))}{rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +173,23 @@ def little(found: Columns) -> Little | None:
     return Little(begin, last, count, laws, laws[-1].number)
 
 
-def most_held(found: Columns) -> int:
+def most_held(valid: Columns) -> int:
     """How many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
-    known = ~np.isnan(found.end) & ~found.retried
-    times = np.concatenate([found.taken[known], found.end[known]])
+    known = ~np.isnan(valid.end) & ~valid.retried
+    times = np.concatenate([valid.taken[known], valid.end[known]])
     jumps = np.concatenate([np.ones(known.sum()), -np.ones(known.sum())])
     return int(np.cumsum(jumps[np.lexsort((jumps, times))]).max(initial=0))
 
 
-def cycles(found: Columns) -> np.ndarray:
+def cycles(times: Columns) -> np.ndarray:
     """Number the busy cycles: shape (jobs,), from 0. A cycle begins with a job that finds nobody there.
 
     Under renewal arrivals what happens in one cycle says nothing of the next (Crane & Iglehart 1975). Behind a job that never ended,
     nothing begins anew.
     """
-    end = np.where(found.unfinished, np.inf, np.where(np.isnan(found.end), found.submit, found.end))
+    end = np.where(times.unfinished, np.inf, np.where(np.isnan(times.end), times.submit, times.end))
     before = np.concatenate([[-np.inf], np.maximum.accumulate(end)[:-1]])
-    return np.cumsum(before <= found.submit) - 1
+    return np.cumsum(before <= times.submit) - 1
 
 
 def _complete(submit: np.ndarray, end: np.ndarray) -> int:

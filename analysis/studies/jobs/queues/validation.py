@@ -19,7 +19,7 @@ import numpy as np
 from analysis.plain import one_line
 from analysis.studies.jobs.estimates import Figure
 
-from .fitting import RUNS, estimate, inputs, mean
+from .fitting import RUNS, estimate, inputs_of, mean
 from .formulas import (
     Inputs,
     Unstable,
@@ -61,11 +61,11 @@ class Predicted:
     wait_within: Mapping[float, float] = field(default_factory=dict)
 
 
-def models(asked: Inputs) -> list[Queue]:
+def models(inputs: Inputs) -> list[Queue]:
     """Answer every model for so many servers, exact ones first. Raises: Refused, Unstable."""
-    must_be_stable(asked)
+    must_be_stable(inputs)
     of_one: tuple[Callable[[Inputs], Queue], ...] = (mmc, mg1, kingman)
-    return [model(asked) for model in (of_one if asked.servers == 1 else (mmc, allen_cunneen, sakasegawa))]
+    return [model(inputs) for model in (of_one if inputs.servers == 1 else (mmc, allen_cunneen, sakasegawa))]
 
 
 def predicted(fit: Fit, servers: int) -> list[Predicted]:
@@ -74,41 +74,41 @@ def predicted(fit: Fit, servers: int) -> list[Predicted]:
     Raises: Unstable.
     """
     sums = {name: float(values.sum()) for name, values in fit.units.sums.items()}
-    asked = inputs(sums, servers)
-    if asked is None:
+    inputs = inputs_of(sums, servers)
+    if inputs is None:
         return []
-    found = []
-    for at, queue in enumerate(models(asked)):
+    predictions = []
+    for at, queue in enumerate(models(inputs)):
         waits, responses = (estimate(partial(value_of, servers=servers, at=at, name=name), fit.units) for name in ("wait_s", "response_s"))
-        found.append(Predicted(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
-    return found
+        predictions.append(Predicted(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
+    return predictions
 
 
-def tails(one: Predicted, shares: Sequence[float], times_s: Sequence[float] = ()) -> Predicted:
+def tails(prediction: Predicted, shares: Sequence[float], times_s: Sequence[float] = ()) -> Predicted:
     """Add percentiles, and shares within times, to a prediction of a queue that turns nobody away. Raises: Refused, for what is none."""
-    responses = shares if one.queue.model.startswith("M/M/") else ()
+    responses = shares if prediction.queue.model.startswith("M/M/") else ()
     return replace(
-        one,
-        wait_tails_s={share: wait_quantile(one.queue, share) for share in shares},
-        response_tails_s={share: response_quantile(one.queue, share) for share in responses},
-        wait_within={time_s: wait_within(one.queue, time_s) for time_s in times_s},
+        prediction,
+        wait_tails_s={share: wait_quantile(prediction.queue, share) for share in shares},
+        response_tails_s={share: response_quantile(prediction.queue, share) for share in responses},
+        wait_within={time_s: wait_within(prediction.queue, time_s) for time_s in times_s},
     )
 
 
 def value_of(sums: dict[str, float], servers: int, at: int, name: str) -> float | None:
     """Answer one number of one model (`at` in the order of `models`) out of sums; None where there is no stationary one."""
-    asked = inputs(sums, servers)
-    if asked is None:
+    inputs = inputs_of(sums, servers)
+    if inputs is None:
         return None
     try:
-        return float(getattr(models(asked)[at], name))
+        return float(getattr(models(inputs)[at], name))
     except Unstable:
         return None
 
 
 def chosen(fit: Fit, servers: int) -> tuple[int, str]:
     """Which of `models` the data leave standing, and why: the simplest whose assumptions they do not refuse."""
-    poisson, exponential = ((one is None or not one.refused) for one in (fit.arrivals, fit.services))
+    poisson, exponential = ((tested is None or not tested.refused) for tested in (fit.arrivals, fit.services))
     if poisson and exponential:
         return 0, "neither Poisson arrivals nor exponential service times are refused"
     which = " and ".join(name for name, fine in (("Poisson arrivals", poisson), ("exponential service times", exponential)) if not fine)
@@ -170,40 +170,40 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     `margin` is how far a model may be off, a fraction. `planned` takes the place of fitted rate, service time and variation.
     """
     sums = {name: float(values.sum()) for name, values in fit.units.sums.items()}
-    asked = planned or (inputs(sums, fit.servers) if fit.servers is not None else None)
-    if asked is None or fit.wait_s is None:
+    inputs = planned or (inputs_of(sums, fit.servers) if fit.servers is not None else None)
+    if inputs is None or fit.wait_s is None:
         missing = "how many slots there are (--servers)" if fit.servers is None else "when jobs got a slot and gave it back"
         return WaitValidation(fit, margin, fit.wait_s, (), notes=(f"nothing tells {missing}: no model can be asked.",), planned=planned)
     if fit.closed:
         return WaitValidation(fit, margin, fit.wait_s, (), notes=(CLOSED,), planned=planned)
     try:
-        found = models(asked)
+        queues = models(inputs)
     except Unstable as error:
         return WaitValidation(fit, margin, fit.wait_s, (), unstable=str(error), growth_s=_growth(streams), planned=planned)
-    pick, why = chosen(fit, asked.servers)
-    notes, short = _against(fit, streams), _short(fit, asked)
+    pick, why = chosen(fit, inputs.servers)
+    notes, short = _against(fit, streams), _short(fit, inputs)
     held = []
-    for at, queue in enumerate(found):
+    for at, queue in enumerate(queues):
         foretold = queue.wait_s if planned else None
-        ratio = estimate(partial(_ratio, servers=asked.servers, at=at, foretold=foretold), fit.units)
-        apart = estimate(partial(_apart, servers=asked.servers, at=at, foretold=foretold), fit.units, logs=False)
+        ratio = estimate(partial(_ratio, servers=inputs.servers, at=at, foretold=foretold), fit.units)
+        apart = estimate(partial(_apart, servers=inputs.servers, at=at, foretold=foretold), fit.units, logs=False)
         word = _word(ratio, margin, short=bool(short)) if not notes else "not judged"
         held.append(ModelCheck(queue.model, queue.exact, queue.wait_s, ratio, _z(apart, fit.wait_s.value - queue.wait_s), word, at == pick))
     if fit.policy == "priority" and planned is None and len(fit.priorities) > 1:
-        held += _by_priority(fit, asked.servers, margin, judged=all(note == OF_EACH for note in notes), short=bool(short))
+        held += _by_priority(fit, inputs.servers, margin, judged=all(note == OF_EACH for note in notes), short=bool(short))
     return WaitValidation(fit, margin, fit.wait_s, tuple(held), why, notes=(*notes, *short, *_notes(fit)), planned=planned)
 
 
 def _ratio(sums: Sums, servers: int, at: int, foretold: float | None) -> float | None:
     measured = mean(sums, "wait")
-    wanted = value_of(sums, servers, at, "wait_s") if foretold is None else foretold
-    return None if measured is None or wanted is None or wanted <= 0 else measured / wanted
+    predicted_s = value_of(sums, servers, at, "wait_s") if foretold is None else foretold
+    return None if measured is None or predicted_s is None or predicted_s <= 0 else measured / predicted_s
 
 
 def _apart(sums: Sums, servers: int, at: int, foretold: float | None) -> float | None:
     measured = mean(sums, "wait")
-    wanted = value_of(sums, servers, at, "wait_s") if foretold is None else foretold
-    return None if measured is None or wanted is None else measured - wanted
+    predicted_s = value_of(sums, servers, at, "wait_s") if foretold is None else foretold
+    return None if measured is None or predicted_s is None else measured - predicted_s
 
 
 def _z(apart: Figure | None, difference: float) -> float | None:
@@ -225,11 +225,11 @@ def _by_priority(fit: Fit, servers: int, margin: float, *, judged: bool, short: 
     held = []
     for priority in fit.priorities:
         ratio = estimate(partial(_of_priority, fit=fit, servers=servers, priority=priority), fit.units)
-        own = _measured(fit, priority)
-        if ratio is not None and ratio.value > 0 and own is not None:
+        measured_s = _measured(fit, priority)
+        if ratio is not None and ratio.value > 0 and measured_s is not None:
             exact = servers == 1
             word = _word(ratio, margin, short=short) if judged else "not judged"
-            held.append(ModelCheck("Cobham", exact, own / ratio.value, ratio, None, word, priority=priority))
+            held.append(ModelCheck("Cobham", exact, measured_s / ratio.value, ratio, None, word, priority=priority))
     return held
 
 
@@ -241,16 +241,16 @@ def _measured(fit: Fit, priority: int) -> float | None:
 
 def _of_priority(sums: Sums, fit: Fit, servers: int, priority: int) -> float | None:
     kinds = []
-    for one in fit.priorities:
-        its = {name.removesuffix(f" {one}"): value for name, value in sums.items() if name.endswith(f" {one}")}
-        count, total = its["service_n"], its["service_s"]
+    for class_ in fit.priorities:
+        of_class = {name.removesuffix(f" {class_}"): value for name, value in sums.items() if name.endswith(f" {class_}")}
+        count, total = of_class["service_n"], of_class["service_s"]
         if count < 2 or total <= 0 or sums["gap_s"] <= 0:
             return None
         average = total / count
-        variation = max(0.0, (its["service_s2"] / count - average**2) / average**2)
+        variation = max(0.0, (of_class["service_s2"] / count - average**2) / average**2)
         # What share of all jobs is its, of the rate at which all come.
-        kinds.append(PriorityClass(one, sums["gap_n"] / sums["gap_s"] * its["wait_n"] / sums["wait_n"], average, variation))
-    wait = next(one.wait_s for one in non_preemptive(kinds, servers) if one.kind.priority == priority)
+        kinds.append(PriorityClass(class_, sums["gap_n"] / sums["gap_s"] * of_class["wait_n"] / sums["wait_n"], average, variation))
+    wait = next(class_.wait_s for class_ in non_preemptive(kinds, servers) if class_.kind.priority == priority)
     measured = sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"]
     return measured / wait if wait else None
 
@@ -260,8 +260,8 @@ def _growth(streams: Sequence[Stream]) -> float | None:
     from .valid_times import columns  # noqa: PLC0415  # only where a queue grows
 
     slopes = []
-    for one in streams:
-        part = columns(one)
+    for stream in streams:
+        part = columns(stream)
         waits = part.taken - part.submit
         there = np.flatnonzero(~np.isnan(waits))
         if len(there) > 2:
@@ -278,13 +278,13 @@ def _against(fit: Fit, streams: Sequence[Stream]) -> list[str]:
         notes.append(OF_EACH)
     elif fit.policy not in {"", "fifo", "priority"}:
         notes.append(f"no verdict: the policy {one_line(fit.policy)} is not first come, first served, which these models are of.")
-    if any(job.replicas > 1 for one in streams for job in one.jobs):
+    if any(job.replicas > 1 for stream in streams for job in stream.jobs):
         notes.append("no verdict: jobs took several slots at once, which no formula here has.")
-    if faults := sorted({one.fault for one in streams if one.fault}):
+    if faults := sorted({stream.fault for stream in streams if stream.fault}):
         notes.append(f"no verdict: {one_line(', '.join(faults))} struck, which no formula here has.")
-    if any(job.attempts > 1 for one in streams for job in one.jobs):
+    if any(job.attempts > 1 for stream in streams for job in stream.jobs):
         notes.append("no verdict: jobs were tried again, and came to the queue more often than they were submitted.")
-    missing = sum(not _whole(job) for one in streams for job in one.jobs)
+    missing = sum(not _whole(job) for stream in streams for job in stream.jobs)
     if missing:
         notes.append(
             f"no verdict: of {missing} jobs it is not known how long they waited or took, and without them waits may look too short."
@@ -303,9 +303,9 @@ def _whole(job: Job) -> bool:
     return len(known) == len(times) and known == sorted(known)
 
 
-def _short(fit: Fit, asked: Inputs) -> list[str]:
+def _short(fit: Fit, inputs: Inputs) -> list[str]:
     """Say that runs are too short to settle, if so."""
-    settles = asked.service_s / asked.servers * (asked.scv_arrivals + asked.scv_service) / 2 / (1 - math.sqrt(load_of(asked))) ** 2
+    settles = inputs.service_s / inputs.servers * (inputs.scv_arrivals + inputs.scv_service) / 2 / (1 - math.sqrt(load_of(inputs))) ** 2
     length = float(fit.units.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:
         return []

@@ -72,37 +72,37 @@ def _run(run: Run, left_out: list[str]) -> list[Point]:
 def _point(row: Mapping[str, Any], where: str) -> Point:
     values = []
     for name in ("replicas", "work", "time_s"):
-        said = row.get(name, 1.0) if name == "work" else row.get(name)
+        text = row.get(name, 1.0) if name == "work" else row.get(name)
         try:
-            value = float(said)  # type: ignore[arg-type]  # whatever it is, it is said below
+            value = float(text)  # type: ignore[arg-type]  # whatever it is, it is said below
         except (TypeError, ValueError, OverflowError):
             value = -1.0
         if not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
-            raise Unreadable(f"{where}: {name} is {said!r}; a {'whole ' if name == 'replicas' else ''}number above 0 belongs there.")
+            raise Unreadable(f"{where}: {name} is {text!r}; a {'whole ' if name == 'replicas' else ''}number above 0 belongs there.")
         values.append(value)
     return Point(int(values[0]), values[1], values[2])
 
 
 def law(path: Path) -> Law:
     """Read the law that was fitted best, or one written by hand: {"cost_s": 100, "serial": 0.02, …}. Raises: Unreadable."""
-    said = parsed(path)
-    if isinstance(said, dict) and isinstance(said.get("fits"), list) and said["fits"]:
-        said = said["fits"][0].get("law")
-    if not isinstance(said, dict) or "cost_s" not in said:
+    document = parsed(path)
+    if isinstance(document, dict) and isinstance(document.get("fits"), list) and document["fits"]:
+        document = document["fits"][0].get("law")
+    if not isinstance(document, dict) or "cost_s" not in document:
         raise Unreadable(
             f"{path}: no law; `python -m analysis scale fit --json` writes one, or write cost_s, serial, crosstalk, startup_s."
         )
     names = [field.name for field in fields(Law)]
-    unknown = [name for name in said if name not in names]
+    unknown = [name for name in document if name not in names]
     if unknown:
         raise Unreadable(f"{path}: a law has no {unknown[0]!r}; it has {', '.join(names)}.")
-    return law_of(said, str(path))
+    return law_of(document, str(path))
 
 
-def law_of(said: Mapping[str, Any], where: str) -> Law:
+def law_of(numbers: Mapping[str, Any], where: str) -> Law:
     """Make a law of numbers. Raises: Refused, which is none."""
     values = {}
-    for name, value in said.items():
+    for name, value in numbers.items():
         most = 1.0 if name in {"serial", "crosstalk"} else 1e12
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
             raise Refused(f"{where}: {name} is {value!r}; a number from 0 to {most:g} belongs there.")
@@ -159,16 +159,16 @@ class TargetReport:
 
 def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
     """Read every stream of the runs that are named. Raises: Refused, where there is none."""
-    found: list[MeasuredStream] = []
+    every: list[MeasuredStream] = []
     for run in of_one_machine(load_each(names, refused), refused):
         if tells_of_jobs(run):
             rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
-            found += [_measured(stream, rows[stream.name]) for stream in in_order(streams(run, refused), refused)]
+            every += [_measured(stream, rows[stream.name]) for stream in in_order(streams(run, refused), refused)]
         else:
             refused.append(f"{run.origin}: no cell of it tells of a stream of jobs.")
-    if not found:
+    if not every:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that tells of jobs.")
-    return found
+    return every
 
 
 def _measured(stream: Stream, rows: Sequence[Mapping[str, object]]) -> MeasuredStream:
@@ -181,21 +181,27 @@ def _measured(stream: Stream, rows: Sequence[Mapping[str, object]]) -> MeasuredS
 
 def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
     """Hold the choice against every other way, by engine, slots and target. Raises: Refused, where nothing was chosen."""
-    keys = dict.fromkeys((one.stream.engine, one.stream.slots or 0, one.target_s) for one in streams if one.target_s is not None)
+    keys = dict.fromkeys(
+        (stream.stream.engine, stream.stream.slots or 0, stream.target_s) for stream in streams if stream.target_s is not None
+    )
     if not keys:
         raise Refused("No stream had its replicas chosen (target_s=…): `python -m analysis queue` and `schedule` read other streams.")
     return [_report(streams, engine, slots, target_s) for engine, slots, target_s in keys if target_s is not None]
 
 
 def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float) -> TargetReport:
-    beside = [one for one in every if (one.stream.engine, one.stream.slots) == (engine, slots) and one.target_s in {None, target_s}]
-    tweaksets = sorted({one.stream.tweakset for one in beside})
+    beside = [
+        measured_
+        for measured_ in every
+        if (measured_.stream.engine, measured_.stream.slots) == (engine, slots) and measured_.target_s in {None, target_s}
+    ]
+    tweaksets = sorted({measured_.stream.tweakset for measured_ in beside})
     if len(tweaksets) > 1:
         several = ", ".join(tweaksets)
         raise Refused(f"{engine} with {slots} slots: streams under several tweak sets ({several}) are never mixed; name runs of one.")
     by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
-    for one in beside:
-        by_arm.setdefault(_arm_name(one), {})[one.stream.same_jobs] = one
+    for measured_ in beside:
+        by_arm.setdefault(_arm_name(measured_), {})[measured_.stream.same_jobs] = measured_
     order = [ELASTIC, *sorted(name for name in by_arm if name != ELASTIC)]
     shared = [key for key in by_arm[ELASTIC] if all(key in by_arm[name] for name in order)]
     where = f"{engine} with {slots} slots, target {target_s:g} s"
@@ -204,35 +210,35 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
     paired = {name: [by_arm[name][key] for key in shared] for name in order}
     arms = [_arm(name, streams, target_s, where) for name, streams in paired.items()]
     chosen = paired[ELASTIC]
-    numbers = {name: [{job.number for job, _ in one.done} for one in streams] for name, streams in paired.items()}
+    numbers = {name: [{job.number for job, _ in stream.done} for stream in streams] for name, streams in paired.items()}
     unlike = tuple(name for name in order if numbers[name] != numbers[ELASTIC])
-    ran_s = np.array([times.ran_s for one in chosen for _, times in one.done])
+    ran_s = np.array([times.ran_s for measured_ in chosen for _, times in measured_.done])
     return TargetReport(
         engine=engine,
         slots=slots,
         target_s=target_s,
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
-        lost=sum(len(one.stream.jobs) - len(one.done) for streams in paired.values() for one in streams),
+        lost=sum(len(stream.stream.jobs) - len(stream.done) for streams in paired.values() for stream in streams),
         arms=(arms[0], *(arm if arm.name in unlike else against(arms[0], arm) for arm in arms[1:])),
-        reachable=_mean(one.reachable for one in chosen),
-        off=_mean(_off(one) for one in chosen),
-        profile_node_s=_mean(one.profile_node_s for one in chosen),
+        reachable=_mean(measured_.reachable for measured_ in chosen),
+        off=_mean(_off(measured_) for measured_ in chosen),
+        profile_node_s=_mean(measured_.profile_node_s for measured_ in chosen),
         late=float((ran_s > target_s * (1 + TOLERANCE)).mean()),
         early=float((ran_s < target_s * (1 - TOLERANCE)).mean()),
         unlike=unlike,
     )
 
 
-def _arm_name(one: MeasuredStream) -> str:
-    if one.target_s is not None:
+def _arm_name(measured_: MeasuredStream) -> str:
+    if measured_.target_s is not None:
         return ELASTIC
-    replicas = one.stream.params.get("replicas")
+    replicas = measured_.stream.params.get("replicas")
     return "as its class has it" if replicas is None else f"{replicas} for all"
 
 
 def _arm(name: str, streams: Sequence[MeasuredStream], target_s: float, where: str) -> ScalingArm:
-    done = [one.done for one in streams]
+    done = [stream.done for stream in streams]
     if min(map(len, done)) < FEWEST:
         raise Refused(f"{where}: a stream of {name} has {min(map(len, done))} jobs that were done at once; {FEWEST} are needed.")
     replicas = float(np.mean([job.replicas for of_stream in done for job, _ in of_stream]))
@@ -252,12 +258,12 @@ def _scaled(done: Sequence[tuple[Job, Times]], target_s: float) -> ScaledStream:
     )
 
 
-def _off(one: MeasuredStream) -> float | None:
+def _off(measured_: MeasuredStream) -> float | None:
     """How far the law was off, on average over the jobs that it chose for."""
     known = [
-        (float(time_s(one.laws[job.class_], job.work, job.replicas)), times.ran_s)
-        for job, times in one.done
-        if job.class_ in one.laws and job.work is not None and times.ran_s > 0
+        (float(time_s(measured_.laws[job.class_], job.work, job.replicas)), times.ran_s)
+        for job, times in measured_.done
+        if job.class_ in measured_.laws and job.work is not None and times.ran_s > 0
     ]
     return _mean(abs(predicted_s / ran_s - 1) for predicted_s, ran_s in known)
 

@@ -61,29 +61,29 @@ class PolicyArm:
     @property
     def grows(self) -> bool:
         """Whether more jobs were left at the end of the submissions than half-way, beyond chance: its waits grow with the stream then."""
-        more, spread = moments([float(one.inside_end - one.inside_half) for one in self.seeds])
+        more, spread = moments([float(seed.inside_end - seed.inside_half) for seed in self.seeds])
         n = len(self.seeds)
         return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
 
     def mean(self, name: str) -> float | None:
         """The mean over seeds of one figure; None where a seed has none."""
-        values = [getattr(one, name) for one in self.seeds]
+        values = [getattr(seed, name) for seed in self.seeds]
         return None if None in values else fmean(values)
 
 
-def arms(asked: PolicyStudy) -> list[PolicyArm]:
+def arms(study: PolicyStudy) -> list[PolicyArm]:
     """Play all of it. Raises: UnknownName; Refused, for a load that is unstable, and classes or policies that cannot be."""
-    asked.source.must_be_stable()
-    for name in asked.policies:
+    study.source.must_be_stable()
+    for name in study.policies:
         policies.load(name)
-    if asked.baseline not in asked.policies:
-        raise Refused(f"baseline {asked.baseline!r} is not among the policies that are compared: {', '.join(asked.policies)}.")
-    played: dict[str, list[StreamFigures]] = {name: [] for name in asked.policies}
-    for seed in range(1, asked.seeds + 1):
-        coming = jobs(asked.source, asked.jobs, seed)
-        for name, found in played.items():
-            found.append(figures(coming, play(coming, asked.source.slots, name)))
-    return compared({name: tuple(found) for name, found in played.items()}, asked.baseline)
+    if study.baseline not in study.policies:
+        raise Refused(f"baseline {study.baseline!r} is not among the policies that are compared: {', '.join(study.policies)}.")
+    played: dict[str, list[StreamFigures]] = {name: [] for name in study.policies}
+    for seed in range(1, study.seeds + 1):
+        coming = jobs(study.source, study.jobs, seed)
+        for name, of_policy in played.items():
+            of_policy.append(figures(coming, play(coming, study.source.slots, name)))
+    return compared({name: tuple(of_policy) for name, of_policy in played.items()}, study.baseline)
 
 
 def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> list[PolicyArm]:
@@ -91,17 +91,17 @@ def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> 
     others = [name for name in played if name != baseline]
     against: dict[str, dict[str, PolicyContrast]] = {name: {} for name in played}
     for metric in METRICS:
-        found = {name: _effect(metric, played[baseline], played[name]) for name in others}
-        told = {name: one.p for name, one in found.items() if one.p is not None}
-        adjusted = dict(zip(told, holm(list(told.values())), strict=True))
-        for name, one in found.items():
-            against[name][metric.name] = replace(one, p=adjusted.get(name))
+        contrasts = {name: _effect(metric, played[baseline], played[name]) for name in others}
+        known = {name: contrast.p for name, contrast in contrasts.items() if contrast.p is not None}
+        adjusted = dict(zip(known, holm(list(known.values())), strict=True))
+        for name, contrast in contrasts.items():
+            against[name][metric.name] = replace(contrast, p=adjusted.get(name))
     return [PolicyArm(name, seeds, against[name]) for name, seeds in played.items()]
 
 
 def _effect(metric: Metric, baseline: Sequence[StreamFigures], candidate: Sequence[StreamFigures]) -> PolicyContrast:
     """The contrast, its p not adjusted yet."""
-    before, after = ([float(getattr(one, metric.name)) for one in arm] for arm in (baseline, candidate))
+    before, after = ([float(getattr(figures_of_seed, metric.name)) for figures_of_seed in arm] for arm in (baseline, candidate))
     if min(*before, *after) <= 0:
         return PolicyContrast(None, reason="no wait")
     if len(before) < FEWEST:

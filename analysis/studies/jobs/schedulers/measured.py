@@ -62,7 +62,7 @@ class PlayedStream:
     @property
     def at_once(self) -> frozenset[int]:
         """The numbers of its jobs that were done in their first attempt."""
-        return frozenset(one.job.number for one in self.coming)
+        return frozenset(coming_job.job.number for coming_job in self.coming)
 
 
 def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:

@@ -58,21 +58,21 @@ class _Simulation:
         self._scheduler = Scheduler(policy, slots)
         self._clock = simpy.Environment()
         self._coming = coming
-        self._at = {one.job.number: at for at, one in enumerate(coming)}
+        self._at = {job.job.number: at for at, job in enumerate(coming)}
         self._start_s = [float("nan")] * len(coming)
         self._end_s = [float("nan")] * len(coming)
         self._kinds = [""] * len(coming)
         self._to_decide = False
 
     def played(self) -> Played:
-        for at, one in enumerate(self._coming):
-            self._after(one.job.submit_s, self._came, at)
+        for at, job in enumerate(self._coming):
+            self._after(job.job.submit_s, self._came, at)
         self._clock.run()
         return Played(
-            submit_s=np.array([one.job.submit_s for one in self._coming]),
+            submit_s=np.array([coming_job.job.submit_s for coming_job in self._coming]),
             start_s=np.array(self._start_s),
             end_s=np.array(self._end_s),
-            replicas=np.array([float(one.job.replicas) for one in self._coming]),
+            replicas=np.array([float(coming_job.job.replicas) for coming_job in self._coming]),
             kinds=tuple(self._kinds),
             slots=dict(self._scheduler.state.slots),
         )
@@ -151,8 +151,8 @@ def figures(coming: Sequence[Coming], played: Played) -> StreamFigures:
         busy=float((inside_s * played.replicas).sum()) / (sum(played.slots.values()) * until_s),
         inside_half=_inside(played, half_s),
         inside_end=_inside(played, until_s),
-        jain=_between([one.job.tenant for one in coming[counted]], slowdowns),
-        late=_late([one.job.due_s for one in coming[counted]], played.end_s[counted]),
+        jain=_between([coming_job.job.tenant for coming_job in coming[counted]], slowdowns),
+        late=_late([coming_job.job.due_s for coming_job in coming[counted]], played.end_s[counted]),
     )
 
 

@@ -99,17 +99,17 @@ def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
     import yaml  # noqa: PLC0415  # only where there is a file
 
     try:
-        said = yaml.safe_load(read_whole(path))
+        document = yaml.safe_load(read_whole(path))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: no YAML: {' '.join(str(error).split())}.") from None
-    rows = said.get("classes") if isinstance(said, dict) else None
+    rows = document.get("classes") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise Unreadable(f"{path}: a list `classes` is expected, each with {', '.join(FIELDS[:3])}.")
     classes = tuple(_class(row, kinds, f"{path}: class {at}") for at, row in enumerate(rows, 1))
-    if len({one.name for one in classes}) < len(classes):
+    if len({class_.name for class_ in classes}) < len(classes):
         raise Refused(f"{path}: two classes have one name.")
-    if not isclose(sum(one.probability for one in classes), 1.0, abs_tol=1e-6):
-        raise Refused(f"{path}: the probabilities sum to {sum(one.probability for one in classes):g}, not 1.")
+    if not isclose(sum(class_.probability for class_ in classes), 1.0, abs_tol=1e-6):
+        raise Refused(f"{path}: the probabilities sum to {sum(class_.probability for class_ in classes):g}, not 1.")
     return classes
 
 
@@ -178,7 +178,8 @@ class JobSource:
     def gap_s(self) -> float:
         """The mean time between two jobs."""
         demand_s = {
-            one.name: {kind: one.probability * one.replicas * one.mean_s.get(kind, np.inf) for kind in self.slots} for one in self.classes
+            class_.name: {kind: class_.probability * class_.replicas * class_.mean_s.get(kind, np.inf) for kind in self.slots}
+            for class_ in self.classes
         }
         return allocation.load(demand_s, self.slots) / self.load
 
@@ -190,26 +191,26 @@ class JobSource:
                 if self.load >= 1
                 else f"load {self.load:g}: say one above 0 and below 1."
             )
-        for one in self.classes:
-            if all(self.slots[kind] < one.replicas for kind in one.mean_s):
-                raise Refused(f"class {one.name}: {one.replicas} replicas at once fit on no kind of slot of {dict(self.slots)}.")
+        for class_ in self.classes:
+            if all(self.slots[kind] < class_.replicas for kind in class_.mean_s):
+                raise Refused(f"class {class_.name}: {class_.replicas} replicas at once fit on no kind of slot of {dict(self.slots)}.")
 
 
 def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
     """The first `many` jobs of a seed, in the order of submission."""
     numbers = _uniform(seed, many)
     submit_s = np.cumsum(TimesLaw(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])).tolist()
-    bounds = np.cumsum([one.probability for one in source.classes])
+    bounds = np.cumsum([class_.probability for class_ in source.classes])
     which = np.minimum(np.searchsorted(bounds, numbers["classes"], side="right"), len(source.classes) - 1).tolist()
     # Relative to its class's mean: a job that is long on one kind of slot is long on every kind.
-    lengths = [TimesLaw(1.0, one.cv2).times_s(numbers["times"]).tolist() for one in source.classes]
+    lengths = [TimesLaw(1.0, class_.cv2).times_s(numbers["times"]).tolist() for class_ in source.classes]
     off = errors(numbers["errors"], source.error).tolist()
     return [_coming(at, submit_s[at], source.classes[one], lengths[one][at], off[at]) for at, one in enumerate(which)]
 
 
 def _uniform(seed: int, many: int) -> dict[str, np.ndarray]:
     spawned: Sequence[np.random.SeedSequence] = np.random.SeedSequence(seed).spawn(len(PURPOSES))
-    return {purpose: np.random.default_rng(one).random(many) for purpose, one in zip(PURPOSES, spawned, strict=True)}
+    return {purpose: np.random.default_rng(seeded).random(many) for purpose, seeded in zip(PURPOSES, spawned, strict=True)}
 
 
 def _coming(number: int, submit_s: float, class_: JobClass, length: float, off: float) -> Coming:

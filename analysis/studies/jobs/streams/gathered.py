@@ -93,7 +93,7 @@ def gather(run: Run) -> Gathered | None:
         between,
         arms=tuple(held) if any(arm.fault for arm in held) else (),
         spared=tuple(spared(of_run)),
-        poisonings=tuple(one for one in poisonings(of_run) if one.drop is not None or one.poisoned),
+        poisonings=tuple(poisoning for poisoning in poisonings(of_run) if poisoning.drop is not None or poisoning.poisoned),
         trials=tuple(trials(of_run)),
         lines=lossy,
         refused=tuple(refused),
@@ -122,17 +122,17 @@ def _places(run: Run, every: Sequence[Stream], refused: list[str]) -> tuple[Plac
     """Hold policies against each other on the untouched machine, where an engine had several."""
     usable = [one for one in every if one.tweakset in {STOCK, AGAIN} and not one.fault and not one.closed and one.policy]
     played = played_streams(run, usable, refused)
-    found: list[Place] = []
+    of_run: list[Place] = []
     for engine, slots in dict.fromkeys((stream.engine, stream.slots) for stream in played):
         here = [stream for stream in played if (stream.engine, stream.slots) == (engine, slots)]
         names = sorted({stream.policy for stream in here})
         if len(names) < 2:
             continue
         try:
-            found += places(here, BASELINE if BASELINE in names else names[0], refused)
+            of_run += places(here, BASELINE if BASELINE in names else names[0], refused)
         except Refused as error:
             refused.append(str(error))
-    return tuple(found)
+    return tuple(of_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +152,18 @@ def holds(stream: Stream) -> list[SlotHold]:
     """Answer all attempts of a stream by their begin; where attempts were not told, jobs stand for them."""
     jobs = {job.number: job for job in stream.jobs}
     if stream.attempts:
-        found = [
+        held = [
             SlotHold(job.number, job.class_, attempt.begin_s, attempt.end_s, attempt.outcome, attempt.node or "", job.replicas)
             for attempt in stream.attempts
             if (job := jobs.get(attempt.job)) is not None and attempt.begin_s is not None
         ]
     else:
-        found = [
+        held = [
             SlotHold(job.number, job.class_, job.taken_s, job.end_s, job.outcome, replicas=job.replicas)
             for job in jobs.values()
             if job.taken_s is not None
         ]
-    return sorted(found, key=lambda hold: (hold.begin_s, hold.job))
+    return sorted(held, key=lambda hold: (hold.begin_s, hold.job))
 
 
 def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold, int]]:
