@@ -29,15 +29,24 @@ class Step:
     ANSWERS: bool = False
 
 
+def takes_runs(what: str) -> Callable[[argparse.ArgumentParser], None]:
+    """What a step adds that takes saved runs and nothing else."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("runs", metavar="RUN", nargs="+", help=what)
+
+    return add
+
+
 class Steps:
     """The steps in a package (`analysis.studies.power.commands`): a file each has what a file of `commands/` has.
 
-    A module in the package's place has them by name in `STEPS`.
+    A module in the package's place has them in `STEPS`, each named as its function.
     """
 
     def __init__(self, name: str) -> None:
         self._module = import_module(name)
-        self._steps: dict[str, Step] = getattr(self._module, "STEPS", {})
+        self._steps: dict[str, Step] = {step.run.__name__: step for step in getattr(self._module, "STEPS", ())}
         folders = [] if self._steps else list(self._module.__path__)
         self.names = sorted(self._steps) or sorted(path.stem for folder in folders for path in Path(folder).glob("[!_]*.py"))
 

@@ -93,6 +93,13 @@ def _over(values: Sequence[float], few: str) -> Figure | None:
     return Figure(value, value - half, value + half, se)
 
 
+def t_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and its 95 % interval."""
+    value, spread = moments(values)
+    half = t_quantile(1 - ALPHA / 2, len(values) - 1) * spread / len(values) ** 0.5
+    return value, value - half, value + half
+
+
 def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
     """Second over first, pair by pair, all above 0; pairs of one block count as one. None where there is none."""
     units = [math.fsum(math.log(after / before) for before, after in inside) / len(inside) for inside in pairs.values() if inside]
@@ -113,7 +120,7 @@ def ratio(pairs: Mapping[Unit, Sequence[tuple[float, float]]]) -> Ratio | None:
 
 def adjusted(ratios: Sequence[Ratio | None]) -> list[float | None]:
     """Each ratio's p after Holm over all that have one; None for those without."""
-    known = {at: one.p for at, one in enumerate(ratios) if one is not None and one.p is not None}
+    known = {at: ratio.p for at, ratio in enumerate(ratios) if ratio is not None and ratio.p is not None}
     return [*map(holm_by_key(known).get, range(len(ratios)))]
 
 

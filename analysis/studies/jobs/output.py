@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.plain import printable_json
-from analysis.printing import on_page, unit_of
-from analysis.render.text import wants_color
 from analysis.wording import digits, probability
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import RenderableType
 
@@ -20,16 +18,21 @@ if TYPE_CHECKING:
 
     from .estimates import Figure, Ratio
 
+    Document = dict[str, Any]
+
 NONE = "–"
 
 
 def print_answer(
-    args: argparse.Namespace, document: Mapping[str, object], parts: Iterable[RenderableType], refused: Sequence[str] | None = None
+    args: argparse.Namespace, document: Document, parts: Iterable[RenderableType], refused: Sequence[str] | None = None
 ) -> int:
     """Print an answer, as JSON where that was asked for; what was refused goes to standard error, and into the JSON.
 
     Returns: exit code 0.
     """
+    from analysis.printing import on_page  # noqa: PLC0415  # rich, which --help need not wait for
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
+
     for line in refused or ():
         print("refused:", line, file=sys.stderr)
     if args.json:
@@ -78,5 +81,7 @@ def inverse(effect: Effect) -> tuple[float, float, float]:
 
 def unit(times_s: Iterable[float]) -> tuple[float, str]:
     """Answer by what to multiply seconds, and the unit they then have, so that the longest is readable."""
+    from analysis.printing import unit_of  # noqa: PLC0415  # as above
+
     known = [time for time in times_s if time > 0]
     return unit_of(known) if known else (1.0, "s")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import gammaincinv
 
-from analysis.stats.adjust import holm
-from analysis.studies.jobs.estimates import FEW, FEWEST, Figure, average, mean, ratio
+from analysis.studies.jobs.estimates import FEW, FEWEST, Figure, average, holm_by_key, mean, ratio
 from control.t_test import ALPHA, t_quantile
 
 from .intervals import time_per_work
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from analysis.studies.jobs.estimates import Ratio
     from analysis.studies.jobs.records import Stream, Unit
+
+    ByLevel = Mapping[float, Mapping[Unit, Sequence[float]]]  # by loss or interval, and block
 
 
 LEVELS = 3  # intervals above 0 that a curve with three numbers needs
@@ -85,10 +87,10 @@ def trials(streams: Sequence[Stream]) -> list[CheckpointTrial]:
 
 def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequence[Stream]) -> CheckpointTrial:
     times: dict[float, dict[Unit, list[float]]] = {}
-    for one in streams:
-        spent = _time_per_work(one, twin_of(one, every))
+    for guarded in streams:
+        spent = _time_per_work(guarded, twin_of(guarded, every))
         if spent is not None:
-            times.setdefault(one.checkpoint_s, {}).setdefault(one.unit, []).append(spent)
+            times.setdefault(guarded.checkpoint_s, {}).setdefault(guarded.unit, []).append(spent)
     checkpoints, cost_s = _cost(streams)
     killed, ran_s = _failures(streams)
     mtbf, restart_s = _mtbf(killed, ran_s), _restart_s(streams)
@@ -119,8 +121,8 @@ def _time_per_work(stream: Stream, twin: Stream | None) -> float | None:
 
 def _cost(streams: Sequence[Stream]) -> tuple[int, float | None]:
     wrote = [attempt for stream in streams for attempt in stream.attempts if attempt.checkpoints and attempt.cost_s is not None]
-    count = sum(one.checkpoints or 0 for one in wrote)
-    return count, math.fsum(one.cost_s or 0.0 for one in wrote) / count if count else None
+    count = sum(writer.checkpoints or 0 for writer in wrote)
+    return count, math.fsum(writer.cost_s or 0.0 for writer in wrote) / count if count else None
 
 
 def _failures(streams: Sequence[Stream]) -> tuple[int, float]:
@@ -134,8 +136,6 @@ def _mtbf(killed: int, ran_s: float) -> Figure | None:
     """Time over count, with the exact interval of a Poisson count (Garwood, 1936)."""
     if not killed or ran_s <= 0:
         return None
-    from scipy.special import gammaincinv  # noqa: PLC0415  # a fifth of a second
-
     most = float(gammaincinv(killed + 1, 1 - ALPHA / 2))
     fewest = float(gammaincinv(killed, ALPHA / 2))
     return Figure(ran_s / killed, ran_s / most, ran_s / fewest)
@@ -145,14 +145,14 @@ def _restart_s(streams: Sequence[Stream]) -> float | None:
     waits = []
     for stream in streams:
         begins = {(attempt.job, attempt.number): attempt.begin_s for attempt in stream.attempts}
-        for one in stream.attempts:
-            begin_s = begins.get((one.job, one.number + 1))
-            if one.end_s is not None and begin_s is not None and begin_s >= one.end_s:
-                waits.append(begin_s - one.end_s)
+        for failed in stream.attempts:
+            begin_s = begins.get((failed.job, failed.number + 1))
+            if failed.end_s is not None and begin_s is not None and begin_s >= failed.end_s:
+                waits.append(begin_s - failed.end_s)
     return math.fsum(waits) / len(waits) if waits else None
 
 
-def _against_best(tried: Sequence[TriedInterval], times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[TriedInterval, ...]:
+def _against_best(tried: Sequence[TriedInterval], times: ByLevel) -> tuple[TriedInterval, ...]:
     known = [(attempted.time.value, attempted.checkpoint_s) for attempted in tried if attempted.time is not None]
     if not known:
         return tuple(tried)
@@ -161,8 +161,7 @@ def _against_best(tried: Sequence[TriedInterval], times: Mapping[float, Mapping[
     for level in times.keys() - {best}:
         common = sorted(times[level].keys() & times[best].keys())
         ratios[level] = ratio({unit: [(average(times[best][unit]), average(times[level][unit]))] for unit in common})
-    known_p = {level: over.p for level, over in ratios.items() if over is not None and over.p is not None}
-    p = dict(zip(known_p, holm(list(known_p.values())), strict=True))
+    p = holm_by_key({level: over.p for level, over in ratios.items() if over is not None and over.p is not None})
     return tuple(
         replace(attempted, more=over_best.value - 1 if over_best else None, p=p.get(attempted.checkpoint_s))
         for attempted in tried
@@ -170,7 +169,7 @@ def _against_best(tried: Sequence[TriedInterval], times: Mapping[float, Mapping[
     )
 
 
-def _least(times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Figure | None, str]:
+def _least(times: ByLevel) -> tuple[Figure | None, str]:
     """Where a + b·τ + c/τ is least; `times` by interval and block."""
     units = sorted(set.intersection(*(set(own) for own in times.values()))) if times else []
     if len(times) < LEVELS or not units:

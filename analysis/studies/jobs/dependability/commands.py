@@ -1,11 +1,13 @@
-"""The steps of `python -m analysis depend`. What takes long to import waits until a step runs, so that --help does not."""
+"""The steps of `python -m analysis depend`; what takes long to import waits until one runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.steps import Step
+from analysis.steps import Step, takes_runs
+from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
+from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
     import argparse
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
     from .intervals import Advice
 
 
-def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which runs, and what is no matter."""
+def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of streams of jobs")
     parser.add_argument("--margin", metavar="PERCENT", default="10%", help="how much slower is still isolated (10%%)")
 
@@ -26,9 +27,7 @@ def report(args: argparse.Namespace) -> int:
     Hogs and floods have a verdict on isolation; poisoned clients what accuracy they cost. Streams of one block met the same jobs; those
     without a fault are what the others are held against.
     """
-    from analysis.studies.jobs.output import print_answer
-    from analysis.studies.jobs.records import streams_of
-    from analysis.wording import parse_percent
+    from analysis.studies.jobs.replicates import streams_of
 
     from .page import report_document, report_page
     from .study import arms, poisonings, spared
@@ -40,8 +39,7 @@ def report(args: argparse.Namespace) -> int:
     return print_answer(args, report_document(*results), report_page(*results), refused)
 
 
-def add_checkpoint_arguments(parser: argparse.ArgumentParser) -> None:
-    """Runs, or a cost and a time between failures."""
+def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="saved runs in which several checkpoint_s met one fault")
     parser.add_argument("--cost-s", metavar="S", type=float, help="what a checkpoint takes")
     parser.add_argument("--mtbf-s", metavar="S", type=float, help="mean time between failures of a running job")
@@ -52,8 +50,6 @@ def checkpoint(args: argparse.Namespace) -> int:
 
     With runs, cost and mean time between failures are those measured, unless they are given. The MTBF is that of one job while it runs.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .intervals import advise
     from .page import advice_document, advice_page
 
@@ -67,7 +63,7 @@ def checkpoint(args: argparse.Namespace) -> int:
 
 
 def _trials(args: argparse.Namespace, refused: list[str]) -> list[tuple[CheckpointTrial, Advice | None]]:
-    from analysis.studies.jobs.records import streams_of
+    from analysis.studies.jobs.replicates import streams_of
 
     from .checkpoints import trials as trials_of
 
@@ -85,19 +81,12 @@ def _advice(args: argparse.Namespace, trial: CheckpointTrial) -> Advice | None:
     return advise(cost_s, mtbf_s, trial.restart_s or 0.0) if cost_s and mtbf_s else None
 
 
-def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which runs."""
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of ddp_network")
-
-
 def network(args: argparse.Namespace) -> int:
     """Step time against loss of packets, held against what TCP can get through at that loss (Mathis), line by line.
 
     A line is all that was asked for but the loss: delay, MTU, congestion control. Says where it is not that law that decides: arithmetic,
     the line itself, timeouts.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .network import lines as lines_of
     from .network import trained
     from .page import loss_document, loss_page
@@ -109,8 +98,7 @@ def network(args: argparse.Namespace) -> int:
     return print_answer(args, loss_document(lines), loss_page(lines), refused)
 
 
-def add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
-    """The job, its failures and its checkpoints."""
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cost-s", metavar="S", type=float, required=True, help="what a checkpoint takes")
     parser.add_argument("--mtbf-s", metavar="S", type=float, required=True, help="mean time between failures of a running job")
     parser.add_argument("--work-s", metavar="S", type=float, required=True, help="of one job, without failures and checkpoints")
@@ -125,8 +113,6 @@ def simulate(args: argparse.Namespace) -> int:
 
     Every interval meets the same failures. Without --intervals those around Daly's are played.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .intervals import CheckpointPlan
     from .intervals import simulate as played
     from .page import simulation_document, simulation_page
@@ -140,10 +126,10 @@ def simulate(args: argparse.Namespace) -> int:
     return print_answer(args, simulation_document(plan, advice, intervals), simulation_page(plan, advice, intervals))
 
 
-STEPS = {
-    "checkpoint": Step(
+STEPS = (
+    Step(
         checkpoint,
-        add_checkpoint_arguments,
+        _add_checkpoint,
         "the interval between checkpoints: Young, Daly, and measured",
         """\
 examples:
@@ -153,9 +139,9 @@ examples:
 Exit code 0: worked out. 2: bad usage, or nothing can be used.
 """,
     ),
-    "network": Step(
+    Step(
         network,
-        add_network_arguments,
+        takes_runs("saved runs of ddp_network"),
         "step time against packet loss, held against Mathis's law",
         """\
 example:
@@ -164,9 +150,9 @@ example:
 Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
 """,
     ),
-    "report": Step(
+    Step(
         report,
-        add_report_arguments,
+        _add_report,
         "recovery, lost work, goodput, slowdown, isolation, accuracy",
         """\
 examples:
@@ -176,9 +162,9 @@ examples:
 Exit code 0: judged, whatever was found. 2: bad usage, or nothing can be used.
 """,
     ),
-    "simulate": Step(
+    Step(
         simulate,
-        add_simulate_arguments,
+        _add_simulate,
         "checkpoint intervals simulated, against Daly's",
         """\
 examples:
@@ -188,4 +174,4 @@ examples:
 Exit code 0: simulated, whatever came of it. 2: bad usage, or what would take too long to play.
 """,
     ),
-}
+)

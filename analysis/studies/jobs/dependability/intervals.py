@@ -19,7 +19,7 @@ from analysis.studies.jobs.estimates import mean, ratio
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator
 
     from analysis.studies.jobs.estimates import Figure, Ratio
 
@@ -99,8 +99,8 @@ def advise(cost_s: float, mtbf_s: float, restart_s: float = 0.0) -> Advice:
     above = 2 * best
     while dearer(above) < 0:
         above *= 2
-    low_s, high_s = _root(dearer, best * 1e-9, best), _root(lambda one: -dearer(one), best, above)
-    over = [time_per_work(one, cost_s, mtbf_s, restart_s) - 1 for one in (young, daly, best)]
+    low_s, high_s = _root(dearer, best * 1e-9, best), _root(lambda longer_s: -dearer(longer_s), best, above)
+    over = [time_per_work(each_s, cost_s, mtbf_s, restart_s) - 1 for each_s in (young, daly, best)]
     return Advice(cost_s, mtbf_s, restart_s, young, daly, best, low_s, high_s, over[0], over[1], over[2], cost_s >= mtbf_s / 2)
 
 
@@ -146,17 +146,17 @@ def simulate(plan: CheckpointPlan) -> tuple[Advice, list[PlayedInterval]]:
         raise Refused("an interval between checkpoints is above 0 s.")
     advice = advise(plan.cost_s, plan.mtbf_s, plan.restart_s)
     intervals_s = sorted({*(plan.intervals_s or (advice.daly_s * part for part in AROUND)), advice.daly_s})
-    for one in intervals_s:
-        _bounded(plan, one)
-    times = {one: [_job(plan, one, seed) / plan.work_s for seed in range(plan.seeds)] for one in intervals_s}
+    for every_s in intervals_s:
+        _bounded(plan, every_s)
+    times = {every_s: [_job(plan, every_s, seed) / plan.work_s for seed in range(plan.seeds)] for every_s in intervals_s}
     base = times[advice.daly_s]
     played = []
-    for one in intervals_s:
-        figure = mean({("", seed): [value] for seed, value in enumerate(times[one])})
-        pairs = {("", seed): [both] for seed, both in enumerate(zip(base, times[one], strict=True))}
+    for every_s in intervals_s:
+        figure = mean({("", seed): [value] for seed, value in enumerate(times[every_s])})
+        pairs = {("", seed): [both] for seed, both in enumerate(zip(base, times[every_s], strict=True))}
         if figure is not None:
-            formula = time_per_work(one, plan.cost_s, plan.mtbf_s, plan.restart_s)
-            played.append(PlayedInterval(one, figure, formula, ratio(pairs) if one != advice.daly_s else None))
+            formula = time_per_work(every_s, plan.cost_s, plan.mtbf_s, plan.restart_s)
+            played.append(PlayedInterval(every_s, figure, formula, ratio(pairs) if every_s != advice.daly_s else None))
     return advice, played
 
 
@@ -210,8 +210,3 @@ def _life(
         while failure < back:
             back, failure = failure + plan.restart_s, next(failures)
         yield clock.timeout(back - clock.now)
-
-
-def least(found: Sequence[PlayedInterval]) -> PlayedInterval:
-    """The interval that took least time."""
-    return min(found, key=lambda one: one.time.value)

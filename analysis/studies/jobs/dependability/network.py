@@ -16,9 +16,9 @@ import numpy as np
 
 from analysis.formats.fields import Fields
 from analysis.load import load_each
-from analysis.stats.adjust import holm
-from analysis.studies.jobs.estimates import average, grouped, mean, ratio
-from analysis.studies.jobs.records import LOSS, condition, of_one_machine, read_cells
+from analysis.studies.jobs.estimates import average, grouped, holm_by_key, mean, ratio
+from analysis.studies.jobs.records import LOSS, condition, read_cells
+from analysis.studies.jobs.replicates import of_one_machine
 from analysis.terms import Refused, Unreadable
 from control.t_test import ALPHA
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from analysis.studies.jobs.estimates import Figure, Ratio
     from analysis.studies.jobs.records import Unit
     from analysis.terms import Cell, Run
+
+    ByLevel = Mapping[float, Mapping[Unit, Sequence[float]]]  # by loss or interval, and block
 
 
 RTO_S = 0.2  # Linux waits at least so long before it sends again what nothing was heard of (TCP_RTO_MIN)
@@ -222,10 +224,9 @@ def lines(cells: Sequence[TrainedCell]) -> list[Line]:
     slower = {
         (name, loss): _slowdown(own, loss) for name, own in by_line.items() for loss in sorted({cell.loss for cell in own}) if loss > 0
     }
-    known = {key: cell.p for key, cell in slower.items() if cell is not None and cell.p is not None}
-    adjusted = dict(zip(known, holm(list(known.values())), strict=True))
+    adjusted = holm_by_key({key: slowdown.p for key, slowdown in slower.items() if slowdown is not None and slowdown.p is not None})
     return [
-        _line(name, own, {loss: (cell, adjusted.get((line, loss))) for (line, loss), cell in slower.items() if line == name})
+        _line(name, own, {loss: (slowdown, adjusted.get((line, loss))) for (line, loss), slowdown in slower.items() if line == name})
         for name, own in by_line.items()
     ]
 
@@ -260,14 +261,12 @@ def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, tuple[
 def _communication(cells: Sequence[TrainedCell], loss: float, *, of_excess: bool) -> dict[Unit, list[float]]:
     own = [cell for cell in cells if cell.loss == loss]
     if not of_excess:
-        return grouped((one.unit, one.communication_s) for one in own)
+        return grouped((lossy.unit, lossy.communication_s) for lossy in own)
     clean = grouped((cell.unit, cell.step_s) for cell in cells if cell.loss == 0)
-    return grouped((one.unit, one.step_s - average(clean[one.unit])) for one in own if one.unit in clean)
+    return grouped((lossy.unit, lossy.step_s - average(clean[lossy.unit])) for lossy in own if lossy.unit in clean)
 
 
-def _at(
-    loss: float, cells: Sequence[TrainedCell], spent: Mapping[float, Mapping[Unit, Sequence[float]]], slower: Ratio | None, p: float | None
-) -> AtLoss:
+def _at(loss: float, cells: Sequence[TrainedCell], spent: ByLevel, slower: Ratio | None, p: float | None) -> AtLoss:
     communication = mean(spent[loss])
     clean = mean(spent[0.0]) if 0.0 in spent else None
     root_s, padhye_s = _predicted(loss, cells)
@@ -316,7 +315,7 @@ def _bound(
     return "Mathis" if root_s / NEAR <= spent_s <= root_s * NEAR else "other"
 
 
-def _exponent(spent: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Figure | None, LossShape, str]:
+def _exponent(spent: ByLevel) -> tuple[Figure | None, LossShape, str]:
     """The slope of log communication time over log loss, a block at a time, and what it looks like."""
     units = sorted(set.intersection(*(set(own) for own in spent.values()))) if spent else []
     if len(spent) < 2 or not units:

@@ -116,9 +116,9 @@ def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
     others = {job.number: job for job in twin.jobs}
     pairs = [(job, others[job.number]) for job in stream.jobs if job.number in others]
     return [
-        (one, other)
-        for one, other in pairs
-        if one.class_ == other.class_ and _same(one.work, other.work) and _same(one.planned_s, other.planned_s)
+        (first, other)
+        for first, other in pairs
+        if first.class_ == other.class_ and _same(first.work, other.work) and _same(first.planned_s, other.planned_s)
     ]
 
 
@@ -199,14 +199,14 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
         return []
     begun = [attempt for attempt in stream.attempts if attempt.begin_s is not None and attempt.begin_s < fault.at_s]
     # Of each job the attempt that ran then, not one that ended within the slack before it.
-    latest = {one.job: one for one in sorted(begun, key=lambda one: one.number)}
+    latest = {last.job: last for last in sorted(begun, key=lambda begun_attempt: begun_attempt.number)}
     return [
-        one
-        for one in latest.values()
-        if one.outcome in {"killed", "failed"}
-        and one.end_s is not None
-        and fault.at_s <= one.end_s + _SLACK_S
-        and (one.job == fault.job if fault.job is not None else one.node == fault.node)
+        last
+        for last in latest.values()
+        if last.outcome in {"killed", "failed"}
+        and last.end_s is not None
+        and fault.at_s <= last.end_s + _SLACK_S
+        and (last.job == fault.job if fault.job is not None else last.node == fault.node)
     ]
 
 
@@ -214,7 +214,7 @@ def _next_begin(stream: Stream, hit: Attempt) -> float | None:
     later = [
         attempt for attempt in stream.attempts if attempt.job == hit.job and attempt.number > hit.number and attempt.begin_s is not None
     ]
-    return min((one.begin_s for one in later if one.begin_s is not None), default=None)
+    return min((following.begin_s for following in later if following.begin_s is not None), default=None)
 
 
 def _caught_up(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from analysis.studies.jobs.estimates import Figure
+    from analysis.studies.jobs.output import Document
 
     from .checkpoints import CheckpointTrial
     from .intervals import Advice, CheckpointPlan, PlayedInterval
     from .network import AtLoss, Line
     from .study import FaultArm, Poisoning, SparedJobs
 
-    Document = dict[str, Any]
     Trials = Sequence[tuple[CheckpointTrial, Advice | None]]
 
 LEGEND = (

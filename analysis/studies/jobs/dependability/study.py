@@ -18,13 +18,14 @@ from control.t_test import ALPHA
 from .outcomes import after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from analysis.studies.jobs.estimates import Figure, Ratio
     from analysis.studies.jobs.records import Stream, Unit
 
     from .outcomes import After, Totals
 
+    Accuracies = Mapping[Unit, Sequence[float]]
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (
@@ -78,20 +79,25 @@ class FaultArm:
 
 
 @dataclass(frozen=True, slots=True)
-class _Struck:
+class _Member:
     stream: Stream
     twin: Stream | None
     totals: Totals
     after: tuple[After, ...]
 
+    @property
+    def lost_s_per_hit(self) -> float | None:
+        hits = sum(after.hit for after in self.after)
+        return None if self.totals.lost_s is None or not hits else self.totals.lost_s / hits
+
 
 def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
     """Judge every arm, those without a fault first in their condition; `margin` is how much slower is no matter, a fraction."""
-    groups: dict[tuple[str, str, int], list[_Struck]] = {}
+    groups: dict[tuple[str, str, int], list[_Member]] = {}
     for stream in sorted(streams, key=_order):
         twin = twin_of(stream, streams) if stream.fault else None
         groups.setdefault((stream.condition, stream.label, stream.retries), []).append(
-            _Struck(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
+            _Member(stream, twin, totals(stream), tuple(after(stream, twin)) if stream.fault else ())
         )
     alike = Counter((condition, label) for condition, label, _ in groups)
     unjudged = [
@@ -116,44 +122,48 @@ def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
     return min(there, key=lambda other: ((other.checkpoint_s, other.retries) != guarded, other.checkpoint_s, other.retries), default=None)
 
 
-def _arm(condition: str, label: str, group: Sequence[_Struck]) -> FaultArm:
-    struck = [(struck_stream.stream.unit, after) for struck_stream in group for after in struck_stream.after]
+def _arm(condition: str, label: str, group: Sequence[_Member]) -> FaultArm:
+    struck = [(member.stream.unit, after) for member in group for after in member.after]
     slower: dict[Unit, list[tuple[float, float]]] = {}
     work: dict[Unit, list[tuple[float, float]]] = {}
     lost = 0
-    for struck_stream in group:
-        if struck_stream.twin is None:
+    for member in group:
+        if member.twin is None:
             continue
-        pairs = shared(struck_stream.stream, struck_stream.twin)
+        pairs = shared(member.stream, member.twin)
         lost += sum(other.outcome == "done" != job.outcome for job, other in pairs)
-        _add(slower, struck_stream.stream.unit, responses(pairs))
+        _add(slower, member.stream.unit, responses(pairs))
         rates = [goodput_per_s([pair[at] for pair in pairs]) for at in (1, 0)]
-        _add(work, struck_stream.stream.unit, None if rates[0] is None or rates[1] is None else (rates[0], rates[1]))
+        _add(work, member.stream.unit, None if rates[0] is None or rates[1] is None else (rates[0], rates[1]))
     recovered = sum(after.recovery_s is not None for _, after in struck)
-    hits = {id(struck_stream): sum(after.hit for after in struck_stream.after) for struck_stream in group}
     first = group[0].stream
+
+    def over(of: Callable[[_Member], float | None]) -> Figure | None:
+        return mean(grouped((member.stream.unit, of(member)) for member in group))
+
+    def over_struck(of: Callable[[After], float | None]) -> Figure | None:
+        return mean(grouped((unit, of(after)) for unit, after in struck))
+
     return FaultArm(
         condition=condition,
         label=label,
         fault=first.fault or None,
         streams=len(group),
-        blocks=len({struck_stream.stream.unit for struck_stream in group}),
-        paired=sum(struck_stream.twin is not None for struck_stream in group),
-        outcomes=dict(sum((Counter(struck_stream.totals.outcomes) for struck_stream in group), Counter[str]())),
-        useful=mean(grouped([(struck_stream.stream.unit, struck_stream.totals.useful) for struck_stream in group])),
-        available=mean(grouped([(struck_stream.stream.unit, struck_stream.totals.available) for struck_stream in group])),
-        alone_down_s=math.fsum(struck_stream.totals.alone_down_s for struck_stream in group),
+        blocks=len({member.stream.unit for member in group}),
+        paired=sum(member.twin is not None for member in group),
+        outcomes=dict(sum((Counter(member.totals.outcomes) for member in group), Counter[str]())),
+        useful=over(lambda member: member.totals.useful),
+        available=over(lambda member: member.totals.available),
+        alone_down_s=math.fsum(member.totals.alone_down_s for member in group),
         strikes=len(struck),
         hit=sum(after.hit for _, after in struck),
         given_up=sum(after.given_up for _, after in struck),
         recovered=recovered,
         whys=dict(Counter(after.why for _, after in struck if after.why)),
-        restart_s=mean(grouped([(unit, after.restart_s) for unit, after in struck])),
-        recovery_s=mean(grouped([(unit, after.recovery_s) for unit, after in struck])) if recovered >= MOST * len(struck) else None,
-        lost_s=mean(grouped([(struck_stream.stream.unit, struck_stream.totals.lost_s) for struck_stream in group])),
-        lost_s_per_hit=mean(
-            grouped([(struck_stream.stream.unit, _each(struck_stream.totals.lost_s, hits[id(struck_stream)])) for struck_stream in group])
-        ),
+        restart_s=over_struck(lambda after: after.restart_s),
+        recovery_s=over_struck(lambda after: after.recovery_s) if recovered >= MOST * len(struck) else None,
+        lost_s=over(lambda member: member.totals.lost_s),
+        lost_s_per_hit=over(lambda member: member.lost_s_per_hit),
         lost_jobs=lost,
         slowdown=ratio(slower),
         goodput=ratio(work),
@@ -166,38 +176,28 @@ def _add(pairs: dict[Unit, list[tuple[float, float]]], unit: Unit, pair: tuple[f
         pairs.setdefault(unit, []).append(pair)
 
 
-def _each(total: float | None, count: int) -> float | None:
-    return None if total is None or count == 0 else total / count
-
-
-def _notes(group: Sequence[_Struck]) -> list[str]:
+def _notes(group: Sequence[_Member]) -> list[str]:
     notes = []
     if group[0].stream.fault:
-        alone = sum(struck_stream.twin is None for struck_stream in group)
+        alone = sum(member.twin is None for member in group)
         if alone:
             notes.append(f"{alone} of {len(group)} streams have no twin without faults in their block, and nothing to be held against.")
         if any(
-            struck_stream.twin
-            and (struck_stream.twin.checkpoint_s, struck_stream.twin.retries)
-            != (struck_stream.stream.checkpoint_s, struck_stream.stream.retries)
-            for struck_stream in group
+            member.twin and (member.twin.checkpoint_s, member.twin.retries) != (member.stream.checkpoint_s, member.stream.retries)
+            for member in group
         ):
             notes.append("twins had other checkpoints or retries: what these cost without a fault is part of the slowdown.")
-        none = sum("done" not in struck_stream.totals.outcomes for struck_stream in group)
+        none = sum("done" not in member.totals.outcomes for member in group)
         if none:
             notes.append(f"in {none} of {len(group)} streams no job was done: they have no part in slowdown and goodput.")
-        if not any(after.fault for struck_stream in group for after in struck_stream.after):
+        if not any(after.fault for member in group for after in member.after):
             notes.append("no fault ever struck.")
-    never = Counter(
-        job.outcome for struck_stream in group for job in struck_stream.stream.jobs if job.outcome in {"never started", "never ended"}
-    )
+    never = Counter(job.outcome for member in group for job in member.stream.jobs if job.outcome in {"never started", "never ended"})
     notes += [f"{count} jobs {outcome}: they have no response, and no part in slowdown and recovery." for outcome, count in never.items()]
-    for struck_stream in group:
-        if struck_stream.totals.alone_down_s and struck_stream.stream.nodes == 1:
-            notes.append(
-                f"{struck_stream.stream.name}: the only node was lost; nothing could run for {struck_stream.totals.alone_down_s:.3g} s."
-            )
-    if any(outage.back_s is None for struck_stream in group for outage in struck_stream.stream.outages):
+    for member in group:
+        if member.totals.alone_down_s and member.stream.nodes == 1:
+            notes.append(f"{member.stream.name}: the only node was lost; nothing could run for {member.totals.alone_down_s:.3g} s.")
+    if any(outage.back_s is None for member in group for outage in member.stream.outages):
         notes.append("a node never came back: it counts as lost to the last end of a job.")
     return notes
 
@@ -319,9 +319,7 @@ def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
     ]
 
 
-def _clean(
-    settings: Mapping[tuple[str, str], Mapping[float, Mapping[Unit, list[float]]]], condition: str, setting: str
-) -> tuple[str, Mapping[Unit, list[float]]]:
+def _clean(settings: Mapping[tuple[str, str], Mapping[float, Accuracies]], condition: str, setting: str) -> tuple[str, Accuracies]:
     """What a setting is held against: its own jobs without poisoned clients, or those of the first setting that has some."""
     there = {other: levels[0.0] for (where, other), levels in settings.items() if where == condition and 0.0 in levels}
     if not there:
@@ -330,9 +328,7 @@ def _clean(
     return name, there[name]
 
 
-def _poisoning(
-    condition: str, setting: str, level: float, units: Mapping[Unit, list[float]], against: tuple[str, Mapping[Unit, list[float]]]
-) -> Poisoning:
+def _poisoning(condition: str, setting: str, level: float, units: Accuracies, against: tuple[str, Accuracies]) -> Poisoning:
     name, clean = against
     drops = {unit: [average(clean[unit]) - average(values)] for unit, values in units.items() if unit in clean}
     drop = mean(drops) if level else None

@@ -1,4 +1,4 @@
-"""The steps of `python -m analysis predict`. What takes long to import waits until a step runs, so that --help does not."""
+"""The steps of `python -m analysis predict`; what takes long to import waits until one runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.steps import Step
+from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
+from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
     import argparse
@@ -32,8 +34,7 @@ def _table(args: argparse.Namespace) -> Table:
     return read(args.runs, args.response, args.without)
 
 
-def add_cv_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which files, groups and models."""
+def _add_cv(parser: argparse.ArgumentParser) -> None:
     _add_files(parser)
     parser.add_argument("--by", choices=BOTH, help="which groups are left out (both, one after the other)")
     parser.add_argument("--models", metavar="NAME", nargs="+", default=[], help="ridge, trees, gp, and white boxes by name (all there are)")
@@ -49,9 +50,6 @@ def cv(args: argparse.Namespace) -> int:
     (blocks, streams: what does it say of another day?). In CSV the columns `configuration` and `run` name them. Fewer than five groups are
     refused.
     """
-    from analysis.studies.jobs.output import print_answer
-    from analysis.wording import parse_percent
-
     from .page import validations_document, validations_page
     from .tables import TooFew
     from .validation import validate
@@ -69,8 +67,7 @@ def cv(args: argparse.Namespace) -> int:
     return print_answer(args, validations_document(table, validations, notes), validations_page(table, validations, notes))
 
 
-def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which files, which model."""
+def _add_fit(parser: argparse.ArgumentParser) -> None:
     _add_files(parser)
     parser.add_argument("--model", metavar="NAME", default="ridge", help=f"ridge (default), trees, gp, or {MODELS}")
 
@@ -80,8 +77,6 @@ def fit(args: argparse.Namespace) -> int:
 
     The error is that of groups left out, as `predict cv` has it: by configuration where there are five or more, else by run.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .page import fit_document, fit_page
     from .predictions import by_of, leans_on
     from .validation import validate
@@ -92,9 +87,8 @@ def fit(args: argparse.Namespace) -> int:
     return print_answer(args, fit_document(table, args.model, leans, validation), fit_page(table, args.model, leans, validation))
 
 
-def add_show_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which files, which model, which points."""
-    add_fit_arguments(parser)
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    _add_fit(parser)
     parser.add_argument(
         "--at", metavar="FACTOR=VALUE", nargs="+", action="append", default=[], help="one point; may be given several times"
     )
@@ -108,9 +102,6 @@ def show(args: argparse.Namespace) -> int:
     A factor that is not said has its commonest value among the rows that agree with the rest. Intervals are for a group that was never
     measured: the next configuration, or where there are fewer than five of these, the next run.
     """
-    from analysis.studies.jobs.output import print_answer
-    from analysis.wording import parse_percent
-
     from .page import predictions_document, predictions_page
     from .predictions import ModelChoice, by_of, filled, parsed, predicted
     from .reading import read_csv
@@ -125,8 +116,7 @@ def show(args: argparse.Namespace) -> int:
     return print_answer(args, predictions_document(table, choice, predictions), predictions_page(table, choice, predictions))
 
 
-def add_service_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which files, which model, and where predicted times go."""
+def _add_service(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN|CSV", nargs="+", help="saved runs of streams of jobs; lists of jobs with class and work")
     parser.add_argument("--model", metavar="NAME", default="gp", help=f"gp (default), ridge, trees, or {MODELS}")
     parser.add_argument("--classes", metavar="FILE", type=Path, help="a file of classes, to be written with the predicted times")
@@ -142,7 +132,6 @@ def service(args: argparse.Namespace) -> int:
     `job_stream:classes_file=…` and its policies (SJF, least slack) then go by. Errors are of groups left out.
     """
     from analysis.saving import must_be_new, write_whole
-    from analysis.studies.jobs.output import print_answer
 
     from .page import classes_document, classes_page
     from .predictions import class_times, classes_of, written
@@ -165,10 +154,10 @@ def service(args: argparse.Namespace) -> int:
     return print_answer(args, classes_document(*answer), classes_page(*answer))
 
 
-STEPS = {
-    "cv": Step(
+STEPS = (
+    Step(
         cv,
-        add_cv_arguments,
+        _add_cv,
         "cross-validate by configuration and by run",
         """\
 examples:
@@ -178,9 +167,9 @@ examples:
 Exit code 0: validated. 2: bad usage, too few groups, or nothing that varied.
 """,
     ),
-    "fit": Step(
+    Step(
         fit,
-        add_fit_arguments,
+        _add_fit,
         "what a model leans on, and how far it may be trusted",
         """\
 examples:
@@ -190,9 +179,9 @@ examples:
 Exit code 0: fitted. 2: bad usage, too few groups, or nothing that varied.
 """,
     ),
-    "service": Step(
+    Step(
         service,
-        add_service_arguments,
+        _add_service,
         "predicted times by class, for the scheduler",
         """\
 examples:
@@ -202,9 +191,9 @@ examples:
 Exit code 0: predicted. 2: bad usage, too few groups, or no jobs with class and work.
 """,
     ),
-    "show": Step(
+    Step(
         show,
-        add_show_arguments,
+        _add_show,
         "predict points, with intervals, extrapolations named",
         """\
 examples:
@@ -214,4 +203,4 @@ examples:
 Exit code 0: predicted. 2: bad usage, or nothing that varied.
 """,
     ),
-}
+)

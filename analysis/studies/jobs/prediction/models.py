@@ -120,7 +120,7 @@ def same(table: Table, groups: Texts) -> Fitted:
     code = tables.learn(table.points)
     rows, place, count = np.unique(code.coded(table.points), axis=0, return_inverse=True, return_counts=True)
     level = np.bincount(place.ravel(), table.seen()) / count
-    known = {row.tobytes(): float(mean_) for row, mean_ in zip(rows, level, strict=True)}
+    known = {row.tobytes(): float(average) for row, average in zip(rows, level, strict=True)}
     return lambda points: np.array([known.get(np.ascontiguousarray(row).tobytes(), np.nan) for row in code.coded(points)])
 
 

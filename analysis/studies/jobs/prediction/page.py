@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from analysis.studies.jobs.output import Document
+
     from .predictions import ClassTime, ModelChoice, Prediction
     from .tables import Table
     from .validation import Coverage, CrossValidation, Scored
 
-    Document = dict[str, Any]
     Leans = Sequence[tuple[str, float]]  # factor, and by how much predictions move with it
 
 SHOWN_FACTORS = 12

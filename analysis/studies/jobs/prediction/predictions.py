@@ -74,13 +74,13 @@ def by_of(table: Table) -> By:
 
 def parsed(words: Sequence[str]) -> dict[str, float | str]:
     """Read `cache=warm`, `read_threads=4`. Raises: Refused."""
-    factors_: dict[str, float | str] = {}
+    factors: dict[str, float | str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name or not value:
             raise Refused(f"{one_line(word)!r}: a factor is given as name=value.")
-        factors_[name] = reading.typed(value)
-    return factors_
+        factors[name] = reading.typed(value)
+    return factors
 
 
 def filled(table: Table, given: Mapping[str, float | str]) -> dict[str, float | str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
-from analysis.opening import read_whole
 from analysis.plain import one_line
-from analysis.studies.jobs.records import AGAIN, of_one_machine, streams, tells_of_jobs
+from analysis.studies.jobs import csv_file
+from analysis.studies.jobs.records import AGAIN, streams, tells_of_jobs
+from analysis.studies.jobs.replicates import of_one_machine
 from analysis.terms import Refused, Unreadable
 
 from .tables import Measurement, table
@@ -107,10 +106,10 @@ KERNEL = "kernel_release"  # of one machine nothing else changes from run to run
 FOUND = "as found"
 
 
-def factors_of_cell(run: Run, cell: Cell) -> dict[str, float | str]:
+def factors_of_cell(run: Run, cell: Cell) -> Factors:
     """Answer the factors of a cell. Parameters that are lists or objects are none: what they say, the workload's name says."""
     workload = run.workloads.get(cell.workload)
-    factors: dict[str, float | str] = {"workload": cell.workload.partition(":")[0]}
+    factors: Factors = {"workload": cell.workload.partition(":")[0]}
     factors |= plain(workload.params if workload else {})
     factors |= _arm(run, cell)
     if cell.node:
@@ -118,9 +117,9 @@ def factors_of_cell(run: Run, cell: Cell) -> dict[str, float | str]:
     return factors | plain({KERNEL: run.machine.get(KERNEL)})
 
 
-def plain(values: Mapping[str, object], before: str = "") -> dict[str, float | str]:
+def plain(values: Mapping[str, object], before: str = "") -> Factors:
     """Keep what is a number or a text; a text that is a number is one, and yes and no are names."""
-    factors: dict[str, float | str] = {}
+    factors: Factors = {}
     for name, value in values.items():
         if isinstance(value, bool):
             factors[before + name] = "yes" if value else "no"
@@ -150,7 +149,7 @@ def named(factors: Mapping[str, float | str], without: frozenset[str] = frozense
     return " ".join(parts)
 
 
-def _arm(run: Run, cell: Cell) -> dict[str, float | str]:
+def _arm(run: Run, cell: Cell) -> Factors:
     """The tweak set by name, or its levels where a design took it apart; a copy of the untouched machine is the untouched machine."""
     name = run.baseline if cell.tweakset == AGAIN else cell.tweakset
     if cell.monitor:
@@ -278,7 +277,7 @@ def value_of(row: Mapping[str, object], response: str) -> float | None:
     return _number(row.get(response))
 
 
-def _class_factors(class_: Mapping[str, object]) -> dict[str, float | str]:
+def _class_factors(class_: Mapping[str, object]) -> Factors:
     """What the stream says of a class beside its name: its kind, and the kind's own parameters."""
     params = class_.get("params")
     return plain({"kind": class_.get("kind")}) | plain(params if isinstance(params, dict) else {})
@@ -295,23 +294,12 @@ PASSED_OVER = frozenset(
 )
 
 
-def read_csv(path: Path) -> tuple[list[str], list[dict[str, float | str]]]:
+def read_csv(path: Path) -> tuple[list[str], list[Factors]]:
     """Read columns and lines; an empty cell is missing. Raises: Unreadable, with the line."""
-    try:
-        lines = csv.reader(io.StringIO(read_whole(path).decode("utf-8-sig"), newline=""), strict=True)
-        names = [name.strip() for name in next(lines, [])]
-        if not any(names) or len(set(names)) < len(names):
-            raise Unreadable(f"{path}: line 1: {one_line(','.join(names)) or 'nothing'}; the names of columns belong there, each once.")
-        rows = []
-        for cells in lines:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(names):
-                raise Unreadable(f"{path}: line {lines.line_num}: has {len(cells)} cells for {len(names)} columns.")
-            rows.append(plain({name: cell.strip() for name, cell in zip(names, cells, strict=True)}))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: is no CSV in UTF-8 ({error}).") from None
-    return names, rows
+    names, lines = csv_file.parse(csv_file.text_of(path), path)
+    if not any(names):
+        raise Unreadable(f"{path}: line 1: nothing; the names of columns belong there.")
+    return names, [plain(row) for _, row in lines]
 
 
 def csv_responses(names: list[str]) -> list[str]:

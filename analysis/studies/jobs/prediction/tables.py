@@ -220,12 +220,12 @@ def beyond(training: Points, points: Points) -> list[tuple[str, ...]]:
     """
     coding = learn(training)
     reasons: list[list[str]] = [[] for _ in range(points.count)]
-    for name, one in coding.numbers.items():
+    for name, coded in coding.numbers.items():
         for at, value in enumerate(points.numbers[name].tolist()):
-            if np.isnan(value) and not one.missing:
+            if np.isnan(value) and not coded.missing:
                 reasons[at].append(f"{name} is not said")
-            elif not np.isnan(value) and not one.low * (1 - _ROUNDING) <= value <= one.high * (1 + _ROUNDING):
-                seen = "never given" if np.isnan(one.low) else f"measured from {one.low:g} to {one.high:g}"
+            elif not np.isnan(value) and not coded.low * (1 - _ROUNDING) <= value <= coded.high * (1 + _ROUNDING):
+                seen = "never given" if np.isnan(coded.low) else f"measured from {coded.low:g} to {coded.high:g}"
                 reasons[at].append(f"{name}={value:g} was {seen}")
     for name, levels in coding.names.items():
         for at, level in enumerate(points.names[name].tolist()):
@@ -235,8 +235,8 @@ def beyond(training: Points, points: Points) -> list[tuple[str, ...]]:
     numbers = Coding(coding.numbers, {})  # of names each was met, and which go together nobody can be near or far from
     lonely = _lonely(numbers.coded(training), numbers.coded(points))
     return [
-        tuple(one) or (("these numbers together are far from all that were measured",) if far else ())
-        for one, far in zip(reasons, lonely, strict=True)
+        tuple(outside) or (("these numbers together are far from all that were measured",) if far else ())
+        for outside, far in zip(reasons, lonely, strict=True)
     ]
 
 

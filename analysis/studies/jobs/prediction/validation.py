@@ -65,15 +65,15 @@ def calibrated(table: Table, by: By, learner: Learner, most: int = tables.INNER)
     return Calibrated(models, fold[known], off[known], tables.weights(units[known]), len(np.unique(units[known])))
 
 
-def intervals(calibrated_: Calibrated, points: Points, level: float) -> tuple[Floats, Floats]:
+def intervals(models: Calibrated, points: Points, level: float) -> tuple[Floats, Floats]:
     """Answer low and high, shape (points,) each, as models see values; infinite where there are too few groups."""
-    predicted = np.column_stack([model(points) for model in calibrated_.models])
+    predicted = np.column_stack([model(points) for model in models.models])
     low, high = np.empty(points.count), np.empty(points.count)
     for begin in range(0, points.count, AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
-        candidates = predicted[part][:, calibrated_.fold]
-        high[part] = _quantile(candidates + calibrated_.off, calibrated_.weight, level, calibrated_.groups)
-        low[part] = -_quantile(calibrated_.off - candidates, calibrated_.weight, level, calibrated_.groups)
+        candidates = predicted[part][:, models.fold]
+        high[part] = _quantile(candidates + models.off, models.weight, level, models.groups)
+        low[part] = -_quantile(models.off - candidates, models.weight, level, models.groups)
     return low, high
 
 

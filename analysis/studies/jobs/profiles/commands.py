@@ -1,18 +1,14 @@
-"""The steps of `python -m analysis jobs`. What takes long to import waits until a step runs, so that --help does not."""
+"""The steps of `python -m analysis jobs`; what takes long to import waits until one runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.steps import Step
+from analysis.steps import Step, takes_runs
+from analysis.studies.jobs.output import print_answer
 
 if TYPE_CHECKING:
     import argparse
-
-
-def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which runs."""
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of streams of jobs")
 
 
 def profile(args: argparse.Namespace) -> int:
@@ -22,8 +18,7 @@ def profile(args: argparse.Namespace) -> int:
     time is divided into waiting for a slot, start-up, computing, held back by the CPU limit, and neither (other processes, disks, other
     replicas).
     """
-    from analysis.studies.jobs.output import print_answer
-    from analysis.studies.jobs.records import replicates_of
+    from analysis.studies.jobs.replicates import replicates_of
 
     from .page import profile_document, profile_page
     from .profile import profile as profiled
@@ -33,19 +28,13 @@ def profile(args: argparse.Namespace) -> int:
     return print_answer(args, profile_document(rows, best), profile_page(rows, best), refused)
 
 
-def add_hyper_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which runs."""
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of streams of jobs that learn")
-
-
 def hyper(args: argparse.Namespace) -> int:
     """How soon jobs that learn reach their accuracy, by hyper-parameters: every point of the grid, the best one, and effects.
 
     Reads saved runs of streams of `train` jobs with an `accuracy`, over which some parameters were varied (--vary batch=16,64). A point
     whose jobs do not all reach the accuracy has no mean time to it, and never wins. Effects and their analysis of variance are of ratios.
     """
-    from analysis.studies.jobs.output import print_answer
-    from analysis.studies.jobs.records import replicates_of
+    from analysis.studies.jobs.replicates import replicates_of
 
     from .hyper import hyper as analysed
     from .page import hyper_document, hyper_effects, hyper_page
@@ -58,10 +47,10 @@ def hyper(args: argparse.Namespace) -> int:
     return code
 
 
-STEPS = {
-    "hyper": Step(
+STEPS = (
+    Step(
         hyper,
-        add_hyper_arguments,
+        takes_runs("saved runs of streams of jobs that learn"),
         "time to an accuracy by hyper-parameters: points, the best, effects",
         """\
 example:
@@ -70,9 +59,9 @@ example:
 Exit code 0: analysed, whatever was found. 2: bad usage, or no job that learns.
 """,
     ),
-    "profile": Step(
+    Step(
         profile,
-        add_profile_arguments,
+        takes_runs("saved runs of streams of jobs"),
         "where the time of jobs goes, by class and system; the best system",
         """\
 example:
@@ -81,4 +70,4 @@ example:
 Exit code 0: profiled, whatever was found. 2: bad usage, or no job that was done.
 """,
     ),
-}
+)

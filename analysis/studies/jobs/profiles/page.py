@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from analysis.studies.jobs.output import Document
     from analysis.studies.keys.terms import Effects
 
     from .hyper import GridPoint, Hyper
     from .profile import BestSystem, ClassProfile
-
-    Document = dict[str, Any]
 
 PROFILE_LEGEND = (
     ("time s", "of a job with its slots, from admission to end; means of runs with their 95 % interval, where there are three runs."),

@@ -1,11 +1,13 @@
-"""The steps of `python -m analysis queue`. What takes long to import waits until a step runs, so that --help does not."""
+"""The steps of `python -m analysis queue`; what takes long to import waits until one runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from analysis.steps import Step
+from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
+from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
     import argparse
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     Answers = list[tuple[str, Sequence[Predicted], str]]  # of what, by each model, and a sentence
 
 
-def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which streams."""
+def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs, and lists of jobs (.csv)")
     parser.add_argument("--servers", metavar="C", type=int, help="slots, where a list of jobs does not tell (column slots)")
 
@@ -31,8 +32,6 @@ def fit(args: argparse.Namespace) -> int:
     whether the data refuse Poisson arrivals and exponential service times, and holds Little's law against every run. Cells under equal
     conditions are each other's replicates. What is wrong with a job's times is named.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .page import fits_document, fits_page
 
     refused: list[str] = []
@@ -56,9 +55,8 @@ def _fits(names: Sequence[str], servers: int | None, refused: list[str]) -> list
     return fits
 
 
-def add_validate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which streams, how far off a model may be, and what was planned."""
-    add_fit_arguments(parser)
+def _add_validate(parser: argparse.ArgumentParser) -> None:
+    _add_fit(parser)
     parser.add_argument("--margin", metavar="PERCENT", default="10%", help="how far off a model may be (10%%)")
     parser.add_argument("--rate", metavar="PER_S", type=float, help="jobs a second, as planned")
     parser.add_argument("--service", metavar="S", type=float, help="mean service time in seconds, as planned; exponential")
@@ -70,9 +68,6 @@ def validate(args: argparse.Namespace) -> int:
     The interval is from runs where there are three or more, else from busy cycles or batches of jobs, and it says which. With --rate and
     --service the prediction is of what was planned. Little's law is held against every run.
     """
-    from analysis.studies.jobs.output import print_answer
-    from analysis.wording import parse_percent
-
     from .fitting import fit as fit_group
     from .page import validations_document, validations_page
     from .reading import groups
@@ -100,8 +95,7 @@ def _planned(args: argparse.Namespace, servers: int | None) -> Inputs | None:
     return None if args.rate is None or servers is None else Inputs(args.rate, args.service, servers)
 
 
-def add_predict_arguments(parser: argparse.ArgumentParser) -> None:
-    """Streams to fit, or what was typed."""
+def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", metavar="RUN", nargs="*", help="saved runs and lists of jobs (.csv) to fit, in place of --rate and --service"
     )
@@ -152,8 +146,6 @@ def predict(args: argparse.Namespace) -> int:
     scatter then gives the answers intervals; several --servers answer what if. With as much work as can be done there is no stationary
     figure, and that is said.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .page import predictions_document, predictions_page
 
     if args.kinds:
@@ -236,8 +228,6 @@ def _of_runs(args: argparse.Namespace, refused: list[str]) -> Answers:
 
 def _priorities(args: argparse.Namespace) -> int:
     """Print mean waits by priority."""
-    from analysis.studies.jobs.output import print_answer
-
     from .page import priorities_document, priorities_page
     from .priorities import non_preemptive, parse, preemptive
 
@@ -253,8 +243,7 @@ def _priorities(args: argparse.Namespace) -> int:
     )
 
 
-def add_closed_arguments(parser: argparse.ArgumentParser) -> None:
-    """Users, and what they ask of the stations."""
+def _add_closed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--users", metavar="N,…", type=wholes, required=True, help="how many; several are answered in turn")
     parser.add_argument("--think", metavar="S", type=float, default=0.0, help="seconds between an answer and the next request (0)")
     parser.add_argument(
@@ -272,8 +261,6 @@ def closed(args: argparse.Namespace) -> int:
 
     Answers requests a second, response, jobs and utilisation of every station, with the bounds that no system of these demands can pass.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .closed import mva
     from .page import closed_document, closed_page
 
@@ -291,10 +278,10 @@ def closed(args: argparse.Namespace) -> int:
     return print_answer(args, closed_document(demands_s, systems), closed_page(demands_s, systems))
 
 
-STEPS = {
-    "closed": Step(
+STEPS = (
+    Step(
         closed,
-        add_closed_arguments,
+        _add_closed,
         "closed systems: users, time to think, demands of stations",
         """\
 example:
@@ -303,9 +290,9 @@ example:
 Exit code 0: answered. 2: bad usage.
 """,
     ),
-    "fit": Step(
+    Step(
         fit,
-        add_fit_arguments,
+        _add_fit,
         "rate, service times, variation, load and waits of streams of jobs",
         """\
 examples:
@@ -315,9 +302,9 @@ examples:
 Exit code 0: fitted. 2: bad usage, or nothing can be used.
 """,
     ),
-    "predict": Step(
+    Step(
         predict,
-        add_predict_arguments,
+        _add_predict,
         "waits by M/M/c, M/G/1, M/M/c/K, G/G/c, and by priority",
         """\
 examples:
@@ -331,9 +318,9 @@ examples:
 Exit code 0: answered, even if only that there is no stationary figure. 2: bad usage.
 """,
     ),
-    "validate": Step(
+    Step(
         validate,
-        add_validate_arguments,
+        _add_validate,
         "measured waits against predicted ones, Little's law on every run",
         """\
 examples:
@@ -344,4 +331,4 @@ examples:
 Exit code 0: judged, whatever was found. 2: bad usage, or nothing can be used.
 """,
     ),
-}
+)

@@ -64,7 +64,7 @@ def units(streams: Sequence[Columns]) -> Units:
     are above 0. The same but for gaps of each priority, ` 1` behind the name.
     """
     kind, count, labels = _labels(streams)
-    priorities = sorted({float(priority_) for part in streams for priority_ in part.priority if not math.isnan(priority_)})
+    priorities = sorted({float(level) for part in streams for level in part.priority if not math.isnan(level)})
     many = 1 + max(int(label.max()) for label in labels if len(label)) if any(map(len, labels)) else 0
     columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for part, label in zip(streams, labels, strict=True):
@@ -84,22 +84,22 @@ def units(streams: Sequence[Columns]) -> Units:
     return Units(kind, count, sums)
 
 
-def estimate(of: Callable[[dict[str, float]], float | None], units_: Units, *, logs: bool = True) -> Figure | None:
+def estimate(of: Callable[[dict[str, float]], float | None], of_units: Units, *, logs: bool = True) -> Figure | None:
     """Estimate one number from the sums, with the interval of the grouped jackknife; None where the sums do not give it.
 
     With `logs`, on the logarithm where all that is seen is above 0, so that no interval reaches below; else as it is. `why` says why there
     is no interval.
     Source: Miller 1974; for ratios over busy cycles Iglehart 1975.
     """
-    whole = {name: float(values.sum()) for name, values in units_.sums.items()}
+    whole = {name: float(values.sum()) for name, values in of_units.sums.items()}
     value = of(whole)
     if value is None:
         return None
-    count = len(next(iter(units_.sums.values()))) if units_.sums else 0
-    if units_.kind == "none" or count < 2:
+    count = len(next(iter(of_units.sums.values()))) if of_units.sums else 0
+    if of_units.kind == "none" or count < 2:
         return Figure(value, why="too few units")
-    without = [of({name: whole[name] - float(values[at]) for name, values in units_.sums.items()}) for at in range(count)]
-    known = np.array([value_ for value_ in without if value_ is not None], float)
+    without = [of({name: whole[name] - float(values[at]) for name, values in of_units.sums.items()}) for at in range(count)]
+    known = np.array([estimated for estimated in without if estimated is not None], float)
     if len(known) < count:
         return Figure(value, why="not without each of the units")
     return _interval(value, known, logs=logs and value > 0 and bool((known > 0).all()))
@@ -277,9 +277,9 @@ def _load(sums: Sums, servers: int | None) -> float | None:
     return None if came is None or takes is None or servers is None else came * takes / servers
 
 
-def _known(valid: Columns) -> np.ndarray:
-    times = np.where(valid.retried, np.nan, valid.end - valid.taken)
-    return np.asarray(times[~np.isnan(times)])
+def _known(times: Columns) -> np.ndarray:
+    services = np.where(times.retried, np.nan, times.end - times.taken)
+    return np.asarray(services[~np.isnan(services)])
 
 
 def _servers(streams: Sequence[Stream], servers: int | None) -> int | None:
@@ -299,15 +299,12 @@ def _only(streams: Sequence[Stream], name: str) -> str:
 def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequence[Little | None]) -> list[str]:
     sentences = []
     for stream, part, law in zip(streams, times, laws, strict=True):
-        sentences += [f"{one_line(stream.name)}: {finding}" for finding in part.findings]
+        findings = [*part.findings]
         if law is None and stream.measured and not part.retried.any():
-            sentences.append(
-                f"{one_line(stream.name)}: no time that starts and ends empty is known, so Little's law cannot be held against it."
-            )
+            findings.append("no time that starts and ends empty is known, so Little's law cannot be held against it.")
         elif law is not None and law.jobs < len(part.submit):
-            sentences.append(
-                f"{one_line(stream.name)}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty."
-            )
+            findings.append(f"Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty.")
+        sentences += [f"{one_line(stream.name)}: {finding}" for finding in findings]
     return sentences
 
 

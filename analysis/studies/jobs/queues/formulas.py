@@ -220,7 +220,7 @@ def wait_quantile(queue: Queue, share: float) -> float:
     """Time that so large a share of jobs waits at most, seconds: (W_q/C)·ln(C/(1 - q)), 0 for those that do not wait.
 
     Exact for M/M/c, an approximation for the others (Allen 1990).
-    Raises: Refused, for a share that is none, and for queues that turn jobs away (`finite.wait_quantile` is theirs).
+    Raises: Refused, for a share that is none, and for queues that turn jobs away (`mmck_wait_quantile` is theirs).
     """
     _must_be_open(queue)
     _must_be_share(share)
@@ -232,7 +232,7 @@ def wait_quantile(queue: Queue, share: float) -> float:
 def wait_within(queue: Queue, time_s: float) -> float:
     """Share of jobs that wait no longer than so many seconds, P(W ≤ t) = 1 - C·e^(-t·C/W_q): what `wait_quantile` asks the other way round.
 
-    Raises: Refused, for a time that is none, and for queues that turn jobs away (`finite.wait_within` is theirs).
+    Raises: Refused, for a time that is none, and for queues that turn jobs away (`mmck_wait_within` is theirs).
     """
     must_be_time(time_s)
     _must_be_open(queue)
@@ -325,8 +325,7 @@ def mmck(inputs: Inputs, room: int) -> Queue:
 
 def mmck_wait_quantile(inputs: Inputs, room: int, share: float) -> float:
     """Time that so large a share of the jobs let in wait at most, seconds. Raises: Refused."""
-    if not 0 < share < 1:
-        raise Refused(f"a share of {share:g}: a percentile lies between 0 and 100 %.")
+    _must_be_share(share)
     longer = _mmck_longer(inputs, room)
     if longer(0.0) <= 1 - share:
         return 0.0

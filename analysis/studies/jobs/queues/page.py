@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from analysis.studies.jobs.output import Document
+
     from .closed import ClosedSystem
     from .fitting import Fit
     from .priorities import PriorityWaits
     from .shape import Shape
     from .valid_times import Little
     from .validation import ModelCheck, Predicted, WaitValidation
-
-    Document = dict[str, Any]
 
 ENOUGH = 1e-9
 

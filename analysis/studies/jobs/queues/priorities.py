@@ -120,7 +120,7 @@ def _left(kinds: Sequence[PriorityClass], servers: int) -> float:
             got = min(1.0, max(0.0, 1 - used) / demand)
             left, used = left + got * _residual(same), used + demand
         return left
-    rate, demand = (sum(map(of, kinds)) for of in (lambda one: one.rate_per_s, _load))
+    rate, demand = (sum(map(of, kinds)) for of in (lambda each: each.rate_per_s, _load))
     service = demand / rate
     second = 2 * _residual(kinds) / rate
     return erlang_c(servers, demand) * service / servers * (second / service**2) / 2

@@ -7,8 +7,6 @@ replicas, attempts, outcome, reason, slots. Whatever else there is stands for ot
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from dataclasses import replace
@@ -17,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from analysis.hardware import Machines
 from analysis.load import load_each
-from analysis.opening import read_whole
 from analysis.plain import one_line
-from analysis.studies.jobs import records
-from analysis.studies.jobs.records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, Job, Stream, distinct, plan
+from analysis.studies.jobs import csv_file, records
+from analysis.studies.jobs.records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, Job, Stream, plan
+from analysis.studies.jobs.replicates import distinct
 from analysis.terms import Refused, Unreadable
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ def _streams(names: Sequence[str], refused: list[str]) -> list[Stream]:
     for name in names:
         if name.endswith(".csv"):
             try:
-                on_machine += [(stream, None) for stream in read_csv(Path(name))]
+                on_machine += [(stream, None) for stream in parse_csv(csv_file.text_of(Path(name)), name)]
             except Unreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
             continue
@@ -70,40 +68,21 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
-def read_csv(path: Path) -> list[Stream]:
-    """Read the streams of a file, in the order they begin in it.
-
-    Raises: Unreadable, for what is no such file; the sentence says which line.
-    """
-    try:
-        text = read_whole(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path}: is no text in UTF-8; a list of jobs is CSV.") from None
-    return parse_csv(text, str(path))
-
-
 def parse_csv(text: str, where: str) -> list[Stream]:
-    """Read streams out of CSV; `where` begins what is said of it. Raises: Unreadable."""
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Streams out of CSV, in the order they begin in it; `where` begins what is said of it. Raises: Unreadable."""
+    names, lines = csv_file.parse(text, where)
+    missing = ", ".join(name for name in NEEDED if name not in names)
+    if missing:
+        there = one_line(", ".join(names)) or "nothing"
+        raise Unreadable(f"{where}: no column {missing}; it has {there}. A list of jobs begins with {HEAD}.")
     runs: dict[str, list[Job]] = {}
     slots: dict[str, int | None] = {}
-    try:
-        names = [name.strip() for name in next(lines, [])]
-        _must_have_columns(names, where)
-        for cells in lines:
-            if not any(cell.strip() for cell in cells):
-                continue
-            at = f"{where}: line {lines.line_num}"
-            if len(cells) != len(names):
-                raise Unreadable(f"{at}: has {len(cells)} cells for {len(names)} columns.")
-            row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
-            run = row.get("run", "")
-            runs.setdefault(run, []).append(_job(row, at))
-            of_run = _whole(row, "slots", at)
-            if slots.setdefault(run, of_run) != of_run or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS:
-                raise Unreadable(f"{at}: slots {of_run}; a stream has one number of them, 1 to {MOST_SLOTS}.")
-    except csv.Error as error:
-        raise Unreadable(f"{where}: line {lines.line_num}: {error}; a list of jobs is CSV.") from None
+    for at, row in lines:
+        run = row.get("run", "")
+        runs.setdefault(run, []).append(_job(row, at))
+        of_run = _whole(row, "slots", at)
+        if slots.setdefault(run, of_run) != of_run or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS:
+            raise Unreadable(f"{at}: slots {of_run}; a stream has one number of them, 1 to {MOST_SLOTS}.")
     if not runs:
         raise Unreadable(f"{where}: has no job.")
     measured = bool({"admit_s", "start_s", "end_s"} & set(names))
@@ -117,16 +96,6 @@ def _csv_drawn(jobs: Sequence[Job]) -> tuple[Hashable, ...]:
     """What makes two streams the same: when their jobs came, which no clock reads twice alike."""
     drawn = plan("", [job.submit_s for job in jobs], ())
     return (("plan", drawn),) if drawn else ()
-
-
-def _must_have_columns(names: list[str], where: str) -> None:
-    missing = [name for name in NEEDED if name not in names]
-    if missing:
-        there = one_line(", ".join(names)) or "nothing"
-        raise Unreadable(f"{where}: no column {', '.join(missing)}; it has {there}. A list of jobs begins with {HEAD}.")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; leave one.")
 
 
 def _job(row: Mapping[str, str], at: str) -> Job:

@@ -151,17 +151,17 @@ class Little:
     busy: float
 
 
-def little(found: Columns) -> Little | None:
+def little(columns: Columns) -> Little | None:
     """Check Little's law on the longest time from the first submission that ends empty, or None where no such time is known.
 
     Jobs whose clock went backwards are left out. A job that never ended is there until nobody knows when: what came after it, and what
     was there when it came, has no end that is known to be empty. None too where a job took several attempts: what it held is not told.
     """
-    if found.retried.any():
+    if columns.retried.any():
         return None
-    use = ~found.backwards
-    submit, taken, end = found.submit[use], found.taken[use], found.end[use]
-    count = _complete(submit, np.where(found.unfinished[use], np.inf, end))
+    use = ~columns.backwards
+    submit, taken, end = columns.submit[use], columns.taken[use], columns.end[use]
+    count = _complete(submit, np.where(columns.unfinished[use], np.inf, end))
     if count == 0:
         return None
     submit, taken, end = submit[:count], taken[:count], end[:count]
@@ -173,10 +173,10 @@ def little(found: Columns) -> Little | None:
     return Little(begin, last, count, laws, laws[-1].number)
 
 
-def most_held(valid: Columns) -> int:
+def most_held(columns: Columns) -> int:
     """How many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
-    known = ~np.isnan(valid.end) & ~valid.retried
-    times = np.concatenate([valid.taken[known], valid.end[known]])
+    known = ~np.isnan(columns.end) & ~columns.retried
+    times = np.concatenate([columns.taken[known], columns.end[known]])
     jumps = np.concatenate([np.ones(known.sum()), -np.ones(known.sum())])
     return int(np.cumsum(jumps[np.lexsort((jumps, times))]).max(initial=0))
 

@@ -35,6 +35,7 @@ from .formulas import (
     wait_within,
 )
 from .priorities import PriorityClass, non_preemptive
+from .valid_times import columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -194,16 +195,18 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     return WaitValidation(fit, margin, fit.wait_s, tuple(held), why, notes=(*notes, *short, *_notes(fit)), planned=planned)
 
 
+def _both(sums: Sums, servers: int, at: int, foretold: float | None) -> tuple[float | None, float | None]:
+    return mean(sums, "wait"), value_of(sums, servers, at, "wait_s") if foretold is None else foretold
+
+
 def _ratio(sums: Sums, servers: int, at: int, foretold: float | None) -> float | None:
-    measured = mean(sums, "wait")
-    predicted_s = value_of(sums, servers, at, "wait_s") if foretold is None else foretold
-    return None if measured is None or predicted_s is None or predicted_s <= 0 else measured / predicted_s
+    measured_s, predicted_s = _both(sums, servers, at, foretold)
+    return None if measured_s is None or predicted_s is None or predicted_s <= 0 else measured_s / predicted_s
 
 
 def _apart(sums: Sums, servers: int, at: int, foretold: float | None) -> float | None:
-    measured = mean(sums, "wait")
-    predicted_s = value_of(sums, servers, at, "wait_s") if foretold is None else foretold
-    return None if measured is None or predicted_s is None else measured - predicted_s
+    measured_s, predicted_s = _both(sums, servers, at, foretold)
+    return None if measured_s is None or predicted_s is None else measured_s - predicted_s
 
 
 def _z(apart: Figure | None, difference: float) -> float | None:
@@ -257,8 +260,6 @@ def _of_priority(sums: Sums, fit: Fit, servers: int, priority: int) -> float | N
 
 def _growth(streams: Sequence[Stream]) -> float | None:
     """By how much each job waits longer than the one before it: slope of the waits over the jobs, seconds, mean over streams."""
-    from .valid_times import columns  # noqa: PLC0415  # only where a queue grows
-
     slopes = []
     for stream in streams:
         part = columns(stream)

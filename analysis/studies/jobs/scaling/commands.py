@@ -1,4 +1,4 @@
-"""The steps of `python -m analysis scale`. What takes long to import waits until a step runs, so that --help does not."""
+"""The steps of `python -m analysis scale`; what takes long to import waits until one runs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.steps import Step
+from analysis.steps import Step, takes_runs
+from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
     import argparse
 
 
-def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which files."""
+def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN|CSV", nargs="+", help="saved runs of streams of jobs, or CSV: replicas, work, time_s")
 
 
@@ -27,7 +27,6 @@ def fit(args: argparse.Namespace) -> int:
     differ, work. The better law, by AICc, comes first. The error is that of jobs whose number of replicas and size were left out of the
     fit.
     """
-    from analysis.studies.jobs.output import print_answer
     from control import scaling
 
     from .measured import points as points_of
@@ -45,8 +44,7 @@ def _add_law(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target-s", type=float, required=True, metavar="S", help="how long every job is to take")
 
 
-def add_choose_arguments(parser: argparse.ArgumentParser) -> None:
-    """A law, a target and sizes."""
+def _add_choose(parser: argparse.ArgumentParser) -> None:
     _add_law(parser)
     parser.add_argument("--work", required=True, metavar="W,…", help="sizes, in the unit of the fit")
     parser.add_argument("--most", type=int, default=64, metavar="N", help="replicas, at most (default: %(default)s)")
@@ -54,7 +52,6 @@ def add_choose_arguments(parser: argparse.ArgumentParser) -> None:
 
 def choose(args: argparse.Namespace) -> int:
     """Choose the replicas with which jobs of some sizes take nearest the time that all are to take, by a law that was fitted."""
-    from analysis.studies.jobs.output import print_answer
     from control.scaling import choose as chosen
 
     from .measured import law as law_of_file
@@ -77,8 +74,7 @@ def _sizes(text: str) -> list[float]:
     return sizes
 
 
-def add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
-    """A law, a target, and the jobs."""
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
     _add_law(parser)
     parser.add_argument("--nodes", type=int, default=1000, metavar="N", help="there are (default: %(default)s)")
     parser.add_argument("--most", type=int, default=64, metavar="N", help="replicas of one job (default: %(default)s)")
@@ -95,8 +91,6 @@ def simulate(args: argparse.Namespace) -> int:
     The law that chooses is fitted to a small profile with the noise of --noise, not given. Sizes have the mean 1 and --sizes-cv2; jobs come
     at random (Poisson), so that the nodes are busy to --load under the way of scaling that asks most of them. A seed is one stream of jobs.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .measured import law as law_of_file
     from .page import study_document, study_page
     from .study import ScalingStudy, evaluate
@@ -111,19 +105,12 @@ def simulate(args: argparse.Namespace) -> int:
     return print_answer(args, study_document(study, result), study_page(study, result))
 
 
-def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which runs."""
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of streams of jobs")
-
-
 def report(args: argparse.Namespace) -> int:
     """Replicas that were chosen for each job, so that all run equally long, against one number for all: on real jobs, the same for both.
 
     Reads saved runs of streams of jobs, some with `target_s`. Says how many jobs ran for the target ±10 %, what they took of the nodes, how
     far the law was off that chose, and what was measured to fit it. Streams are paired by their jobs.
     """
-    from analysis.studies.jobs.output import print_answer
-
     from .measured import measured
     from .measured import reports as reports_of
     from .page import reports_document, reports_page
@@ -133,10 +120,10 @@ def report(args: argparse.Namespace) -> int:
     return print_answer(args, reports_document(reports), reports_page(reports), refused)
 
 
-STEPS = {
-    "choose": Step(
+STEPS = (
+    Step(
         choose,
-        add_choose_arguments,
+        _add_choose,
         "replicas for jobs of some sizes, so that all take equally long",
         """\
 example:
@@ -145,9 +132,9 @@ example:
 Exit code 0: chosen; a size that no number of replicas fits is said. 2: bad usage.
 """,
     ),
-    "fit": Step(
+    Step(
         fit,
-        add_fit_arguments,
+        _add_fit,
         "laws of speed-up, fitted to measured times",
         """\
 examples:
@@ -157,9 +144,9 @@ examples:
 Exit code 0: fitted. 2: bad usage, or nothing that tells how time falls with replicas.
 """,
     ),
-    "report": Step(
+    Step(
         report,
-        add_report_arguments,
+        takes_runs("saved runs of streams of jobs"),
         "replicas chosen for each job against one number for all, on real jobs",
         """\
 example:
@@ -168,9 +155,9 @@ example:
 Exit code 0: analysed, whatever was found. 2: bad usage, or nothing was chosen.
 """,
     ),
-    "simulate": Step(
+    Step(
         simulate,
-        add_simulate_arguments,
+        _add_simulate,
         "replicas chosen for each job against one number for all, simulated",
         """\
 examples:
@@ -180,4 +167,4 @@ examples:
 Exit code 0: simulated, whatever came of it. 2: bad usage, or a load under which no wait has a mean.
 """,
     ),
-}
+)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +10,10 @@ import numpy as np
 
 from analysis.formats.fields import Fields
 from analysis.load import find, load, load_each, parsed
-from analysis.opening import read_whole
+from analysis.studies.jobs import csv_file
 from analysis.studies.jobs.profiles.profile import done_with_times
-from analysis.studies.jobs.records import in_order, of_one_machine, streams, tells_of_jobs
+from analysis.studies.jobs.records import streams, tells_of_jobs
+from analysis.studies.jobs.replicates import in_order, of_one_machine
 from analysis.terms import Refused, Unreadable
 from control.scaling import TOLERANCE, Law, Point, time_s
 
@@ -45,14 +44,11 @@ def points(names: Sequence[str]) -> tuple[list[Point], list[str]]:
 
 
 def _csv(path: Path) -> list[Point]:
-    try:
-        lines = csv.DictReader(io.StringIO(read_whole(path).decode("utf-8-sig"), newline=""), strict=True)
-        missing = [name for name in NEEDED if name not in (lines.fieldnames or ())]
-        if missing:
-            raise Unreadable(f"{path}: has no column {missing[0]!r}; it has {', '.join(lines.fieldnames or ['none'])}.")
-        return [_point(line, f"{path}: line {lines.line_num}") for line in lines]
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: is no CSV in UTF-8 ({error}).") from None
+    names, lines = csv_file.parse(csv_file.text_of(path), path)
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        raise Unreadable(f"{path}: has no column {missing[0]!r}; it has {', '.join(names or ['none'])}.")
+    return [_point(row, at) for at, row in lines]
 
 
 def _run(run: Run, left_out: list[str]) -> list[Point]:
@@ -72,13 +68,13 @@ def _run(run: Run, left_out: list[str]) -> list[Point]:
 def _point(row: Mapping[str, Any], where: str) -> Point:
     values = []
     for name in ("replicas", "work", "time_s"):
-        text = row.get(name, 1.0) if name == "work" else row.get(name)
+        said = row.get(name, 1.0 if name == "work" else None)
         try:
-            value = float(text)  # type: ignore[arg-type]  # whatever it is, it is said below
+            value = float(said)
         except (TypeError, ValueError, OverflowError):
             value = -1.0
         if not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
-            raise Unreadable(f"{where}: {name} is {text!r}; a {'whole ' if name == 'replicas' else ''}number above 0 belongs there.")
+            raise Unreadable(f"{where}: {name} is {said!r}; a {'whole ' if name == 'replicas' else ''}number above 0 belongs there.")
         values.append(value)
     return Point(int(values[0]), values[1], values[2])
 
@@ -120,7 +116,7 @@ FEWEST = 5
 class MeasuredStream:
     """One stream. `target_s` is there where replicas were chosen, with what the choice knew: its law by class, what measuring it took."""
 
-    stream: Stream
+    record: Stream
     target_s: float | None = None
     laws: Mapping[str, Law] = field(default_factory=dict)
     reachable: float | None = None
@@ -129,7 +125,7 @@ class MeasuredStream:
     @property
     def done(self) -> list[tuple[Job, Times]]:
         """Its jobs that were done in their first attempt, with their times."""
-        return done_with_times(self.stream.jobs)
+        return done_with_times(self.record.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +178,7 @@ def _measured(stream: Stream, rows: Sequence[Mapping[str, object]]) -> MeasuredS
 def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
     """Hold the choice against every other way, by engine, slots and target. Raises: Refused, where nothing was chosen."""
     keys = dict.fromkeys(
-        (stream.stream.engine, stream.stream.slots or 0, stream.target_s) for stream in streams if stream.target_s is not None
+        (stream.record.engine, stream.record.slots or 0, stream.target_s) for stream in streams if stream.target_s is not None
     )
     if not keys:
         raise Refused("No stream had its replicas chosen (target_s=…): `python -m analysis queue` and `schedule` read other streams.")
@@ -191,17 +187,15 @@ def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
 
 def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float) -> TargetReport:
     beside = [
-        measured_
-        for measured_ in every
-        if (measured_.stream.engine, measured_.stream.slots) == (engine, slots) and measured_.target_s in {None, target_s}
+        stream for stream in every if (stream.record.engine, stream.record.slots) == (engine, slots) and stream.target_s in {None, target_s}
     ]
-    tweaksets = sorted({measured_.stream.tweakset for measured_ in beside})
+    tweaksets = sorted({stream.record.tweakset for stream in beside})
     if len(tweaksets) > 1:
         several = ", ".join(tweaksets)
         raise Refused(f"{engine} with {slots} slots: streams under several tweak sets ({several}) are never mixed; name runs of one.")
     by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
-    for measured_ in beside:
-        by_arm.setdefault(_arm_name(measured_), {})[measured_.stream.same_jobs] = measured_
+    for stream in beside:
+        by_arm.setdefault(_arm_name(stream), {})[stream.record.same_jobs] = stream
     order = [ELASTIC, *sorted(name for name in by_arm if name != ELASTIC)]
     shared = [key for key in by_arm[ELASTIC] if all(key in by_arm[name] for name in order)]
     where = f"{engine} with {slots} slots, target {target_s:g} s"
@@ -212,28 +206,28 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
     chosen = paired[ELASTIC]
     numbers = {name: [{job.number for job, _ in stream.done} for stream in streams] for name, streams in paired.items()}
     unlike = tuple(name for name in order if numbers[name] != numbers[ELASTIC])
-    ran_s = np.array([times.ran_s for measured_ in chosen for _, times in measured_.done])
+    ran_s = np.array([times.ran_s for stream in chosen for _, times in stream.done])
     return TargetReport(
         engine=engine,
         slots=slots,
         target_s=target_s,
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
-        lost=sum(len(stream.stream.jobs) - len(stream.done) for streams in paired.values() for stream in streams),
+        lost=sum(len(stream.record.jobs) - len(stream.done) for streams in paired.values() for stream in streams),
         arms=(arms[0], *(arm if arm.name in unlike else against(arms[0], arm) for arm in arms[1:])),
-        reachable=_mean(measured_.reachable for measured_ in chosen),
-        off=_mean(_off(measured_) for measured_ in chosen),
-        profile_node_s=_mean(measured_.profile_node_s for measured_ in chosen),
+        reachable=_mean(stream.reachable for stream in chosen),
+        off=_mean(_off(stream) for stream in chosen),
+        profile_node_s=_mean(stream.profile_node_s for stream in chosen),
         late=float((ran_s > target_s * (1 + TOLERANCE)).mean()),
         early=float((ran_s < target_s * (1 - TOLERANCE)).mean()),
         unlike=unlike,
     )
 
 
-def _arm_name(measured_: MeasuredStream) -> str:
-    if measured_.target_s is not None:
+def _arm_name(stream: MeasuredStream) -> str:
+    if stream.target_s is not None:
         return ELASTIC
-    replicas = measured_.stream.params.get("replicas")
+    replicas = stream.record.params.get("replicas")
     return "as its class has it" if replicas is None else f"{replicas} for all"
 
 
@@ -258,12 +252,12 @@ def _scaled(done: Sequence[tuple[Job, Times]], target_s: float) -> ScaledStream:
     )
 
 
-def _off(measured_: MeasuredStream) -> float | None:
+def _off(stream: MeasuredStream) -> float | None:
     """How far the law was off, on average over the jobs that it chose for."""
     known = [
-        (float(time_s(measured_.laws[job.class_], job.work, job.replicas)), times.ran_s)
-        for job, times in measured_.done
-        if job.class_ in measured_.laws and job.work is not None and times.ran_s > 0
+        (float(time_s(stream.laws[job.class_], job.work, job.replicas)), times.ran_s)
+        for job, times in stream.done
+        if job.class_ in stream.laws and job.work is not None and times.ran_s > 0
     ]
     return _mean(abs(predicted_s / ran_s - 1) for predicted_s, ran_s in known)
 

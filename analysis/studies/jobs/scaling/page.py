@@ -6,27 +6,25 @@ In documents effects are gains as fractions, of the choice for each job over the
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from analysis.printing import columns, hanging
+from analysis.studies.jobs.estimates import FEWEST
 from analysis.studies.jobs.output import inverse
 from analysis.wording import digits, probability
-
-from .study import PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
+    from analysis.studies.jobs.output import Document
     from control.scaling import Choice, Fit, Law
 
     from .measured import TargetReport
     from .study import ScalingArm, ScalingResult, ScalingStudy
-
-    Document = dict[str, Any]
 
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 FIGURES = {
@@ -147,8 +145,8 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
         yield f"It was {report.off:.1%} off on average over its jobs; {early}, {late}."
     if report.profile_node_s is not None:
         yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds a stream."
-    if report.runs < PAIRS:
-        yield f"Fewer than {PAIRS} streams: nothing has an interval. Run more blocks."
+    if report.runs < FEWEST:
+        yield f"Fewer than {FEWEST} streams: nothing has an interval. Run more blocks."
     if len(report.arms) < 2:
         yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
     if report.alone:

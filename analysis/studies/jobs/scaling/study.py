@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.stats.effect import moments, paired_effect
+from analysis.stats.effect import paired_effect
+from analysis.studies.jobs.estimates import FEWEST, t_interval
 from analysis.studies.jobs.simulation.loop import play
 from analysis.studies.jobs.simulation.stream import Coming, errors
 from analysis.studies.jobs.simulation.stream import TimesLaw as Times
 from analysis.terms import Metric, NotComparable, Refused
 from control.scaling import TOLERANCE, Point, choose, fits, time_s
 from control.scheduling.terms import Job
-from control.t_test import t_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -36,7 +36,6 @@ NODE_SECONDS = Metric("node_s_per_job", "lower")
 PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
 PROFILED = ((1, 2, 4, 8, 16), (0.25, 1.0, 4.0), 3)  # replicas, sizes over the mean, and how often each
 WARM_UP = 0.1
-PAIRS = 3  # seeds or streams that carry an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def _ways(study: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
 
     largest = float(np.max(work[:100]))
     return {
-        ELASTIC: np.array([number(size_) for size_ in work.tolist()]),
+        ELASTIC: np.array([number(own) for own in work.tolist()]),
         STATIC: np.full(work.shape, number(1.0)),
         LARGEST: np.full(work.shape, number(largest)),
     }
@@ -190,7 +189,7 @@ def within(times_s: Floats, target_s: float) -> float:
 
 def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
     """The choice against another way, seed by seed; nothing of fewer than three."""
-    if len(chosen.seeds) < PAIRS:
+    if len(chosen.seeds) < FEWEST:
         return other
     more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
     before, after = ([seed.node_s_per_job for seed in arm.seeds] for arm in (other, chosen))
@@ -198,10 +197,4 @@ def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
         effect = paired_effect(NODE_SECONDS, before, after, 0.0)
     except NotComparable:  # sizes and times that never vary
         effect = None
-    return ScalingArm(other.name, other.replicas, other.seeds, _interval(more), effect)
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float, float]:
-    mean, spread = moments(values)
-    half = t_quantile(0.975, len(values) - 1) * spread / len(values) ** 0.5
-    return mean, mean - half, mean + half
+    return ScalingArm(other.name, other.replicas, other.seeds, t_interval(more), effect)

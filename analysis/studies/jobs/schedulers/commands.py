@@ -1,4 +1,4 @@
-"""The steps of `python -m analysis schedule`. What takes long to import waits until a step runs, so that --help does not."""
+"""The steps of `python -m analysis schedule`; what takes long to import waits until one runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.steps import Step
+from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ SLOTS = re.compile(r"(?:([A-Za-z_][\w.-]*)=)?(\d{1,6})", re.ASCII)
 MOST_JOBS = 10_000_000
 
 
-def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which runs, and the baseline."""
+def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="saved runs of streams of jobs")
     parser.add_argument("--baseline", default="fifo", metavar="POLICY", help="with what (default: %(default)s)")
 
@@ -30,7 +30,6 @@ def report(args: argparse.Namespace) -> int:
     each held its slot.
     """
     from analysis.load import load_each
-    from analysis.studies.jobs.output import print_answer
     from analysis.studies.jobs.records import streams as streams_of
 
     from .measured import places as places_of
@@ -50,8 +49,7 @@ def report(args: argparse.Namespace) -> int:
     return print_answer(args, measured_document(places), measured_page(places), refused)
 
 
-def add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Slots, jobs and policies."""
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--slots", required=True, metavar="N|KIND=N,…", help="how many jobs can run at once, by kind of slot")
     parser.add_argument("--load", type=float, default=0.8, metavar="RHO", help="part of the slots that is busy (default: %(default)s)")
     parser.add_argument("--policies", metavar="NAME,…", help="what to compare (default: all there are)")
@@ -74,7 +72,6 @@ def simulate(args: argparse.Namespace) -> int:
     Slots are busy to --load if each class of jobs runs where it should. A policy knows predicted times, off by --prediction-error;
     how long a job really takes it learns when that ends. Nothing is interrupted. A seed is one stream of jobs, its first tenth left out.
     """
-    from analysis.studies.jobs.output import print_answer
     from analysis.studies.jobs.simulation.stream import JobClass, JobSource, read_classes
     from control.scheduling import policies
 
@@ -104,10 +101,10 @@ def slots_of(text: str) -> dict[str, int]:
     return slots
 
 
-STEPS = {
-    "report": Step(
+STEPS = (
+    Step(
         report,
-        add_report_arguments,
+        _add_report,
         "policies on real streams of jobs, against each other and the simulator",
         """\
 example:
@@ -116,9 +113,9 @@ example:
 Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be compared.
 """,
     ),
-    "simulate": Step(
+    Step(
         simulate,
-        add_simulate_arguments,
+        _add_simulate,
         "policies compared on identical arrivals, simulated",
         """\
 examples:
@@ -129,4 +126,4 @@ examples:
 Exit code 0: simulated, whatever came of it. 2: bad usage, or a load under which no wait has a mean.
 """,
     ),
-}
+)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from analysis.stats.adjust import holm
 from analysis.stats.effect import moments, paired_effect
+from analysis.studies.jobs.estimates import FEWEST, holm_by_key
 from analysis.studies.jobs.simulation.loop import StreamFigures, figures, play
 from analysis.studies.jobs.simulation.stream import jobs
 from analysis.terms import Metric, NotComparable, Refused
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from analysis.terms import Effect
 
 
-FEWEST = 3  # streams that carry an interval
 GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
 METRICS = (Metric("mean_wait_s", "lower"), Metric("p95_wait_s", "lower"), Metric("mean_response_s", "lower"), Metric("slowdown", "lower"))
 
@@ -92,8 +91,7 @@ def compared(played: Mapping[str, tuple[StreamFigures, ...]], baseline: str) -> 
     against: dict[str, dict[str, PolicyContrast]] = {name: {} for name in played}
     for metric in METRICS:
         contrasts = {name: _effect(metric, played[baseline], played[name]) for name in others}
-        known = {name: contrast.p for name, contrast in contrasts.items() if contrast.p is not None}
-        adjusted = dict(zip(known, holm(list(known.values())), strict=True))
+        adjusted = holm_by_key({name: contrast.p for name, contrast in contrasts.items() if contrast.p is not None})
         for name, contrast in contrasts.items():
             against[name][metric.name] = replace(contrast, p=adjusted.get(name))
     return [PolicyArm(name, seeds, against[name]) for name, seeds in played.items()]

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.hardware import machine_of
-from analysis.stats.effect import moments
+from analysis.studies.jobs.estimates import FEWEST, average, t_interval
 from analysis.studies.jobs.records import condition
 from analysis.studies.jobs.simulation.loop import Played, figures, play
 from analysis.studies.jobs.simulation.stream import Coming
 from analysis.terms import Refused, Unreadable
 from control.scheduling import policies
 from control.scheduling.terms import Job as WaitingJob
-from control.t_test import t_quantile
 
-from .comparison import FEWEST, PolicyArm, compared
+from .comparison import PolicyArm, compared
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -62,7 +61,7 @@ class PlayedStream:
     @property
     def at_once(self) -> frozenset[int]:
         """The numbers of its jobs that were done in their first attempt."""
-        return frozenset(coming_job.job.number for coming_job in self.coming)
+        return frozenset(arrival.job.number for arrival in self.coming)
 
 
 def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:
@@ -171,17 +170,17 @@ def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -
     groups: dict[tuple[str, str, int], list[PlayedStream]] = {}
     for stream in streams:
         groups.setdefault((stream.condition, stream.engine, stream.slots), []).append(stream)
-    found: list[Place] = []
+    compared_places: list[Place] = []
     reasons: list[Refused] = []
     for group in groups.values():
         try:
-            found.append(_place(group, baseline))
+            compared_places.append(_place(group, baseline))
         except Refused as error:
             reasons.append(error)
-    if not found:
+    if not compared_places:
         raise reasons[0]
     refused += map(str, reasons)
-    return found
+    return compared_places
 
 
 def lost_unequally(place: Place) -> str:
@@ -245,8 +244,7 @@ def _otherwise(own: Sequence[PlayedStream], base: Sequence[PlayedStream]) -> tup
 def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
     measured_s = [figures(stream.coming, stream.played).mean_wait_s for stream in streams]
     simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
-    longer_s, spread = moments([real - played for real, played in zip(measured_s, simulated_s, strict=True)])
+    longer_s = [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
+    interval_s = t_interval(longer_s)[1:] if len(streams) >= FEWEST else None
     n = len(streams)
-    half = t_quantile(0.975, n - 1) * spread / n**0.5 if n >= FEWEST else None
-    interval = None if half is None else (longer_s - half, longer_s + half)
-    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, longer_s, interval)
+    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, average(longer_s), interval_s)

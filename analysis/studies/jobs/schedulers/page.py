@@ -6,7 +6,7 @@ In documents the fields are those of the records, effects are gains as fractions
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from analysis.studies.jobs.output import Document
+
     from .comparison import PolicyArm, PolicyStudy
     from .measured import Place, Replay
-
-    Document = dict[str, Any]
 
 FIGURES = {
     "mean_wait_s": "mean wait s",

@@ -69,10 +69,10 @@ class _Simulation:
             self._after(job.job.submit_s, self._came, at)
         self._clock.run()
         return Played(
-            submit_s=np.array([coming_job.job.submit_s for coming_job in self._coming]),
+            submit_s=np.array([arrival.job.submit_s for arrival in self._coming]),
             start_s=np.array(self._start_s),
             end_s=np.array(self._end_s),
-            replicas=np.array([float(coming_job.job.replicas) for coming_job in self._coming]),
+            replicas=np.array([float(arrival.job.replicas) for arrival in self._coming]),
             kinds=tuple(self._kinds),
             slots=dict(self._scheduler.state.slots),
         )
@@ -151,8 +151,8 @@ def figures(coming: Sequence[Coming], played: Played) -> StreamFigures:
         busy=float((inside_s * played.replicas).sum()) / (sum(played.slots.values()) * until_s),
         inside_half=_inside(played, half_s),
         inside_end=_inside(played, until_s),
-        jain=_between([coming_job.job.tenant for coming_job in coming[counted]], slowdowns),
-        late=_late([coming_job.job.due_s for coming_job in coming[counted]], played.end_s[counted]),
+        jain=_between([arrival.job.tenant for arrival in coming[counted]], slowdowns),
+        late=_late([arrival.job.due_s for arrival in coming[counted]], played.end_s[counted]),
     )
 
 

@@ -19,6 +19,7 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import yaml
 from scipy.special import gammaincinv, ndtri
 
 from analysis.opening import read_whole
@@ -96,8 +97,6 @@ class JobClass:
 
 def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
     """Read a file of classes for slots of these kinds. Raises: Unreadable, Refused; the sentence says which class and field."""
-    import yaml  # noqa: PLC0415  # only where there is a file
-
     try:
         document = yaml.safe_load(read_whole(path))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

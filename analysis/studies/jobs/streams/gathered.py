@@ -18,7 +18,8 @@ from analysis.studies.jobs.dependability.study import arms, poisonings, spared
 from analysis.studies.jobs.queues.fitting import fit
 from analysis.studies.jobs.queues.valid_times import columns
 from analysis.studies.jobs.queues.validation import validate
-from analysis.studies.jobs.records import AGAIN, STOCK, distinct, streams, tells_of_jobs
+from analysis.studies.jobs.records import AGAIN, STOCK, streams, tells_of_jobs
+from analysis.studies.jobs.replicates import distinct
 from analysis.studies.jobs.schedulers.measured import places, played_streams
 from analysis.terms import Refused
 from analysis.variants import short_names
@@ -120,7 +121,8 @@ def _waits(run: Run, every: Iterable[Stream], refused: list[str]) -> tuple[Group
 
 def _places(run: Run, every: Sequence[Stream], refused: list[str]) -> tuple[Place, ...]:
     """Hold policies against each other on the untouched machine, where an engine had several."""
-    usable = [one for one in every if one.tweakset in {STOCK, AGAIN} and not one.fault and not one.closed and one.policy]
+    untouched = [stream for stream in every if stream.tweakset in {STOCK, AGAIN}]
+    usable = [plain for plain in untouched if plain.policy and not plain.fault and not plain.closed]
     played = played_streams(run, usable, refused)
     of_run: list[Place] = []
     for engine, slots in dict.fromkeys((stream.engine, stream.slots) for stream in played):

@@ -13,7 +13,7 @@ from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.printing import hanging, on_page
 from analysis.render import text as answer_text
-from analysis.studies.jobs import records
+from analysis.studies.jobs import records, replicates
 from analysis.studies.jobs.output import faster, figure, inverse, unit
 from analysis.studies.jobs.profiles.hyper import hyper
 from analysis.studies.jobs.profiles.profile import profile, short
@@ -218,7 +218,7 @@ def _network(line: Line) -> str:
 
 def systems(run: Run) -> Iterator[str]:
     """Say, by class, the system on which jobs take least time and what they spend it on; then what learned soonest, where jobs learn."""
-    streams = records.in_order(records.streams(run, []), [])
+    streams = replicates.in_order(records.streams(run, []), [])
     try:
         rows, best = profile(streams)
     except Refused:

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.load import load_each, parsed
-from analysis.studies.jobs.records import of_one_machine
+from analysis.studies.jobs.replicates import of_one_machine
 from analysis.studies.jobs.scaling.measured import points
 
 RUNS = Path(__file__).parents[5] / "data" / "runs"

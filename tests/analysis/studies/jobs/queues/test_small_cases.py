@@ -18,7 +18,8 @@ from analysis.studies.jobs.queues.priorities import non_preemptive
 from analysis.studies.jobs.queues.reading import parse_csv
 from analysis.studies.jobs.queues.valid_times import columns, cycles, little
 from analysis.studies.jobs.queues.validation import WaitValidation, _word, validate
-from analysis.studies.jobs.records import Job, Stream, distinct
+from analysis.studies.jobs.records import Job, Stream
+from analysis.studies.jobs.replicates import distinct
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 
