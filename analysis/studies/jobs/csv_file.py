@@ -1,4 +1,4 @@
-"""CSV as a foreign file: read whole, and refused with the line that is wrong."""
+"""CSV as a foreign file: refused with the line that is wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def text_of(path: Path) -> str:
 
 
 def parse(text: str, where: object) -> tuple[list[str], Lines]:
-    """The columns, and the lines but for blank ones; `where` begins what is said of it. Raises: Unreadable."""
+    """Columns, and lines but for blank ones; `where` begins what is said of it. Raises: Unreadable."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines: Lines = []
     try:

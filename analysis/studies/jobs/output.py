@@ -1,4 +1,4 @@
-"""How the commands of jobs print their answers, and how figures are written: times in a unit that suits them, intervals beside values."""
+"""How commands of jobs print their answers, and how figures are written: times in a unit that suits them, intervals beside values."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def figure(value: Figure | Ratio | None, scale: float = 1.0) -> str:
 
 
 def value_of(figure: Figure | None, most: int = 3) -> str:
-    """Write a value without its interval."""
+    """A value without its interval."""
     return NONE if figure is None else number(figure.value, most)
 
 
 def p_value(p: float | None) -> str:
-    """Write a p-value."""
+    """A p-value."""
     return NONE if p is None else probability(p)
 
 

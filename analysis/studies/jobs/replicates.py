@@ -1,4 +1,4 @@
-"""Runs and streams as replicates: each once, and all of one machine."""
+"""Runs and streams as replicates: each once, all of one machine."""
 
 from __future__ import annotations
 
