@@ -56,10 +56,8 @@ def main() -> int:
         missing = (error.name or "").partition(".")[0]
         if error.name is None or (HOUSE / missing).exists():
             raise
-        print(
-            f"error: {missing} is not installed: pip install 'deeptweak[{EXTRAS.get(missing, 'studies')}]', or '.[…]' in a clone.",
-            file=sys.stderr,
-        )
+        extra = EXTRAS.get(missing, "studies")
+        print(f"error: {missing} is not installed: pip install 'deeptweak[{extra}]', or '.[{extra}]' in a clone.", file=sys.stderr)
         return USAGE
 
 
