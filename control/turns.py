@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
 HUBER = 1.345  # standard deviations: 95 % as efficient as the mean where noise is normal
 NORMAL_MAD = 1.4826  # what the median absolute deviation of normal noise is multiplied with to be its standard deviation
-SWEEPS = 20  # after which another moves nothing by a hundredth of a per cent
+SWEEPS, SETTLED = 200, 1e-5  # at most so many, and no more once one moves nothing by a thousandth of a per cent
 SMALLEST = 1e-12
 MOST_CORES = 1.0  # of others in a slice: what they use on further CPUs holds up the same steps
 HALF = 0.5  # of a slice: where others took more of it, by how much they held it up is no longer to be told
+# Slow steps count a third of fast ones where nobody else uses the CPUs: what is left only ever slows a step. The more others use, the more
+# alike they count, since few steps are free of them then; from so many cores on all do, and where nobody saw what others used.
+FAST, ALIKE = 0.25, 0.5
+BUSY_CORES = 0.2
 
 
 def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s: Sequence[Sequence[float | None]] = ()) -> list[float]:
@@ -25,8 +29,8 @@ def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s
 
     Steps of one round and one place stand beside each other. Their logs are an arm's value plus a level that all arms share: what the
     machine did then, and what that place is (a first step after a pause, one that writes a checkpoint). Both are fitted robustly, so that
-    single slow steps do not move them. Places count by their share of the time; the result is the mean step time of all arms times what an
-    arm differs from it.
+    single slow steps do not move them, and to the faster steps rather than the slower. Places count by their share of the time; the result
+    is the mean step time of all arms times what an arm differs from it.
 
     `others_cpu_s` is what others used of the CPUs in each slice (arms × rounds, seconds; None where that was not seen). By how much a step
     is slower where they use more is one slope for the whole block, and is taken out too: who gets more of them is a matter of chance.
@@ -35,23 +39,26 @@ def round_adjusted_s(slices_s: Sequence[Sequence[Sequence[float]]], others_cpu_s
     import numpy as np  # noqa: PLC0415 a session that takes no turns does without
 
     times_s = np.asarray(slices_s)
-    shift = _slowed(times_s.sum(axis=2), np.array(others_cpu_s, dtype=float)) if others_cpu_s else np.zeros(times_s.shape[:2])
+    shift, asymmetry = np.zeros(times_s.shape[:2]), ALIKE
+    if others_cpu_s:
+        whole_s = times_s.sum(axis=2)
+        cores = np.minimum(np.array(others_cpu_s, dtype=float) / whole_s, MOST_CORES)
+        if not np.isnan(cores).all():
+            shift = _slowed(whole_s, cores)
+            asymmetry = FAST + (ALIKE - FAST) * min(float(np.nanmean(cores)) / BUSY_CORES, 1.0)
     logs = np.moveaxis(np.log(times_s), 2, 0) - shift
     typical_s = np.exp(logs.mean(axis=(1, 2)))
-    whole: list[float] = (typical_s.mean() * np.exp(typical_s @ additive(logs) / typical_s.sum())).tolist()
-    return whole
+    values_s: list[float] = (typical_s.mean() * np.exp(typical_s @ additive(logs, asymmetry) / typical_s.sum())).tolist()
+    return values_s
 
 
-def _slowed(slices_s: Array, others_cpu_s: Array) -> Array:
+def _slowed(slices_s: Array, cores: Array) -> Array:
     """By how much (log) each slice was slower than the mean one because others used the CPUs: least squares within rounds and arms.
 
-    Both are arms × rounds, in seconds; of others NaN where that was not seen.
+    Both are arms × rounds: seconds, and how many cores others used, NaN where that was not seen.
     """
     import numpy as np  # noqa: PLC0415 as above
 
-    cores = np.minimum(others_cpu_s / slices_s, MOST_CORES)
-    if np.isnan(cores).all():
-        return np.zeros(cores.shape)
     middle = float(np.nanmean(cores))
     differs = np.nan_to_num(cores - middle)
     x, y = _centred(differs), _centred(np.log(slices_s))
@@ -67,10 +74,11 @@ def _centred(table: Array) -> Array:
     return centred
 
 
-def additive(tables: Array) -> Array:
-    """The rows' values of tables that are row plus column plus noise, their mean 0: Huber's M-estimate (Robust Statistics, 1981).
+def additive(tables: Array, asymmetry: float = ALIKE) -> Array:
+    """The rows' values of tables that are row plus column plus noise, their mean 0: M-quantiles (Breckling and Chambers, Biometrika 1988).
 
-    By turns, rows and columns are means in which a number counts the less, the farther it lies beyond 1.345 standard deviations.
+    By turns, rows and columns are means in which a number counts the less, the farther it lies beyond 1.345 standard deviations (Huber,
+    Robust Statistics, 1981), and numbers above what is fitted count `asymmetry`, those below 1 - `asymmetry`; 0.5 is Huber's M-estimate.
     `tables` has the shape (…, rows, columns), the result (…, rows).
     """
     import numpy as np  # noqa: PLC0415 as above
@@ -78,11 +86,16 @@ def additive(tables: Array) -> Array:
     columns = tables.mean(axis=-2, keepdims=True)
     rows = np.median(tables - columns, axis=-1, keepdims=True)
     for _ in range(SWEEPS):
-        left = np.abs(tables - rows - columns)
+        before = rows
+        residuals = tables - rows - columns
+        left = np.abs(residuals)
         limit = HUBER * np.maximum(NORMAL_MAD * np.median(left, axis=(-2, -1), keepdims=True), SMALLEST)
-        weights = limit / np.maximum(left, limit)
+        weights = limit / np.maximum(left, limit) * np.where(residuals > 0, asymmetry, 1 - asymmetry)
         columns = (weights * (tables - rows)).sum(axis=-2, keepdims=True) / weights.sum(axis=-2, keepdims=True)
         rows = (weights * (tables - columns)).sum(axis=-1, keepdims=True) / weights.sum(axis=-1, keepdims=True)
-        rows -= rows.mean(axis=-2, keepdims=True)
+        middle = rows.mean(axis=-2, keepdims=True)
+        rows, columns = rows - middle, columns + middle
+        if np.abs(rows - before).max() < SETTLED:
+            break
     values: Array = rows[..., 0]
     return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
 
 from deeptweak.project import WrongTable, options
@@ -55,7 +56,8 @@ def main() -> int:
         missing = (error.name or "").partition(".")[0]
         if error.name is None or (HOUSE / missing).exists():
             raise
-        print(f"error: {missing} is not installed: pip install 'deeptweak[{EXTRAS.get(missing, 'studies')}]'.", file=sys.stderr)
+        extra = EXTRAS.get(missing, "studies")
+        print(f"error: {missing} is not installed: pip install 'deeptweak[{extra}]', or '.[{extra}]' in a clone.", file=sys.stderr)
         return USAGE
 
 
@@ -109,7 +111,9 @@ def _demo(words: list[str]) -> int:
         return code
     if sys.stdout.isatty():
         webbrowser.open(Path(DEMO_REPORT).resolve().as_uri())
-    print("\nNow your own command, under two settings, as root:\n  deeptweak run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1")
+    install = "" if find_spec("pytest_benchmark") else "  pip install 'deeptweak[run]'      # '.[run]' in a clone\n"
+    own = "  deeptweak run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1"
+    print(f"\nNow your own command, under two settings, as root:\n{install}{own}")
     return 0
 
 

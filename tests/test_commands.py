@@ -79,7 +79,14 @@ def test_a_restore_whose_option_is_empty_is_refused(call: Callable[..., Done], o
     assert done.lines(f"error: {option.partition('=')[0]}: is empty. ")
 
 
-@pytest.mark.parametrize("words", [(), ("put-back",), ("restore", "now")])
+def test_a_word_too_much_is_answered_with_the_usage_of_its_command(call: Callable[..., Done]) -> None:
+    done = call("restore", "now")
+    assert done.code == 2
+    assert done.lines("usage: python -m fixtures restore")
+    assert done.lines("unrecognized arguments: now")
+
+
+@pytest.mark.parametrize("words", [(), ("put-back",)])
 def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[..., Done], words: tuple[str, ...]) -> None:
     done = call(*words)
     assert done.code == 2

@@ -118,7 +118,7 @@ def test_the_demo_judges_a_saved_run_and_writes_its_report(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert called("demo", monkeypatch=monkeypatch) == 0
-    assert "3 faster" in capsys.readouterr().out
+    assert "5 faster" in capsys.readouterr().out
     assert (tmp_path / door.DEMO_REPORT).read_text().startswith("<!DOCTYPE html>")
 
 
@@ -137,4 +137,4 @@ def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from
         show, cwd=tmp_path / "site", env={"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "3 faster" in done.stdout
+    assert "5 faster" in done.stdout

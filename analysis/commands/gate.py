@@ -9,11 +9,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis import render
 from analysis.arms import read_arm
 from analysis.load import files_of
 from analysis.opening import reason_of, resolved
 from analysis.plain import inert_json
-from analysis.render.text import for_stdout
 from analysis.saving import write_whole
 from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from analysis.terms import Run
 
 UNTOLD = 2
+ANSWERS = True
 GROUP = "run"
 HELP = "fail a build on a regression"
 EXAMPLE = """\
@@ -101,11 +102,14 @@ def _say(args: argparse.Namespace, gate: Gate, promotion: Promotion, code: int) 
 
     commands = "".join(f"{line}\n" for line in workflow_commands(gate)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if args.json:
-        # Beside --json stdout belongs to the program that reads it; the runner looks at both streams.
+        # Then stdout belongs to the program that reads it; the runner looks at both streams.
         say(commands, sys.stderr)
         whole = {"exit_code": code, **asdict(promotion), **asdict(gate)}
         return say(inert_json(json.dumps(whole, indent=2, allow_nan=False)) + "\n")
-    return say(commands + for_stdout(answer(gate, promotion if args.promote_to else None, args.promote_to)))
+    if args.csv or args.markdown:
+        say(commands, sys.stderr)
+        commands = ""
+    return say(commands + render.write(answer(gate, promotion if args.promote_to else None, args.promote_to), args))
 
 
 def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run], target: Path | None) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 STOCKS_FIRST = (
     "untouched arms were started first in each block (before schema version 10), and what is started later may be 5 % faster: a gain of "
     "that size may be none."
@@ -65,7 +65,7 @@ def from_json(saved: object, origin: str) -> Run:
         records[key].refuse(f"measured {saved_cell.called(key)}, which is not in the list of cells")
     _no_copies(cells, ours)
     warnings += _machine_left_changed(ours)
-    if design.kind == "turns" and ours.whole("schema_version") < saved_turns.BOUNDED:
+    if design.kind == "turns" and ours.whole("schema_version") < saved_turns.STARTS_IN_RANDOM_ORDER:
         warnings.append(STOCKS_FIRST)
     return Run(
         origin=origin,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     CellKey = tuple[str, str, str, int]
 
 ADJUSTED = "step_time_round_adjusted_s"
-BOUNDED = 10  # the schema in which it is what it is now: what others take of the CPUs holds steps up by what they took at most
+AS_IT_IS_NOW = 12  # the schema from which on a file says that figure as it is reckoned here; of older ones it is reckoned anew
+STARTS_IN_RANDOM_ORDER = 10  # and from which on no arm always starts first
 
 
 def read(record: Fields, steps: Steps) -> tuple[tuple[float, ...], ...]:
@@ -75,7 +76,7 @@ def adjusted(cells: dict[CellKey, Cell], records: dict[CellKey, Fields]) -> dict
                     f"took turns in {len(group)} rounds of {group[0]} steps, another of its block in {len(other)} of {other[0]}"
                 )
         for key, time_s in zip(keys, _values_s([cells[key] for key in keys]), strict=True):
-            told = records[key].whole("schema_version") >= BOUNDED
+            told = records[key].whole("schema_version") >= AS_IT_IS_NOW
             wrong = disagreements(records[key].known_numbers("metrics", {ADJUSTED: time_s}), {ADJUSTED: time_s}) if told else ()
             cell = result[key]
             result[key] = replace(cell, metrics={**cell.metrics, ADJUSTED: time_s}, contradictions=(*cell.contradictions, *wrong))

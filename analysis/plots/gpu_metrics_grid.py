@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.studies.gpu.findings import Findings
-    from analysis.studies.gpu.terms import Size, Table
+    from analysis.studies.gpu.terms import CellTable, Size
 
     from .page import Page
 
@@ -80,17 +80,17 @@ def _draw(findings: Findings) -> Figure:
     return sheet.figure
 
 
-def _tables(findings: Findings) -> list[Table]:
+def _tables(findings: Findings) -> list[CellTable]:
     """Our own active means first; then summary tables that lay beside and hold more cells."""
     own = shown_table(findings)
     return [own, findings.over] if len(findings.over.rows) > len(own.rows) else [own]
 
 
-def _sides(table: Table) -> tuple[list[int], list[int]]:
+def _sides(table: CellTable) -> tuple[list[int], list[int]]:
     return sorted({size[0] for size in table.rows}), sorted({size[1] for size in table.rows})
 
 
-def _metrics(table: Table) -> list[str]:
+def _metrics(table: CellTable) -> list[str]:
     there = [metric for metric in HEADS if any(metric in row for row in table.rows.values())]
     return [metric for metric in there if metric != GRACT or UTILIZATION not in there]
 
@@ -106,7 +106,7 @@ def _lead(findings: Findings) -> str:
     return f"{seen}. {how}"
 
 
-def _notes(findings: Findings, tables: list[Table], marks: Marks) -> list[str]:
+def _notes(findings: Findings, tables: list[CellTable], marks: Marks) -> list[str]:
     sizes = {size for table in tables for size in table.rows}
     notes = []
     if any(len(table.rows) < len(_sides(table)[0]) * len(_sides(table)[1]) for table in tables):
@@ -125,7 +125,7 @@ def gpu_of(findings: Findings) -> str:
     return f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
 
 
-def _maps(sheet: Page, top: float, table: Table, marks: Marks) -> None:
+def _maps(sheet: Page, top: float, table: CellTable, marks: Marks) -> None:
     metrics, blocks = _metrics(table), _sides(table)[0]
     wide = (INSIDE - LEFT - GAP * (len(metrics) - 1)) / len(metrics)
     for at, metric in enumerate(metrics):
@@ -139,7 +139,7 @@ def _maps(sheet: Page, top: float, table: Table, marks: Marks) -> None:
     sheet.text(LEFT - 0.07, top + HEAD_IN - 0.2, "blocks", ha="right", fontsize=SMALL, color=QUIET)
 
 
-def _map(axes: Axes, table: Table, metric: str, points: float) -> None:
+def _map(axes: Axes, table: CellTable, metric: str, points: float) -> None:
     blocks, threads = _sides(table)
     scale = 100.0 if metric == UTILIZATION else 1.0
     values = np.array([[table.rows.get((many, few), {}).get(metric, np.nan) for few in threads] for many in blocks])
@@ -156,7 +156,7 @@ def _map(axes: Axes, table: Table, metric: str, points: float) -> None:
         side.set(visible=True, color=FAINT, linewidth=0.6)
 
 
-def _mark(axes: Axes, table: Table, marks: Marks) -> None:
+def _mark(axes: Axes, table: CellTable, marks: Marks) -> None:
     blocks, threads = _sides(table)
     for many, few in table.rows:
         row, column = blocks.index(many), threads.index(few)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from analysis.studies.gpu.findings import Findings
     from analysis.studies.gpu.relations import Line
-    from analysis.studies.gpu.terms import Chip, Table
+    from analysis.studies.gpu.terms import CellTable, Chip
 
     from .page import Page
 
@@ -115,7 +115,7 @@ def _lead(findings: Findings, fits: Sequence[Line | None]) -> str:
     return f"{lead}A dot is a kernel, its colour the threads of a block." + (" SMACT never falls with more blocks." if every else "")
 
 
-def _relation(axes: Axes, table: Table, panel: Panel, looks: Looks, line: Line | None) -> None:
+def _relation(axes: Axes, table: CellTable, panel: Panel, looks: Looks, line: Line | None) -> None:
     there = table.pairs(panel.x, panel.y)
     right = np.array([value for value, _ in there.values()])
     span = np.array([right.min(), right.max()])
@@ -131,7 +131,7 @@ def _relation(axes: Axes, table: Table, panel: Panel, looks: Looks, line: Line |
     axes.locator_params(nbins=4)
 
 
-def _course(sheet: Page, top: float, chip: Chip, table: Table, looks: Looks) -> None:
+def _course(sheet: Page, top: float, chip: Chip, table: CellTable, looks: Looks) -> None:
     """Draw SMACT over blocks, below the bound that the number of SMs puts on it."""
     sheet.text(LEFT - 0.1, top + TOP - 0.24, "SMACT over blocks", fontweight="bold")
     axes = sheet.axes(LEFT, top + TOP, INSIDE - LEFT - 0.1, COURSE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from analysis.studies.monitors.words import whole
+from analysis.studies.monitors.arms import whole
 from analysis.variants import short_names
 from analysis.wording import unsigned
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.stats.paired import Mean
+    from analysis.stats.effect import Mean
     from analysis.studies.power.report_terms import Arm, Capped, Group, Iteration, Knobs, Side, Together
     from analysis.terms import Run, Verdict
 

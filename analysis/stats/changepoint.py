@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from control.t_test import t_quantile
+from control.t_test import t_quantile, t_tail
 
-from .divergence import energy_divergence, student
 from .step_evidence import MOST_STEPS, PHI, SHORTEST, SHORTEST_EPISODE, SHORTEST_LEVEL, Evidence, step_evidence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .step_evidence import Floats
+
 
 LEVEL = 0.05
 CONVINCING = math.log(0.5 / LEVEL)
@@ -181,3 +181,31 @@ def _constant(series: Floats) -> bool:
 def _mean_variance(n: int) -> Floats:
     """Variance of the mean of n points of AR(1) noise of variance 1, for each of `PHI`."""
     return np.asarray(((1 + PHI) / (1 - PHI) - 2 * PHI * (1 - PHI**n) / (n * (1 - PHI) ** 2)) / n)
+
+
+def energy_divergence(before: Floats, after: Floats) -> float:
+    """Energy divergence Q of two samples of at least two values each, in the unit of the values.
+
+    mn/(m+n) · (2·mean|x-y| - mean|x-x'| - mean|y-y'|), the statistic of E-divisive with alpha 1.
+    Source: Matteson and James, JASA 2014, arXiv 1306.4933, equation 5.
+    """
+    m, n = len(before), len(after)
+    within = _pair_sum(before), _pair_sum(after)
+    between = _pair_sum(np.concatenate([before, after])) - sum(within)
+    return float(2 / (m + n) * between - m * n / (m + n) * (within[0] / (m * (m - 1) / 2) + within[1] / (n * (n - 1) / 2)))
+
+
+def _pair_sum(values: Floats) -> float:
+    """Sum of |x - x'| over all pairs, by ranks instead of pair by pair."""
+    n = len(values)
+    return float(np.sort(values) @ (2 * np.arange(n) - (n - 1)))
+
+
+def student(before: Floats, after: Floats) -> tuple[float, float] | None:
+    """Student's t of the second sample against the first, and its two-sided p-value; None where neither varies."""
+    m, n = len(before), len(after)
+    squares = ((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()
+    if not squares:
+        return None
+    t = float((after.mean() - before.mean()) / np.sqrt(squares / (m + n - 2) * (1 / m + 1 / n)))
+    return t, 2 * t_tail(abs(t), m + n - 2)

@@ -21,7 +21,7 @@ from .step_evidence import LEAST_LEFT, PHI
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .sessions import Floats
+    from .simulate import Floats
 
 
 def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float] | Floats) -> tuple[Floats, Floats, float]:

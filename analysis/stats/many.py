@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .sessions import Floats, Sessions
+    from .simulate import Floats, Sessions
 
 WORDS = ("improved", "regressed", "equivalent", "inconclusive")
 RULINGS = ("pass", "regression", "undecided")

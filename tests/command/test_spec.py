@@ -35,7 +35,7 @@ def walls(pattern: str, *lines: tuple[float, str]) -> list[float]:
 
 
 def test_every_format_has_an_example() -> None:
-    assert PRINTED.keys() == spec.FORMATS.keys()
+    assert PRINTED.keys() == {name for name, one in spec.FORMATS.items() if one.kind != spec.CALLS}
 
 
 @pytest.mark.parametrize("name", PRINTED)

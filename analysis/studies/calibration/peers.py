@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.stats
 
-from analysis.stats.sessions import few_runs, history_and_newest, pooled, run_means
+from analysis.stats.simulate import few_runs, history_and_newest, pooled, run_means
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from analysis.stats.sessions import Floats, Sessions
+    from analysis.stats.simulate import Floats, Sessions
 
     Alarms = npt.NDArray[np.bool_]
 

@@ -22,7 +22,7 @@ from .peers import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.stats.sessions import Floats, Sessions
+    from analysis.stats.simulate import Floats, Sessions
 
     from .peers import Alarms
     from .real_noise import RealNoise

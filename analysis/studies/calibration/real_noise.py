@@ -13,8 +13,7 @@ from analysis.between import primary_of
 from analysis.checks import same_machine
 from analysis.pairing import pair
 from analysis.stats.effect import paired_effect, two_sample_effect
-from analysis.stats.sessions import Sessions
-from analysis.stats.simulate import BLOCKS
+from analysis.stats.simulate import BLOCKS, Sessions
 from analysis.terms import Metric, NotComparable, Refused
 from analysis.verdict import GUARD
 from control.t_test import ALPHA
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from analysis.arms import Place, Side
-    from analysis.stats.sessions import Floats
+    from analysis.stats.simulate import Floats
     from analysis.terms import Cell, Effect, Run
 
 

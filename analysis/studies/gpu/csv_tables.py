@@ -12,7 +12,7 @@ from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .terms import GRACT, MAX, MEAN, MEDIAN, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, UTILIZATION, Table
+from .terms import GRACT, MAX, MEAN, MEDIAN, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, UTILIZATION, CellTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ def is_table(path: Path) -> bool:
     return {BLOCKS, THREADS} <= {name.strip() for name in head}
 
 
-def read(path: Path) -> Table:
+def read(path: Path) -> CellTable:
     """Read a table; which statistic it holds is its name.
 
     Raises: Unreadable, with the line.
@@ -84,7 +84,7 @@ def read(path: Path) -> Table:
         rows[size] = values
     if not rows:
         raise Unreadable(f"{path}: holds no cell.")
-    return Table(statistic, f"{path.name}, {len(rows)} cells", rows, reckoned=False)
+    return CellTable(statistic, f"{path.name}, {len(rows)} cells", rows, reckoned=False)
 
 
 def _whole(text: str) -> int:
@@ -102,7 +102,7 @@ def _number(text: str) -> float | None:
     return None if math.isnan(value) else value
 
 
-def written(table: Table) -> str:
+def written(table: CellTable) -> str:
     """Write a table with the same columns, its figures to the last digit; what is missing stays empty."""
     out = StringIO()
     sheet = csv.writer(out, lineterminator="\n")
@@ -112,7 +112,7 @@ def written(table: Table) -> str:
     return out.getvalue()
 
 
-def agreement(read_table: Table, ours: Table) -> Agreement:
+def agreement(read_table: CellTable, ours: CellTable) -> Agreement:
     """Compare a table that was read with the one we reckoned, in the cells and metrics that both have."""
     differing: list[tuple[Size, str, float, float]] = []
     largest, compared, cells = 0.0, 0, 0
@@ -128,7 +128,7 @@ def agreement(read_table: Table, ours: Table) -> Agreement:
     return Agreement(read_table.label, cells, len(read_table.rows), compared, largest, tuple(differing))
 
 
-def agreements(read_tables: Sequence[Table], ours: Iterable[Table]) -> list[Agreement]:
+def agreements(read_tables: Sequence[CellTable], ours: Iterable[CellTable]) -> list[Agreement]:
     """Compare each table that was read with ours of its statistic, where they have a cell in common."""
     by_statistic = {table.statistic: table for table in ours}
     result = [agreement(table, by_statistic[table.statistic]) for table in read_tables if table.statistic in by_statistic]

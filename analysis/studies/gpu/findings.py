@@ -5,25 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .bounds import bounds_of
+from .bounds import bounds_of, predictions
 from .csv_tables import agreements
 from .equal_work import launches_differ, nothing_ran, odd_ones, uneven
-from .prediction import predictions
-from .relations import by_threads, lines, memory
+from .relations import by_threads, courses, lines, memory, misled
 from .sampled import lengths, spread, table
-from .shape import courses, misled
 from .terms import ACTIVE, MAX, MEAN, MEDIAN, MEMORY_MIB, SMACT, SMOCC, STATISTICS, UTILIZATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .bounds import Bounds
+    from .bounds import Bounds, Predictions
     from .csv_tables import Agreement
     from .equal_work import Odd, Uneven
-    from .prediction import Predictions
-    from .relations import Line
-    from .shape import Course, Misled
-    from .terms import Cell, Grid, Size, Table
+    from .relations import Course, Line, Misled
+    from .terms import Cell, CellTable, Grid, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +31,14 @@ class Findings:
     """
 
     grid: Grid
-    tables: Mapping[str, Table]
-    widest: Mapping[str, Table]
+    tables: Mapping[str, CellTable]
+    widest: Mapping[str, CellTable]
     agreements: tuple[Agreement, ...]
     misled: Misled | None
     lines: tuple[Line, ...]
     by_threads: tuple[Line, ...]
     memory: tuple[Line, ...]
-    over: Table
+    over: CellTable
     courses: tuple[Course, ...]
     bounds: Bounds
     predictions: Predictions
@@ -90,6 +86,6 @@ def findings_of(grid: Grid) -> Findings:
     )
 
 
-def shown_table(findings: Findings, statistic: str = ACTIVE) -> Table:
+def shown_table(findings: Findings, statistic: str = ACTIVE) -> CellTable:
     """Answer the table that a picture shows: the active means of our own cells, or what was read where there are no cells."""
     return findings.tables.get(statistic) or findings.over

@@ -17,15 +17,14 @@ from analysis.logs import dcgmi_dmon, nvidia_smi_csv
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
-from .chips import chip_of
 from .sampled import log_of
-from .terms import DRAM, GRACT, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, TENSOR, UTILIZATION, Cell, Grid, named
+from .terms import DRAM, GRACT, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, TENSOR, UTILIZATION, Cell, Grid, chip_of, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from .terms import Log, Samples, Size, Table
+    from .terms import CellTable, Log, Samples, Size
 
 NAME = re.compile(r"(\d{1,9})\.(\d{1,9})\.(dcgmi|nvsm)\.txt", re.ASCII)
 DCGMI, NVSM = "dcgmi", "nvsm"
@@ -60,7 +59,7 @@ def folders_with_pairs(path: Path) -> list[Path]:
     return sorted(one for one in result if not any(part.startswith(".") for part in one.relative_to(path).parts))
 
 
-def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: int | None = None, read: tuple[Table, ...] = ()) -> Grid:
+def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: int | None = None, read: tuple[CellTable, ...] = ()) -> Grid:
     """Read all pairs of a folder. What cannot be read is said in `refused`, and the rest is used all the same.
 
     Raises: Refused, where no cell is left.

@@ -1,12 +1,14 @@
-"""Straight lines between metrics, by least squares: a description of the cells that are there, each of which ran once.
+"""How metrics go together: straight lines between them, their course over more blocks, and how often utilisation misleads.
 
-No interval is put around them: the sizes were chosen, not drawn, and what is left over is bend and not noise.
+Lines are by least squares, a description of the cells that are there, each of which ran once. No interval is put around them: the sizes
+were chosen, not drawn, and what is left over is bend and not noise.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +18,7 @@ from .terms import GRACT, MEMORY_MIB, SAID, SMACT, SMOCC, UTILIZATION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .terms import Size, Table
+    from .terms import CellTable, Size
 
 FEWEST = 3
 MIB = 2**20
@@ -55,7 +57,7 @@ def fitted(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]
     return slope, float(second.mean() - slope * first.mean()), r2
 
 
-def _line(table: Table, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> Line:
+def _line(table: CellTable, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> Line:
     """Fit a table's metric on another one; `only` cells of so many threads. `scale` makes the second a percentage."""
     there = [both for size, both in sorted(table.pairs(x, y).items()) if only is None or size[1] == only]
     names = x, f"{scale:g} × {y}" if scale != 1 else y
@@ -68,7 +70,7 @@ def _line(table: Table, x: str, y: str, *, scale: float = 1.0, only: int | None 
     )
 
 
-def _made(x: str, y: str, table: Table, first: Sequence[float], second: Sequence[float], among: str = "") -> Line:  # noqa: PLR0913, PLR0917  # two named columns
+def _made(x: str, y: str, table: CellTable, first: Sequence[float], second: Sequence[float], among: str = "") -> Line:  # noqa: PLR0913, PLR0917  # two named columns
     result = fitted(first, second)
     if isinstance(result, str):
         return Line(x, y, table.label, len(first), missing=result, among=among)
@@ -80,12 +82,12 @@ def _made(x: str, y: str, table: Table, first: Sequence[float], second: Sequence
     return Line(x, y, table.label, len(first), slope, intercept, r2, among=among)
 
 
-def lines(table: Table) -> list[Line]:
+def lines(table: CellTable) -> list[Line]:
     """Fit what the study asked: GRACT on utilisation, SMACT on GRACT, SMOCC on SMACT."""
     return [_line(table, UTILIZATION, GRACT, scale=100), _line(table, GRACT, SMACT), _line(table, SMACT, SMOCC)]
 
 
-def by_threads(table: Table) -> list[Line]:
+def by_threads(table: CellTable) -> list[Line]:
     """Fit SMOCC on SMACT for each number of threads a block by itself: what is one line there is a bundle over all."""
     return [_line(table, SMACT, SMOCC, only=threads) for threads in sorted({threads for _, threads in table.rows})]
 
@@ -95,7 +97,7 @@ def allocated_mib(size: Size) -> float:
     return ARRAYS_BYTES * size[0] * size[1] / MIB
 
 
-def memory(table: Table) -> Line:
+def memory(table: CellTable) -> Line:
     """Fit used memory on what the kernel allocated."""
     there = {size: row[MEMORY_MIB] for size, row in sorted(table.rows.items()) if MEMORY_MIB in row}
     return _made("allocated MiB", MEMORY_MIB, table, [allocated_mib(size) for size in there], list(there.values()))
@@ -109,3 +111,79 @@ def in_words(line: Line) -> str:
         return f"{y} on {x}: {line.missing}"
     decimals = 1 if abs(line.intercept) >= 100 else 3
     return f"{y} = {line.slope:.3f} × {x} {'-' if line.intercept < 0 else '+'} {abs(line.intercept):.{decimals}f}"
+
+
+FALLS = 0.01  # five times what rounding can do
+HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC = 90.0, 0.3, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One metric at one number of threads, from few blocks to many. `falls` are steps down: blocks before, after, and both values."""
+
+    metric: str
+    threads: int
+    values: tuple[tuple[int, float], ...]
+    falls: tuple[tuple[int, int, float, float], ...]
+
+    @property
+    def dip(self) -> tuple[int, float, int, float] | None:
+        """The deepest point below one with fewer blocks: where from, from what, where to, to what; None where it only rises."""
+        best: tuple[int, float, int, float] | None = None
+        for at, (many, low) in enumerate(self.values):
+            for few, high in self.values[:at]:
+                if high - low > FALLS and (best is None or high - low > best[1] - best[3]):
+                    best = few, high, many, low
+        return best
+
+
+def courses(table: CellTable, metric: str = SMACT) -> list[Course]:
+    """Answer a metric's course over blocks, for each number of threads that has two or more."""
+    result = []
+    for threads in sorted({size[1] for size in table.rows}):
+        values = tuple((size[0], row[metric]) for size, row in sorted(table.rows.items()) if size[1] == threads and metric in row)
+        falls = tuple((few, many, high, low) for (few, high), (many, low) in pairwise(values) if high - low > FALLS)
+        if len(values) > 1:
+            result.append(Course(metric, threads, values, falls))
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Misled:
+    """How many cells look busy by utilisation and are not: counts, and the cell that looks busiest for the least.
+
+    `table` says which figures were counted; `least_utilization` and `mean_utilization` are over the cells that have it.
+    """
+
+    table: str
+    cells: int
+    busy: int
+    busy_low_smact: int
+    busy_low_smocc: int
+    least_utilization: float
+    mean_utilization: float
+    least_gract: float | None
+    example: Size
+    example_values: dict[str, float]
+
+
+def misled(table: CellTable) -> Misled | None:
+    """Count cells whose utilisation reaches 90 % while SMACT stays under .3 or SMOCC under .1; None where one was not recorded."""
+    rows = {size: row for size, row in table.rows.items() if UTILIZATION in row and SMACT in row}
+    if not rows:
+        return None
+    busy = {size: row for size, row in rows.items() if row[UTILIZATION] >= HIGH_UTILIZATION}
+    example = min(busy or rows, key=lambda size: (rows[size][SMACT], size))
+    utilization = [row[UTILIZATION] for row in rows.values()]
+    return Misled(
+        table=table.label,
+        cells=len(rows),
+        busy=len(busy),
+        busy_low_smact=sum(row[SMACT] < LOW_SMACT for row in busy.values()),
+        busy_low_smocc=sum(row[SMOCC] < LOW_SMOCC for row in busy.values() if SMOCC in row),
+        least_utilization=min(utilization),
+        mean_utilization=sum(utilization) / len(utilization),
+        least_gract=min((row[GRACT] for row in rows.values() if GRACT in row), default=None),
+        example=example,
+        example_values=dict(rows[example]),
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, METRICS, UTILIZATION, Log, Table
+from .terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, METRICS, UTILIZATION, CellTable, Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,13 +63,13 @@ def idle(cell: Cell) -> tuple[int, int, int]:
     return (int(where[0]), where.size, len(log) - int(where[-1]) - 1) if where.size else (len(log), 0, 0)
 
 
-def table(cells: Sequence[Cell], statistic: str) -> Table:
+def table(cells: Sequence[Cell], statistic: str) -> CellTable:
     """Reckon one statistic of every cell; runs of equal size are one cell, its statistic their mean."""
     by_size: dict[Size, list[Cell]] = {}
     for cell in cells:
         by_size.setdefault(cell.size, []).append(cell)
     rows = {size: _row(same, statistic) for size, same in sorted(by_size.items())}
-    return Table(statistic, f"{PLURAL[statistic]} of {len(rows)} cells", rows)
+    return CellTable(statistic, f"{PLURAL[statistic]} of {len(rows)} cells", rows)
 
 
 def _row(cells: Iterable[Cell], statistic: str) -> dict[str, float]:

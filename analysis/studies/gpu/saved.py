@@ -14,9 +14,8 @@ from analysis.formats.fields import Fields
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
-from .chips import chip_of
 from .sampled import log_of
-from .terms import METRICS, Cell, Grid, Work
+from .terms import METRICS, Cell, Grid, Work, chip_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .bounds import ROUNDING
+from .bounds import NEAR, ROUNDING
 from .equal_work import FACTOR
-from .prediction import NEAR
-from .relations import in_words
-from .shape import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC
+from .relations import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, in_words
 from .terms import GRACT, SAID, SMACT, SMOCC, UTILIZATION, named
 
 if TYPE_CHECKING:
@@ -16,8 +14,7 @@ if TYPE_CHECKING:
 
     from .equal_work import Odd
     from .findings import Findings
-    from .relations import Line
-    from .shape import Course
+    from .relations import Course, Line
 
 FEW = 4
 CLOSE_R2 = 0.8
@@ -40,6 +37,11 @@ def heading(findings: Findings) -> list[str]:
     of = f"{chip.sms} SMs ({chip.source})" if chip.sms is not None else f"SMs unknown: {chip.missing}"
     lines.append(f"{chip.name or 'GPU unknown'}, {of}" if chip.name else of)
     return [*lines, *(f"{note[0].upper()}{note[1:]}." for note in grid.notes)]
+
+
+def main_sentences(findings: Findings) -> list[str]:
+    """The answer: whether utilisation misleads, whether bounds hold, and whether each cell ran what the others ran."""
+    return [*list(_misled(findings))[:1], *list(_bounds(findings))[:1], *list(_work(findings))[:1]]
 
 
 def sentences(findings: Findings) -> list[str]:

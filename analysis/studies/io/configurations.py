@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.stats.paired import interval
+from analysis.stats.effect import interval
 
 from .factors import AGAIN, STOCK, common, configuration, scale_of, varied
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import stats
 
 from analysis.plain import one_line
-from analysis.stats.paired import interval
+from analysis.stats.effect import interval
 from analysis.terms import Unreadable
 
 from .configurations import Mean

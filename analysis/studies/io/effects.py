@@ -16,7 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
-from analysis.stats.paired import Paired, interval, paired
+from analysis.stats.effect import Paired, interval, paired
 from analysis.terms import NotComparable
 from control.t_test import ALPHA
 

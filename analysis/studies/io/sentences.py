@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
-from analysis.stats.paired import paired
+from analysis.stats.effect import paired
 from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
@@ -23,7 +23,7 @@ from .factors import AGAIN, SETS, STOCK, common, configuration, level_of, scale_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from analysis.stats.paired import Paired
+    from analysis.stats.effect import Paired
 
     from .effects import Analysis, Contrast, Contrasts, Effect, Step
     from .responses import Judged

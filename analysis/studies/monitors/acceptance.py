@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from analysis.wording import probability, unsigned
 from control.t_test import ALPHA
 
+from .arms import amount, ends, shown, signed
 from .records import INSIDE
 from .terms import Check
-from .words import amount, ends, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

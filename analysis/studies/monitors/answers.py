@@ -10,7 +10,7 @@ from analysis.labels import absolute, headline, shorten
 from analysis.terms import Metric
 from analysis.wording import probability, unsigned
 
-from .words import amount, ends, whole
+from .arms import amount, ends, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

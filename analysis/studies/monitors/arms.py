@@ -1,4 +1,4 @@
-"""An arm of a monitored study: how it is called, where it stands in a table, and what its monitor took for itself."""
+"""An arm of a monitored study: how it is called and written, where it stands in a table, and what its monitor took for itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from analysis.stats.paired import mean_of
+from analysis.stats.effect import mean_of
+from analysis.wording import LARGEST
 
 from .records import AT_WORK, INSIDE, INTERVAL, START_CPU, rate_of
 from .terms import Own
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Cell, Run
 
-    from .terms import Watched
+    from .terms import Figure, Watched
 
 AGAIN = "stock-again"
 PLACEBO = "placebo"
@@ -154,3 +155,42 @@ def _differences(cells: Sequence[Watched], none: Mapping[int, Watched], of: Call
     """Median over blocks of how much more there was than without a monitor."""
     both = [(of(cell), of(none[cell.block])) for cell in cells if cell.block in none]
     return _median([value - other for value, other in both if value is not None and other is not None])
+
+
+FINE = 0.10  # below it two decimals
+
+
+def amount(figure: Figure) -> str:
+    """Write an overhead: `+0.12 %`, `+60.3 %`."""
+    return f"{_number(figure.value, _decimals(figure))} %"
+
+
+def ends(figure: Figure) -> str:
+    """Write its interval: `[-0.04, +0.43]`."""
+    decimals = _decimals(figure)
+    return f"[{_number(figure.low, decimals)}, {_number(figure.high, decimals)}]"
+
+
+def whole(figure: Figure | None) -> str:
+    """Write both for a column whose head says percent: `+0.12 [-0.04, 0.43]`; nothing, where there is none."""
+    return "" if figure is None else f"{amount(figure).removesuffix(' %')} {ends(figure).replace('+', '')}"
+
+
+def shown(figure: Figure) -> str:
+    """Write an overhead with its interval and how many blocks it is of."""
+    return f"{amount(figure)} {ends(figure)}, n {figure.n}"
+
+
+def signed(fraction: float) -> str:
+    """Write an overhead that has no interval of its own here: `+0.12 %`."""
+    return f"{_number(fraction, 2 if abs(fraction) < FINE else 1)} %"
+
+
+def _decimals(figure: Figure) -> int:
+    return 2 if max(abs(figure.value), abs(figure.low), abs(figure.high)) < FINE else 1
+
+
+def _number(fraction: float, decimals: int) -> str:
+    if abs(fraction) >= LARGEST:
+        return f"{fraction * 100:+.1e}"
+    return f"{round(fraction * 100, decimals) + 0.0:+.{decimals}f}"

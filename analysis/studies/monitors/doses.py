@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
-from analysis.stats.paired import mean_of
+from analysis.stats.effect import mean_of
 from analysis.wording import probability
 from control.t_test import ALPHA
 
+from .arms import signed
 from .records import all_cpu_s
 from .terms import Dose
-from .words import signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analysis.stats.paired import Mean
+    from analysis.stats.effect import Mean
 
     from .terms import Trend, Watched
 

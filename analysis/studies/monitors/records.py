@@ -1,4 +1,7 @@
-"""What the cells of a monitored study told, read as a foreign file is: a field is a number, or missing with its reason."""
+"""What the cells of a monitored study told, read as a foreign file is: a field is a number, or missing with its reason.
+
+What a clock, a kernel or a meter cannot have said is missing; a cell that tells of another monitor than its arm's is left out, and said.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.formats.fields import Fields
+from analysis.plain import one_line
 from analysis.terms import Metric
 
-from .bounds import possible
 from .terms import Watched
 
 if TYPE_CHECKING:
@@ -153,3 +156,72 @@ def _places(cells: Sequence[Cell]) -> dict[tuple[str, str, str, int], int]:
     for cell in sorted(cells, key=lambda cell: cell.order):
         blocks.setdefault((cell.study, cell.block), []).append(cell)
     return {key_of(cell): at for block in blocks.values() for at, cell in enumerate(block)}
+
+
+# A third of a year; 2^53 bytes are more than any disk holds, and 10^9 of anything more than any cell can count.
+SECONDS, BYTES, COUNT, JOULES = 1e7, 2.0**53, 1e9, 1e12
+LIFE_S = 1e-3  # so long a process lives at least
+MOST = {
+    "cpu_s": SECONDS,
+    "start_cpu_s": SECONDS,
+    "at_work_s": SECONDS,
+    "wall_s": SECONDS,
+    "start_s": SECONDS,
+    "stop_s": SECONDS,
+    "steps_wall_s": SECONDS,
+    "steps_cpu_s": SECONDS,
+    "peak_rss_bytes": BYTES,
+    "written_bytes": BYTES,
+    "samples": COUNT,
+    "load_average_1min": COUNT,
+    "energy_j": JOULES,
+}
+LEAST = {"wall_s": LIFE_S}
+
+
+def possible(numbers: Mapping[str, float], place: str, missing: dict[str, str]) -> dict[str, float]:
+    """Answer those that can be; what cannot goes into `missing` by place and name, with the reason."""
+    result = {}
+    for name, value in numbers.items():
+        low, high = LEAST.get(name, 0.0), MOST[name]
+        if low <= value <= high:
+            result[name] = value
+        else:
+            missing[f"{place}.{name}"] = f"{value:g} was recorded, which is not from {low:g} to {high:g}"
+    return result
+
+
+SAME = ("kind", "base")  # what all cells of an arm must agree in
+
+
+def held(run: Run) -> Run:
+    """Answer a run whose cells that do not fit their arm have failed, with the reason."""
+    names = studies(run)
+    told: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for cell in run.cells:
+        if cell.outcome == "measured" and cell.monitor:
+            arm = told.setdefault((cell.study, cell.tweakset), {name: set() for name in SAME})
+            for name in SAME:
+                arm[name].add(_shown(cell.monitor.get(name)))
+    cells = []
+    for cell in run.cells:
+        reason = _misfit(cell, run, told) if cell.study in names and cell.outcome == "measured" else ""
+        cells.append(replace(cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=()) if reason else cell)
+    return replace(run, cells=tuple(cells))
+
+
+def _misfit(cell: Cell, run: Run, told: Mapping[tuple[str, str], Mapping[str, set[str]]]) -> str:
+    wanted = run.tweaksets[cell.tweakset].monitor or None
+    if not cell.monitor:
+        return "it does not tell whether it had a monitor"
+    name = cell.monitor.get("name")
+    if name != wanted:
+        return f"it tells of {_shown(name)}, where its arm is {_shown(wanted)}"
+    for field, words in told[cell.study, cell.tweakset].items():
+        if len(words) > 1:
+            return f"cells of its arm tell of more than one {field}: {', '.join(sorted(words))}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else one_line(str(value), 60)

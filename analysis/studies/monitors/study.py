@@ -1,28 +1,34 @@
-"""A monitored run as a whole: every workload's arms, doses, place in the block, and what such a study must show to be believed."""
+"""A monitored run as a whole: every workload's arms, doses, place in the block, and what such a study must show to be believed.
+
+Arms run in random order, so that the place in a block falls on all of them alike; where it matters it is noise that could be had out, and
+a reason to look at what the machine does as a block goes on (warmth, a cache, a neighbour).
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analysis.terms import NotComparable, Refused
+from analysis.wording import probability
+from control.t_test import ALPHA, t_quantile, t_tail
 
 from . import acceptance
-from .arms import AGAIN, PLACEBO, in_order, labels, load, lost, missing, own
-from .contrasts import WALL, against, contrasts, figure, other, paid_inside
-from .control import control, judged
+from .arms import AGAIN, PLACEBO, amount, ends, in_order, labels, load, lost, missing, own
+from .control import WALL, against, contrasts, control, figure, judged, other, paid_inside
 from .doses import doses
-from .held import held
-from .position import position
-from .records import ALL_CPU, ENERGY, INSIDE, is_monitored, watched, with_metrics
-from .terms import Arm, Overhead
+from .records import ALL_CPU, ENERGY, INSIDE, held, is_monitored, watched, with_metrics
+from .terms import Arm, Figure, Overhead, Position
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from analysis.terms import Cell, Comparison, Run
 
-    from .terms import Control, Figure, Watched
+    from .terms import Control, Watched
 
 
 def overheads(run: Run) -> list[Overhead]:
@@ -180,3 +186,35 @@ def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[Arm]) -> Figu
     except NotComparable:
         return None
     return next((figure(row.primary) for row in rows if (row.study, row.workload) == place), None)
+
+
+def position(cells: Sequence[tuple[int, str, int, float]], none: str) -> Position | None:
+    """Fit block + arm + place to cells (block, arm, place, value); None where these are too few, or place cannot be told from these."""
+    blocks, arms = sorted({cell[0] for cell in cells}), sorted({cell[1] for cell in cells})
+    if none not in arms or len(arms) < 2:
+        return None
+    others = [arm for arm in arms if arm != none]
+    last = max(cell[2] for cell in cells) or 1
+    levels = np.array([[block == number for number in blocks] + [arm == text for text in others] for block, arm, _, _ in cells], float)
+    place = np.array([[at / last] for _, _, at, _ in cells], float)
+    values = np.array([math.log(value) for *_, value in cells])
+    model = np.hstack([levels, place])
+    df = len(cells) - model.shape[1]
+    if df < 1 or np.linalg.matrix_rank(model) < model.shape[1]:
+        return None
+    fitted, *_ = np.linalg.lstsq(model, values)
+    without, *_ = np.linalg.lstsq(levels, values)
+    rest = values - model @ fitted
+    error = math.sqrt(float(rest @ rest) / df * float(np.linalg.inv(model.T @ model)[-1, -1]))
+    if not error > 0:
+        return None
+    slope, half = float(fitted[-1]), t_quantile(1 - ALPHA / 2, df) * error
+    p = 2 * t_tail(abs(slope) / error, df)
+    at = slice(len(blocks), len(blocks) + len(others))
+    moved = float(np.abs(np.expm1(fitted[at]) - np.expm1(without[at])).max())
+    low, value, high = (math.expm1(end) for end in (slope - half, slope, slope + half))
+    figure = Figure(value, low, high, len(cells), p)
+    shown = f"{amount(figure)} {ends(figure)} from first place to last, p {probability(p)}, {len(cells)} cells"
+    tells = f"with place in the model no overhead moves by more than {100 * moved:.2f} %"
+    verb = "matters" if p < ALPHA else "is not shown to matter"
+    return Position(figure, moved, f"Place in the block {verb}: {shown}; {tells}.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analysis.stats.paired import Mean
+    from analysis.stats.effect import Mean
     from analysis.terms import Verdict
 
 State = Literal["quiet", "underpowered", "differs", "missing"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from analysis.compare import Options, compare
 from analysis.stats.adjust import holm
-from analysis.stats.paired import Mean, mean_of, paired
+from analysis.stats.effect import Mean, mean_of, paired
 from analysis.terms import Cell, Metric, NotComparable, Study, TweakSet, Workload
 from control.t_test import LARGEST_LOG
 

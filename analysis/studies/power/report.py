@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from analysis.answer import Tone
-    from analysis.stats.paired import Mean
+    from analysis.stats.effect import Mean
     from analysis.terms import Run
 
     from .report_terms import Arm, Foretold, Group, Side, Together

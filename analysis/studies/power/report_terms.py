@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analysis.stats.paired import Mean
+    from analysis.stats.effect import Mean
     from analysis.terms import Verdict
 
 WATT, ACTIVITY = "W", "cpu_s_per_s"

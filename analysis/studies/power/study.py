@@ -36,7 +36,7 @@ from .report_terms import NO_SENSOR, WATT, Against, Arm, Foretold, Group, Side, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from analysis.stats.paired import Mean
+    from analysis.stats.effect import Mean
     from analysis.terms import Comparison, Run
 
     from .contrasts import Table

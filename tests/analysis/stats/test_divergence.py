@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
-from analysis.stats.divergence import energy_divergence, student
+from analysis.stats.changepoint import energy_divergence, student
 
 # A toy series published with jhunter, a port of Hunter (Apache Otava): one change, at index 10.
 TOY = [1.02, 0.95, 0.99, 1.00, 1.12, 1.00, 1.01, 0.98, 1.01, 0.96, 0.50, 0.51, 0.48, 0.48, 0.55, 0.50, 0.49, 0.51, 0.50, 0.49]

@@ -14,7 +14,7 @@ from analysis.compare import compare
 from analysis.load import from_json
 from analysis.robust import opinion
 from analysis.stats import adjust, many
-from analysis.stats.sessions import Sessions
+from analysis.stats.simulate import Sessions
 from analysis.studies.gate.gate import gate
 from analysis.studies.gate.limits import Limits
 from tests.synthetic import STOCK, Arm, Made, saved_run
@@ -22,7 +22,7 @@ from tests.synthetic import STOCK, Arm, Made, saved_run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.stats.sessions import Floats
+    from analysis.stats.simulate import Floats
     from analysis.terms import Comparison, Run
 
 SETTING = {"vm.swappiness": "1"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.stats.sessions import Sessions, few_runs, history_and_newest, pooled, run_means
-from analysis.stats.simulate import BLOCKS, STEPS, Machine, simulate
+from analysis.stats.simulate import BLOCKS, STEPS, Machine, Sessions, few_runs, history_and_newest, pooled, run_means, simulate
 
 COUNT = 4000
 STILL = Machine(run_cv=0.0, step_cv=0.0)

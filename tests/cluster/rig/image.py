@@ -19,6 +19,7 @@ import yaml
 from . import places
 
 NAME = "deeptweak.test/rig:1"
+OWN = "deeptweak.test/own:1"  # the same under another name: a user's image, which nobody has built for this harness
 PAUSE = "deeptweak.test/pause:1"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 FOLDERS = ("bin", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/lib", "var")
@@ -30,7 +31,7 @@ FILES = {
 
 
 def archive() -> Path:
-    """Both images in one tar as `docker save` writes it; made anew when busybox or this file changed."""
+    """All images in one tar as `docker save` writes it; made anew when busybox or this file changed."""
     found = shutil.which("busybox")
     if not found:
         raise RuntimeError("The images of the test cluster are made of busybox, which is not here: apt-get install busybox-static.")
@@ -65,7 +66,7 @@ def _layer(busybox: Path) -> bytes:
 
 def _save(target: Path, layer: bytes) -> None:
     diff = hashlib.sha256(layer).hexdigest()
-    programs = {NAME: None, PAUSE: ["/bin/sleep", "2147483647"]}  # `pause` holds a pod's namespaces and does nothing else
+    programs = {NAME: None, OWN: None, PAUSE: ["/bin/sleep", "2147483647"]}  # `pause` holds a pod's namespaces and does nothing else
     manifest = []
     with tarfile.open(target, "w") as tar:
         for name, program in programs.items():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.stats.sessions import Sessions
+from analysis.stats.simulate import Sessions
 from analysis.studies.calibration.peers import RULES as ALL_RULES
 from analysis.studies.calibration.peers import Rule
 

@@ -12,7 +12,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.plots import gpu_metrics_grid, gpu_metrics_relations
 from analysis.plots.scene import NothingToDraw
-from analysis.studies.gpu.asked import gathered
+from analysis.studies.gpu.sources import gathered
 from tests.analysis.plots.reading import faults, said
 from tests.analysis.studies.gpu.made import dcgmi, fitting, nvsm, pair, saved_grid
 
@@ -115,7 +115,7 @@ def test_tables_are_written_agree_with_their_logs_and_are_a_grid_by_themselves(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.chdir(shutil.copytree(made, tmp_path / "here"))
-    assert main(["gpu-metrics", "logs", "--csv", "logs/tables", "--plot", "logs/tables"]) == 0
+    assert main(["gpu-metrics", "logs", "--tables", "logs/tables", "--plot", "logs/tables"]) == 0
     page = capsys.readouterr().out
     names = {path.name for path in (tmp_path / "here/logs/tables").iterdir()}
     assert names == {"mean.csv", "median.csv", "max.csv", "active.csv", "gpu_metrics_grid.png", "gpu_metrics_relations.png"}

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from analysis.studies.gpu import csv_tables
 from analysis.studies.gpu.bounds import bounds_of, limits
 from analysis.studies.gpu.equal_work import odd_ones
-from analysis.studies.gpu.relations import fitted, lines
+from analysis.studies.gpu.relations import courses, fitted, lines, misled
 from analysis.studies.gpu.sampled import idle, log_of, statistics, table
-from analysis.studies.gpu.shape import courses, misled
-from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, METRICS, SMACT, SMOCC, UTILIZATION, Cell, Chip, Table, Work
+from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, METRICS, SMACT, SMOCC, UTILIZATION, Cell, CellTable, Chip, Work
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
@@ -55,8 +54,8 @@ def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(points: list[tuple
 
 
 def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
-    few = Table(MAX, "made", {(1, 1): {SMACT: 0.1, SMOCC: 0.1}, (2, 1): {SMACT: 0.2, SMOCC: 0.1}})
-    same = Table(MAX, "made", {(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)})
+    few = CellTable(MAX, "made", {(1, 1): {SMACT: 0.1, SMOCC: 0.1}, (2, 1): {SMACT: 0.2, SMOCC: 0.1}})
+    same = CellTable(MAX, "made", {(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)})
     for line in (lines(few)[2], lines(same)[0]):
         assert line.slope is None
         assert line.missing
@@ -195,15 +194,15 @@ def test_utilisation_and_smact_are_counted_by_cell() -> None:
         (3, 1): {UTILIZATION: 99.0, GRACT: 0.99, SMACT: 0.9, SMOCC: 0.05},
         (4, 1): {UTILIZATION: 50.0, GRACT: 0.5, SMACT: 0.1, SMOCC: 0.05},
     }
-    one = misled(Table(MAX, "made", rows))
+    one = misled(CellTable(MAX, "made", rows))
     assert one is not None
     assert (one.cells, one.busy, one.busy_low_smact, one.busy_low_smocc, one.example) == (4, 3, 2, 2, (1, 1))
-    assert misled(Table(MAX, "made", {(1, 1): {SMACT: 0.5}})) is None
+    assert misled(CellTable(MAX, "made", {(1, 1): {SMACT: 0.5}})) is None
 
 
 def test_a_course_that_falls_is_said_to_from_where_to_where() -> None:
     values = {1: 0.1, 2: 0.3, 4: 0.295, 8: 0.2, 16: 0.9}
-    (course,) = courses(Table(MAX, "made", {(blocks, 32): {SMACT: value} for blocks, value in values.items()}))
+    (course,) = courses(CellTable(MAX, "made", {(blocks, 32): {SMACT: value} for blocks, value in values.items()}))
     assert course.dip == (2, 0.3, 8, 0.2)
     assert [fall[:2] for fall in course.falls] == [(4, 8)]  # .005 is rounding and noise
 
@@ -221,7 +220,7 @@ def test_a_table_that_was_written_is_read_to_the_last_digit(
     tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[int, int], dict[str, float]]
 ) -> None:
     path = tmp_path_factory.mktemp("csv") / "mean.csv"
-    path.write_text(csv_tables.written(Table(MEAN, "made", rows)))
+    path.write_text(csv_tables.written(CellTable(MEAN, "made", rows)))
     assert csv_tables.is_table(path)
     assert csv_tables.read(path).rows == rows
 

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.gpu.asked import gathered
-from analysis.studies.gpu.chips import chip_of
 from analysis.studies.gpu.sampled import statistics
-from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, SMACT, UTILIZATION
+from analysis.studies.gpu.sources import gathered
+from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, SMACT, UTILIZATION, chip_of
 from analysis.terms import Refused
 from tests.analysis.studies.gpu.made import NAMES, dcgmi, nvsm, pair
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.studies.gpu.asked import Found
+    from analysis.studies.gpu.sources import Sources
 
 
-def grid(folder: Path, **asked: object) -> Found:
+def grid(folder: Path, **asked: object) -> Sources:
     return gathered([str(folder)], **asked)  # type: ignore[arg-type]  # gpu and sms as they are
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.studies.gpu import csv_tables, relations
-from analysis.studies.gpu.asked import gathered
+from analysis.studies.gpu.sources import gathered
 from analysis.studies.gpu.terms import MAX, SMACT, SMOCC
 
 if TYPE_CHECKING:

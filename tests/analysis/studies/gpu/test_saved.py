@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.studies.gpu.asked import gathered
+from analysis.studies.gpu.sources import gathered
 from analysis.studies.gpu.terms import ACTIVE, SMACT, UTILIZATION
 from tests.analysis.studies.gpu.made import SMS, fitting, saved_grid
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.gpu.asked import Found
+    from analysis.studies.gpu.sources import Sources
 
 RUNS = Path(__file__).parents[4] / "data/runs"
 SIZES = {(blocks, 32): fitting(blocks) for blocks in (1, 33, 66, 131, 132, 264)}
 
 
-def read(folder: Path, saved: dict[str, Any]) -> Found:
+def read(folder: Path, saved: dict[str, Any]) -> Sources:
     (folder / "run.json").write_text(json.dumps(saved))
     return gathered([str(folder / "run.json")])
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.load import from_json
-from analysis.stats.paired import Mean
+from analysis.stats.effect import Mean
 from analysis.studies.monitors.acceptance import checks
 from analysis.studies.monitors.study import overheads
 from tests.made_monitoring import MONITORS, PROCESSES, PROFILE, SAMPLER, THREADS, MadeMonitoring, Monitor, monitored_run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.load import from_json
-from analysis.stats.paired import Mean
+from analysis.stats.effect import Mean
 from analysis.studies.power.cells import ABOVE_102, P95, SENSED, THROUGHPUT
 from analysis.studies.power.report import of_group, of_side
 from analysis.studies.power.study import is_held, sides

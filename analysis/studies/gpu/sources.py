@@ -1,4 +1,4 @@
-"""What a user named: saved runs, and folders of logs and tables, each as a grid; what cannot be used is told beside."""
+"""What a user named: saved runs, and folders of logs and tables, each as a grid; and the pictures and tables made of them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from analysis.load import GLOB, find, load
 from analysis.opening import reason_of
 from analysis.plain import one_line
+from analysis.saving import write_whole
 from analysis.terms import Refused, Unreadable
 
 from . import csv_tables, pairs, saved
-from .chips import chip_of
 from .findings import findings_of
-from .terms import Grid
+from .terms import Grid, chip_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from analysis.terms import Run
 
     from .findings import Findings
-    from .terms import Table
+    from .terms import CellTable
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What was found of each grid, and what was refused, a line each."""
+class Sources:
+    """What each grid says, and what was refused, a line each."""
 
     grids: tuple[Findings, ...]
     refused: tuple[str, ...]
 
 
-def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = None) -> Found:
+def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = None) -> Sources:
     """Read everything that was named.
 
     Raises: Refused, where no grid is in it.
@@ -51,7 +51,7 @@ def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = 
             refused.append(one_line(error))
     if not grids:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no grid of GPU metrics.")
-    return Found(tuple(map(findings_of, grids)), tuple(dict.fromkeys(refused)))
+    return Sources(tuple(map(findings_of, grids)), tuple(dict.fromkeys(refused)))
 
 
 def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> list[Grid]:
@@ -90,7 +90,7 @@ def _skipped(run: Run) -> str:
     return "".join(f" It says: {one_line(reason, 200)}" for reason in list(reasons)[:1])
 
 
-def _tables(path: Path, refused: list[str]) -> dict[Path, Table]:
+def _tables(path: Path, refused: list[str]) -> dict[Path, CellTable]:
     result = {}
     for one in sorted(path.rglob("*.csv")):
         if not any(part.startswith(".") for part in one.relative_to(path).parts) and one.is_file() and csv_tables.is_table(one):
@@ -102,7 +102,7 @@ def _tables(path: Path, refused: list[str]) -> dict[Path, Table]:
 
 
 def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
-    path: Path, folders: Sequence[Path], tables: dict[Path, Table], refused: list[str], gpu: str | None, sms: int | None
+    path: Path, folders: Sequence[Path], tables: dict[Path, CellTable], refused: list[str], gpu: str | None, sms: int | None
 ) -> list[Grid]:
     """Make a grid of each folder of logs; tables belong to the only one, or to the one at or above which they lie."""
     if not folders:
@@ -120,6 +120,42 @@ def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
     return grids
 
 
-def _of_tables(path: Path, tables: dict[Path, Table], sms: int | None) -> Grid:
+def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> Grid:
     note = "only summary tables are here and no logs: neither bounds nor idle samples can be looked at"
     return Grid(str(path), (), chip_of(None, sms), tuple(tables.values()), notes=(note,))
+
+
+def pictures(grids: Sequence[Findings], folder: Path, form: str = "png") -> dict[str, str]:
+    """Draw every grid; answers each picture's file, or why there is none.
+
+    Raises: Refused, where a file cannot be written.
+    """
+    from analysis.plots.gpu_metrics_grid import draw as draw_grid  # noqa: PLC0415  # matplotlib, which a table need not wait for
+    from analysis.plots.gpu_metrics_relations import draw as draw_relations  # noqa: PLC0415  # as above
+    from analysis.plots.scene import NothingToDraw  # noqa: PLC0415  # as above
+    from analysis.plots.style import written  # noqa: PLC0415  # as above
+
+    said: dict[str, str] = {}
+    for at, findings in enumerate(grids):
+        for name, draw in (("gpu_metrics_grid", draw_grid), ("gpu_metrics_relations", draw_relations)):
+            name += f"_{at + 1}" if at else ""  # noqa: PLW2901  # the same, of a second grid
+            try:
+                content = written(draw(findings), form)
+            except NothingToDraw as reason:
+                said[name] = f"not drawn: {str(reason).rstrip('.')}."
+                continue
+            path = folder / f"{name}.{form}"
+            write_whole(path, content)
+            said[name] = str(path)
+    return said
+
+
+def tables(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
+    """Write each statistic of every grid's own cells."""
+    said: dict[str, str] = {}
+    for at, findings in enumerate(grids):
+        for statistic, table in findings.tables.items():
+            path = folder / f"{statistic}{f'_{at + 1}' if at else ''}.csv"
+            write_whole(path, csv_tables.written(table).encode())
+            said[path.stem] = str(path)
+    return said

@@ -1,0 +1,63 @@
+"""What a workload's own image lacks, as a zip: it needs nothing but a Python of that image."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.kubernetes import own_image
+from fixtures.studies.command import spec
+from fixtures.workloads._variants import digest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODULES = ("fixtures.workloads.command", "fixtures.launch")
+STEPS = 3
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    """The zip as a pod has it, unpacking into a folder of the test's."""
+    text = own_image.packed(MODULES)
+    path = tmp_path / "run.zip"
+    with zipfile.ZipFile(io.BytesIO(text)) as whole, zipfile.ZipFile(path, "w") as target:
+        for name in whole.namelist():
+            target.writestr(name, whole.read(name).replace(own_image.SCRATCH.encode(), str(tmp_path).encode()))
+    return path
+
+
+def python_alone(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python without its site-packages, in another folder: as in an image that has neither the harness nor its libraries."""
+    return subprocess.run(
+        [sys.executable, "-S", *words], cwd=folder, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path: Path) -> None:
+    path = tmp_path / "command.json"
+    path.write_text(spec.Spec("true", ("true",), ".", {}, spec.RUNS, None, STEPS, 1, image="x").text())
+    ordered = (
+        f"--set=run=true-{digest(path)}",
+        f"--file=command={path}",
+        f"--steps={STEPS}",
+        "--warmup=1",
+        "--seed=1",
+        f"--scratch={tmp_path}",
+    )
+    for start in (("fixtures.workloads.command",), ("fixtures.launch", "Nice=5", "--", "command")):
+        done = python_alone(str(code), *start, *ordered, folder=tmp_path)
+        said = [json.loads(line)["event"] for line in done.stdout.splitlines()]
+        assert said == ["ready", *["step"] * (STEPS + 1), "end"], done.stderr
+
+
+def test_the_same_code_is_the_same_zip() -> None:
+    again = own_image.packed.__wrapped__(MODULES)
+    assert own_image.packed(MODULES) == again
+    assert len(again) < 500_000  # a ConfigMap takes twice as much
