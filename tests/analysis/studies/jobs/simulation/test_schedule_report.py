@@ -220,6 +220,7 @@ def test_pages_and_refusals(
         "ended before it came": [broken({"end_s": -5.0})],
         "never admitted": [broken({"start_s": None, "admit_s": None})],
         "never came": [broken({"submit_s": None})],
+        "came before the stream": [broken({"submit_s": -1.0})],
         "a number twice": [broken({"job": 4})],
         "end late": [broken({"end_s": "late"})],
         "no row of the stream": [fifo | {"stream": []}],
