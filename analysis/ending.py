@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis import studies
 from analysis.studies.gate import limits as limits_file
-from analysis.studies.jobs.dependability.lines import of_run as lines_of_run
-from analysis.studies.jobs.queues.records import tells_of_jobs
+from analysis.studies.jobs.records import loses_packets, tells_of_jobs
 
 from .arms import BASELINE, Arm, read_arm, same_runs
 from .compare import compare
@@ -78,9 +77,9 @@ def ending(saved: object, gate: Keeper | None, *, color: bool = False) -> tuple[
 
 
 def _text(run: Run, *, color: bool) -> str:
-    if tells_of_jobs(run) or lines_of_run(run, []):
+    if tells_of_jobs(run) or loses_packets(run):
         from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415
-        from analysis.studies.jobs.streams.page import render as render_streams  # noqa: PLC0415
+        from analysis.studies.jobs.streams.sentences import render as render_streams  # noqa: PLC0415
 
         if streams := gather(run):
             return render_streams(run, streams, color=color)

@@ -1,7 +1,9 @@
-"""Commands of `python -m analysis` whose steps are commands of their own: one file each in a package, found by its name."""
+"""Commands of `python -m analysis` whose steps are commands of their own: a file each in a package, or a `Step` each in one module."""
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -10,18 +12,43 @@ from .render import add_options
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from .__main__ import Command
     from .answer import Answer
 
 
-class Steps:
-    """The steps in a package (`analysis.studies.power.commands`); each file has what a file of `commands/` has."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that is no file of its own: what `arguments` adds, what `run` does, whose docstring is the description."""
 
-    def __init__(self, package: str) -> None:
-        self._package = package
-        folder = import_module(package).__path__[0]
-        self.names = sorted(path.stem for path in Path(folder).glob("[!_]*.py"))
+    run: Callable[[argparse.Namespace], Answer | int]
+    arguments: Callable[[argparse.ArgumentParser], None]
+    HELP: str
+    EXAMPLE: str
+    ANSWERS: bool = False
+
+
+def takes_runs(what: str) -> Callable[[argparse.ArgumentParser], None]:
+    """What a step adds that takes saved runs and nothing else."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("runs", metavar="RUN", nargs="+", help=what)
+
+    return add
+
+
+class Steps:
+    """The steps in a package (`analysis.studies.power.commands`): a file each has what a file of `commands/` has.
+
+    A module in the package's place has them in `STEPS`, each named as its function.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._module = import_module(name)
+        self._steps: dict[str, Step] = {step.run.__name__: step for step in getattr(self._module, "STEPS", ())}
+        folders = [] if self._steps else list(self._module.__path__)
+        self.names = sorted(self._steps) or sorted(path.stem for folder in folders for path in Path(folder).glob("[!_]*.py"))
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Give each step a parser of its own."""
@@ -31,7 +58,7 @@ class Steps:
             one = parsers.add_parser(
                 name.replace("_", "-"),
                 help=step.HELP,
-                description=step.__doc__,
+                description=inspect.getdoc(step.run) if isinstance(step, Step) else step.__doc__,
                 epilog=step.EXAMPLE,
                 formatter_class=parser.formatter_class,
             )
@@ -46,5 +73,5 @@ class Steps:
         """Do the step asked for. Raises: Refused."""
         return self._step(args.step).run(args)
 
-    def _step(self, name: str) -> Command:
-        return cast("Command", import_module(f"{self._package}.{name}"))
+    def _step(self, name: str) -> Command | Step:
+        return self._steps.get(name) or cast("Command", import_module(f"{self._module.__name__}.{name}"))

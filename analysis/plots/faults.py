@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.studies.jobs.dependability.intervals import daly_s, time_per_work, young_s
-from analysis.studies.jobs.queues.words import figure, number, unit
-from analysis.studies.jobs.streams.words import in_order, names
+from analysis.studies.jobs.output import figure, number, unit
+from analysis.studies.jobs.streams.sentences import in_order, names
 from analysis.wording import digits, probability, unsigned
 
 from .lettering import fitted, room_for
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.dependability.checkpoints import Trial
+    from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
     from analysis.studies.jobs.dependability.network import Line
-    from analysis.studies.jobs.dependability.study import Arm
+    from analysis.studies.jobs.dependability.study import FaultArm
     from analysis.terms import Run
 
     from .marks import Style
@@ -64,7 +64,7 @@ def jobs_faults(scene: Scene) -> Figure:
     """Draw a section a condition, a row a fault with what is done against it."""
     result = arms_of(scene)
     arms = [arm for _, arm in result]
-    panels: dict[tuple[str, str], list[tuple[Run, Arm]]] = {}
+    panels: dict[tuple[str, str], list[tuple[Run, FaultArm]]] = {}
     for run, arm in result:
         panels.setdefault((run.run_id, arm.condition), []).append((run, arm))
     lead = (
@@ -83,7 +83,7 @@ def jobs_faults(scene: Scene) -> Figure:
     return stack(scene, jobs_faults.TITLE, lead, sections, legend, _fault_notes(arms))
 
 
-def arms_of(scene: Scene) -> list[tuple[Run, Arm]]:
+def arms_of(scene: Scene) -> list[tuple[Run, FaultArm]]:
     """Take all streams under faults. Raises: NothingToDraw."""
     result = [(stream.run, arm) for stream in scene.streams for arm in stream.arms if arm.fault]
     if not result:
@@ -93,7 +93,7 @@ def arms_of(scene: Scene) -> list[tuple[Run, Arm]]:
     return result
 
 
-def verdict(arm: Arm) -> str:
+def verdict(arm: FaultArm) -> str:
     """One of LOOKS."""
     if arm.isolation == "isolated":
         return "isolated"
@@ -104,18 +104,18 @@ def verdict(arm: Arm) -> str:
     return "slower" if arm.slowdown.value > 1 else "faster"
 
 
-def reach(arms: Sequence[Arm]) -> tuple[float, float]:
+def reach(arms: Sequence[FaultArm]) -> tuple[float, float]:
     """Answer the ends of an axis of slowdowns: all intervals and the margin are in view."""
     ends = known(ends_of(arm.slowdown) for arm in arms)
     return min([1 / (1 + 2 * MARGIN), *ends]), max([1 + 2 * MARGIN, *ends])
 
 
-def mark(arm: Arm, *texts: str) -> Mark:
+def mark(arm: FaultArm, *texts: str) -> Mark:
     """Make the mark of a slowdown."""
     return Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], texts, bold=False)
 
 
-def words(arm: Arm) -> str:
+def words(arm: FaultArm) -> str:
     """Write a slowdown with its interval."""
     ratio = arm.slowdown
     if ratio is None:
@@ -125,7 +125,7 @@ def words(arm: Arm) -> str:
     )
 
 
-def _slowdowns(sheet: Page, top: float, arms: Sequence[Arm], left: float, limits: tuple[float, float]) -> None:
+def _slowdowns(sheet: Page, top: float, arms: Sequence[FaultArm], left: float, limits: tuple[float, float]) -> None:
     scale, short = unit(one.value for arm in arms for one in (arm.recovery_s, arm.lost_s) if one is not None)
     called, rows = names(arms), []
     shown = fitted(called, left - 0.12, lines=1)
@@ -149,7 +149,7 @@ def _slowdowns(sheet: Page, top: float, arms: Sequence[Arm], left: float, limits
     )
 
 
-def _fault_notes(arms: Sequence[Arm]) -> list[str]:
+def _fault_notes(arms: Sequence[FaultArm]) -> list[str]:
     notes = ["Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."]
     never = sum(arm.hit for arm in arms if arm.recovered == 0 and arm.hit)
     notes += [f"{never} hits have no recovery: the stream ended first, another fault came, or jobs were given up."] if never else []
@@ -193,7 +193,7 @@ def jobs_checkpoints(scene: Scene) -> Figure:
     return stack(scene, jobs_checkpoints.TITLE, lead, sections, legend, [_trial_note(trial) for _, trial in result])
 
 
-def trials_of(scene: Scene) -> list[tuple[Run, Trial]]:
+def trials_of(scene: Scene) -> list[tuple[Run, CheckpointTrial]]:
     """Take every trial of intervals. Raises: NothingToDraw."""
     result = [(stream.run, trial) for stream in scene.streams for trial in stream.trials if any(tried.time for tried in trial.tried)]
     if not result:
@@ -201,14 +201,14 @@ def trials_of(scene: Scene) -> list[tuple[Run, Trial]]:
     return result
 
 
-def _choices(trial: Trial) -> list[float]:
+def _choices(trial: CheckpointTrial) -> list[float]:
     """Young's and Daly's interval, s; none where what they take is not known."""
     if not trial.cost_s or not trial.mtbf_s:
         return []
     return [formula(trial.cost_s, trial.mtbf_s.value) for formula in (young_s, daly_s)]
 
 
-def _trial(sheet: Page, top: float, trial: Trial) -> None:
+def _trial(sheet: Page, top: float, trial: CheckpointTrial) -> None:
     """Draw measured times, Daly's curve, and the intervals that formulas and measurements choose."""
     axes = sheet.axes(LEFT, top, INSIDE - LEFT - 0.05, TALL, xlabel="seconds of work between checkpoints", ylabel="time ÷ useful time")
     tried = [(tried.checkpoint_s, ends_of(tried.time)) for tried in trial.tried if tried.time is not None]
@@ -235,17 +235,17 @@ def _trial(sheet: Page, top: float, trial: Trial) -> None:
     axes.grid(axis="y")
 
 
-def _trial_name(trial: Trial) -> str:
+def _trial_name(trial: CheckpointTrial) -> str:
     return trial.fault.partition(" ")[0]
 
 
-def _trial_words(trial: Trial) -> str:
+def _trial_words(trial: CheckpointTrial) -> str:
     cost = "" if trial.cost_s is None else f"a checkpoint takes {number(1000 * trial.cost_s)} ms"
     mtbf = "" if trial.mtbf_s is None else f"a running job is hit every {number(trial.mtbf_s.value)} s"
     return ", ".join(part for part in (cost, mtbf, f"{trial.blocks} blocks") if part)
 
 
-def _trial_note(trial: Trial) -> str:
+def _trial_note(trial: CheckpointTrial) -> str:
     if trial.least_s is None:
         return f"{_trial_name(trial)}: {trial.why}."
     note = f"{_trial_name(trial)}: the measured curve is least at {figure(trial.least_s).replace('inf', 'no end')} s"

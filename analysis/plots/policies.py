@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.formats.fields import Fields
-from analysis.studies.jobs.queues.words import unit
-from analysis.studies.jobs.simulation.study_page import METRIC_HEADS
-from analysis.terms import Unreadable
+from analysis.studies.jobs.output import unit
+from analysis.studies.jobs.schedulers.page import METRIC_HEADS
 from analysis.wording import digits, probability
 
 from .labels import joined
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from analysis.studies.jobs.records import Stream
     from analysis.studies.jobs.schedulers.measured import Place
-    from analysis.studies.jobs.streams.gathered import Told
     from analysis.terms import Run
 
     from .marks import Style
@@ -184,7 +182,7 @@ class Pair(NamedTuple):
 )
 def jobs_predicted(scene: Scene) -> Figure:
     """Draw a section a run: a dot a job that was done, and beside it how far off each class is."""
-    result = [(stream.run, pairs) for stream in scene.streams if (pairs := pairs_of(stream.told))]
+    result = [(stream.run, pairs) for stream in scene.streams if (pairs := pairs_of(stream.streams))]
     if not result:
         raise NothingToDraw("no job that was done had a predicted time")
     kinds = list(dict.fromkeys(pair.kind for _, pairs in result for pair in pairs))
@@ -202,22 +200,14 @@ def jobs_predicted(scene: Scene) -> Figure:
     return stack(scene, jobs_predicted.TITLE, lead, sections, legend, notes)
 
 
-def pairs_of(told: Iterable[Told]) -> list[Pair]:
+def pairs_of(streams: Iterable[Stream]) -> list[Pair]:
     """Answer the jobs that were done, at their first attempt, and had a prediction."""
-    result = []
-    for one in told:
-        for at, row in enumerate(one.cell.report["job"]):
-            part = Fields(row, one.cell.id, f"report.job[{at}]")
-            try:
-                numbers = Fields({"row": row}, one.cell.id, part.place).known_numbers("row", TIMES)
-            except Unreadable:
-                continue  # said where the stream was read
-            begin_s = numbers.get("admit_s", numbers.get("start_s"))
-            predicted_s, end_s = numbers.get("predicted_s", 0.0), numbers.get("end_s")
-            first = row.get("attempts") in {None, 1} and row.get("outcome") == "done"
-            if first and predicted_s > 0 and begin_s is not None and end_s is not None and end_s > begin_s:
-                result.append(Pair(part.optional_text("class") or "", predicted_s, end_s - begin_s))
-    return result
+    return [
+        Pair(job.class_, job.predicted_s, job.end_s - job.taken_s)
+        for stream in streams
+        for job in stream.jobs
+        if job.done_at_once and job.predicted_s and job.taken_s is not None and job.end_s is not None and job.end_s > job.taken_s
+    ]
 
 
 def by_class(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:

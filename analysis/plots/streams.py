@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from analysis.formats.fields import Fields
-from analysis.studies.jobs.queues.sound import columns
-from analysis.studies.jobs.streams.held import attempts, busiest, lanes, last_moment, waiting
-from analysis.studies.jobs.streams.words import called, in_order, names
-from analysis.terms import Unreadable
+from analysis.studies.jobs.queues.valid_times import columns
+from analysis.studies.jobs.streams.gathered import busiest, holds, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.sentences import called, in_order, names
 from analysis.wording import digits
 
 from . import faults
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.streams.gathered import Told
-    from analysis.studies.jobs.streams.held import Held
+    from analysis.studies.jobs.records import Stream
+    from analysis.studies.jobs.streams.gathered import SlotHold
     from analysis.terms import Run
 
     from .marks import Style
@@ -72,9 +70,9 @@ def jobs_overview(scene: Scene) -> Figure:
         "jobs, and so did streams with a fault and without."
     )
     tall = 0.62 + 1.85 + 0.55
-    jobs = sum(len(told.stream.jobs) for stream in scene.streams for told in stream.told)
-    streams = sum(len(stream.told) for stream in scene.streams)
-    engines = joined(sorted(told.stream.engine for stream in scene.streams for told in stream.told))
+    every = [stream for gathered in scene.streams for stream in gathered.streams]
+    jobs = sum(len(stream.jobs) for stream in every)
+    engines = joined(sorted(stream.engine for stream in every))
 
     def draw(sheet: Page, top: float) -> None:
         for (title, finding, panel), (left, down, wide) in zip(panels, places(len(panels), 2, tall, left=0.0, gap=0.4), strict=True):
@@ -84,7 +82,7 @@ def jobs_overview(scene: Scene) -> Figure:
                 sheet.text(left, top + down + 0.2 + LINE * at, text + ("…" if at and len(texts) > 2 else ""), fontsize=SMALL, color=QUIET)
             panel(sheet, (left, top + down + 0.62, wide))
 
-    section = Section(f"{jobs} jobs in {streams} streams", tall * math.ceil(len(panels) / 2), draw, f"engine {engines}")
+    section = Section(f"{jobs} jobs in {len(every)} streams", tall * math.ceil(len(panels) / 2), draw, f"engine {engines}")
     return stack(
         scene,
         jobs_overview.TITLE,
@@ -96,7 +94,7 @@ def jobs_overview(scene: Scene) -> Figure:
 
 
 def _kinds(scene: Scene) -> list[str]:
-    kinds = dict.fromkeys(str(told.stream.arrivals.get("kind", "")) for stream in scene.streams for told in stream.told)
+    kinds = dict.fromkeys(str(stream.arrivals.get("kind", "")) for gathered in scene.streams for stream in gathered.streams)
     if not kinds:
         raise NothingToDraw("no cell tells of a stream of jobs")
     # In a closed stream a job comes when another ends: its gaps are times of service.
@@ -135,9 +133,9 @@ def _arrivals(scene: Scene) -> OnPage:
 def _gaps(scene: Scene, kind: str) -> Iterator[np.ndarray]:
     """Gaps of each stream, over their mean. What chance drew for a block counts once, of a stream without a fault if there is one."""
     seen: set[Hashable] = set()
-    for told in sorted((told for stream in scene.streams for told in stream.told), key=lambda told: told.fault is not None):
-        drawn, gap = set(told.stream.drawn), np.diff(columns(told.stream).submit)
-        if told.stream.arrivals.get("kind", "") == kind and not drawn & seen and len(gap) and gap.mean() > 0:
+    for stream in sorted((stream for gathered in scene.streams for stream in gathered.streams), key=lambda stream: bool(stream.fault)):
+        drawn, gap = set(stream.drawn), np.diff(columns(stream).submit)
+        if stream.arrivals.get("kind", "") == kind and not drawn & seen and len(gap) and gap.mean() > 0:
             seen |= drawn
             yield gap / gap.mean()
 
@@ -217,13 +215,13 @@ class Strip(NamedTuple):
 
     run: Run
     title: str
-    told: Told
-    held: Sequence[Held]
+    stream: Stream
+    held: Sequence[SlotHold]
     until_s: float
     window: tuple[float, float]
 
     @property
-    def lanes(self) -> list[tuple[Held, int]]:
+    def lanes(self) -> list[tuple[SlotHold, int]]:
         """The attempts, each with its lane."""
         return [(held, lane) for held, lane in lanes(self.held, self.until_s) if lane < MOST_LANES]
 
@@ -242,7 +240,7 @@ class Strip(NamedTuple):
 def jobs_over_time(scene: Scene) -> Figure:
     """Draw a section a stream: all of it as the number that waits, then the time about its longest queue slot by slot."""
     strips = _strips(scene)
-    kinds = list(dict.fromkeys(held.kind for strip in strips for held in strip.held))
+    kinds = list(dict.fromkeys(held.class_ for strip in strips for held in strip.held))
     colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
     lead = (
         "The thin strip is the number of jobs that wait, over the whole stream. Below it the shaded time, of a fault or of the "
@@ -252,8 +250,8 @@ def jobs_over_time(scene: Scene) -> Figure:
     legend += [fill("other classes", REST, REST)] if len(kinds) > len(COLOURS) else []
     if any(held.outcome in ENDED_BADLY for strip in strips for held in strip.held):
         legend.append(dot("ended by a kill or a failure", WRONG, "x"))
-    legend += [fill("a fault at work", STRUCK, WRONG)] if any(_struck(strip.told) for strip in strips) else []
-    every = len({(stream.run.origin, told.stream.group) for stream in scene.streams for told in stream.told})
+    legend += [fill("a fault at work", STRUCK, WRONG)] if any(_struck(strip.stream) for strip in strips) else []
+    every = len({(gathered.run.origin, stream.group) for gathered in scene.streams for stream in gathered.streams})
     notes = (
         [f"{len(strips)} of {every} settings are drawn: one of each kind, those with faults and long queues first."]
         if every > len(strips)
@@ -262,8 +260,8 @@ def jobs_over_time(scene: Scene) -> Figure:
     notes += [f"Of many slots the first {MOST_LANES} are drawn."] if any(strip.height == MOST_LANES for strip in strips) else []
     sections = []
     for strip in strips:
-        jobs, slots = strip.told.stream.jobs, strip.told.stream.slots
-        beside = f"{len(jobs)} jobs, {slots} slot{'s' if slots != 1 else ''}, block {strip.told.cell.block}"
+        jobs, slots = strip.stream.jobs, strip.stream.slots
+        beside = f"{len(jobs)} jobs, {slots} slot{'s' if slots != 1 else ''}, block {strip.stream.unit[1]}"
         tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.height + BELOW
         sections.append(Section(strip.title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run))
     return stack(scene, jobs_over_time.TITLE, lead, sections, legend, notes)
@@ -272,63 +270,48 @@ def jobs_over_time(scene: Scene) -> Figure:
 def _strips(scene: Scene) -> list[Strip]:
     """Take of each workload the first block; of many, those of whose kind there is none yet. Raises: NothingToDraw."""
     result: dict[tuple[str, str], Strip] = {}
-    reason = ""
-    for one, told in ((gathered, told) for gathered in scene.streams for told in gathered.told):
-        if (one.run.origin, told.stream.group) in result:
-            continue
-        try:
-            held = attempts(told)
-        except Unreadable as error:
-            reason = str(error)
-            continue
-        if held:
-            result[one.run.origin, told.stream.group] = _strip(one.run, told, held, several=len(scene.runs) > 1)
+    for run, stream in ((gathered.run, stream) for gathered in scene.streams for stream in gathered.streams):
+        if (run.origin, stream.group) not in result and (held := holds(stream)):
+            result[run.origin, stream.group] = _strip(run, stream, held, several=len(scene.runs) > 1)
     if not result:
-        raise NothingToDraw(reason.rstrip(".") or "no job of any stream ever held a slot")
+        raise NothingToDraw("no job of any stream ever held a slot")
     # First those with faults, then one of each policy and arrivals, the fullest first: what differs is worth a look.
-    strips = sorted(result.values(), key=lambda strip: (not _struck(strip.told), -float(waiting(strip.told)[1].max(initial=0))))
+    strips = sorted(result.values(), key=lambda strip: (not _struck(strip.stream), -float(waiting(strip.stream)[1].max(initial=0))))
     unlike: dict[tuple[object, ...], Strip] = {}
     for strip in strips:
-        stream = strip.told.stream
-        unlike.setdefault((strip.told.fault is not None, stream.policy, stream.arrivals.get("kind"), stream.slots), strip)
+        stream = strip.stream
+        unlike.setdefault((bool(stream.fault), stream.policy, stream.arrivals.get("kind"), stream.slots), strip)
     # Of the same jobs the same time is drawn large: policies are then seen beside each other.
     windows: dict[tuple[object, ...], tuple[float, float]] = {}
     drawn = []
     for strip in list(unlike.values())[:MOST]:
-        stream = strip.told.stream
+        stream = strip.stream
         jobs = (*map(str, sorted(stream.arrivals.items())), len(stream.jobs), stream.slots)
         drawn.append(strip._replace(window=windows.setdefault(jobs, strip.window)))
     return drawn
 
 
-def _strip(run: Run, told: Told, held: Sequence[Held], *, several: bool) -> Strip:
-    every = told.cell.report["stream"][0].get("checkpoint_s")
-    fault = "" if told.fault is None else str(told.fault.get("fault", "a fault"))
-    checkpoints = f"checkpoints every {every:g} s" if isinstance(every, int | float) and every else ""
-    parts = (called(str(told.stream.arrivals.get("kind", ""))), told.stream.policy, fault, checkpoints)
+def _strip(run: Run, stream: Stream, held: Sequence[SlotHold], *, several: bool) -> Strip:
+    checkpoints = f"checkpoints every {stream.checkpoint_s:g} s" if stream.checkpoint_s else ""
+    parts = (called(str(stream.arrivals.get("kind", ""))), stream.policy, stream.fault, checkpoints)
     title = ", ".join(part for part in parts if part) + (f" · run {run.run_id}" if several else "")
-    until_s = last_moment(told, held)
+    until_s = last_moment(stream, held)
     length_s = min(until_s, until_s * SHOWN / len(held)) if until_s > 0 else 1.0
-    lasting = [begin_s for begin_s, end_s in _struck(told) if end_s > begin_s]
+    lasting = [begin_s for begin_s, end_s in _struck(stream) if end_s > begin_s]
     if not lasting:
-        return Strip(run, title, told, held, until_s, busiest(told, length_s, until_s))
+        return Strip(run, title, stream, held, until_s, busiest(stream, length_s, until_s))
     begin_s = min(max(0.0, lasting[0] - length_s / 4), max(0.0, until_s - length_s))
-    return Strip(run, title, told, held, until_s, (begin_s, begin_s + length_s))
+    return Strip(run, title, stream, held, until_s, (begin_s, begin_s + length_s))
 
 
-def _struck(told: Told) -> list[tuple[float, float]]:
+def _struck(stream: Stream) -> list[tuple[float, float]]:
     """From when to when faults were at work, as far as it was told."""
-    result = []
-    for at, row in enumerate(told.cell.report.get("fault", ())):
-        numbers = Fields({"row": row}, told.cell.id, f"report.fault[{at}]").known_numbers("row", ("at_s", "until_s"))
-        if "at_s" in numbers:
-            result.append((numbers["at_s"], max(numbers["at_s"], numbers.get("until_s", numbers["at_s"]))))
-    return sorted(result)
+    return sorted((fault.at_s, max(fault.at_s, fault.at_s if fault.until_s is None else fault.until_s)) for fault in stream.faults)
 
 
 def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -> None:
     wide = INSIDE - LEFT - 0.05
-    times, counts = waiting(strip.told)
+    times, counts = waiting(strip.stream)
     most = 1.1 * max(1.0, float(counts.max(initial=0)))
     whole = sheet.axes(LEFT, top, wide, STRIP, xlim=(0, strip.until_s or 1.0), ylim=(0, most), ylabel="waiting")
     whole.axvspan(*strip.window, color=BAND, linewidth=0, zorder=0)
@@ -347,13 +330,13 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
         nodes.setdefault(held.node, []).append(lane)
         end_s = strip.until_s if held.end_s is None else held.end_s
         if end_s >= strip.window[0] and held.begin_s <= strip.window[1]:
-            look: Style = {"color": colours[held.kind], "edgecolor": "white", "linewidth": 0.5}
+            look: Style = {"color": colours[held.class_], "edgecolor": "white", "linewidth": 0.5}
             slots.barh(lane, end_s - held.begin_s, left=held.begin_s, height=0.8, **look)
             if held.outcome in ENDED_BADLY and held.end_s is not None:
                 slots.plot([held.end_s], [lane], marker="x", color=WRONG, markersize=5, markeredgewidth=1.4, zorder=3)
     slots.set(xlim=strip.window, xlabel="seconds since the stream began")
     for axes in (whole, queue, slots):
-        for ends in _struck(strip.told):
+        for ends in _struck(strip.stream):
             axes.axvspan(*ends, facecolor=STRUCK, edgecolor=WRONG, linewidth=0.6, alpha=0.7, zorder=0.5)
     for node, mine in nodes.items():
         middle = below + LANE * ((min(mine) + max(mine)) / 2 + 0.5)

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from analysis.studies.jobs.queues.open_queues import mmc
-from analysis.studies.jobs.queues.predicting import predicted
-from analysis.studies.jobs.queues.sound import columns
-from analysis.studies.jobs.queues.terms import Inputs, Unstable
-from analysis.studies.jobs.queues.validating import RULE
-from analysis.studies.jobs.queues.words import figure, unit
-from analysis.studies.jobs.streams.said import FIRST_COME
-from analysis.studies.jobs.streams.words import called, settings
+from analysis.studies.jobs.output import figure, unit
+from analysis.studies.jobs.queues.formulas import Inputs, Unstable, mmc
+from analysis.studies.jobs.queues.valid_times import columns
+from analysis.studies.jobs.queues.validation import RULE, predicted
+from analysis.studies.jobs.streams.sentences import FIRST_COME, called, settings
 from analysis.wording import unsigned
 
 from .labels import joined
@@ -33,9 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.jobs.queues.terms import Queue
-    from analysis.studies.jobs.queues.validating import Held as Judged
-    from analysis.studies.jobs.streams.gathered import Gathered, Waits
+    from analysis.studies.jobs.queues.formulas import Queue
+    from analysis.studies.jobs.queues.validation import ModelCheck as Judged
+    from analysis.studies.jobs.streams.gathered import Gathered, GroupWaits
 
     from .marks import Ends, Style
     from .page import Page
@@ -54,7 +51,7 @@ OTHER: Style = {"color": COLOURS[5], "marker": "<"}
 DASHED = (0, (5, 1.5))
 
 
-def waits_of(scene: Scene) -> list[tuple[Gathered, Waits]]:
+def waits_of(scene: Scene) -> list[tuple[Gathered, GroupWaits]]:
     """Take all streams whose waits were held against models. Raises: NothingToDraw, with what could not be used."""
     every = [(stream, waits) for stream in scene.streams for waits in stream.waits if waits.validation.wait_s is not None]
     result = [(gathered, waits) for gathered, waits in every if waits.validation.fit.policy in FIRST_COME]
@@ -66,7 +63,7 @@ def waits_of(scene: Scene) -> list[tuple[Gathered, Waits]]:
     return result
 
 
-def chosen(waits: Waits) -> Judged | None:
+def chosen(waits: GroupWaits) -> Judged | None:
     """Answer the model that the data leave standing, as it was held against the waits; None where none could be."""
     return next((held for held in waits.validation.held if held.chosen and held.ratio is not None), None)
 
@@ -91,7 +88,11 @@ def jobs_waits(scene: Scene) -> Figure:
     """Draw a panel of curves a number of slots, and below them a row a setting."""
     result = waits_of(scene)
     slots = sorted({fit.servers for _, waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
-    rows = [(name, waits, held) for name, (_, waits) in zip(settings(result), result, strict=True) if (held := chosen(waits)) is not None]
+    rows = [
+        (name, waits, held)
+        for name, (_, waits) in zip(settings(waits for _, waits in result), result, strict=True)
+        if (held := chosen(waits)) is not None
+    ]
     if not slots or not rows:
         raise NothingToDraw("of no stream both waits and what a model takes are known (slots, rate, service times)")
     lead = (
@@ -123,13 +124,13 @@ def jobs_waits(scene: Scene) -> Figure:
     ]
     notes = [f"Intervals are {reason}." for reason in dict.fromkeys(waits.validation.fit.units.why for _, waits in result)]
     notes.append(f"{RULE[0].upper()}{RULE[1:]}")
-    titled = zip(settings(result), result, strict=True)
+    titled = zip(settings(waits for _, waits in result), result, strict=True)
     notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, (_, waits) in titled if waits.validation.unstable]
     notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for _, waits in result) else []
     return stack(scene, jobs_waits.TITLE, lead, sections, legend, notes)
 
 
-def curves(axes: Axes, result: Sequence[Waits], slots: int) -> None:
+def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
     """Draw the waits of streams with so many slots, and the model's curve of each kind of arrivals, in service times."""
     mine = [waits for waits in result if waits.validation.fit.servers == slots and waits.validation.fit.load is not None]
     heights: list[float] = []
@@ -152,7 +153,7 @@ def curves(axes: Axes, result: Sequence[Waits], slots: int) -> None:
     axes.grid(visible=True)
 
 
-def _in_services(waits: Waits) -> Ends | None:
+def _in_services(waits: GroupWaits) -> Ends | None:
     """The mean wait in mean service times, with its interval."""
     service = waits.validation.fit.service_s
     return (
@@ -162,7 +163,7 @@ def _in_services(waits: Waits) -> Ends | None:
     )
 
 
-def _variation(waits: Waits) -> float:
+def _variation(waits: GroupWaits) -> float:
     """(ca² + cs²)/2 as the model that was chosen takes it: 1 under M/M/c, which asks for none of it."""
     fit, held = waits.validation.fit, chosen(waits)
     if held is None or held.model.startswith("M/M/") or fit.scv_arrivals is None or fit.scv_service is None:
@@ -170,7 +171,7 @@ def _variation(waits: Waits) -> float:
     return (fit.scv_arrivals.value + fit.scv_service.value) / 2
 
 
-def _off(sheet: Page, top: float, rows: Sequence[tuple[str, Waits, Judged]]) -> None:
+def _off(sheet: Page, top: float, rows: Sequence[tuple[str, GroupWaits, Judged]]) -> None:
     left = room_for([name for name, _, _ in rows], 2.6)
     titles = fitted([name for name, _, _ in rows], left - 0.12, lines=1)
     scale, short = unit(one.value for _, waits, _ in rows if (one := waits.validation.wait_s) is not None)
@@ -203,7 +204,7 @@ LOWEST, MOST_PANELS = 1e-3, 8
 def jobs_tail(scene: Scene) -> Figure:
     """Draw a panel a setting, two beside each other."""
     result = waits_of(scene)
-    panels = list(zip(settings(result), result, strict=True))
+    panels = list(zip(settings(waits for _, waits in result), result, strict=True))
 
     def load(at: int) -> float:
         return one.value if (one := panels[at][1][1].validation.fit.load) is not None else 0.0
@@ -237,9 +238,9 @@ def jobs_tail(scene: Scene) -> Figure:
     return stack(scene, jobs_tail.TITLE, lead, [section], legend, notes)
 
 
-def _survival(axes: Axes, waits: Waits) -> None:
+def _survival(axes: Axes, waits: GroupWaits) -> None:
     """Draw the part of jobs that waits longer than a time, of a setting's runs and by its model."""
-    every = [part.taken - part.submit for told in waits.told for part in (columns(told.stream),)]
+    every = [part.taken - part.submit for stream in waits.streams for part in (columns(stream),)]
     runs = [np.sort(one[~np.isnan(one)]) for one in every]
     together = np.sort(np.concatenate(runs))
     longest = float(together[-1]) if len(together) else 0.0
@@ -261,7 +262,7 @@ def _survival(axes: Axes, waits: Waits) -> None:
     axes.grid(visible=True)
 
 
-def _model(waits: Waits) -> Queue | None:
+def _model(waits: GroupWaits) -> Queue | None:
     """Answer the model that the data leave standing, for the streams' own rate and service times; None where there is none."""
     fit, held = waits.validation.fit, chosen(waits)
     if fit.servers is None or held is None:

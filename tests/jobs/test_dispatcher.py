@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues.little import little, most_held
-from analysis.studies.jobs.queues.sound import columns
-from analysis.studies.jobs.queues.terms import Job, Stream
+from analysis.studies.jobs.queues.valid_times import columns, little, most_held
+from analysis.studies.jobs.records import Job, Stream
 from fixtures.studies.jobs.course import attempt_rows, job_row
 from fixtures.studies.jobs.dispatcher import Dispatcher, Rules
 from fixtures.studies.jobs.terms import Planned

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.metrics import metrics_of
-from analysis.studies.jobs.queues.little import little, most_held
-from analysis.studies.jobs.queues.sound import columns
-from analysis.studies.jobs.queues.terms import Job, Stream
+from analysis.studies.jobs.queues.valid_times import columns, little, most_held
+from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Steps
 from fixtures import record, studies, workloads
 from fixtures.studies import jobs

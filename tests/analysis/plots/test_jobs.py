@@ -26,10 +26,9 @@ from analysis.plots import (
 )
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs.dependability.intervals import daly_s, young_s
-from analysis.studies.jobs.queues.open_queues import mmc
-from analysis.studies.jobs.queues.terms import Inputs
-from analysis.studies.jobs.streams.held import attempts, lanes, last_moment, waiting
-from analysis.studies.jobs.streams.words import names
+from analysis.studies.jobs.queues.formulas import Inputs, mmc
+from analysis.studies.jobs.streams.gathered import holds, lanes, last_moment, waiting
+from analysis.studies.jobs.streams.sentences import names
 from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
@@ -109,10 +108,10 @@ def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[s
 
 def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene: Scene) -> None:
     for one in scene.streams:
-        for told in one.told:
-            held = attempts(told)
-            placed = lanes(held, last_moment(told, held))
-            assert max(lane for _, lane in placed) + 1 <= (told.stream.slots or 0)
+        for stream in one.streams:
+            held = holds(stream)
+            placed = lanes(held, last_moment(stream, held))
+            assert max(lane for _, lane in placed) + 1 <= (stream.slots or 0)
             for lane in {lane for _, lane in placed}:
                 mine = [job for job, its in placed if its == lane]
                 assert all((job.end_s or 0.0) <= later.begin_s + 1e-9 for job, later in pairwise(mine))
@@ -120,16 +119,16 @@ def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene:
 
 def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
     """Its integral over time is the sum of all waits."""
-    told = scene.streams[0].told[0]
-    times, counts = waiting(told)
-    waited = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in told.stream.jobs)
+    stream = scene.streams[0].streams[0]
+    times, counts = waiting(stream)
+    waited = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in stream.jobs)
     assert float((counts[:-1] * np.diff(times)).sum()) == pytest.approx(waited)
 
 
 def test_a_job_that_never_got_a_slot_waits_to_the_end(scene: Scene) -> None:
-    told = scene.streams[0].told[0]
-    jobs = tuple(replace(job, admit_s=None, start_s=None, end_s=None, outcome="never started") for job in told.stream.jobs)
-    _, counts = waiting(replace(told, stream=replace(told.stream, jobs=jobs)))
+    stream = scene.streams[0].streams[0]
+    jobs = tuple(replace(job, admit_s=None, start_s=None, end_s=None, outcome="never started") for job in stream.jobs)
+    _, counts = waiting(replace(stream, jobs=jobs))
     assert counts[-1] == len(jobs)
 
 
@@ -216,7 +215,7 @@ def test_steps_stand_by_their_loss_beside_the_law(tmp_path: Path) -> None:
 def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
     """Classes of the stream, each with the factor by which its predictions are off in the median."""
     scene = scene_of([scheduling_run(("fifo",), blocks=2, count=80)])
-    pairs = policies.pairs_of(scene.streams[0].told)
+    pairs = policies.pairs_of(scene.streams[0].streams)
     assert len(pairs) == 160
     assert {pair.kind for pair in pairs} == {"urgent", "patient"}
     figure = jobs_predicted.draw(scene)
@@ -225,6 +224,6 @@ def test_predicted_times_stand_beside_those_that_jobs_took() -> None:
 
 
 def test_jobs_that_began_again_are_no_test_of_a_prediction() -> None:
-    told = scene_of([scheduling_run(("fifo",), blocks=1, count=40)]).streams[0].told
-    told[0].cell.report["job"][0]["attempts"] = 2  # type: ignore[index]  # ours, just made
-    assert len(policies.pairs_of(told)) == 39
+    (stream,) = scene_of([scheduling_run(("fifo",), blocks=1, count=40)]).streams[0].streams
+    again = replace(stream, jobs=(replace(stream.jobs[0], attempts=2), *stream.jobs[1:]))
+    assert len(policies.pairs_of([again])) == 39

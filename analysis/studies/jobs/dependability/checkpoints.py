@@ -12,21 +12,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import gammaincinv
 
-from analysis.stats.adjust import holm
-from analysis.studies.jobs.queues.terms import Figure
+from analysis.studies.jobs.estimates import FEW, FEWEST, Figure, average, holm_by_key, mean, ratio
 from control.t_test import ALPHA, t_quantile
 
-from .blocks import FEW, FEWEST, average, mean, ratio
-from .figures import held, shared, totals
 from .intervals import time_per_work
+from .outcomes import held, shared, totals
 from .study import twin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .blocks import Ratio
-    from .terms import Stream, Unit
+    from analysis.studies.jobs.estimates import Ratio
+    from analysis.studies.jobs.records import Stream, Unit
+
+    ByLevel = Mapping[float, Mapping[Unit, Sequence[float]]]  # by loss or interval, and block
+
 
 LEVELS = 3  # intervals above 0 that a curve with three numbers needs
 TOO_FEW_LEVELS = "fewer than 3 intervals above 0 in every block: no curve"
@@ -35,7 +37,7 @@ OUTSIDE = "outside the intervals that were tried"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedInterval:
     """One interval; 0 is no checkpoint at all. `time` is time per work, `foretold` the same by Daly's formula, with the time to restart.
 
     `more` is how much more time than the best it takes, `p` that of the difference after Holm; both None for the best itself. `lost` jobs
@@ -52,7 +54,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CheckpointTrial:
     """All intervals under one fault. `cost_s`, `mtbf_s` and `restart_s` are measured; None where nothing of the kind was.
 
     `killed` attempts in `ran_s` of attempts make the MTBF of one running job; its interval is exact for a Poisson count. `least_s` is where
@@ -68,39 +70,40 @@ class Trial:
     killed: int
     ran_s: float
     restart_s: float | None
-    tried: tuple[Tried, ...]
+    tried: tuple[TriedInterval, ...]
     least_s: Figure | None
     why: str
 
 
-def trials(streams: Sequence[Stream]) -> list[Trial]:
+def trials(streams: Sequence[Stream]) -> list[CheckpointTrial]:
     """Each fault under which more than one interval was tried."""
-    found: dict[tuple[str, str], list[Stream]] = {}
-    for one in streams:
-        if one.fault:
-            words = " ".join([one.fault, *(f"{name.removeprefix('fault_')}={value}" for name, value in one.asked.items())])
-            found.setdefault((one.condition, words), []).append(one)
-    several = {key: own for key, own in found.items() if len({one.checkpoint_s for one in own}) > 1}
+    by_fault: dict[tuple[str, str], list[Stream]] = {}
+    for stream in streams:
+        if stream.fault:
+            by_fault.setdefault((stream.condition, stream.fault_label), []).append(stream)
+    several = {key: own for key, own in by_fault.items() if len({stream.checkpoint_s for stream in own}) > 1}
     return [_trial(condition, words, own, streams) for (condition, words), own in several.items()]
 
 
-def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequence[Stream]) -> Trial:
+def _trial(condition: str, fault: str, streams: Sequence[Stream], every: Sequence[Stream]) -> CheckpointTrial:
     times: dict[float, dict[Unit, list[float]]] = {}
-    for one in streams:
-        spent = _time_per_work(one, twin_of(one, every))
+    for guarded in streams:
+        spent = _time_per_work(guarded, twin_of(guarded, every))
         if spent is not None:
-            times.setdefault(one.checkpoint_s, {}).setdefault(one.unit, []).append(spent)
+            times.setdefault(guarded.checkpoint_s, {}).setdefault(guarded.unit, []).append(spent)
     checkpoints, cost_s = _cost(streams)
     killed, ran_s = _failures(streams)
     mtbf, restart_s = _mtbf(killed, ran_s), _restart_s(streams)
     least, why = _least({level: own for level, own in times.items() if level > 0})
     tried = []
     for level, own in sorted(times.items()):
-        told = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
-        lost = sum(job.outcome != "done" for one in streams if one.checkpoint_s == level for job in one.jobs)
-        tried.append(Tried(level, sum(map(len, own.values())), mean(own), told, lost=lost))
-    blocks = len({one.unit for one in streams})
-    return Trial(condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why)
+        foretold = time_per_work(level, cost_s, mtbf.value, restart_s or 0.0) if level and cost_s and mtbf else None
+        lost = sum(job.outcome != "done" for stream in streams if stream.checkpoint_s == level for job in stream.jobs)
+        tried.append(TriedInterval(level, sum(map(len, own.values())), mean(own), foretold, lost=lost))
+    blocks = len({stream.unit for stream in streams})
+    return CheckpointTrial(
+        condition, fault, blocks, cost_s, checkpoints, mtbf, killed, ran_s, restart_s, _against_best(tried, times), least, why
+    )
 
 
 def _time_per_work(stream: Stream, twin: Stream | None) -> float | None:
@@ -108,33 +111,31 @@ def _time_per_work(stream: Stream, twin: Stream | None) -> float | None:
     if twin is None:
         useful = totals(stream).useful
         return 1 / useful if useful else None
-    mine, others = held(stream), held(twin)
-    if mine is None or others is None:
+    held_s, twin_s = held(stream), held(twin)
+    if held_s is None or twin_s is None:
         return None
-    both = [one.number for one, other in shared(stream, twin) if one.outcome == other.outcome == "done"]
-    work_s = math.fsum(others.get(number, 0.0) for number in both)
-    return math.fsum(mine.get(number, 0.0) for number in both) / work_s if work_s > 0 else None
+    both = [job.number for job, other in shared(stream, twin) if job.outcome == other.outcome == "done"]
+    work_s = math.fsum(twin_s.get(number, 0.0) for number in both)
+    return math.fsum(held_s.get(number, 0.0) for number in both) / work_s if work_s > 0 else None
 
 
 def _cost(streams: Sequence[Stream]) -> tuple[int, float | None]:
-    told = [one for stream in streams for one in stream.attempts if one.checkpoints and one.cost_s is not None]
-    count = sum(one.checkpoints or 0 for one in told)
-    return count, math.fsum(one.cost_s or 0.0 for one in told) / count if count else None
+    wrote = [attempt for stream in streams for attempt in stream.attempts if attempt.checkpoints and attempt.cost_s is not None]
+    count = sum(writer.checkpoints or 0 for writer in wrote)
+    return count, math.fsum(writer.cost_s or 0.0 for writer in wrote) / count if count else None
 
 
 def _failures(streams: Sequence[Stream]) -> tuple[int, float]:
     """Attempts that a fault ended, and the time of all attempts: what a running job meets, however many run at once."""
-    known = [one for stream in streams for one in stream.attempts if one.begin_s is not None and one.end_s is not None]
-    ran_s = math.fsum(max(0.0, one.end_s - one.begin_s) for one in known if one.end_s is not None and one.begin_s is not None)
-    return sum(one.outcome in {"killed", "failed"} for one in known), ran_s
+    known = [attempt for stream in streams for attempt in stream.attempts if attempt.begin_s is not None and attempt.end_s is not None]
+    ran_s = math.fsum(max(0.0, ran.end_s - ran.begin_s) for ran in known if ran.end_s is not None and ran.begin_s is not None)
+    return sum(ran.outcome in {"killed", "failed"} for ran in known), ran_s
 
 
 def _mtbf(killed: int, ran_s: float) -> Figure | None:
     """Time over count, with the exact interval of a Poisson count (Garwood, 1936)."""
     if not killed or ran_s <= 0:
         return None
-    from scipy.special import gammaincinv  # noqa: PLC0415  # a fifth of a second
-
     most = float(gammaincinv(killed + 1, 1 - ALPHA / 2))
     fewest = float(gammaincinv(killed, ALPHA / 2))
     return Figure(ran_s / killed, ran_s / most, ran_s / fewest)
@@ -143,16 +144,16 @@ def _mtbf(killed: int, ran_s: float) -> Figure | None:
 def _restart_s(streams: Sequence[Stream]) -> float | None:
     waits = []
     for stream in streams:
-        begins = {(one.job, one.number): one.begin_s for one in stream.attempts}
-        for one in stream.attempts:
-            begin_s = begins.get((one.job, one.number + 1))
-            if one.end_s is not None and begin_s is not None and begin_s >= one.end_s:
-                waits.append(begin_s - one.end_s)
+        begins = {(attempt.job, attempt.number): attempt.begin_s for attempt in stream.attempts}
+        for failed in stream.attempts:
+            begin_s = begins.get((failed.job, failed.number + 1))
+            if failed.end_s is not None and begin_s is not None and begin_s >= failed.end_s:
+                waits.append(begin_s - failed.end_s)
     return math.fsum(waits) / len(waits) if waits else None
 
 
-def _against_best(tried: Sequence[Tried], times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Tried, ...]:
-    known = [(one.time.value, one.checkpoint_s) for one in tried if one.time is not None]
+def _against_best(tried: Sequence[TriedInterval], times: ByLevel) -> tuple[TriedInterval, ...]:
+    known = [(attempted.time.value, attempted.checkpoint_s) for attempted in tried if attempted.time is not None]
     if not known:
         return tuple(tried)
     best = min(known)[1]
@@ -160,16 +161,15 @@ def _against_best(tried: Sequence[Tried], times: Mapping[float, Mapping[Unit, Se
     for level in times.keys() - {best}:
         common = sorted(times[level].keys() & times[best].keys())
         ratios[level] = ratio({unit: [(average(times[best][unit]), average(times[level][unit]))] for unit in common})
-    known_p = {level: one.p for level, one in ratios.items() if one is not None and one.p is not None}
-    p = dict(zip(known_p, holm(list(known_p.values())), strict=True))
+    p = holm_by_key({level: over.p for level, over in ratios.items() if over is not None and over.p is not None})
     return tuple(
-        replace(one, more=found.value - 1 if found else None, p=p.get(one.checkpoint_s))
-        for one in tried
-        for found in [ratios[one.checkpoint_s]]
+        replace(attempted, more=over_best.value - 1 if over_best else None, p=p.get(attempted.checkpoint_s))
+        for attempted in tried
+        for over_best in [ratios[attempted.checkpoint_s]]
     )
 
 
-def _least(times: Mapping[float, Mapping[Unit, Sequence[float]]]) -> tuple[Figure | None, str]:
+def _least(times: ByLevel) -> tuple[Figure | None, str]:
     """Where a + b·τ + c/τ is least; `times` by interval and block."""
     units = sorted(set.intersection(*(set(own) for own in times.values()))) if times else []
     if len(times) < LEVELS or not units:

@@ -1,29 +1,37 @@
 """Models by name. Each learns from a table and answers what it says of points, as models see values (logarithms, where the table says so).
 
-Black boxes: ridge regression, boosted trees, a Gaussian process. White boxes are in `white`. Two need no model: the mean of the training
-set, which everything is held against, and the mean of what was measured under the very same configuration.
+Black boxes: ridge regression, boosted trees, a Gaussian process. White boxes: laws with parameters that mean something, fitted to the same
+rows. Amdahl's and Gunther's take `replicas` (and `work`), the law of work takes `work`, the roofline takes `flop` and `bytes`. Where rows
+have classes, each class has its own law; a class, or what else a law needs, that the training rows lack is not predicted (NaN). Two need no
+model: the mean of the training set, which everything is held against, and the mean of what was measured under the very same factors.
 """
 
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from scipy.optimize import nnls
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern, WhiteKernel
 from sklearn.linear_model import Ridge
 
-from . import coding, folds
-from .terms import TooFew
+from analysis.terms import Refused
+from control.scaling import Point, fits, time_s
+
+from . import tables
+from .tables import TooFew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .terms import Floats, Points, Table, Texts
+    from .tables import Floats, Points, Table, Texts
 
+    Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]
 
 BASELINE = "mean"
@@ -51,12 +59,12 @@ def mean(table: Table, groups: Texts) -> Fitted:
 
 def ridge(table: Table, groups: Texts) -> Fitted:
     """Ridge regression on the coded factors; its penalty is chosen by leaving groups out."""
-    code = coding.learn(table.points)
+    code = tables.learn(table.points)
     rows, seen = code.coded(table.points), table.seen()
     try:
-        splits = folds.each(folds.folds(groups, folds.INNER))
+        splits = tables.each(tables.folds(groups, tables.INNER))
     except TooFew:
-        splits = folds.each(np.arange(len(rows)) % folds.INNER)
+        splits = tables.each(np.arange(len(rows)) % tables.INNER)
     off = np.zeros(len(ALPHAS))
     for training, test in splits:
         off += ((_ridges(rows[training], seen[training], rows[test]) - seen[test, None]) ** 2).sum(axis=0)
@@ -75,7 +83,7 @@ def _ridges(rows: Floats, seen: Floats, points: Floats) -> Floats:
 def trees(table: Table, groups: Texts) -> Fitted:
     """Gradient-boosted regression trees (Friedman 2001): 100 of depth 3, each grown on 80 % of the rows."""
     del groups
-    code = coding.learn(table.points)
+    code = tables.learn(table.points)
     model = GradientBoostingRegressor(
         n_estimators=TREES, learning_rate=RATE, max_depth=DEPTH, min_samples_leaf=LEAF, subsample=SHARE, random_state=SEED
     )
@@ -89,7 +97,7 @@ def gp(table: Table, groups: Texts) -> Fitted:
     Where there are more than 250 points, so many of them are drawn.
     """
     del groups
-    code = coding.learn(table.points)
+    code = tables.learn(table.points)
     rows, place, count = np.unique(code.coded(table.points), axis=0, return_inverse=True, return_counts=True)
     seen = np.bincount(place.ravel(), table.seen()) / count
     if len(rows) > MOST_POINTS:
@@ -109,11 +117,114 @@ def gp(table: Table, groups: Texts) -> Fitted:
 def same(table: Table, groups: Texts) -> Fitted:
     """The mean of what was measured under the very same factors; where there is none, it cannot tell (NaN)."""
     del groups
-    code = coding.learn(table.points)
+    code = tables.learn(table.points)
     rows, place, count = np.unique(code.coded(table.points), axis=0, return_inverse=True, return_counts=True)
     level = np.bincount(place.ravel(), table.seen()) / count
-    known = {row.tobytes(): float(one) for row, one in zip(rows, level, strict=True)}
+    known = {row.tobytes(): float(average) for row, average in zip(rows, level, strict=True)}
     return lambda points: np.array([known.get(np.ascontiguousarray(row).tobytes(), np.nan) for row in code.coded(points)])
 
 
 BLACK: dict[str, Learner] = {"ridge": ridge, "trees": trees, "gp": gp}
+
+CLASS, REPLICAS, WORK, FLOP, BYTES = "class", "replicas", "work", "flop", "bytes"
+
+
+def white_boxes(table: Table) -> dict[str, Learner]:
+    """The white boxes whose factors the table has."""
+    there = set(table.points.numbers)
+    boxes: dict[str, Learner] = {}
+    if not table.log:  # these are laws of times
+        return boxes
+    if REPLICAS in there:
+        boxes |= {
+            "amdahl": partial(_by_class, law=partial(scaling, name="amdahl")),
+            "usl": partial(_by_class, law=partial(scaling, name="usl")),
+        }
+    if WORK in there:
+        boxes[WORK] = partial(_by_class, law=of_work)
+    if {FLOP, BYTES} <= there:
+        boxes["roofline"] = partial(_by_class, law=roofline)
+    return boxes
+
+
+def _by_class(table: Table, groups: Texts, law: Callable[[Table], Law]) -> Fitted:
+    del groups
+    classes = table.points.names.get(CLASS)
+    if classes is None:
+        whole = law(table)
+        return lambda points: _logs(whole(points))
+    laws: dict[str, Law] = {}
+    reason = ""
+    for class_ in np.unique(classes):
+        try:
+            laws[str(class_)] = law(table.take(np.flatnonzero(classes == class_)))
+        except Refused as error:
+            reason = str(error)
+    if not laws:
+        raise Refused(reason)
+
+    def predict(points: Points) -> Floats:
+        logs = np.full(points.count, np.nan)
+        for class_, class_law in laws.items():
+            at = np.flatnonzero(points.names[CLASS] == class_)
+            logs[at] = class_law(points.take(at))
+        return _logs(logs)
+
+    return predict
+
+
+def scaling(table: Table, name: str) -> Law:
+    """Fit Amdahl's law or Gunther's, each row a job. Raises: Refused."""
+    fitted = next((fit for fit in fits(_points(table)) if fit.name == name), None)
+    if fitted is None:
+        raise Refused("too few numbers of replicas for this law.")
+    return lambda points: time_s(fitted.law, _column(points, WORK, 1.0), _column(points, REPLICAS, 1.0))
+
+
+def of_work(table: Table) -> Law:
+    """Fit time = start + cost·work, both at least 0, by least squares of relative errors. Raises: Refused, where all have one size."""
+    work = table.points.numbers[WORK]
+    known = ~np.isnan(work)
+    if len(np.unique(work[known])) < 2:
+        raise Refused("all jobs had one size.")
+    columns = np.column_stack([np.ones(int(known.sum())), work[known]]) / table.values[known, None]
+    (start, cost), _ = nnls(columns, np.ones(len(columns)))
+    return lambda points: np.asarray(start + cost * points.numbers[WORK])
+
+
+def roofline(table: Table) -> Law:
+    """Fit time = max(flop / peak, bytes / bandwidth) on logarithms (Williams, Waterman and Patterson 2009). Raises: Refused.
+
+    In order of their flop a byte, rows up to some place are bound by bandwidth and the others by the peak; every place is tried.
+    """
+    flop, bytes_ = (table.points.numbers[name] for name in (FLOP, BYTES))
+    known = (flop > 0) & (bytes_ > 0)
+    if known.sum() < 3:
+        raise Refused(f"{int(known.sum())} rows with flop and bytes above 0; a roofline takes 3.")
+    log_flop, log_bytes, seen = np.log(flop[known]), np.log(bytes_[known]), np.log(table.values[known])
+    order = np.argsort(log_flop - log_bytes, kind="stable")
+    log_flop, log_bytes, seen = log_flop[order], log_bytes[order], seen[order]
+    best = (np.inf, 0.0, 0.0)
+    for place in range(len(seen) + 1):
+        bandwidth = np.mean((log_bytes - seen)[:place]) if place else np.inf
+        peak = np.mean((log_flop - seen)[place:]) if place < len(seen) else np.inf
+        off = float(((np.maximum(log_flop - peak, log_bytes - bandwidth) - seen) ** 2).sum())
+        best = min(best, (off, float(peak), float(bandwidth)))
+    _, peak, bandwidth = best
+    return lambda points: np.maximum(points.numbers[FLOP] / np.exp(peak), points.numbers[BYTES] / np.exp(bandwidth))
+
+
+def _points(table: Table) -> list[Point]:
+    replicas, work = (_column(table.points, name, 1.0).tolist() for name in (REPLICAS, WORK))
+    rows = zip(replicas, work, table.values.tolist(), strict=True)
+    return [Point(int(n), size, value) for n, size, value in rows if n >= 1 and n == int(n) and size > 0]
+
+
+def _column(points: Points, name: str, missing: float) -> Floats:
+    column = points.numbers.get(name)
+    return np.full(points.count, missing) if column is None else np.where(np.isnan(column), missing, column)
+
+
+def _logs(times: Floats) -> Floats:
+    """Laws tell times, models are compared where they see logarithms; a time that is not above 0 is no prediction."""
+    return np.log(np.where(times > 0, times, np.nan))

@@ -1,29 +1,37 @@
-"""Validations and predictions as text of at most 100 columns."""
+"""Validations and predictions: parts of a page of 100 columns, and documents for programs.
+
+In documents fields are those of the records, errors are fractions, values in the response's unit.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from analysis.plain import one_line
-from analysis.printing import columns, hanging, on_page, tiny
+from analysis.printing import columns, hanging, tiny
+from analysis.studies.jobs.output import NONE
 from analysis.wording import digits, unsigned
 
-from .models import BASELINE
-from .validating import SAME
-from .white import WORK
+from .models import BASELINE, WORK
+from .validation import SAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
-    from .serving import Served
-    from .terms import Asked, Coverage, Prediction, Scored, Table, Validation
+    from analysis.studies.jobs.output import Document
 
-NONE = "–"
+    from .predictions import ClassTime, ModelChoice, Prediction
+    from .tables import Table
+    from .validation import Coverage, CrossValidation, Scored
+
+    Leans = Sequence[tuple[str, float]]  # factor, and by how much predictions move with it
+
 SHOWN_FACTORS = 12
 METHOD = (
     "Intervals are CV+ over groups (Barber et al. 2021; groups as Lee et al. 2023), calibrated on training groups alone; coverage is of "
@@ -31,99 +39,94 @@ METHOD = (
 )
 
 
-def validations(table: Table, found: Sequence[Validation], said: Sequence[str], *, color: bool = False) -> str:
-    """Write cross-validations of one table; `said` is what could not be done, a sentence each."""
-    return on_page(_validations(table, found, said), color=color)
-
-
-def fitted(table: Table, model: str, leans: Sequence[tuple[str, float]], found: Validation, *, color: bool = False) -> str:
-    """Write what a model leans on, and how far it may be trusted."""
-    return on_page(_fitted(table, model, leans, found), color=color)
-
-
-def predictions(table: Table, asked: Asked, found: Sequence[Prediction], *, color: bool = False) -> str:
-    """Write predictions of points."""
-    return on_page(_predictions(table, asked, found), color=color)
-
-
-def served(model: str, found: Sequence[Served], validation: Validation, notes: Sequence[str], *, color: bool = False) -> str:
-    """Write predicted times by class."""
-    return on_page(_served(model, found, validation, notes), color=color)
-
-
-def answers(found: Validation) -> list[str]:
-    """Say in sentences, as a report does, what came of a cross-validation."""
-    ranked = sorted((one for one in found.scored if one.model != BASELINE and one.typical is not None), key=lambda one: one.typical or 0.0)
-    if not ranked:
-        return [f"No model could predict {found.response} of a {found.by} left out."]
-    best = ranked[0]
-    errors = f"typically {_error(best.typical, found)} off, the mean of the training set {_error(best.baseline_typical, found)}"
-    made = [f"{found.response} of {found.groups} {found.by}s left out in {found.folds} folds: {best.model} is {errors}; {_verdict(best)}."]
-    if best.coverage is not None:
-        made.append(f"Its {unsigned(best.coverage.nominal)} intervals held {_covered(best.coverage)} of what they had not seen.")
-    if found.extrapolated:
-        made.append(f"{found.extrapolated} of {found.rows} rows lay outside what was left when they were left out: extrapolations.")
-    return made
-
-
-def _validations(table: Table, found: Sequence[Validation], said: Sequence[str]) -> Iterator[RenderableType]:
-    yield from _head(table)
-    for one in found:
-        yield Text(f"{one.groups} {one.by}s left out in {one.folds} folds, never a row of one on both sides", "bold")
-        yield columns(
-            ("model", "MAPE", "RMSE", "typically off", "than the mean's [95 %]", "p", "", "covered [95 %]"),
-            [_row(row, one) for row in one.scored],
-        )
-        yield hanging(_notes(one))
-        yield ""
-    yield hanging([("•", line) for line in said], style="bold yellow")
-    yield hanging([("•", line) for line in _legend(found)], "dim", "dim")
-
-
 def _head(table: Table) -> Iterator[RenderableType]:
     yield Text(one_line(table.response), "bold")
-    numbers, names = list(table.points.numbers), list(table.points.names)
-    varied = ", ".join([*names, *numbers])
+    varied = ", ".join([*table.points.names, *table.points.numbers])
     yield hanging([("", f"{len(table.values)} rows; varied: {one_line(varied, 600)}")])
     for kept, copies in table.copies.items():
         yield hanging([("•", f"{kept} stands for {', '.join(map(one_line, copies))} too: these rows cannot tell them apart.")])
-    yield hanging([("•", one_line(line)) for line in table.notes])
+    yield hanging([("•", one_line(note)) for note in table.notes])
     yield ""
 
 
-def _row(one: Scored, of: Validation) -> list[str]:
-    better = one.difference
+def _table(table: Table) -> Document:
+    return {
+        "response": table.response,
+        "rows": len(table.values),
+        "log": table.log,
+        "numbers": list(table.points.numbers),
+        "names": list(table.points.names),
+        "copies": {name: list(others) for name, others in table.copies.items()},
+        "notes": list(table.notes),
+    }
+
+
+def _validation(validation: CrossValidation) -> Document:
+    held = {model.model: {name: getattr(model, name).tolist() for name in ("predicted", "low", "high")} for model in validation.held_out}
+    plain = ("response", "by", "rows", "groups", "folds", "log", "extrapolated")
+    return {
+        **{name: getattr(validation, name) for name in plain},
+        "models": [*map(asdict, validation.scored)],
+        "measured": validation.measured.tolist(),
+        "units": validation.units.tolist(),
+        "held_out": held,
+    }
+
+
+def validations_document(table: Table, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Document:
+    """Cross-validations for programs, with what every model said of every row when it was left out."""
+    return {"table": _table(table), "method": METHOD, "validations": [*map(_validation, validations)], "said": list(notes)}
+
+
+def validations_page(table: Table, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[RenderableType]:
+    """Write cross-validations of one table; `notes` are what could not be done, a sentence each."""
+    yield from _head(table)
+    heads = ("model", "MAPE", "RMSE", "typically off", "than the mean's [95 %]", "p", "", "covered [95 %]")
+    for validation in validations:
+        groups = f"{validation.groups} {validation.by}s left out in {validation.folds} folds"
+        yield Text(f"{groups}, never a row of one on both sides", "bold")
+        yield columns(heads, [_scored(scored, validation) for scored in validation.scored])
+        yield hanging(("•", note) for note in _notes(validation))
+        yield ""
+    yield hanging([("•", note) for note in notes], style="bold yellow")
+    yield hanging([("•", line) for line in _legend(validations)], "dim", "dim")
+
+
+def _scored(scored: Scored, of: CrossValidation) -> list[str]:
+    better = scored.difference
     ratio, p, verdict = NONE, "", ""
     if better is not None:
-        ratio = f"{_times(better.value, of)} [{_times(better.low, of)}, {_times(better.high, of)}]"
-        p, verdict = tiny(better.p), better.verdict
-    mape = NONE if one.mape is None else unsigned(one.mape)
-    rmse = NONE if one.rmse is None else digits(one.rmse, 3)
-    return [one.model, mape, rmse, _error(one.typical, of), ratio, p, verdict, _covered(one.coverage) if one.coverage else NONE]
+        value, low, high = (f"{end:.2f}" if of.log else digits(end, 3) for end in (better.value, better.low, better.high))
+        ratio, p, verdict = f"{value} [{low}, {high}]", tiny(better.p), better.verdict
+    mape = NONE if scored.mape is None else unsigned(scored.mape)
+    rmse = NONE if scored.rmse is None else digits(scored.rmse, 3)
+    covered = _covered(scored.coverage) if scored.coverage else NONE
+    return [scored.model, mape, rmse, _error(scored.typical, of), ratio, p, verdict, covered]
 
 
-def _notes(of: Validation) -> Iterator[tuple[str, str]]:
+def _notes(of: CrossValidation) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
-    for one in of.scored:
-        if one.why:
-            reasons.setdefault(one_line(one.why).rstrip("."), []).append(one.model)
-    for why, names in reasons.items():
-        yield "•", f"{', '.join(names)}: {why}."
-    for one in of.scored:
-        if 0 < one.rows < of.rows:
-            told = f"it predicts {one.rows} of {of.rows} rows, in {one.groups} of {of.groups} groups; on these the mean is"
-            yield "•", f"{one.model}: {told} typically {_error(one.baseline_typical, of)} off."
-        if one.coverage is not None and one.coverage.high < one.coverage.nominal:
-            yield "•", f"{one.model}: its intervals are TOO NARROW: they cover less than the {unsigned(one.coverage.nominal)} they promise."
-    widths = ", ".join(f"{one.model} {_width(one.coverage, of)}" for one in of.scored if one.coverage)
+    for scored in of.scored:
+        if scored.why:
+            reasons.setdefault(one_line(scored.why).rstrip("."), []).append(scored.model)
+    yield from (f"{', '.join(names)}: {why}." for why, names in reasons.items())
+    for scored in of.scored:
+        if 0 < scored.rows < of.rows:
+            some = f"it predicts {scored.rows} of {of.rows} rows, in {scored.groups} of {of.groups} groups"
+            yield f"{scored.model}: {some}; on these the mean is typically {_error(scored.baseline_typical, of)} off."
+        if scored.coverage is not None and scored.coverage.high < scored.coverage.nominal:
+            promised = unsigned(scored.coverage.nominal)
+            yield f"{scored.model}: its intervals are TOO NARROW: they cover less than the {promised} they promise."
+    widths = ", ".join(f"{scored.model} {_width(scored.coverage, of)}" for scored in of.scored if scored.coverage)
     if widths:
-        yield "•", f"median width of intervals: {widths}."
+        yield f"median width of intervals: {widths}."
     if of.extrapolated:
-        yield "•", f"{of.extrapolated} of {of.rows} rows lay outside what was left when they were left out: these are extrapolations."
+        yield f"{of.extrapolated} of {of.rows} rows lay outside what was left when they were left out: these are extrapolations."
 
 
-def _legend(found: Sequence[Validation]) -> Iterator[str]:
-    log = any(one.log for one in found)
+def _legend(validations: Sequence[CrossValidation]) -> Iterator[str]:
+    log = any(validation.log for validation in validations)
+    models = {scored.model for validation in validations for scored in validation.scored}
     mean = "the mean of the training set" + (", of logarithms: geometric" if log else "")
     how = "times smaller than the mean's" if log else "by how much smaller than the mean's"
     yield (
@@ -131,69 +134,102 @@ def _legend(found: Sequence[Validation]) -> Iterator[str]:
         "Bengio for training sets that overlap; p after Holm."
     )
     yield "A run is a block of cells, or one stream of jobs. A group is what is left out whole."
-    if any(row.model == SAME for one in found for row in one.scored):
+    if SAME in models:
         yield f"{SAME}: the mean of what was measured under the same factors before; a model that is not below it knows no more."
-    if any(row.model == WORK for one in found for row in one.scored):
+    if WORK in models:
         yield f"{WORK}: time = start + cost·work, of each class its own."
     yield METHOD
 
 
-def _fitted(table: Table, model: str, leans: Sequence[tuple[str, float]], found: Validation) -> Iterator[RenderableType]:
+def fit_document(table: Table, model: str, leans: Leans, validation: CrossValidation) -> Document:
+    """What a model leans on, and how far it may be trusted, for programs."""
+    return {"table": _table(table), "model": model, "leans_on": dict(leans), "validation": _validation(validation)}
+
+
+def fit_page(table: Table, model: str, leans: Leans, validation: CrossValidation) -> Iterator[RenderableType]:
+    """Write what a model leans on, and how far it may be trusted."""
     yield from _head(table)
     unit = "typically by" if table.log else f"by, {table.response}"
     heads = ("factor", f"taken from another row, {model} moves {unit}")
-    yield columns(heads, [(one_line(name, 40), NONE if math.isnan(away) else _error(away, found)) for name, away in leans[:SHOWN_FACTORS]])
+    moves = [(one_line(name, 40), NONE if math.isnan(move) else _error(move, validation)) for name, move in leans[:SHOWN_FACTORS]]
+    yield columns(heads, moves)
     yield hanging([("•", "What the model uses; whether it is so, only what was left out can tell:")])
-    yield hanging([("•", line) for line in answers(found)])
+    yield hanging([("•", line) for line in answers(validation)])
 
 
-def _predictions(table: Table, asked: Asked, found: Sequence[Prediction]) -> Iterator[RenderableType]:
+def answers(validation: CrossValidation) -> list[str]:
+    """Say in sentences, as a report does, what came of a cross-validation."""
+    scores = [scored for scored in validation.scored if scored.model != BASELINE and scored.typical is not None]
+    if not scores:
+        return [f"No model could predict {validation.response} of a {validation.by} left out."]
+    best = min(scores, key=lambda scored: scored.typical or 0.0)
+    groups = f"{validation.response} of {validation.groups} {validation.by}s left out in {validation.folds} folds"
+    mean = f"the mean of the training set {_error(best.baseline_typical, validation)}"
+    sentences = [f"{groups}: {best.model} is typically {_error(best.typical, validation)} off, {mean}; {_verdict(best)}."]
+    if best.coverage is not None:
+        sentences.append(f"Its {unsigned(best.coverage.nominal)} intervals held {_covered(best.coverage)} of what they had not seen.")
+    if validation.extrapolated:
+        outside = f"{validation.extrapolated} of {validation.rows} rows lay outside what was left when they were left out"
+        sentences.append(f"{outside}: extrapolations.")
+    return sentences
+
+
+def _verdict(scored: Scored) -> str:
+    if scored.difference is None:
+        return "too few groups to test"
+    words = {"better": "shown to be better", "worse": "shown to be worse", "not shown": "a difference is not shown"}
+    return f"{words[scored.difference.verdict]} (p {tiny(scored.difference.p)})"
+
+
+def predictions_document(table: Table, choice: ModelChoice, predictions: Sequence[Prediction]) -> Document:
+    """Predictions of points for programs."""
+    return {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": [*map(asdict, predictions)]}
+
+
+def predictions_page(table: Table, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[RenderableType]:
+    """Write predictions of points."""
     yield from _head(table)
-    yield Text(f"{table.response} by {asked.model}, intervals of {unsigned(asked.level)} for a {asked.by} that was never measured", "bold")
-    for one in found:
-        ends = "no interval: too few groups" if one.low is None or one.high is None else f"[{digits(one.low)}, {digits(one.high)}]"
-        said = " ".join(f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}" for name, value in one.factors.items())
-        told = (NONE, "this law cannot tell:") if one.value is None else (digits(one.value), ends)
-        yield hanging([(told[0], f"{told[1]}  {one_line(said)}")])
-        yield hanging([("  ", f"EXTRAPOLATED: {line}") for line in one.beyond], style="bold yellow")
+    promised = f"intervals of {unsigned(choice.level)} for a {choice.by} that was never measured"
+    yield Text(f"{table.response} by {choice.model}, {promised}", "bold")
+    for prediction in predictions:
+        ends = "no interval: too few groups"
+        if prediction.low is not None and prediction.high is not None:
+            ends = f"[{digits(prediction.low)}, {digits(prediction.high)}]"
+        value, ends = (NONE, "this law cannot tell:") if prediction.value is None else (digits(prediction.value), ends)
+        factors = prediction.factors.items()
+        point = " ".join(f"{name}={level}" if isinstance(level, str) else f"{name}={level:g}" for name, level in factors)
+        yield hanging([(value, f"{ends}  {one_line(point)}")])
+        yield hanging([("  ", f"EXTRAPOLATED: {line}") for line in prediction.beyond], style="bold yellow")
     yield hanging([("•", METHOD)], "dim", "dim")
 
 
-def _served(model: str, found: Sequence[Served], validation: Validation, notes: Sequence[str]) -> Iterator[RenderableType]:
+def classes_document(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Document:
+    """Predicted times by class for programs."""
+    return {"model": model, "classes": [*map(asdict, times)], "validation": _validation(validation), "notes": list(notes)}
+
+
+def classes_page(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Iterator[RenderableType]:
+    """Write predicted times by class."""
     yield Text(f"Seconds a unit of work, on one replica, by {model}", "bold")
     heads = ("class", "predicted_s_per_work", "measured", "jobs", "typically off", "pairs in order")
-    yield columns(heads, [_class(one) for one in found])
+    yield columns(heads, map(_class_time, times))
     yield hanging([("•", line) for line in [*map(one_line, notes), *answers(validation)]])
-    yield hanging(
-        [("•", "typically off, pairs in order: of jobs left out; measured: as they ran. A coin puts half of the pairs in order.")],
-        "dim",
-        "dim",
-    )
+    line = "typically off, pairs in order: of jobs left out; measured: as they ran. A coin puts half of the pairs in order."
+    yield hanging([("•", line)], "dim", "dim")
 
 
-def _class(one: Served) -> list[str]:
-    off, ordered = (NONE if math.isnan(value) else unsigned(value) for value in (one.off, one.ordered))
-    return [one_line(one.name, 40), digits(one.predicted_s_per_work), digits(one.measured_s_per_work), str(one.jobs), off, ordered]
+def _class_time(time: ClassTime) -> list[str]:
+    off, ordered = (NONE if math.isnan(share) else unsigned(share) for share in (time.off, time.ordered))
+    return [one_line(time.name, 40), digits(time.predicted_s_per_work), digits(time.measured_s_per_work), str(time.jobs), off, ordered]
 
 
-def _verdict(one: Scored) -> str:
-    if one.difference is None:
-        return "too few groups to test"
-    words = {"better": "shown to be better", "worse": "shown to be worse", "not shown": "a difference is not shown"}
-    return f"{words[one.difference.verdict]} (p {tiny(one.difference.p)})"
-
-
-def _error(value: float | None, of: Validation) -> str:
+def _error(value: float | None, of: CrossValidation) -> str:
     return NONE if value is None else unsigned(value) if of.log else digits(value, 3)
 
 
-def _times(value: float, of: Validation) -> str:
-    return f"{value:.2f}" if of.log else digits(value, 3)
+def _covered(coverage: Coverage) -> str:
+    return f"{100 * coverage.share:.0f} [{100 * coverage.low:.0f}, {100 * coverage.high:.0f}] %"
 
 
-def _covered(one: Coverage) -> str:
-    return f"{100 * one.share:.0f} [{100 * one.low:.0f}, {100 * one.high:.0f}] %"
-
-
-def _width(one: Coverage | None, of: Validation) -> str:
-    return NONE if one is None else f"a factor of {one.width:.2f}" if of.log else digits(one.width, 3)
+def _width(coverage: Coverage, of: CrossValidation) -> str:
+    return f"a factor of {coverage.width:.2f}" if of.log else digits(coverage.width, 3)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import difflib
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.load import load_each
 from analysis.plain import one_line
-from analysis.studies.jobs.profiles.one_machine import of_one_machine
-from analysis.terms import Refused
+from analysis.studies.jobs import csv_file
+from analysis.studies.jobs.records import AGAIN, streams, tells_of_jobs
+from analysis.studies.jobs.replicates import of_one_machine
+from analysis.terms import Refused, Unreadable
 
-from . import cells, factor_csv, jobs
-from .tables import table
+from .tables import Measurement, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from analysis.terms import Run
+    from analysis.studies.jobs.records import Job, Stream
+    from analysis.terms import Cell, Run
 
-    from .terms import Row, Table
+    from .tables import Table
+
+    Factors = dict[str, float | str]
+    Runs = Sequence[tuple[Run, Sequence[Stream]]]  # with their streams of jobs
 
 SHOWN = 24  # names in one sentence
 
@@ -32,73 +39,286 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
     """
     notes: list[str] = []
     runs, files = _opened(names, notes)
-    asked = response or _default(runs, _known(runs, files))
-    rows = _rows(names, runs, files, asked, notes)
-    return table(_blind(rows, without), asked, notes)
+    wanted = response or _default(runs, _known(runs, files))
+    rows = _rows(names, runs, files, wanted, notes)
+    return table(_blind(rows, without), wanted, notes)
 
 
-def rows_of(names: Sequence[str], response: str) -> tuple[list[Row], list[str]]:
+def rows_of(names: Sequence[str], response: str) -> tuple[list[Measurement], list[str]]:
     """Read all rows that tell a response, and what was left out. Raises: Refused."""
     notes: list[str] = []
     return _rows(names, *_opened(names, notes), response, notes), notes
 
 
-def _opened(names: Sequence[str], notes: list[str]) -> tuple[list[Run], list[Path]]:
+def _opened(names: Sequence[str], notes: list[str]) -> tuple[Runs, list[Path]]:
     # Two machines are two levels of all that they differ in: what a third would do, no group that is left out can say.
-    runs = list(of_one_machine(load_each([name for name in names if not name.endswith(".csv")], notes), notes))
-    return runs, [Path(name) for name in names if name.endswith(".csv")]
+    runs = of_one_machine(load_each([name for name in names if not name.endswith(".csv")], notes), notes)
+    with_streams = [(run, streams(run, notes) if tells_of_jobs(run) else []) for run in runs]
+    return with_streams, [Path(name) for name in names if name.endswith(".csv")]
 
 
-def _rows(names: Sequence[str], runs: Sequence[Run], files: Sequence[Path], asked: str, notes: list[str]) -> list[Row]:
+def _rows(names: Sequence[str], runs: Runs, files: Sequence[Path], response: str, notes: list[str]) -> list[Measurement]:
     known = _known(runs, files)
     if not known:
         raise Refused(notes[0] if notes else f"{', '.join(map(one_line, names))}: nothing was measured that could be predicted.")
-    if asked not in known:
-        raise Refused(f"{one_line(asked)}: nothing tells it. {_there_is(asked, known, 'Measured were')}")
-    rows: list[Row] = []
-    for run in runs:
-        of_jobs = jobs.tells_of_jobs(run) and asked in jobs.responses(run)
-        rows += (jobs if of_jobs else cells).rows(run, asked, notes)
+    if response not in known:
+        raise Refused(f"{one_line(response)}: nothing tells it. {_there_is(response, known, 'Measured were')}")
+    rows: list[Measurement] = []
+    for run, of_run in runs:
+        of_jobs = response in job_responses(of_run)
+        rows += job_rows(run, of_run, response, notes) if of_jobs else cell_rows(run, response, notes)
     for path in files:
-        rows += factor_csv.rows(path, asked, notes)
+        rows += csv_rows(path, response, notes)
     if not rows:
-        raise Refused(f"{asked}: no row tells it. {' '.join(notes[:3])}")
+        raise Refused(f"{response}: no row tells it. {' '.join(notes[:3])}")
     return rows
 
 
-def _known(runs: Sequence[Run], files: Sequence[Path]) -> list[str]:
-    return list(dict.fromkeys([*(one for run in runs for one in _responses(run)), *(one for path in files for one in _of_file(path))]))
+def _known(runs: Runs, files: Sequence[Path]) -> list[str]:
+    of_runs = [name for run, of_run in runs for name in (*job_responses(of_run), *cell_responses(run))]
+    return list(dict.fromkeys([*of_runs, *(name for path in files for name in csv_responses(read_csv(path)[0]))]))
 
 
-def _responses(run: Run) -> list[str]:
-    return [*(jobs.responses(run) if jobs.tells_of_jobs(run) else []), *cells.responses(run)]
-
-
-def _of_file(path: Path) -> list[str]:
-    return factor_csv.responses(factor_csv.read(path)[0])
-
-
-def _default(runs: Sequence[Run], known: Sequence[str]) -> str:
-    if any(jobs.tells_of_jobs(run) for run in runs):
-        return jobs.SERVICE
+def _default(runs: Runs, known: Sequence[str]) -> str:
+    if any(of_run for _, of_run in runs):
+        return SERVICE
     if runs:
-        return cells.primary(runs[0])
-    return next((name for name in (factor_csv.RESPONSE, *jobs.TIMES) if name in known), factor_csv.RESPONSE)
+        return primary(runs[0][0])
+    return next((name for name in (RESPONSE, *TIMES) if name in known), RESPONSE)
 
 
-def _blind(rows: Sequence[Row], without: Sequence[str]) -> list[Row]:
+def _blind(rows: Sequence[Measurement], without: Sequence[str]) -> list[Measurement]:
     """Take factors out of what models see; configurations stay what they were."""
     there = list(dict.fromkeys(name for row in rows for name in row.factors))
     for name in without:
         if name not in there:
             raise Refused(f"{one_line(name)}: is no factor of these rows. {_there_is(name, there, 'Factors are')}")
-    return [
-        type(row)(row.configuration, row.run, {name: one for name, one in row.factors.items() if name not in without}, row.value)
-        for row in rows
-    ]
+    return [replace(row, factors={name: value for name, value in row.factors.items() if name not in without}) for row in rows]
 
 
 def _there_is(word: str, known: Sequence[str], begin: str) -> str:
     near = difflib.get_close_matches(word, known, n=1)
     more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
     return f"{begin} {', '.join(map(one_line, known[:SHOWN]))}{more}." + (f" Did you mean {near[0]!r}?" if near else "")
+
+
+KERNEL = "kernel_release"  # of one machine nothing else changes from run to run
+FOUND = "as found"
+
+
+def factors_of_cell(run: Run, cell: Cell) -> Factors:
+    """Answer the factors of a cell. Parameters that are lists or objects are none: what they say, the workload's name says."""
+    workload = run.workloads.get(cell.workload)
+    factors: Factors = {"workload": cell.workload.partition(":")[0]}
+    factors |= plain(workload.params if workload else {})
+    factors |= _arm(run, cell)
+    if cell.node:
+        factors["machine"] = cell.node
+    return factors | plain({KERNEL: run.machine.get(KERNEL)})
+
+
+def plain(values: Mapping[str, object], before: str = "") -> Factors:
+    """Keep what is a number or a text; a text that is a number is one, and yes and no are names."""
+    factors: Factors = {}
+    for name, value in values.items():
+        if isinstance(value, bool):
+            factors[before + name] = "yes" if value else "no"
+        elif isinstance(value, int | float) and math.isfinite(value):
+            factors[before + name] = float(value)
+        elif isinstance(value, str) and value:
+            factors[before + name] = typed(value)
+    return factors
+
+
+def typed(text: str) -> float | str:
+    """Read a number out of a text that is one."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if math.isfinite(value) and "_" not in text else text
+
+
+def named(factors: Mapping[str, float | str], without: frozenset[str] = frozenset()) -> str:
+    """Name a configuration by its factors, the same for the same."""
+    parts = (
+        f"{name}={value}" if isinstance(value, str) else f"{name}={value:g}"
+        for name, value in sorted(factors.items())
+        if name not in without
+    )
+    return " ".join(parts)
+
+
+def _arm(run: Run, cell: Cell) -> Factors:
+    """The tweak set by name, or its levels where a design took it apart; a copy of the untouched machine is the untouched machine."""
+    name = run.baseline if cell.tweakset == AGAIN else cell.tweakset
+    if cell.monitor:
+        base = cell.monitor.get("base")
+        params = cell.monitor.get("params")
+        return {"monitor": str(base or "none")} | plain(params if isinstance(params, dict) else {}, "monitor.")
+    if not run.design.points:
+        return {"tweakset": name}
+    point = run.design.points.get(name)
+    if point is None and name != run.baseline:
+        return {"tweakset": name}
+    levels = point.levels if point else {}
+    return {factor.name: FOUND if (level := levels.get(factor.name)) is None else level for factor in run.design.factors}
+
+
+USED_BY_CELLS = ("cpu_s", "wall_s", "energy_j", "peak_rss_bytes")
+
+
+def cell_responses(run: Run) -> list[str]:
+    """Name what can be predicted of a run's cells, in the order in which a cell tells it."""
+    names: dict[str, None] = {}
+    for cell in run.cells:
+        names |= dict.fromkeys([*cell.metrics, *(name for name in USED_BY_CELLS if name in cell.usage), *cell.telemetry])
+    return list(names)
+
+
+def primary(run: Run) -> str:
+    """The metric that was declared before the run; of workloads that differ in it the first's."""
+    for cell in run.cells:
+        workload = run.workloads.get(cell.workload)
+        if workload is not None and workload.primary is not None:
+            return workload.primary.name
+        return run.studies[cell.study].primary.name
+    return "step_time_mean_s"
+
+
+def cell_rows(run: Run, response: str, left_out: list[str]) -> list[Measurement]:
+    """Read every cell that was measured and tells the response; of the others how many, in `left_out`."""
+    rows, missing, reasons = [], 0, set()
+    for cell in run.cells:
+        value = _cell_value(cell, response)
+        if value is None:
+            missing += 1
+            reasons.add(_missing_reason(cell, response))
+            continue
+        own = factors_of_cell(run, cell)
+        when = cell.block if cell.process is None else cell.process
+        rows.append(Measurement(named(own), f"{run.run_id} block {when}", own, value))
+    if missing:
+        shown = "; ".join(sorted(reasons)[:3])
+        left_out.append(f"{run.origin}: {missing} of {len(run.cells)} cells tell no {response}: {shown}.")
+    return rows
+
+
+def _cell_value(cell: Cell, response: str) -> float | None:
+    if cell.outcome != "measured":
+        return None
+    for place in (cell.metrics, {name: cell.usage.get(name) for name in USED_BY_CELLS}, cell.telemetry):
+        value = place.get(response)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    return None
+
+
+def _missing_reason(cell: Cell, response: str) -> str:
+    if cell.outcome != "measured":
+        return cell.outcome
+    missing = cell.usage.get("missing")
+    reason = missing.get(response) if isinstance(missing, dict) else None
+    return one_line(reason or cell.telemetry_missing.get(response) or "not recorded", 200)
+
+
+RESULT = "result."
+SERVICE = "service_s"
+TIMES = {SERVICE: ("start_s", "end_s"), "response_s": ("submit_s", "end_s"), "wait_s": ("submit_s", "start_s")}
+USED_BY_JOBS = ("cpu_s", "max_rss_mib", "memory_peak_mib", "throttled_s")
+OF_STREAM = frozenset({"response_s", "wait_s"})  # made by the whole stream: its conditions are the configuration, not the job's class
+OWN = ("class", "priority", "tenant", "replicas", "cores", "memory_mib", "work")
+# Not what a job is, but how large it was drawn, when it came and who went first: jobs that differ in these alone are of one configuration.
+NO_CONFIGURATION = frozenset(
+    {"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s", "jobs", "trace", "retries", "patience_s"}
+)
+
+
+def job_responses(streams: Sequence[Stream]) -> list[str]:
+    """Name what can be predicted of jobs: times, what they used, and the numbers of their results; nothing where there is no job."""
+    results = dict.fromkeys(f"{RESULT}{name}" for stream in streams for job in stream.jobs for name in job.result)
+    return [*TIMES, *USED_BY_JOBS, *results] if streams else []
+
+
+def job_rows(run: Run, streams: Sequence[Stream], response: str, left_out: list[str]) -> list[Measurement]:
+    """Take every job that was done and tells the response; of the others how many, in `left_out`."""
+    cells = {cell.id: cell for cell in run.cells}
+    rows: list[Measurement] = []
+    for stream in streams:
+        of_stream = factors_of_cell(run, cells[stream.name])
+        classes = {str(class_.get("name")): _class_factors(class_) for class_ in stream.classes}
+        done = [(job, row, value_of(row, response)) for job in stream.jobs if job.outcome == "done" for row in [_as_row(job)]]
+        known = [(job, row, value) for job, row, value in done if value is not None]
+        for job, row, value in known:
+            # A job's own work stands, not the mean that was asked for.
+            own = {**plain({name: row.get(name) for name in OWN}), **classes.get(job.class_, {})}
+            own |= {name: factor for name, factor in of_stream.items() if name not in own}
+            configuration = named(of_stream) if response in OF_STREAM else named(own, NO_CONFIGURATION)
+            rows.append(Measurement(configuration, f"{run.run_id} {stream.name}", own, value))
+        if len(known) < len(stream.jobs):
+            missing = f"{len(stream.jobs) - len(known)} of {len(stream.jobs)} jobs were not done, or tell no {response}"
+            left_out.append(f"{run.origin}: {stream.name}: {missing}.")
+    return rows
+
+
+def _as_row(job: Job) -> dict[str, object]:
+    """A job as a line of a list of jobs has it."""
+    results = {f"{RESULT}{name}": value for name, value in job.result.items()}
+    own = {"class": job.class_, "priority": job.priority, "tenant": job.tenant, "replicas": job.replicas, "work": job.work}
+    return {**own, **job.used, **results, "submit_s": job.submit_s, "start_s": job.start_s, "end_s": job.end_s}
+
+
+def value_of(row: Mapping[str, object], response: str) -> float | None:
+    """Answer a response of one job; None where it is not told, or a clock went backwards."""
+    if response in TIMES:
+        begin, end = (_number(row.get(name)) for name in TIMES[response])
+        taken = math.nan if begin is None or end is None else end - begin
+        return taken if taken >= 0 and (taken > 0 or response == "wait_s") else None
+    return _number(row.get(response))
+
+
+def _class_factors(class_: Mapping[str, object]) -> Factors:
+    """What the stream says of a class beside its name: its kind, and the kind's own parameters."""
+    params = class_.get("params")
+    return plain({"kind": class_.get("kind")}) | plain(params if isinstance(params, dict) else {})
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
+
+
+CONFIGURATION, RUN = "configuration", "run"
+RESPONSE = "time_s"
+PASSED_OVER = frozenset(
+    {"job", "submit_s", "admit_s", "start_s", "end_s", "outcome", "reason", "node", "due_s", "predicted_s", "planned_submit_s"}
+)
+
+
+def read_csv(path: Path) -> tuple[list[str], list[Factors]]:
+    """Read columns and lines; an empty cell is missing. Raises: Unreadable, with the line."""
+    names, lines = csv_file.parse(csv_file.text_of(path), path)
+    if not any(names):
+        raise Unreadable(f"{path}: line 1: nothing; the names of columns belong there.")
+    return names, [plain(row) for _, row in lines]
+
+
+def csv_responses(names: list[str]) -> list[str]:
+    """Name the columns that can be a response; of a list of jobs, the times between."""
+    between = [name for name, pair in TIMES.items() if set(pair) <= set(names)]
+    return between + [name for name in names if name not in PASSED_OVER | {CONFIGURATION, RUN}]
+
+
+def csv_rows(path: Path, response: str, left_out: list[str]) -> list[Measurement]:
+    """Read the rows that tell the response; of the others how many, in `left_out`. Without the column `run` each row is its own."""
+    _, lines = read_csv(path)
+    rows = []
+    for at, line in enumerate(lines):
+        value = value_of(line, response)
+        if value is None:
+            continue
+        factors = {name: level for name, level in line.items() if name not in PASSED_OVER | {response, CONFIGURATION, RUN}}
+        configuration = line.get(CONFIGURATION, named(factors, NO_CONFIGURATION))
+        rows.append(Measurement(str(configuration), f"{path} {line.get(RUN, f'row {at}')}", factors, value))
+    if len(rows) < len(lines):
+        left_out.append(f"{path}: {len(lines) - len(rows)} of {len(lines)} rows tell no {response}.")
+    return rows

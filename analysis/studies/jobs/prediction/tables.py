@@ -1,38 +1,41 @@
-"""Rows → a table: which factors vary, which are numbers and which are names, which say the same as another."""
+"""Measurements → a table that models learn from: which factors vary, how they are coded, and how groups are dealt into folds.
+
+Numbers are standardised, names have one column a level; a factor that says the same as another is left away. What belongs together is never
+on both sides of a fold.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from analysis.plain import one_line
 from analysis.terms import Refused
 
-from .terms import Points, Table
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .terms import Floats, Row, Texts
 
 MOST_ROWS = 2000
 MOST_LEVELS = 64  # a name with more is a label of rows rather than a factor
-SEED = 1
 
 
-def table(rows: Sequence[Row], response: str, notes: Sequence[str] = ()) -> Table:
+def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ()) -> Table:
     """Make the table that models learn from.
 
     More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, where nothing varies.
     """
     kept = thinned(rows)
-    said = list(notes)
+    remarks = list(notes)
     if len(kept) < len(rows):
-        said.append(f"{len(kept)} of {len(rows)} rows are used, drawn evenly by configuration and run (seed {SEED}).")
+        remarks.append(f"{len(kept)} of {len(rows)} rows are used, drawn evenly by configuration and run (seed {SEED}).")
     names = list(dict.fromkeys(name for row in kept for name in row.factors))
     columns = {name: tuple(row.factors.get(name) for row in kept) for name in names}
-    varying, copies = _told_apart({name: column for name, column in columns.items() if len(set(column)) > 1}, said)
+    varying, copies = _told_apart({name: column for name, column in columns.items() if len(set(column)) > 1}, remarks)
     if not varying:
         raise Refused(f"{response}: all {len(rows)} rows have the same factors; what a model is to tell apart must have been varied.")
     values = np.array([row.value for row in kept])
@@ -43,12 +46,12 @@ def table(rows: Sequence[Row], response: str, notes: Sequence[str] = ()) -> Tabl
         np.array([row.configuration for row in kept]),
         np.array([row.run for row in kept]),
         log=bool((values > 0).all()),
-        notes=tuple(said),
+        notes=tuple(remarks),
         copies=copies,
     )
 
 
-def thinned(rows: Sequence[Row], most: int = MOST_ROWS) -> list[Row]:
+def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurement]:
     """Draw so many rows at most: of every configuration and run equally many, as far as it has them."""
     if len(rows) <= most:
         return list(rows)
@@ -65,11 +68,11 @@ def points(factors: Sequence[Mapping[str, float | str]], like: Table) -> Points:
     """Write points that were asked for as a table's columns. Raises: Refused, for a number that is none."""
     numbers: dict[str, Floats] = {}
     for name in like.points.numbers:
-        for one in factors:
-            if isinstance(one.get(name, 0.0), str):
-                raise Refused(f"{name}: {one_line(one[name], 60)!r} is no number; it was one wherever it was measured.")
-        numbers[name] = np.array([float(one.get(name, np.nan)) for one in factors])
-    names = {name: np.array([_text(one.get(name)) for one in factors]) for name in like.points.names}
+        for point in factors:
+            if isinstance(point.get(name, 0.0), str):
+                raise Refused(f"{name}: {one_line(point[name], 60)!r} is no number; it was one wherever it was measured.")
+        numbers[name] = np.array([float(factor.get(name, np.nan)) for factor in factors])
+    names = {name: np.array([_text(factor.get(name)) for factor in factors]) for name in like.points.names}
     return Points(len(factors), numbers, names)
 
 
@@ -112,3 +115,204 @@ def _is_name(column: Sequence[float | str | None]) -> bool:
 
 def _text(value: float | str | None) -> str:
     return "" if value is None else value if isinstance(value, str) else f"{value:g}"
+
+
+FOLDS, INNER = 10, 5
+LEAST = 5  # groups: with fewer, an error of groups left out is an anecdote
+SEED = 1
+
+
+def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
+    """Deal groups into folds, in an order drawn by the seed; answers the fold of each row, shape (rows,).
+
+    Raises: TooFew.
+    """
+    names, group = np.unique(groups, return_inverse=True)
+    if len(names) < LEAST:
+        raise TooFew(f"{len(names)} group{'s' if len(names) != 1 else ''}; leaving groups out takes {LEAST} at least")
+    dealt = np.empty(len(names), dtype=np.int64)
+    dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % min(most, len(names))
+    return np.asarray(dealt[group])
+
+
+def each(fold: Whole) -> list[tuple[Whole, Whole]]:
+    """Answer training and test rows of every fold, as places."""
+    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in np.unique(fold)]
+
+
+def weights(groups: Texts) -> np.ndarray:
+    """Let each group count once, however many rows it has: 1/rows of its group, shape (rows,)."""
+    _, group, count = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / count[group])
+
+
+WIDE = 4.0  # largest over smallest, from which a number above 0 is seen by its logarithm
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CodedNumber:
+    """How one number is coded: its logarithm or itself, less `centre`, over `scale`; and the range in which it was seen."""
+
+    log: bool
+    centre: float
+    scale: float
+    low: float
+    high: float
+    missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """Learnt from training points alone. A number that is missing stands at the centre, and a column of its own says that it is."""
+
+    numbers: Mapping[str, CodedNumber]
+    names: Mapping[str, tuple[str, ...]]
+
+    def coded(self, points: Points) -> Floats:
+        """Code points, shape (points, columns); a level that was never seen has 0 in every column of its factor."""
+        coded: list[Floats] = []
+        for name, number in self.numbers.items():
+            value = points.numbers[name]
+            away = np.isnan(value)
+            if number.log:  # what is not above 0 has no logarithm: it is taken for the smallest that was seen, and `beyond` says so
+                value = np.log(np.where(value > 0, value, number.low))
+            coded.append(np.where(away, 0.0, (value - number.centre) / number.scale))
+            if number.missing:
+                coded.append(away.astype(float))
+        for name, levels in self.names.items():
+            coded += [(points.names[name] == level).astype(float) for level in levels]
+        return np.column_stack(coded) if coded else np.zeros((points.count, 0))
+
+    def columns(self) -> list[str]:
+        """Name the columns of `coded`."""
+        titles = []
+        for name, number in self.numbers.items():
+            titles += [f"log {name}" if number.log else name, *([f"{name} missing"] if number.missing else [])]
+        return titles + [f"{name}={level}" for name, levels in self.names.items() for level in levels]
+
+
+def learn(points: Points) -> Coding:
+    """Learn how training points are coded."""
+    return Coding(
+        {name: _number(column) for name, column in points.numbers.items()},
+        {name: tuple(str(level) for level in np.unique(column)) for name, column in points.names.items()},
+    )
+
+
+def _number(column: Floats) -> CodedNumber:
+    known = column[~np.isnan(column)]
+    missing = len(known) < len(column)
+    if not len(known):
+        return CodedNumber(log=False, centre=0.0, scale=1.0, low=np.nan, high=np.nan, missing=missing)
+    low, high = float(known.min()), float(known.max())
+    log = low > 0 and high >= WIDE * low
+    seen = np.log(known) if log else known
+    spread = float(seen.std())
+    return CodedNumber(log, float(seen.mean()), spread if spread > _ROUNDING * abs(float(seen.mean())) else 1.0, low, high, missing)
+
+
+def beyond(training: Points, points: Points) -> list[tuple[str, ...]]:
+    """Say of each point how it lies outside what was measured; nothing where it is interpolated.
+
+    Outside a number's range, a name that was never met, a factor missing that never was; or within all of these, but by its numbers further
+    from every training point than the loneliest of those is from its next.
+    """
+    coding = learn(training)
+    reasons: list[list[str]] = [[] for _ in range(points.count)]
+    for name, coded in coding.numbers.items():
+        for at, value in enumerate(points.numbers[name].tolist()):
+            if np.isnan(value) and not coded.missing:
+                reasons[at].append(f"{name} is not said")
+            elif not np.isnan(value) and not coded.low * (1 - _ROUNDING) <= value <= coded.high * (1 + _ROUNDING):
+                seen = "never given" if np.isnan(coded.low) else f"measured from {coded.low:g} to {coded.high:g}"
+                reasons[at].append(f"{name}={value:g} was {seen}")
+    for name, levels in coding.names.items():
+        for at, level in enumerate(points.names[name].tolist()):
+            if level not in levels:
+                met = ", ".join(one_line(level or "none", 30) for level in levels[:8]) + (" …" if len(levels) > 8 else "")
+                reasons[at].append(f"{name}={one_line(level, 40)} was never measured ({met} were)" if level else f"{name} is not said")
+    numbers = Coding(coding.numbers, {})  # of names each was met, and which go together nobody can be near or far from
+    lonely = _lonely(numbers.coded(training), numbers.coded(points))
+    return [
+        tuple(outside) or (("these numbers together are far from all that were measured",) if far else ())
+        for outside, far in zip(reasons, lonely, strict=True)
+    ]
+
+
+def _lonely(training: Floats, points: Floats) -> list[bool]:
+    seen = np.unique(training, axis=0)
+    if len(seen) < 3:
+        return [False] * len(points)
+    tree = cKDTree(seen)
+    apart = tree.query(seen, k=2)[0][:, 1].max()
+    return [bool(distance) for distance in tree.query(points)[0] > apart * (1 + _ROUNDING)]
+
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Texts = NDArray[np.str_]
+By = Literal["configuration", "run"]
+
+
+class TooFew(Refused):
+    """There are too few groups to leave any out; the message says how many, and how many it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One measurement: of a cell, or of a job. Factors are numbers or names; one that is missing is not there.
+
+    `configuration` names what was asked for, `run` when it was measured: rows that share it share what happened then.
+    """
+
+    configuration: str
+    run: str
+    factors: Mapping[str, float | str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rows as columns. `numbers` have NaN, `names` an empty text where a factor is missing; each of shape (rows,)."""
+
+    count: int
+    numbers: Mapping[str, Floats]
+    names: Mapping[str, Texts]
+
+    def take(self, at: Whole) -> Points:
+        """Answer some of the rows, by their places."""
+        return Points(
+            len(at), {name: column[at] for name, column in self.numbers.items()}, {name: column[at] for name, column in self.names.items()}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What models learn from. `log`: all values are above 0, and errors are by a factor; models then see logarithms.
+
+    `copies`: factor → those that say the same in every row and were left away.
+    """
+
+    response: str
+    points: Points
+    values: Floats
+    configurations: Texts
+    runs: Texts
+    log: bool
+    notes: tuple[str, ...] = ()
+    copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def seen(self) -> Floats:
+        """The values as models see them."""
+        return np.log(self.values) if self.log else self.values
+
+    def units(self, by: By) -> Texts:
+        """The group of each row."""
+        return self.configurations if by == "configuration" else self.runs
+
+    def take(self, at: Whole) -> Table:
+        """Answer some of the rows, by their places."""
+        return Table(
+            self.response, self.points.take(at), self.values[at], self.configurations[at], self.runs[at], self.log, self.notes, self.copies
+        )

@@ -6,28 +6,29 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from analysis.studies.jobs.estimates import average, gain, over_runs, unknown_gain
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import letters
 from analysis.studies.keys.terms import Factor, Lost, Observed
 from analysis.studies.keys.terms import Row as Cell
 from analysis.terms import Refused
 
-from .runs import gain, mean, over_runs, unknown_gain
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from analysis.studies.jobs.queues.terms import Figure
+    from analysis.studies.jobs.estimates import Figure
+    from analysis.studies.jobs.records import Stream, Unit
     from analysis.studies.keys.terms import Effects
     from analysis.terms import Effect
 
-    from .rows import Told
+    Times = Mapping[Unit, float | None]  # to the accuracy, seconds; None where a job did not reach it
+
 
 TIME, ACCURACY, EPOCHS = "time_to_accuracy_s", "accuracy", "epochs"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class GridPoint:
     """One combination of hyper-parameters. `reached` of the `jobs` that ended came to the accuracy; the figures are over `runs`.
 
     `time_s` is of those runs alone in which every job reached it: a mean over the quick ones only would flatter. `accuracy` and `epochs`
@@ -51,96 +52,95 @@ class Hyper:
     """
 
     factors: tuple[str, ...]
-    points: tuple[Point, ...]
-    best: Point | None
-    next: Point | None
+    points: tuple[GridPoint, ...]
+    best: GridPoint | None
+    next: GridPoint | None
     effect: Effect | None
     effects: Effects | None
     why: str
     why_no_gain: str = ""
 
 
-def hyper(streams: Sequence[Told]) -> Hyper:
+def hyper(streams: Sequence[Stream]) -> Hyper:
     """Analyse. Raises: Refused, where nothing was varied, or no job tells what it learned."""
-    streams = [one for one in streams if any(ACCURACY in job.result for job in one.jobs)]
-    if not streams:
+    learning = [stream for stream in streams if any(ACCURACY in job.result for job in stream.jobs)]
+    if not learning:
         raise Refused("No job tells an accuracy: these runs are of no jobs that learn.")
-    factors = _factors(streams)
-    by_levels: dict[tuple[str, ...], list[Told]] = {}
-    for one in streams:
-        by_levels.setdefault(tuple(str(one.params[name.name]) for name in factors), []).append(one)
-    order = [levels for levels in product(*(one.levels for one in factors)) if levels in by_levels]
-    times = {levels: {one.unit: _times(one) for one in by_levels[levels]} for levels in order}
+    factors = _factors(learning)
+    by_levels: dict[tuple[str, ...], list[Stream]] = {}
+    for stream in learning:
+        by_levels.setdefault(tuple(str(stream.params[factor.name]) for factor in factors), []).append(stream)
+    order = [levels for levels in product(*(factor.levels for factor in factors)) if levels in by_levels]
+    times = {levels: {stream.unit: _time_s(stream) for stream in by_levels[levels]} for levels in order}
     points = tuple(_point(levels, by_levels[levels], times[levels]) for levels in order)
-    whole = sorted((one for one in points if one.time_s is not None and one.reached == one.jobs), key=_soon)
+    whole = sorted((point for point in points if point.time_s is not None and point.reached == point.jobs), key=_soon)
     best, after = [*whole[:2], None, None][:2]
     pair = (_known(times[after.levels]), _known(times[best.levels])) if best and after else None
     effect = gain(TIME, *pair) if pair else None
     why_no_gain = unknown_gain(*pair) if pair and effect is None else ""
     effects, why = _effects(factors, order, times)
-    return Hyper(tuple(one.name for one in factors), points, best, after, effect, effects, why, why_no_gain)
+    return Hyper(tuple(factor.name for factor in factors), points, best, after, effect, effects, why, why_no_gain)
 
 
-def _factors(streams: Sequence[Told]) -> list[Factor]:
+def _factors(streams: Sequence[Stream]) -> list[Factor]:
     """Parameters that are known in every stream and not the same in all: numbers by size, words as they first come."""
-    shared = [name for name in streams[0].params if all(name in one.params for one in streams)]
-    found: list[tuple[str, tuple[str, ...]]] = []
-    for name in shared:
-        levels = list(dict.fromkeys(str(one.params[name]) for one in streams))
+    varied: list[tuple[str, tuple[str, ...]]] = []
+    for name in streams[0].params:
+        if not all(name in stream.params for stream in streams):
+            continue
+        levels = list(dict.fromkeys(str(stream.params[name]) for stream in streams))
         if len(levels) > 1:
             numbers = [_number(level) for level in levels]
-            found.append((name, tuple(sorted(levels, key=float) if None not in numbers else levels)))
-    if not found:
+            varied.append((name, tuple(sorted(levels, key=float) if None not in numbers else levels)))
+    if not varied:
         raise Refused("All streams of jobs that learn have the same parameters: vary some, as in --vary lr=0.01,0.1.")
-    return [Factor(name, letter, levels) for (name, levels), letter in zip(found, letters(len(found)), strict=True)]
+    return [Factor(name, letter, levels) for (name, levels), letter in zip(varied, letters(len(varied)), strict=True)]
 
 
-def _point(levels: tuple[str, ...], streams: Sequence[Told], times: dict[tuple[str, int], float | None]) -> Point:
-    ended = [[job for job in one.jobs if job.outcome == "done" and ACCURACY in job.result] for one in streams]
-    return Point(
+def _point(levels: tuple[str, ...], streams: Sequence[Stream], times: Times) -> GridPoint:
+    ended = [[job for job in stream.jobs if job.outcome == "done" and ACCURACY in job.result] for stream in streams]
+    return GridPoint(
         levels=levels,
         runs=len(streams),
-        jobs=sum(len(one.jobs) for one in streams),
-        reached=sum(TIME in job.result for some in ended for job in some),
-        time_s=over_runs([one for one in times.values() if one is not None]),
-        accuracy=over_runs([mean([job.result[ACCURACY] for job in some]) for some in ended if some]),
+        jobs=sum(len(stream.jobs) for stream in streams),
+        reached=sum(TIME in job.result for jobs in ended for job in jobs),
+        time_s=over_runs([*_known(times).values()]),
+        accuracy=over_runs([average([job.result[ACCURACY] for job in jobs]) for jobs in ended if jobs]),
         epochs=over_runs(
-            [mean([job.result[EPOCHS] for job in some]) for some in ended if some and all(EPOCHS in one.result for one in some)]
+            [average([job.result[EPOCHS] for job in jobs]) for jobs in ended if jobs and all(EPOCHS in job.result for job in jobs)]
         ),
     )
 
 
-def _times(one: Told) -> float | None:
+def _time_s(stream: Stream) -> float | None:
     """The mean time of a run's jobs to the accuracy, seconds; None where one of them did not reach it."""
-    reached = [job.result[TIME] for job in one.jobs if job.outcome == "done" and TIME in job.result]
-    return mean(reached) if reached and len(reached) == len(one.jobs) else None
+    reached = [job.result[TIME] for job in stream.jobs if job.outcome == "done" and TIME in job.result]
+    return average(reached) if reached and len(reached) == len(stream.jobs) else None
 
 
-def _known(times: dict[tuple[str, int], float | None]) -> dict[tuple[str, int], float]:
-    return {unit: time for unit, time in times.items() if time is not None}
+def _known(times: Times) -> dict[Unit, float]:
+    return {unit: time_s for unit, time_s in times.items() if time_s is not None}
 
 
 def _effects(
-    factors: Sequence[Factor], order: Sequence[tuple[str, ...]], times: dict[tuple[str, ...], dict[tuple[str, int], float | None]]
+    factors: Sequence[Factor], order: Sequence[tuple[str, ...]], times: Mapping[tuple[str, ...], Times]
 ) -> tuple[Effects | None, str]:
     """Effects on the time to the accuracy; none where the grid has holes, for what is missing there is what never got so far."""
-    named = {levels: ", ".join(f"{one.name} {level}" for one, level in zip(factors, levels, strict=True)) for levels in order}
-    missing = [levels for levels in product(*(one.levels for one in factors)) if levels not in times]
+    named = {levels: ", ".join(f"{factor.name} {level}" for factor, level in zip(factors, levels, strict=True)) for levels in order}
+    missing = [levels for levels in product(*(factor.levels for factor in factors)) if levels not in times]
     never = [levels for levels in order if not _known(times[levels])]
     if missing:
         return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this is no full factorial."
     if never:
-        return (
-            None,
-            f"in no run did all jobs of {'; '.join(named[one] for one in never[:3])} reach the accuracy: no effect on the time to it.",
-        )
-    rows = [Cell(named[levels], levels, _block(unit), one) for levels in order for unit, one in _known(times[levels]).items()]
+        points = "; ".join(named[levels] for levels in never[:3])
+        return None, f"in no run did all jobs of {points} reach the accuracy: no effect on the time to it."
+    rows = [Cell(named[levels], levels, _block(unit), time_s) for levels in order for unit, time_s in _known(times[levels]).items()]
     lost = [
-        Lost(named[levels], "not all jobs reached the accuracy", tuple(_block(unit) for unit, one in times[levels].items() if one is None))
+        Lost(named[levels], "not all jobs reached the accuracy", tuple(_block(unit) for unit, time_s in its.items() if time_s is None))
         for levels in order
-        if None in times[levels].values()
+        if None in (its := times[levels]).values()
     ]
-    (found,) = of_table(
+    (effects,) = of_table(
         Observed(
             study="hyper-parameters",
             workload="job_stream",
@@ -156,15 +156,15 @@ def _effects(
             lost=tuple(lost),
         )
     )
-    return found, ""
+    return effects, ""
 
 
-def _block(unit: tuple[str, int]) -> str:
+def _block(unit: Unit) -> str:
     return f"{unit[0]} {unit[1]}"
 
 
-def _soon(one: Point) -> float:
-    return one.time_s.value if one.time_s is not None else float("inf")
+def _soon(point: GridPoint) -> float:
+    return point.time_s.value if point.time_s is not None else float("inf")
 
 
 def _number(text: str) -> float | None:

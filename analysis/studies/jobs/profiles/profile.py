@@ -10,18 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.studies.jobs.estimates import average, gain, over_runs, unknown_gain
 from analysis.terms import Refused
-
-from .rows import system
-from .runs import gain, mean, over_runs, unknown_gain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from analysis.studies.jobs.queues.terms import Figure
+    from analysis.studies.jobs.estimates import Figure
+    from analysis.studies.jobs.records import Job, Stream, Times, Unit
     from analysis.terms import Effect
-
-    from .rows import Ran, Told
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
@@ -30,7 +27,7 @@ TIME = "job_time_s"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClassProfile:
     """One class on one system, each figure the mean over `runs` of a run's mean over its jobs. None: not told.
 
     `time_s` is how long a job held its slots, `response_s` from submission on; `core_s` is time times the CPUs it was given (its limits, or
@@ -57,11 +54,11 @@ class Row:
     bottleneck: str
     share: Figure | None
     closed: bool
-    values: Mapping[tuple[str, int], float]
+    values: Mapping[Unit, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestSystem:
     """The system on which a class takes least time, against the `next` best; `effect` is its gain, None where `why` says."""
 
     class_: str
@@ -72,76 +69,81 @@ class Best:
     why: str = ""
 
 
-def profile(streams: Sequence[Told]) -> tuple[list[Row], list[Best]]:
+def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], list[BestSystem]]:
     """Profile every class on every system, the soonest first. Raises: Refused, where no job was done."""
-    by_system: dict[str, list[Told]] = {}
-    for one in streams:
-        by_system.setdefault(system(one), []).append(one)
-    classes = list(dict.fromkeys(job.class_ for one in streams for job in one.jobs))
-    rows = [row for class_ in classes for name, mine in by_system.items() if (row := _row(class_, name, mine)) is not None]
+    by_system: dict[str, list[Stream]] = {}
+    for stream in streams:
+        by_system.setdefault(stream.group, []).append(stream)
+    classes = list(dict.fromkeys(job.class_ for stream in streams for job in stream.jobs))
+    rows = [row for class_ in classes for system, its in by_system.items() if (row := _row(class_, system, its)) is not None]
     if not rows:
         raise Refused("No job was done in its first attempt and told all its times: nothing can be profiled.")
     rows.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
     return rows, [_best([row for row in rows if row.class_ == class_]) for class_ in dict.fromkeys(row.class_ for row in rows)]
 
 
-def _row(class_: str, name: str, streams: Sequence[Told]) -> Row | None:
-    jobs = {one.unit: [job for job in one.jobs if job.class_ == class_] for one in streams}
-    done = {unit: [job for job in some if job.done] for unit, some in jobs.items()}
-    done = {unit: some for unit, some in done.items() if some}
+def done_with_times(jobs: Iterable[Job]) -> list[tuple[Job, Times]]:
+    """The jobs that were done in their first attempt, with their times; those that do not tell all of them are left out."""
+    return [(job, times) for job in jobs if job.done_at_once and (times := job.times) is not None]
+
+
+def _row(class_: str, system: str, streams: Sequence[Stream]) -> ClassProfile | None:
+    jobs = {stream.unit: [job for job in stream.jobs if job.class_ == class_] for stream in streams}
+    done = {unit: ended for unit, of_run in jobs.items() if (ended := done_with_times(of_run))}
     if not done:
         return None
-    share = {one.unit: None if one.cpus is None else one.cpus / one.slots for one in streams}
-    cpus = {one.unit: one.cpus for one in streams}
+    cpus = {stream.unit: stream.cpus for stream in streams}
+    share = {stream.unit: None if stream.cpus is None or not stream.slots else stream.cpus / stream.slots for stream in streams}
 
-    def figure(of: Callable[[Ran, tuple[str, int]], float | None], of_run: Callable[[Sequence[float]], float] = mean) -> Figure | None:
-        told = [[of(job, unit) for job in some] for unit, some in done.items()]
-        return over_runs([of_run([one for one in some if one is not None]) for some in told if some and None not in some])
+    def figure(of: Callable[[Job, Times, Unit], float | None], of_run: Callable[[Sequence[float]], float] = average) -> Figure | None:
+        values = [[of(job, times, unit) for job, times in ended] for unit, ended in done.items()]
+        return over_runs([of_run([value for value in run if value is not None]) for run in values if None not in run])
 
-    times_s, responses_s = figure(lambda job, _: _held_s(job)), figure(lambda job, _: _response_s(job))
+    times_s, responses_s = figure(lambda _, times, __: times.held_s), figure(lambda _, times, __: times.response_s)
     assert times_s is not None  # noqa: S101 some job is done
     assert responses_s is not None  # noqa: S101 as above
-    parts = {part: found for part in PARTS if (found := figure(_part(part))) is not None}
-    lost = [job for some in jobs.values() for job in some if not job.done]
-    closed = all(one.closed for one in streams)
-    inside = {part: one.value for part, one in parts.items() if not (closed and part == WAITING)}
+    parts = {part: its for part in PARTS if (its := figure(_part(part))) is not None}
+    counted = {id(job) for ended in done.values() for job, _ in ended}
+    lost = [job for of_run in jobs.values() for job in of_run if id(job) not in counted]
+    closed = all(stream.closed for stream in streams)
+    inside = {part: its.value for part, its in parts.items() if not (closed and part == WAITING)}
     at_work = figure(_part(AT_WORK)) if COMPUTING not in parts else None
     inside |= {} if at_work is None else {AT_WORK: at_work.value}
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
-    return Row(
+    return ClassProfile(
         class_=class_,
-        system=name,
+        system=system,
         runs=len(done),
         jobs=sum(map(len, done.values())),
         lost=len(lost),
         why_lost=_why(lost),
         time_s=times_s,
         response_s=responses_s,
-        work_per_s=figure(lambda job, _: None if "work" not in job.took else job.took["work"] / _held_s(job) if _held_s(job) else None),
-        core_s=figure(lambda job, unit: _core_s(job, share[unit])),
+        work_per_s=figure(lambda job, times, _: job.work / times.held_s if job.work is not None and times.held_s else None),
+        core_s=figure(lambda job, times, unit: _core_s(job, times, share[unit])),
         parts=parts,
-        cpu=figure(lambda job, unit: _cpu(job, cpus[unit])),
-        memory=figure(lambda job, _: _memory(job), max),
+        cpu=figure(lambda job, times, unit: _cpu(job, times, cpus[unit])),
+        memory=figure(lambda job, _, __: _memory(job), max),
         bottleneck=bottleneck,
-        share=figure(lambda job, _: _share(job, bottleneck, closed=closed)),
+        share=figure(lambda job, times, _: _share(job, times, bottleneck, closed=closed)),
         closed=closed,
-        values={unit: mean([_held_s(job) for job in some]) for unit, some in done.items()},
+        values={unit: average([times.held_s for _, times in ended]) for unit, ended in done.items()},
     )
 
 
-def _best(rows: Sequence[Row]) -> Best:
+def _best(rows: Sequence[ClassProfile]) -> BestSystem:
     """The first of the rows against the second; a job that was lost counts against nothing here and is said beside it."""
-    costs = [row for row in rows if row.core_s is not None]
-    cheapest = min(costs, key=lambda row: row.core_s.value if row.core_s else 0.0).system if costs else ""
+    costs = [(row.core_s.value, row.system) for row in rows if row.core_s is not None]
+    cheapest = min(costs, key=lambda cost: cost[0])[1] if costs else ""
     if len(rows) < 2:
-        return Best(rows[0].class_, rows[0].system, "", None, cheapest)
+        return BestSystem(rows[0].class_, rows[0].system, "", None, cheapest)
     first, second = rows[:2]
     effect = gain(TIME, second.values, first.values)
     why = unknown_gain(second.values, first.values) if effect is None else ""
-    return Best(first.class_, first.system, second.system, effect, cheapest, why)
+    return BestSystem(first.class_, first.system, second.system, effect, cheapest, why)
 
 
-def _why(lost: Iterable[Ran]) -> str:
+def _why(lost: Iterable[Job]) -> str:
     """How jobs ended that are not counted: `2 killed, 1 failed`."""
     counts: dict[str, int] = {}
     for job in lost:
@@ -150,64 +152,67 @@ def _why(lost: Iterable[Ran]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _held_s(job: Ran) -> float:
-    return job.took["end_s"] - job.took["admit_s"]
-
-
-def _response_s(job: Ran) -> float:
-    return job.took["end_s"] - job.took["submit_s"]
-
-
-def _parts(job: Ran) -> dict[str, float]:
+def _parts(job: Job, times: Times) -> dict[str, float]:
     """The shares of a job's response time; empty where it took none, without what happens at work where that is not told."""
-    whole_s = _response_s(job)
+    whole_s, runs_s = times.response_s, times.ran_s
     if whole_s <= 0:
         return {}
-    runs_s = job.took["end_s"] - job.took["start_s"]
     startup_s = min(runs_s, max(0.0, job.result.get("startup_s", 0.0)))
-    found = {
-        WAITING: (job.took["admit_s"] - job.took["submit_s"]) / whole_s,
-        STARTING: (job.took["start_s"] - job.took["admit_s"] + startup_s) / whole_s,
+    before = {
+        WAITING: (times.admit_s - times.submit_s) / whole_s,
+        STARTING: (times.start_s - times.admit_s + startup_s) / whole_s,
     }
-    at_work = max(0.0, 1 - sum(found.values()))
-    if "cpu_s" not in job.took or runs_s <= 0:
-        return found
+    at_work = max(0.0, 1 - sum(before.values()))
+    if "cpu_s" not in job.used or runs_s <= 0:
+        return before
     replica_s = runs_s * job.replicas
-    busy = min(1.0, job.took["cpu_s"] / replica_s)
-    limited = min(1 - busy, job.took.get("throttled_s", 0.0) / replica_s)
-    return {**found, COMPUTING: busy * at_work, LIMITED: limited * at_work, OTHER: max(0.0, 1 - busy - limited) * at_work}
+    busy = min(1.0, job.used["cpu_s"] / replica_s)
+    limited = min(1 - busy, job.used.get("throttled_s", 0.0) / replica_s)
+    return {**before, COMPUTING: busy * at_work, LIMITED: limited * at_work, OTHER: max(0.0, 1 - busy - limited) * at_work}
 
 
-def _part(name: str) -> Callable[[Ran, tuple[str, int]], float | None]:
-    return lambda job, _: _of(_parts(job), name)
+def _part(name: str) -> Callable[[Job, Times, Unit], float | None]:
+    return lambda job, times, _: _of(_parts(job, times), name)
 
 
 def _of(parts: dict[str, float], name: str) -> float | None:
     return max(0.0, 1 - parts[WAITING] - parts[STARTING]) if name == AT_WORK and parts else parts.get(name)
 
 
-def _share(job: Ran, part: str, *, closed: bool) -> float | None:
+def _share(job: Job, times: Times, part: str, *, closed: bool) -> float | None:
     """A part of the response time, or of the time without waiting."""
-    found = _parts(job)
-    whole = 1 - found[WAITING] if closed and found else 1.0
-    value = _of(found, part)
+    parts = _parts(job, times)
+    whole = 1 - parts[WAITING] if closed and parts else 1.0
+    value = _of(parts, part)
     return value / whole if value is not None and whole > 0 else None
 
 
-def _core_s(job: Ran, share: float | None) -> float | None:
-    cores = job.took.get("cores") or share
-    return None if cores is None else cores * job.replicas * _held_s(job)
+def _core_s(job: Job, times: Times, share: float | None) -> float | None:
+    cores = job.used.get("cores") or share
+    return None if cores is None else cores * job.replicas * times.held_s
 
 
-def _cpu(job: Ran, cpus: int | None) -> float | None:
-    limit = job.took["cores"] * job.replicas if job.took.get("cores") else cpus
-    runs_s = job.took["end_s"] - job.took["start_s"]
-    return None if limit is None or "cpu_s" not in job.took or runs_s <= 0 else job.took["cpu_s"] / (runs_s * limit)
+def _cpu(job: Job, times: Times, cpus: int | None) -> float | None:
+    limit = job.used["cores"] * job.replicas if job.used.get("cores") else cpus
+    return None if limit is None or "cpu_s" not in job.used or times.ran_s <= 0 else job.used["cpu_s"] / (times.ran_s * limit)
 
 
-def _memory(job: Ran) -> float | None:
-    return (
-        None
-        if not job.took.get("memory_mib") or "memory_peak_mib" not in job.took
-        else job.took["memory_peak_mib"] / (job.took["memory_mib"] * job.replicas)
-    )
+def _memory(job: Job) -> float | None:
+    limit, peak = job.used.get("memory_mib"), job.used.get("memory_peak_mib")
+    return peak / (limit * job.replicas) if limit and peak is not None else None
+
+
+UNDER = " under "
+
+
+def short(systems: Sequence[str]) -> dict[str, str]:
+    """Name → its parameters that not all have alike, and its tweak set; `all alike` where nothing differs."""
+    names = list(dict.fromkeys(systems))
+    split = {name: name.partition(UNDER) for name in names}
+    parts = {name: [part for part in workload.split(":")[1:] if "=" in part] for name, (workload, _, _) in split.items()}
+    same = set.intersection(*map(set, parts.values())) if parts else set()
+    shorter = {}
+    for name, (workload, under, tweakset) in split.items():
+        own = " ".join(part for part in parts[name] if part not in same)
+        shorter[name] = f"{own or (workload.partition(':')[0] if len(names) == 1 else 'as classes have it')}{under}{tweakset}"
+    return shorter if len(set(shorter.values())) == len(names) else {name: name for name in names}

@@ -1,29 +1,154 @@
-"""What streams of one kind say of themselves: rate, service times, load, waits, each with its interval; and Little's law on each."""
+"""What streams of one kind say of themselves: rate, service times, load, waits, each with its interval; and Little's law on each.
+
+Waits of neighbouring jobs hang together, so jobs are no replicates. With three runs or more the runs are. With fewer, busy cycles are:
+under renewal arrivals they are independent, whatever the load, where batches of a fixed number of jobs still hang together. With fewer than
+thirty cycles it is batches of neighbouring jobs after all. What a formula makes of the estimates of the same run goes through the same
+units: a run in which much came by chance had long waits *and* a high rate, and the two must not be held against each other as strangers.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.stats
 
 from analysis.plain import one_line
+from analysis.studies.jobs.estimates import Figure
 from analysis.terms import Refused
 
 from . import shape
-from .little import little, most_held
-from .sound import columns
-from .terms import Inputs
-from .units import estimate, units
+from .formulas import Inputs
+from .valid_times import columns, cycles, little, most_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .little import Little
+    from analysis.studies.jobs.records import Stream
+
     from .shape import Shape
-    from .sound import Columns
-    from .terms import Figure, Stream
-    from .units import Units
+    from .valid_times import Columns, Little
+
+
+RUNS, CYCLES, BATCHES = 3, 30, 20
+MOST = 60  # groups of cycles: with more, an interval is no better and takes longer
+LEVEL = 0.95
+NAMES = ("runs", "busy cycles", "batches of jobs", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Sums by unit. `kind` is one of NAMES, `count` how many of these there are, `sums` name → shape (units,)."""
+
+    kind: str
+    count: int
+    sums: dict[str, np.ndarray]
+
+    @property
+    def why(self) -> str:
+        """Say what stands for independent, and why that."""
+        return {
+            "runs": f"from {self.count} runs, which are the replicates",
+            "busy cycles": f"from {self.count} busy cycles, independent under renewal arrivals",
+            "batches of jobs": f"from {self.count} batches of neighbouring jobs: fewer than {CYCLES} busy cycles and {RUNS} runs",
+            "none": "without intervals: too few jobs, cycles and runs",
+        }[self.kind]
+
+
+def units(streams: Sequence[Columns]) -> Units:
+    """Part the jobs of streams of one kind into units and add up what estimates are made of.
+
+    Sums: of `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and seconds² `…_s2`, and `waited_n`, how many waits
+    are above 0. The same but for gaps of each priority, ` 1` behind the name.
+    """
+    kind, count, labels = _labels(streams)
+    priorities = sorted({float(level) for part in streams for level in part.priority if not math.isnan(level)})
+    many = 1 + max(int(label.max()) for label in labels if len(label)) if any(map(len, labels)) else 0
+    columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    for part, label in zip(streams, labels, strict=True):
+        gaps = np.concatenate([[np.nan], np.diff(part.submit)]) if len(part.submit) else part.submit
+        _add(columns, "gap", "", gaps, label)
+        for suffix, mask in [
+            ("", np.full(len(label), fill_value=True)),
+            *((f" {priority:g}", part.priority == priority) for priority in priorities),
+        ]:
+            wait = np.where(mask, part.taken - part.submit, np.nan)
+            service = np.where(mask & ~part.retried, part.end - part.taken, np.nan)
+            _add(columns, "wait", suffix, wait, label)
+            _add(columns, "service", suffix, service, label)
+            _add(columns, "response", suffix, np.where(mask, part.end - part.submit, np.nan), label)
+            _add(columns, "waited", suffix, np.where(wait > 0, 1.0, np.nan), label)
+    sums = {name: np.sum([np.bincount(label, column, many) for label, column in parts], axis=0) for name, parts in columns.items()}
+    return Units(kind, count, sums)
+
+
+def estimate(of: Callable[[dict[str, float]], float | None], of_units: Units, *, logs: bool = True) -> Figure | None:
+    """Estimate one number from the sums, with the interval of the grouped jackknife; None where the sums do not give it.
+
+    With `logs`, on the logarithm where all that is seen is above 0, so that no interval reaches below; else as it is. `why` says why there
+    is no interval.
+    Source: Miller 1974; for ratios over busy cycles Iglehart 1975.
+    """
+    whole = {name: float(values.sum()) for name, values in of_units.sums.items()}
+    value = of(whole)
+    if value is None:
+        return None
+    count = len(next(iter(of_units.sums.values()))) if of_units.sums else 0
+    if of_units.kind == "none" or count < 2:
+        return Figure(value, why="too few units")
+    without = [of({name: whole[name] - float(values[at]) for name, values in of_units.sums.items()}) for at in range(count)]
+    known = np.array([estimated for estimated in without if estimated is not None], float)
+    if len(known) < count:
+        return Figure(value, why="not without each of the units")
+    return _interval(value, known, logs=logs and value > 0 and bool((known > 0).all()))
+
+
+def _interval(value: float, known: np.ndarray, *, logs: bool) -> Figure:
+    """Make the interval of a value from what it is without each of the units; shape (units,)."""
+    count = len(known)
+    seen = np.log(known) if logs else known
+    se = math.sqrt((count - 1) / count * float(((seen - seen.mean()) ** 2).sum()))
+    t = float(scipy.stats.t.ppf((1 + LEVEL) / 2, count - 1))
+    if logs:
+        wide = min(t * se, 700.0)
+        return Figure(value, value * math.exp(-wide), value * math.exp(wide), value * se)
+    return Figure(value, value - t * se, value + t * se, se)
+
+
+def _labels(streams: Sequence[Columns]) -> tuple[str, int, list[np.ndarray]]:
+    """Which unit each job belongs to: what kind they are, how many there are, and for every stream shape (jobs,)."""
+    used = [part for part in streams if len(part.submit)]
+    if len(used) >= RUNS:
+        numbers = iter(range(len(used)))
+        return "runs", len(used), [np.full(len(part.submit), next(numbers) if len(part.submit) else 0) for part in streams]
+    numbered = [cycles(part) for part in streams]
+    each = [int(cycle[-1]) + 1 if len(cycle) else 0 for cycle in numbered]
+    if sum(each) >= CYCLES:
+        starts = np.cumsum([0, *each[:-1]])
+        return (
+            "busy cycles",
+            sum(each),
+            [(cycle + start) * min(MOST, sum(each)) // sum(each) for cycle, start in zip(numbered, starts, strict=True)],
+        )
+    jobs = [len(part.submit) for part in streams]
+    if sum(jobs) >= 2 * BATCHES:
+        starts = np.cumsum([0, *jobs[:-1]])
+        return (
+            "batches of jobs",
+            BATCHES,
+            [(np.arange(cycle) + start) * BATCHES // sum(jobs) for cycle, start in zip(jobs, starts, strict=True)],
+        )
+    return "none", 0, [np.zeros(count, int) for count in jobs]
+
+
+def _add(columns: dict[str, list[tuple[np.ndarray, np.ndarray]]], what: str, suffix: str, values: np.ndarray, label: np.ndarray) -> None:
+    there = ~np.isnan(values)
+    filled = np.where(there, values, 0.0)
+    for part, column in (("n", there.astype(float)), ("s", filled), ("s2", filled**2)):
+        columns.setdefault(f"{what}_{part}{suffix}", []).append((label, column))
+
 
 Sums = dict[str, float]
 SIMULATED = "simulated"
@@ -74,14 +199,14 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
     Raises: Refused, for streams that differ in what must be one, or without any job that was submitted.
     """
     slots = _servers(streams, servers)
-    found = [columns(one) for one in streams]
-    if not any(len(one.submit) > 1 for one in found):
+    times = [columns(stream) for stream in streams]
+    if not any(len(part.submit) > 1 for part in times):
         raise Refused(f"{one_line(streams[0].group)}: fewer than two jobs that were submitted; nothing can be fitted.")
-    made = units(found)
-    laws = tuple(little(one) for one in found)
-    busy = [(one.busy, one.end_s - one.begin_s) for one in laws if one is not None]
+    of_units = units(times)
+    laws = tuple(little(part) for part in times)
+    busy = [(law.busy, law.end_s - law.begin_s) for law in laws if law is not None]
     held = sum(number * length for number, length in busy) / sum(length for _, length in busy) if busy else None
-    asked: dict[str, Callable[[Sums], float | None]] = {
+    estimates: dict[str, Callable[[Sums], float | None]] = {
         "rate_per_s": rate,
         "service_s": service,
         "scv_arrivals": lambda sums: scv(sums, "gap"),
@@ -91,31 +216,31 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         "wait_s": lambda sums: mean(sums, "wait"),
         "response_s": lambda sums: mean(sums, "response"),
     }
-    figures = {name: estimate(of, made) for name, of in asked.items()}
+    figures = {name: estimate(of, of_units) for name, of in estimates.items()}
     planned = _planned(streams, figures["rate_per_s"])
     return Fit(
         group=streams[0].group,
-        names=tuple(one.name for one in streams),
-        jobs=sum(len(one.submit) for one in found),
+        names=tuple(stream.name for stream in streams),
+        jobs=sum(len(part.submit) for part in times),
         servers=slots,
         engine=_only(streams, "engine"),
         policy=_only(streams, "policy"),
-        units=made,
+        units=of_units,
         **figures,
         utilisation=None if held is None or slots is None else held / slots,
-        arrivals=shape.arrivals([one.submit for one in found]),
-        services=shape.services([_known(one) for one in found]),
+        arrivals=shape.arrivals([part.submit for part in times]),
+        services=shape.services([_known(part) for part in times]),
         laws=laws,
-        findings=(*_findings(streams, found, laws), *_too_many(streams, found, slots), *planned),
-        closed=any(one.closed for one in streams),
-        priorities=tuple(sorted({job.priority for one in streams for job in one.jobs if job.priority is not None})),
+        findings=(*_findings(streams, times, laws), *_too_many(streams, times, slots), *planned),
+        closed=any(stream.closed for stream in streams),
+        priorities=tuple(sorted({job.priority for stream in streams for job in stream.jobs if job.priority is not None})),
     )
 
 
-def inputs(sums: Sums, servers: int) -> Inputs | None:
+def inputs_of(sums: Sums, servers: int) -> Inputs | None:
     """Answer what a model takes, out of sums; None where something is missing."""
-    found = (rate(sums), service(sums), scv(sums, "gap"), scv(sums, "service"))
-    came, takes, scv_arrivals, scv_service = found
+    known = (rate(sums), service(sums), scv(sums, "gap"), scv(sums, "service"))
+    came, takes, scv_arrivals, scv_service = known
     if came is None or takes is None or scv_arrivals is None or scv_service is None or takes <= 0:
         return None
     return Inputs(came, takes, servers, scv_arrivals, scv_service)
@@ -143,8 +268,8 @@ def scv(sums: Sums, what: str) -> float | None:
     if count < 2 or total <= 0:
         return None
     average = total / count
-    found = (sums[f"{what}_s2"] - count * average**2) / (count - 1) / average**2
-    return found if found > 1e-12 else 0.0  # what rounding leaves of equal times
+    variation = (sums[f"{what}_s2"] - count * average**2) / (count - 1) / average**2
+    return variation if variation > 1e-12 else 0.0  # what rounding leaves of equal times
 
 
 def _load(sums: Sums, servers: int | None) -> float | None:
@@ -152,52 +277,53 @@ def _load(sums: Sums, servers: int | None) -> float | None:
     return None if came is None or takes is None or servers is None else came * takes / servers
 
 
-def _known(found: Columns) -> np.ndarray:
-    times = np.where(found.retried, np.nan, found.end - found.taken)
-    return np.asarray(times[~np.isnan(times)])
+def _known(times: Columns) -> np.ndarray:
+    services = np.where(times.retried, np.nan, times.end - times.taken)
+    return np.asarray(services[~np.isnan(services)])
 
 
 def _servers(streams: Sequence[Stream], servers: int | None) -> int | None:
-    told = {one.slots for one in streams if one.slots is not None}
-    if len(told) > 1:
-        raise Refused(f"{one_line(streams[0].group)}: its runs had {', '.join(map(str, sorted(told)))} slots; one model has one number.")
-    return servers if servers is not None else next(iter(told), None)
+    known = {stream.slots for stream in streams if stream.slots is not None}
+    if len(known) > 1:
+        raise Refused(f"{one_line(streams[0].group)}: its runs had {', '.join(map(str, sorted(known)))} slots; one model has one number.")
+    return servers if servers is not None else next(iter(known), None)
 
 
 def _only(streams: Sequence[Stream], name: str) -> str:
-    told = sorted({str(getattr(one, name)) for one in streams})
-    if len(told) > 1:
-        raise Refused(f"{one_line(streams[0].group)}: its runs differ in {name} ({', '.join(map(one_line, told))}); they are never mixed.")
-    return told[0]
+    known = sorted({str(getattr(stream, name)) for stream in streams})
+    if len(known) > 1:
+        raise Refused(f"{one_line(streams[0].group)}: its runs differ in {name} ({', '.join(map(one_line, known))}); they are never mixed.")
+    return known[0]
 
 
-def _findings(streams: Sequence[Stream], found: Sequence[Columns], laws: Sequence[Little | None]) -> list[str]:
-    said = []
-    for one, part, law in zip(streams, found, laws, strict=True):
-        said += [f"{one_line(one.name)}: {finding}" for finding in part.findings]
-        if law is None and one.measured and not part.retried.any():
-            said.append(f"{one_line(one.name)}: no time that starts and ends empty is known, so Little's law cannot be held against it.")
+def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequence[Little | None]) -> list[str]:
+    sentences = []
+    for stream, part, law in zip(streams, times, laws, strict=True):
+        findings = [*part.findings]
+        if law is None and stream.measured and not part.retried.any():
+            findings.append("no time that starts and ends empty is known, so Little's law cannot be held against it.")
         elif law is not None and law.jobs < len(part.submit):
-            said.append(
-                f"{one_line(one.name)}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty."
-            )
-    return said
+            findings.append(f"Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty.")
+        sentences += [f"{one_line(stream.name)}: {finding}" for finding in findings]
+    return sentences
 
 
-def _too_many(streams: Sequence[Stream], found: Sequence[Columns], slots: int | None) -> list[str]:
+def _too_many(streams: Sequence[Stream], times: Sequence[Columns], slots: int | None) -> list[str]:
     """Name runs in which more slots were held than there are."""
-    said = []
-    for one, part in zip(streams, found, strict=True):
+    sentences = []
+    for stream, part in zip(streams, times, strict=True):
         most = most_held(part)
         if slots is not None and most > slots:
-            said.append(f"{one_line(one.name)}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly.")
-    return said
+            sentences.append(
+                f"{one_line(stream.name)}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly."
+            )
+    return sentences
 
 
 def _planned(streams: Sequence[Stream], came: Figure | None) -> list[str]:
     """Say where jobs came at another rate than was planned."""
-    told = {one.arrivals.get("rate_per_s") for one in streams}
-    planned = next(iter(told)) if len(told) == 1 else None
+    rates = {stream.arrivals.get("rate_per_s") for stream in streams}
+    planned = next(iter(rates)) if len(rates) == 1 else None
     if came is None or came.low is None or came.high is None or isinstance(planned, bool) or not isinstance(planned, int | float):
         return []
     if came.low <= planned <= came.high or abs(came.value - planned) < EXPECTED * planned:

@@ -1,177 +1,262 @@
-"""Fits, predictions and validations as text of at most 100 columns."""
+"""Fits, predictions, validations, waits by priority and closed systems: parts of a page of 100 columns, and documents for programs.
+
+In documents fields are those of the records, times in seconds, shares fractions.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from analysis.plain import one_line
-from analysis.printing import columns, hanging, on_page, tiny
+from analysis.printing import columns, hanging, tiny
+from analysis.studies.jobs.output import NONE, figure, number, unit
 from analysis.wording import unsigned
 
-from .validating import CLOSED, RULE
-from .words import NONE, figure, number, unit
+from .validation import CLOSED, RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
+    from analysis.studies.jobs.output import Document
+
+    from .closed import ClosedSystem
     from .fitting import Fit
-    from .little import Little
-    from .predicting import Predicted
+    from .priorities import PriorityWaits
     from .shape import Shape
-    from .validating import Held, Validation
+    from .valid_times import Little
+    from .validation import ModelCheck, Predicted, WaitValidation
 
 ENOUGH = 1e-9
-STYLES = {"agrees": "green", "differs": "bold red", "open": "yellow", "not judged": "dim"}
 
 
-def fits(found: Sequence[Fit], *, color: bool = False) -> str:
+def fits_page(fits: Sequence[Fit]) -> Iterator[RenderableType]:
     """Write fits."""
-    return on_page((part for one in found for part in _fit(one)), color=color)
+    for fit in fits:
+        yield from _headline(fit)
+        times = [time.value for time in (fit.service_s, fit.wait_s, fit.response_s) if time is not None]
+        scale, name = unit(times)
+        rows = [
+            ("rate λ", figure(fit.rate_per_s), "jobs/s"),
+            ("ca² of gaps", figure(fit.scv_arrivals), "1 if Poisson"),
+            ("service time E[S]", figure(fit.service_s, scale), name),
+            ("cs² of service times", figure(fit.scv_service), "1 if exponential"),
+            ("load λ·E[S]/slots", figure(fit.load), ""),
+            ("slots held, integrated", number(fit.utilisation), "share of the time until last empty"),
+            ("jobs that waited", figure(fit.p_wait), "share"),
+            ("wait", figure(fit.wait_s, scale), name),
+            ("response", figure(fit.response_s, scale), name),
+        ]
+        yield columns(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
+        yield hanging(("•", note) for note in _notes(fit))
+        yield ""
 
 
-def predictions(found: Sequence[tuple[str, Sequence[Predicted], str]], *, color: bool = False) -> str:
-    """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
-    return on_page((part for title, some, why in found for part in _predicted(title, some, why)), color=color)
-
-
-def validations(found: Sequence[Validation], *, color: bool = False) -> str:
-    """Write validations."""
-    parts = [part for one in found for part in _validated(one)]
-    return on_page([*parts, hanging([("•", RULE)], "dim", "dim")], color=color)
-
-
-def headline(fit: Fit) -> Iterator[RenderableType]:
+def _headline(fit: Fit) -> Iterator[RenderableType]:
     """What it is of, and what must be known at once."""
     yield Text(one_line(fit.group), "bold")
     slots = "slots unknown" if fit.servers is None else f"{fit.servers} slot{'s' if fit.servers > 1 else ''}"
-    told = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
-    yield f"{fit.jobs} jobs in {len(fit.names)} run{'s' if len(fit.names) > 1 else ''}; {one_line(told)}"
+    known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
+    yield f"{fit.jobs} jobs in {len(fit.names)} run{'s' if len(fit.names) > 1 else ''}; {one_line(known)}"
     if fit.simulated:
         yield hanging([("•", "SIMULATED: no job of these ever ran.")], style="bold yellow")
 
 
-def _fit(fit: Fit) -> Iterator[RenderableType]:
-    yield from headline(fit)
-    times = [one.value for one in (fit.service_s, fit.wait_s, fit.response_s) if one is not None]
-    scale, name = unit(times)
-    rows = [
-        ("rate λ", figure(fit.rate_per_s), "jobs/s"),
-        ("ca² of gaps", figure(fit.scv_arrivals), "1 if Poisson"),
-        ("service time E[S]", figure(fit.service_s, scale), name),
-        ("cs² of service times", figure(fit.scv_service), "1 if exponential"),
-        ("load λ·E[S]/slots", figure(fit.load), ""),
-        ("slots held, integrated", number(fit.utilisation), "share of the time until last empty"),
-        ("jobs that waited", figure(fit.p_wait), "share"),
-        ("wait", figure(fit.wait_s, scale), name),
-        ("response", figure(fit.response_s, scale), name),
-    ]
-    yield columns(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
-    yield hanging(_notes(fit))
-    yield ""
-
-
-def _notes(fit: Fit) -> Iterator[tuple[str, str]]:
-    yield "•", f"Intervals {fit.units.why}."
-    yield "•", _shape("Poisson arrivals", fit.arrivals)
+def _notes(fit: Fit) -> Iterator[str]:
+    yield f"Intervals {fit.units.why}."
+    yield _shape("Poisson arrivals", fit.arrivals)
     if fit.services is not None:
-        yield "•", _shape("Exponential service times", fit.services)
+        yield _shape("Exponential service times", fit.services)
     if any(fit.laws):
-        yield "•", little(fit.laws)
+        yield little(fit.laws)
     if fit.closed:
-        yield "•", CLOSED
+        yield CLOSED
     elif fit.load is not None and fit.load.value >= 1:
-        yield "•", "UNSTABLE: as much work comes as can be done, or more. The waits above are of a run of this length, and grow with it."
-    for finding in fit.findings:
-        yield "•", finding
+        yield "UNSTABLE: as much work comes as can be done, or more. The waits above are of a run of this length, and grow with it."
+    yield from fit.findings
 
 
 def little(laws: Sequence[Little | None]) -> str:
     """Say how exactly Little's law holds over all runs, in its worst part."""
-    found = [(law.off, law.part) for one in laws if one is not None for law in one.laws]
-    off, part = max(found)
-    runs = sum(one is not None for one in laws)
+    off, part = max((law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws)
     if off < ENOUGH:
+        runs = sum(of_run is not None for of_run in laws)
         return (
             f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N and λW differ by {off:.0e} of N at most."
         )
     return f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: times were recorded wrongly."
 
 
-def _shape(what: str, one: Shape | None) -> str:
-    if one is None:
+def _shape(what: str, shape: Shape | None) -> str:
+    if shape is None:
         return f"{what}: too few to test."
-    tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in one.tests)
-    return f"{what} {'REFUSED' if one.refused else 'not refused'} by {one.count} values: {tested} (Holm)."
+    tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
+    return f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: {tested} (Holm)."
 
 
-def _predicted(title: str, some: Sequence[Predicted], why: str) -> Iterator[RenderableType]:
-    yield Text(one_line(title, 300), "bold")
-    if some:
-        scale, name = unit(one.queue.wait_s for one in some)
-        heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
-        yield columns(heads, [_queue(one, scale) for one in some])
-        yield hanging(("•", f"{_called(one)}: {_tails(one, scale, name)}.") for one in some if one.wait_tails_s)
-        within = [one for one in some if one.wait_within]
-        if within:
-            yield hanging(("•", f"{_called(one)}: {_within(one)}.") for one in within)
-        if any(one.queue.loss for one in some):
-            lost = ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in some if one.queue.loss is not None)
-            yield hanging([("•", f"turned away: {lost}; waits are of those let in.")])
-        if any(not one.queue.exact for one in some):
-            yield hanging([("•", "~ an approximation; percentiles of what is no M/M/c are approximations too.")], "dim", "dim")
-    if why:
-        yield hanging([("•", why)], style="" if some else "bold yellow")
-    yield ""
+def fits_document(fits: Sequence[Fit]) -> Document:
+    """Fits for programs."""
+    return {"fits": [_fit_document(fit) for fit in fits]}
 
 
-def _queue(one: Predicted, scale: float) -> list[str]:
-    queue = one.queue
-    waits = [figure(one.wait_s, scale), figure(one.response_s, scale).partition(" ")[0]]
-    return [_called(one), number(queue.load), number(queue.p_wait), *waits, number(queue.waiting), number(queue.inside)]
+def _fit_document(fit: Fit) -> Document:
+    figures = ("rate_per_s", "service_s", "scv_arrivals", "scv_service", "load", "p_wait", "wait_s", "response_s", "arrivals", "services")
+    plain = ("group", "names", "jobs", "servers", "engine", "policy", "closed", "utilisation", "findings", "priorities")
+    return {
+        **{name: _optional(getattr(fit, name)) for name in figures},
+        **{name: getattr(fit, name) for name in plain},
+        "laws": [_optional(law) for law in fit.laws],
+        "units": {"kind": fit.units.kind, "count": fit.units.count, "why": fit.units.why},
+    }
 
 
-def _called(one: Predicted) -> str:
-    return one.queue.model if one.queue.exact else f"~ {one.queue.model}"
+def _optional(record: Any) -> Document | None:  # noqa: ANN401  # any dataclass
+    return None if record is None else asdict(record)
 
 
-def _tails(one: Predicted, scale: float, name: str) -> str:
+def predictions_page(answers: Sequence[tuple[str, Sequence[Predicted], str]]) -> Iterator[RenderableType]:
+    """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
+    for title, predictions, sentence in answers:
+        yield Text(one_line(title, 300), "bold")
+        if predictions:
+            yield from _predictions(predictions)
+        if sentence:
+            yield hanging([("•", sentence)], style="" if predictions else "bold yellow")
+        yield ""
+
+
+def _predictions(predictions: Sequence[Predicted]) -> Iterator[RenderableType]:
+    queues = [prediction.queue for prediction in predictions]
+    scale, name = unit(queue.wait_s for queue in queues)
+    heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
+    yield columns(heads, [_queue(prediction, scale) for prediction in predictions])
+    yield hanging(("•", f"{_called(each.queue)}: {_tails(each, scale, name)}.") for each in predictions if each.wait_tails_s)
+    if within := [prediction for prediction in predictions if prediction.wait_within]:
+        yield hanging(("•", f"{_called(each.queue)}: {_within(each)}.") for each in within)
+    if any(queue.loss for queue in queues):
+        lost = ", ".join(f"{queue.model} {100 * queue.loss:.3g} %" for queue in queues if queue.loss is not None)
+        yield hanging([("•", f"turned away: {lost}; waits are of those let in.")])
+    if any(not queue.exact for queue in queues):
+        yield hanging([("•", "~ an approximation; percentiles of what is no M/M/c are approximations too.")], "dim", "dim")
+
+
+def _queue(prediction: Predicted, scale: float) -> list[str]:
+    queue = prediction.queue
+    waits = [figure(prediction.wait_s, scale), figure(prediction.response_s, scale).partition(" ")[0]]
+    return [_called(queue), number(queue.load), number(queue.p_wait), *waits, number(queue.waiting), number(queue.inside)]
+
+
+def _called(model: Any) -> str:  # noqa: ANN401  # a queue, or a check of one
+    return str(model.model if model.exact else f"~ {model.model}")
+
+
+def _tails(prediction: Predicted, scale: float, name: str) -> str:
     """Say within which times most jobs are admitted, and done where that is known."""
 
     def within(tails: Mapping[float, float]) -> str:
         return ", ".join(f"{100 * share:g} % within {number(time * scale)} {name}" for share, time in tails.items())
 
-    return f"waits {within(one.wait_tails_s)}" + (f"; responses {within(one.response_tails_s)}" if one.response_tails_s else "")
+    responses = f"; responses {within(prediction.response_tails_s)}" if prediction.response_tails_s else ""
+    return f"waits {within(prediction.wait_tails_s)}{responses}"
 
 
-def _within(one: Predicted) -> str:
-    return ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in one.wait_within.items())
+def _within(prediction: Predicted) -> str:
+    return ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in prediction.wait_within.items())
 
 
-def _validated(one: Validation) -> Iterator[RenderableType]:
-    yield from headline(one.fit)
-    scale, name = unit([one.wait_s.value] if one.wait_s is not None else [])
-    yield f"measured wait {figure(one.wait_s, scale)} {name}, {one.fit.units.why}"
-    if one.unstable:
-        yield hanging([("•", f"UNSTABLE: {one.unstable}")], style="bold yellow")
-        if one.growth_s is not None:
-            longer = number(one.growth_s * scale)
+def predictions_document(answers: Sequence[tuple[str, Sequence[Predicted], str]]) -> Document:
+    """Predictions for programs; where there is no stationary figure, `models` is empty and `said` says why."""
+    documents = [{"of": title, "models": [*map(asdict, predictions)], "said": sentence} for title, predictions, sentence in answers]
+    return {"predictions": documents}
+
+
+def validations_page(validations: Sequence[WaitValidation]) -> Iterator[RenderableType]:
+    """Write validations."""
+    for validation in validations:
+        yield from _validation(validation)
+    yield hanging([("•", RULE)], "dim", "dim")
+
+
+def _validation(validation: WaitValidation) -> Iterator[RenderableType]:
+    fit = validation.fit
+    yield from _headline(fit)
+    scale, name = unit([validation.wait_s.value] if validation.wait_s is not None else [])
+    yield f"measured wait {figure(validation.wait_s, scale)} {name}, {fit.units.why}"
+    if validation.unstable:
+        yield hanging([("•", f"UNSTABLE: {validation.unstable}")], style="bold yellow")
+        if validation.growth_s is not None:
+            longer = number(validation.growth_s * scale)
             yield hanging([("•", f"each job waited {longer} {name} longer than the one before it, on average.")])
-    if one.held:
-        rows = [_held(held, scale) for held in one.held]
+    if validation.held:
+        rows = [_check(check, scale) for check in validation.held]
         yield columns(("model", f"wait {name}", "measured/predicted [95 %]", "z", "verdict", ""), rows)
-        yield hanging([("•", f"margin ±{unsigned(one.margin)}. * {one.why}.")])
-    given = "planned rate and service time were given: they scatter by nothing." if one.planned else ""
-    lines = [given] * bool(given) + ([little(one.fit.laws)] if any(one.fit.laws) else []) + list(one.notes) + list(one.fit.findings)
-    yield hanging(("•", line) for line in lines)
+        yield hanging([("•", f"margin ±{unsigned(validation.margin)}. * {validation.why}.")])
+    lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
+    lines += [little(fit.laws)] if any(fit.laws) else []
+    yield hanging(("•", line) for line in (*lines, *validation.notes, *fit.findings))
     yield ""
 
 
-def _held(one: Held, scale: float) -> list[str]:
-    name = one.model if one.exact else f"~ {one.model}"
-    name += "" if one.priority is None else f", priority {one.priority}"
-    z = NONE if one.z is None else f"{one.z:+.1f}"
-    return [name, number(one.predicted_s * scale), figure(one.ratio), z, one.verdict, "*" if one.chosen else ""]
+def _check(check: ModelCheck, scale: float) -> list[str]:
+    name = _called(check) + ("" if check.priority is None else f", priority {check.priority}")
+    z = NONE if check.z is None else f"{check.z:+.1f}"
+    return [name, number(check.predicted_s * scale), figure(check.ratio), z, check.verdict, "*" if check.chosen else ""]
+
+
+def validations_document(validations: Sequence[WaitValidation]) -> Document:
+    """Validations for programs."""
+    documents = [
+        {**{name: value for name, value in asdict(validation).items() if name != "fit"}, "fit": _fit_document(validation.fit)}
+        for validation in validations
+    ]
+    return {"rule": RULE, "validations": documents}
+
+
+def priorities_page(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[RenderableType]:
+    """Write mean waits by priority, for each number of servers."""
+    for servers, classes in answers:
+        how = "pushed aside and resumed" if preemptive else "let finish"
+        yield f"{servers} server{'s' if servers > 1 else ''}, who has begun is {how}"
+        scale, name = unit(waits.response_s or 0.0 for waits in classes)
+        rows = [_priority(waits, scale) for waits in sorted(classes, key=lambda waits: waits.kind.priority)]
+        yield columns(("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}"), rows)
+        if any(waits.wait_s is None for waits in classes):
+            yield hanging([("•", "where the load so far is 1 or more, the queue grows without end and has no stationary wait.")])
+        yield ""
+
+
+def _priority(waits: PriorityWaits, scale: float) -> list[str]:
+    kind = waits.kind
+    times = [number(None if time_s is None else time_s * scale) for time_s in (waits.wait_s, waits.response_s)]
+    return [str(kind.priority), f"{kind.rate_per_s:g}", f"{kind.service_s:g}", f"{kind.scv_service:g}", number(waits.load), *times]
+
+
+def priorities_document(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Document:
+    """Mean waits by priority for programs."""
+    return {
+        "preemptive": preemptive,
+        "answers": [{"servers": servers, "classes": [*map(asdict, classes)]} for servers, classes in answers],
+    }
+
+
+def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Iterator[RenderableType]:
+    """Write a closed system, a line for each number of users."""
+    heads = ["users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s)]
+    rows = [
+        [
+            str(system.users),
+            *map(number, (system.rate_per_s, system.most_per_s, system.response_s, system.least_s)),
+            *(f"{100 * share:.1f} %" for share in system.utilisation.values()),
+        ]
+        for system in systems
+    ]
+    yield columns(heads, rows)
+
+
+def closed_document(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Document:
+    """A closed system for programs."""
+    return {"demands_s": demands_s, "answers": [*map(asdict, systems)]}

@@ -18,6 +18,7 @@ from analysis.stats.adjust import holm
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 ALPHA = 0.05
 FEWEST = 8
 DRAWS, SIZE = 100_000, 40
@@ -25,7 +26,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ShapeTest:
     """One test: what it asks, its statistic (a distance, a correlation, a distance) and p, as it is and adjusted."""
 
     asks: str
@@ -39,10 +40,10 @@ class Shape:
     """What `count` values of a series say about a hypothesis; `refused` are the sides on which they refuse it."""
 
     count: int
-    tests: tuple[Test, ...]
+    tests: tuple[ShapeTest, ...]
 
     @property
-    def refused(self) -> tuple[Test, ...]:
+    def refused(self) -> tuple[ShapeTest, ...]:
         """Tests whose adjusted p lies below 5 %."""
         return tuple(test for test in self.tests if test.p_adjusted < ALPHA)
 
@@ -52,17 +53,17 @@ def arrivals(submits: Sequence[np.ndarray]) -> Shape | None:
 
     `submits`: of each stream the times of submission, rising, seconds.
     """
-    gaps = [np.diff(one) for one in submits]
+    gaps = [np.diff(submit) for submit in submits]
     every = np.concatenate([np.zeros(0), *gaps])
     if len(every) < FEWEST:
         return None
     # Given when the last one came, those before it are uniform between the first and it.
-    places = [(one[1:-1] - one[0]) / (one[-1] - one[0]) for one in submits if len(one) > 2 and one[-1] > one[0]]
-    found = [("gaps are exponential", *_exponential(every)), ("gaps do not hang together", *_memory(gaps))]
+    places = [(submit[1:-1] - submit[0]) / (submit[-1] - submit[0]) for submit in submits if len(submit) > 2 and submit[-1] > submit[0]]
+    tests = [("gaps are exponential", *_exponential(every)), ("gaps do not hang together", *_memory(gaps))]
     if places:
         constant = scipy.stats.kstest(np.concatenate(places), "uniform")
-        found.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
-    return _shape(len(every), found)
+        tests.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
+    return _shape(len(every), tests)
 
 
 def services(times: Sequence[np.ndarray]) -> Shape | None:
@@ -73,9 +74,9 @@ def services(times: Sequence[np.ndarray]) -> Shape | None:
     return _shape(len(every), [("times are exponential", *_exponential(every)), ("times do not hang together", *_memory(times))])
 
 
-def _shape(count: int, found: list[tuple[str, float, float]]) -> Shape:
-    adjusted = holm([p for _, _, p in found])
-    return Shape(count, tuple(Test(*one, p_adjusted) for one, p_adjusted in zip(found, adjusted, strict=True)))
+def _shape(count: int, tests: list[tuple[str, float, float]]) -> Shape:
+    adjusted = holm([p for _, _, p in tests])
+    return Shape(count, tuple(ShapeTest(*test, p_adjusted) for test, p_adjusted in zip(tests, adjusted, strict=True)))
 
 
 def _exponential(values: np.ndarray) -> tuple[float, float]:
@@ -116,10 +117,10 @@ def _null() -> np.ndarray:
 
 def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
     """Rank correlation of neighbours, and its two-sided p; ranks because a few long gaps would else decide."""
-    before = np.concatenate([one[:-1] for one in series if len(one)])
-    after = np.concatenate([one[1:] for one in series if len(one)])
+    before = np.concatenate([times[:-1] for times in series if len(times)])
+    after = np.concatenate([times[1:] for times in series if len(times)])
     # What differs by less than a clock's rounding is the same.
     if len(before) < 3 or min(np.ptp(before), np.ptp(after)) <= ROUNDING * np.abs(before).max():
         return 0.0, 1.0
-    found = scipy.stats.spearmanr(before, after)
-    return float(found.statistic), float(found.pvalue)
+    correlation = scipy.stats.spearmanr(before, after)
+    return float(correlation.statistic), float(correlation.pvalue)

@@ -1,4 +1,7 @@
-"""Laws, choices and their evaluation as text and as JSON."""
+"""Laws, choices, and scaling simulated and really done: parts of a page of 100 columns, and documents for programs.
+
+In documents effects are gains as fractions, of the choice for each job over the way they stand with.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from analysis.plain import printable_json
-from analysis.printing import columns, on_page
+from analysis.printing import columns, hanging
+from analysis.studies.jobs.estimates import FEWEST
+from analysis.studies.jobs.output import inverse
 from analysis.wording import digits, probability
 
 if TYPE_CHECKING:
@@ -16,9 +20,11 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from analysis.studies.jobs.output import Document
     from control.scaling import Choice, Fit, Law
 
-    from .study import Arm, Asked, Evaluated
+    from .measured import TargetReport
+    from .study import ScalingArm, ScalingResult, ScalingStudy
 
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 FIGURES = {
@@ -29,87 +35,126 @@ FIGURES = {
     "p95_response_s": "p95 response s",
 }
 SHARES = ("within", "within_waited")
+LEGEND = (
+    ("within", "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon after they were submitted."),
+    ("node s", "replicas times time, a job; what was measured beforehand, to choose by, is not in it."),
+    ("95 %", "interval over streams, paired: the same jobs at the same times under every way of scaling."),
+)
 
 
-def fits(found: Sequence[Fit]) -> str:
+def fits_document(fits: Sequence[Fit]) -> Document:
+    """Laws for programs; `choose` and `simulate` read it."""
+    return {"fits": [*map(asdict, fits)]}
+
+
+def fits_page(fits: Sequence[Fit]) -> Iterator[RenderableType]:
     """Write the laws, the better one first."""
-    return on_page(_fits(found))
-
-
-def fits_json(found: Sequence[Fit]) -> str:
-    """Write them for programs; `choose` and `simulate` read it."""
-    return printable_json({"fits": [asdict(one) for one in found]})
-
-
-def choices(target_s: float, found: Sequence[Choice]) -> str:
-    """Write the replicas of each size."""
-    rows = [[f"{one.work:g}", f"{one.replicas}", digits(one.predicted_s), "yes" if one.within else f"no: {one.why}"] for one in found]
-    title = Text(f"Replicas with which jobs take nearest {target_s:g} s")
-    return on_page([title, columns(["size", "replicas", "predicted s", "within 10 %"], rows)])
-
-
-def choices_json(law: Law, target_s: float, found: Sequence[Choice]) -> str:
-    """Write them for programs."""
-    return printable_json({"law": asdict(law), "target_s": target_s, "choices": [asdict(one) for one in found]})
-
-
-def study(asked: Asked, found: Evaluated) -> str:
-    """Write what came of the ways of scaling."""
-    return on_page(_study(asked, found))
-
-
-def study_json(asked: Asked, found: Evaluated) -> str:
-    """Write it for programs; effects are gains as fractions, of the choice for each job over the way they stand with."""
-    return printable_json({"simulated": True, "asked": asdict(asked), **asdict(found)})
-
-
-def _fits(found: Sequence[Fit]) -> Iterator[RenderableType]:
-    yield Text(f"{found[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n\n")
-    for one in found:
-        error = "" if one.held_out is None else f", {one.held_out:.1%} off where left out of the fit"
-        yield Text(f"{NAMES[one.name]}: AICc {one.aicc:.1f}, points {one.spread:.1%} off (sd){error}")
+    yield Text(f"{fits[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n\n")
+    for fit in fits:
+        error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
+        yield Text(f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}")
         rows = []
-        for name, value in asdict(one.law).items():
-            low_high = one.intervals.get(name)
-            if low_high:
-                rows.append([f"  {name}", digits(value), f"{digits(low_high[0], 3)} to {digits(low_high[1], 3)}"])
+        for name, value in asdict(fit.law).items():
+            if interval := fit.intervals.get(name):
+                rows.append([f"  {name}", digits(value), f"{digits(interval[0], 3)} to {digits(interval[1], 3)}"])
         yield columns(["", "value", "95 %"], rows)
-        yield from (Text(f"  {note}") for note in one.notes)
+        yield from (Text(f"  {note}") for note in fit.notes)
         yield Text("")
 
 
-def _study(asked: Asked, found: Evaluated) -> Iterator[RenderableType]:
-    law = asked.law
-    yield Text(
-        f"SIMULATED: {asked.nodes} nodes, a job every {found.gap_s:.4g} s, sizes of CV² {asked.sizes_cv2:g}; {asked.seeds} streams of "
-        f"{asked.jobs} jobs. Time: {law.startup_s:g} + {law.cost_s:g}·size·(1 + {law.serial:g}(n-1) + {law.crosstalk:g}n(n-1))/n s, "
-        f"off by exp(±{asked.noise:g}); the law that chooses is fitted to 45 jobs at most of a profile."
-    )
-    yield Text(
-        f"Every job is to run {asked.target_s:g} s ±10 %; for {found.reachable:.1%} of them there is a number of replicas that does.\n"
-    )
-    yield from tables(found.arms)
+def choices_document(law: Law, target_s: float, choices: Sequence[Choice]) -> Document:
+    """Choices for programs."""
+    return {"law": asdict(law), "target_s": target_s, "choices": [*map(asdict, choices)]}
 
 
-def tables(arms: Sequence[Arm]) -> Iterator[RenderableType]:
-    """Lay out the figures of each way of scaling, and what the first of them is against the others."""
+def choices_page(target_s: float, choices: Sequence[Choice]) -> Iterator[RenderableType]:
+    """Write the replicas of each size."""
+    yield Text(f"Replicas with which jobs take nearest {target_s:g} s")
+    rows = [
+        [f"{choice.work:g}", f"{choice.replicas}", digits(choice.predicted_s), "yes" if choice.within else f"no: {choice.why}"]
+        for choice in choices
+    ]
+    yield columns(["size", "replicas", "predicted s", "within 10 %"], rows)
+
+
+def study_document(study: ScalingStudy, result: ScalingResult) -> Document:
+    """Simulated scaling for programs."""
+    return {"simulated": True, "asked": asdict(study), **asdict(result)}
+
+
+def study_page(study: ScalingStudy, result: ScalingResult) -> Iterator[RenderableType]:
+    """Write what came of the ways of scaling."""
+    law = study.law
+    yield Text(
+        f"SIMULATED: {study.nodes} nodes, a job every {result.gap_s:.4g} s, sizes of CV² {study.sizes_cv2:g}; {study.seeds} streams of "
+        f"{study.jobs} jobs. Time: {law.startup_s:g} + {law.cost_s:g}·size·(1 + {law.serial:g}(n-1) + {law.crosstalk:g}n(n-1))/n s, "
+        f"off by exp(±{study.noise:g}); the law that chooses is fitted to 45 jobs at most of a profile."
+    )
+    yield Text(
+        f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does.\n"
+    )
+    yield from _tables(result.arms)
+
+
+def _tables(arms: Sequence[ScalingArm]) -> Iterator[RenderableType]:
+    """The figures of each way of scaling, and what the first of them is against the others."""
     heads = ["replicas", "mean", *FIGURES.values()]
-    yield columns(heads, [[one.name, f"{one.replicas:.1f}", *(_figure(one, name) for name in FIGURES)] for one in arms])
-    others = [one for one in arms if one.more_within is not None]
+    yield columns(heads, [[arm.name, f"{arm.replicas:.1f}", *(_figure(arm, name) for name in FIGURES)] for arm in arms])
+    others = [arm for arm in arms if arm.more_within is not None]
     if others:
         yield Text(f"\n{arms[0].name} against")
-        yield columns(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], [_row(one) for one in others])
+        yield columns(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], map(_against, others))
 
 
-def _figure(arm: Arm, name: str) -> str:
+def _figure(arm: ScalingArm, name: str) -> str:
     value = arm.mean(name)
     return f"{value:.1%}" if name in SHARES else digits(value)
 
 
-def _row(arm: Arm) -> list[str]:
-    more = "" if arm.more_within is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * one for one in arm.more_within))
+def _against(arm: ScalingArm) -> list[str]:
+    more = "" if arm.more_within is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * points for points in arm.more_within))
     effect = arm.node_seconds
     if effect is None:
         return [arm.name, more, "the same", ""]
-    ratio, low, high = (1 / (1 + gain) for gain in (effect.gain, effect.high, effect.low))
-    return [arm.name, more, f"{ratio:.3f} [{low:.3f}, {high:.3f}]", probability(effect.p)]
+    return [arm.name, more, "{:.3f} [{:.3f}, {:.3f}]".format(*inverse(effect)), probability(effect.p)]
+
+
+def reports_document(reports: Sequence[TargetReport]) -> Document:
+    """Scaling that was really done, for programs."""
+    return {"simulated": False, "reports": [*map(asdict, reports)]}
+
+
+def reports_page(reports: Sequence[TargetReport]) -> Iterator[RenderableType]:
+    """Write what the choice made of each target."""
+    for report in reports:
+        about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"
+        yield Text(f"MEASURED: {about}.")
+        yield Text("")
+        yield from _tables(report.arms)
+        yield Text("")
+        yield hanging(("•", line) for line in _report_lines(report))
+        yield Text("")
+    yield hanging(LEGEND, "dim", "dim")
+
+
+def _report_lines(report: TargetReport) -> Iterator[str]:
+    if report.reachable is not None:
+        yield f"By the law that chose, {report.reachable:.1%} of the jobs have a number of replicas that fits."
+    if report.off is not None:
+        early, late = f"{report.early:.1%} of them took less than the band", f"{report.late:.1%} more"
+        yield f"It was {report.off:.1%} off on average over its jobs; {early}, {late}."
+    if report.profile_node_s is not None:
+        yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds a stream."
+    if report.runs < FEWEST:
+        yield f"Fewer than {FEWEST} streams: nothing has an interval. Run more blocks."
+    if len(report.arms) < 2:
+        yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
+    if report.alone:
+        yield f"{report.alone} streams, whose jobs did not meet every way of scaling, are left out."
+    if report.unlike:
+        yield (
+            f"Not held against the choice: {', '.join(report.unlike)}, of which other jobs were done at once. "
+            "Whichever lost those off the target would gain by it."
+        )
+    if report.lost:
+        yield f"{report.lost} jobs were not done in their first attempt and have no part in these figures."

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.stats.effect import moments, paired_effect
-from analysis.studies.jobs.simulation.laws import Law as Times
-from analysis.studies.jobs.simulation.laws import errors
+from analysis.stats.effect import paired_effect
+from analysis.studies.jobs.estimates import FEWEST, t_interval
 from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.stream import Coming
+from analysis.studies.jobs.simulation.stream import Coming, errors
+from analysis.studies.jobs.simulation.stream import TimesLaw as Times
 from analysis.terms import Metric, NotComparable, Refused
 from control.scaling import TOLERANCE, Point, choose, fits, time_s
 from control.scheduling.terms import Job
-from control.t_test import t_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -37,11 +36,10 @@ NODE_SECONDS = Metric("node_s_per_job", "lower")
 PURPOSES = ("gaps", "sizes", "noise", "profile")  # in this order for ever: a seed's numbers hang on it
 PROFILED = ((1, 2, 4, 8, 16), (0.25, 1.0, 4.0), 3)  # replicas, sizes over the mean, and how often each
 WARM_UP = 0.1
-PAIRS = 3  # seeds or streams that carry an interval
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScalingStudy:
     """The true law, the time every job is to take, and the jobs: sizes of mean 1 with that CV², times off by exp(±noise).
 
     `most` is what one job may have of the `nodes`, which are busy to `load` under the scaling that asks most of them.
@@ -59,7 +57,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScaledStream:
     """One stream under one way of scaling, its first tenth left out.
 
     `within` is the part of the jobs that ran for the target ±10 %, `within_waited` that of those that were done so soon after submission;
@@ -74,7 +72,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ScalingArm:
     """One way of scaling: by seed, the mean replicas, and against the choice for each: `more_within` is how much larger a part that has.
 
     `node_seconds` is the choice's gain in node-seconds over this one. None for the choice itself, and where seeds do not differ.
@@ -82,102 +80,102 @@ class Arm:
 
     name: str
     replicas: float
-    seeds: tuple[Scaled, ...]
+    seeds: tuple[ScaledStream, ...]
     more_within: tuple[float, float, float] | None = None
     node_seconds: Effect | None = None
 
     def mean(self, name: str) -> float:
         """The mean over seeds of one figure."""
-        return float(np.mean([getattr(one, name) for one in self.seeds]))
+        return float(np.mean([getattr(seed, name) for seed in self.seeds]))
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class ScalingResult:
     """What came of it: the mean law of the seeds' fits, and the part of the jobs for which there is a number of replicas at all."""
 
-    arms: tuple[Arm, ...]
+    arms: tuple[ScalingArm, ...]
     gap_s: float
     reachable: float
     chosen_by: Mapping[str, float] = field(default_factory=dict)
 
 
-def evaluate(asked: Asked) -> Evaluated:
+def evaluate(study: ScalingStudy) -> ScalingResult:
     """Play it all. Raises: Refused, for what cannot be asked."""
-    _must_be_possible(asked)
-    gap_s = _gap_s(asked)
-    found: dict[str, list[Scaled]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
-    replicas: dict[str, list[float]] = {name: [] for name in found}
+    _must_be_possible(study)
+    gap_s = _gap_s(study)
+    scaled: dict[str, list[ScaledStream]] = {name: [] for name in (ELASTIC, STATIC, LARGEST)}
+    replicas: dict[str, list[float]] = {name: [] for name in scaled}
     laws, reachable = [], []
-    for seed in range(1, asked.seeds + 1):
-        numbers = _numbers(seed, asked.jobs)
+    for seed in range(1, study.seeds + 1):
+        numbers = _numbers(seed, study.jobs)
         submit_s = np.cumsum(Times(gap_s).times_s(numbers["gaps"]))
-        work = Times(1.0, asked.sizes_cv2).times_s(numbers["sizes"])
-        off = errors(numbers["noise"], asked.noise)
-        fitted = _profiled(asked, numbers["profile"])
+        work = Times(1.0, study.sizes_cv2).times_s(numbers["sizes"])
+        off = errors(numbers["noise"], study.noise)
+        fitted = _profiled(study, numbers["profile"])
         laws.append(fitted)
-        reachable.append(float(np.mean([choose(asked.law, one, asked.target_s, asked.most).within for one in work.tolist()])))
-        for name, chosen in _ways(asked, fitted, work).items():
-            takes_s = time_s(asked.law, work, chosen) * off
-            found[name].append(_scaled(asked, submit_s, chosen, takes_s))
+        reachable.append(float(np.mean([choose(study.law, size, study.target_s, study.most).within for size in work.tolist()])))
+        for name, chosen in _ways(study, fitted, work).items():
+            takes_s = time_s(study.law, work, chosen) * off
+            scaled[name].append(_scaled(study, submit_s, chosen, takes_s))
             replicas[name].append(float(chosen.mean()))
-    arms = [Arm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in found.items()]
-    mean_law = {name: float(np.mean([getattr(one, name) for one in laws])) for name in ("cost_s", "serial", "crosstalk", "startup_s")}
-    return Evaluated((arms[0], *(against(arms[0], one) for one in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
+    arms = [ScalingArm(name, float(np.mean(replicas[name])), tuple(seeds)) for name, seeds in scaled.items()]
+    mean_law = {name: float(np.mean([getattr(law, name) for law in laws])) for name in ("cost_s", "serial", "crosstalk", "startup_s")}
+    return ScalingResult((arms[0], *(against(arms[0], arm) for arm in arms[1:])), gap_s, float(np.mean(reachable)), mean_law)
 
 
-def _must_be_possible(asked: Asked) -> None:
-    if asked.most > asked.nodes:
-        raise Refused(f"{asked.most} replicas at once do not fit on {asked.nodes} nodes.")
-    if not 0 < asked.load < 1:
-        raise Refused(f"load {asked.load:g}: unstable from 1 on, the queue grows for as long as jobs come; say one above 0 and below 1.")
-    if asked.target_s <= asked.law.startup_s:
-        raise Refused(f"A target of {asked.target_s:g} s: starting alone takes {asked.law.startup_s:g} s.")
+def _must_be_possible(study: ScalingStudy) -> None:
+    if study.most > study.nodes:
+        raise Refused(f"{study.most} replicas at once do not fit on {study.nodes} nodes.")
+    if not 0 < study.load < 1:
+        raise Refused(f"load {study.load:g}: unstable from 1 on, the queue grows for as long as jobs come; say one above 0 and below 1.")
+    if study.target_s <= study.law.startup_s:
+        raise Refused(f"A target of {study.target_s:g} s: starting alone takes {study.law.startup_s:g} s.")
 
 
-def _ways(asked: Asked, law: Law, work: Floats) -> dict[str, Floats]:
+def _ways(study: ScalingStudy, law: Law, work: Floats) -> dict[str, Floats]:
     """Replicas of each job: chosen for it; what a job of mean size needs; and what the largest of the first hundred needs."""
 
     def number(size: float) -> float:
-        return float(choose(law, size, asked.target_s, asked.most).replicas)
+        return float(choose(law, size, study.target_s, study.most).replicas)
 
     largest = float(np.max(work[:100]))
     return {
-        ELASTIC: np.array([number(one) for one in work.tolist()]),
+        ELASTIC: np.array([number(own) for own in work.tolist()]),
         STATIC: np.full(work.shape, number(1.0)),
         LARGEST: np.full(work.shape, number(largest)),
     }
 
 
-def _gap_s(asked: Asked) -> float:
+def _gap_s(study: ScalingStudy) -> float:
     """Between submissions, so that the way that asks most of the nodes asks for `load` of them."""
-    work = Times(1.0, asked.sizes_cv2).times_s((np.arange(1000) + 0.5) / 1000)
-    needed = [float((chosen * time_s(asked.law, work, chosen)).mean()) for chosen in _ways(asked, asked.law, work[::-1]).values()]
-    return max(needed) / (asked.nodes * asked.load)
+    work = Times(1.0, study.sizes_cv2).times_s((np.arange(1000) + 0.5) / 1000)
+    needed = [float((chosen * time_s(study.law, work, chosen)).mean()) for chosen in _ways(study, study.law, work[::-1]).values()]
+    return max(needed) / (study.nodes * study.load)
 
 
 def _numbers(seed: int, many: int) -> dict[str, Floats]:
     spawned = np.random.SeedSequence(seed).spawn(len(PURPOSES))
-    return {purpose: np.random.default_rng(one).random(many) for purpose, one in zip(PURPOSES, spawned, strict=True)}
+    return {purpose: np.random.default_rng(seeded).random(many) for purpose, seeded in zip(PURPOSES, spawned, strict=True)}
 
 
-def _profiled(asked: Asked, uniform: Floats) -> Law:
+def _profiled(study: ScalingStudy, uniform: Floats) -> Law:
     """The law as a profile of a few jobs tells it."""
     numbers, sizes, often = PROFILED
-    grid = [(n, size) for n in numbers if n <= asked.most for size in sizes for _ in range(often)]
-    off = errors(uniform[: len(grid)], asked.noise).tolist()
-    points = [Point(n, size, float(time_s(asked.law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
+    grid = [(n, size) for n in numbers if n <= study.most for size in sizes for _ in range(often)]
+    off = errors(uniform[: len(grid)], study.noise).tolist()
+    points = [Point(n, size, float(time_s(study.law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
     return fits(points)[0].law
 
 
-def _scaled(asked: Asked, submit_s: Floats, replicas: Floats, takes_s: Floats) -> Scaled:
+def _scaled(study: ScalingStudy, submit_s: Floats, replicas: Floats, takes_s: Floats) -> ScaledStream:
     rows = zip(submit_s.tolist(), replicas.tolist(), takes_s.tolist(), strict=True)
     stream = [Coming(Job(at, came_s, replicas=int(n)), {NODE: seconds}) for at, (came_s, n, seconds) in enumerate(rows)]
-    played = play(stream, {NODE: asked.nodes}, "fifo")
+    played = play(stream, {NODE: study.nodes}, "fifo")
     counted = slice(int(len(stream) * WARM_UP), None)
     ran_s, response_s = (played.end_s - played.start_s)[counted], (played.end_s - played.submit_s)[counted]
-    return Scaled(
-        within=within(ran_s, asked.target_s),
-        within_waited=within(response_s, asked.target_s),
+    return ScaledStream(
+        within=within(ran_s, study.target_s),
+        within_waited=within(response_s, study.target_s),
         node_s_per_job=float((ran_s * played.replicas[counted]).mean()),
         mean_wait_s=float(played.wait_s[counted].mean()),
         p95_response_s=float(np.quantile(response_s, 0.95)),
@@ -189,20 +187,14 @@ def within(times_s: Floats, target_s: float) -> float:
     return float((np.abs(times_s / target_s - 1) <= TOLERANCE).mean())
 
 
-def against(chosen: Arm, other: Arm) -> Arm:
+def against(chosen: ScalingArm, other: ScalingArm) -> ScalingArm:
     """The choice against another way, seed by seed; nothing of fewer than three."""
-    if len(chosen.seeds) < PAIRS:
+    if len(chosen.seeds) < FEWEST:
         return other
-    more = [mine.within - theirs.within for mine, theirs in zip(chosen.seeds, other.seeds, strict=True)]
-    before, after = ([one.node_s_per_job for one in arm.seeds] for arm in (other, chosen))
+    more = [own.within - theirs.within for own, theirs in zip(chosen.seeds, other.seeds, strict=True)]
+    before, after = ([seed.node_s_per_job for seed in arm.seeds] for arm in (other, chosen))
     try:
         effect = paired_effect(NODE_SECONDS, before, after, 0.0)
     except NotComparable:  # sizes and times that never vary
         effect = None
-    return Arm(other.name, other.replicas, other.seeds, _interval(more), effect)
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float, float]:
-    mean, spread = moments(values)
-    half = t_quantile(0.975, len(values) - 1) * spread / len(values) ** 0.5
-    return mean, mean - half, mean + half
+    return ScalingArm(other.name, other.replicas, other.seeds, t_interval(more), effect)

@@ -8,21 +8,120 @@ what the engine takes to start a job.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from analysis.stats.effect import moments
-from analysis.studies.jobs.simulation.figures import figures
-from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.study import FEWEST, Arm, compared
-from analysis.terms import Refused
+import numpy as np
+
+from analysis.hardware import machine_of
+from analysis.studies.jobs.estimates import FEWEST, average, t_interval
+from analysis.studies.jobs.records import condition
+from analysis.studies.jobs.simulation.loop import Played, figures, play
+from analysis.studies.jobs.simulation.stream import Coming
+from analysis.terms import Refused, Unreadable
 from control.scheduling import policies
-from control.t_test import t_quantile
+from control.scheduling.terms import Job as WaitingJob
+
+from .comparison import PolicyArm, compared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from .recorded import Recorded
+    from analysis.studies.jobs.records import Job, Stream
+    from analysis.terms import Run
+
+ANY = "any"
+FEWEST_JOBS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedStream:
+    """One stream under one policy; its jobs that were done in their first attempt, in the order of submission. `lost` counts the others.
+
+    `condition` is all that was asked for but the policy, and the machine; `again` is a copy of the untouched machine's stream.
+    `playable` is a stream whose slots were all there all the time and none of whose jobs was lost or tried again: the simulator knows of no
+    slot that is away, or held by what never got done.
+
+    `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size. A slot
+    is taken from admission, or from the start where nobody admits.
+    """
+
+    engine: str
+    policy: str
+    slots: int
+    arrivals: Hashable
+    coming: tuple[Coming, ...]
+    played: Played
+    lost: int
+    condition: str
+    again: bool
+    playable: bool
+
+    @property
+    def at_once(self) -> frozenset[int]:
+        """The numbers of its jobs that were done in their first attempt."""
+        return frozenset(arrival.job.number for arrival in self.coming)
+
+
+def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:
+    """Streams of a run as the simulator knows streams: what came, and what came of it; what cannot be used is said in `refused`."""
+    machine = str(machine_of(run.machine))
+    usable = []
+    for stream in streams:
+        try:
+            usable.append(_played(stream, machine))
+        except Unreadable as error:
+            refused.append(f"{stream.origin}: cell {stream.name}, report: {error}")
+    return usable
+
+
+def _played(stream: Stream, machine: str) -> PlayedStream:
+    if not stream.policy:
+        raise Unreadable("its stream tells no policy.")
+    done = [job for job in stream.jobs if job.done_at_once]
+    for job in done:
+        needed = {"submit_s": job.submit_s, "admit_s or start_s": job.taken_s, "end_s": job.end_s}
+        if missing := [name for name, time_s in needed.items() if time_s is None]:
+            raise Unreadable(f"job {job.number} was done and has no {missing[0]}.")
+    slots = stream.slots or 0
+    if len(done) < FEWEST_JOBS:
+        raise Unreadable(f"{len(done)} jobs on {slots} slots were done; {FEWEST_JOBS} and more say something of a policy.")
+    done.sort(key=lambda job: job.submit_s or 0.0)
+    if len({job.number for job in done}) < len(done):
+        raise Unreadable("a number of a job stands twice.")
+    submit_s, taken_s, end_s = (np.array([getattr(job, name) for job in done], float) for name in ("submit_s", "taken_s", "end_s"))
+    if (taken_s < submit_s).any() or (end_s < taken_s).any():
+        raise Unreadable("the clock went back: a job started before it came, or ended before it started.")
+    if submit_s[0] < 0:
+        raise Unreadable("a job came before the stream began.")
+    replicas = np.array([float(job.replicas) for job in done])
+    return PlayedStream(
+        engine=stream.engine,
+        policy=stream.policy,
+        slots=slots,
+        arrivals=(json.dumps(dict(stream.arrivals), sort_keys=True), stream.same_jobs),
+        coming=tuple(_coming(job, takes_s) for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)),
+        played=Played(submit_s, taken_s, end_s, replicas, (ANY,) * len(done), {ANY: slots}),
+        lost=len(stream.jobs) - len(done),
+        condition=f"{condition(stream.workload, stream.tweakset, 'policy=')} on {machine}",
+        again=stream.again,
+        playable=len(done) == len(stream.jobs) and not stream.outages,
+    )
+
+
+def _coming(job: Job, takes_s: float) -> Coming:
+    waiting = WaitingJob(
+        number=job.number,
+        submit_s=job.submit_s or 0.0,
+        predicted_s={} if job.predicted_s is None else {ANY: job.predicted_s},
+        class_=job.class_,
+        priority=job.priority or 0,
+        replicas=job.replicas,
+        due_s=job.due_s,
+        tenant=job.tenant or job.class_,
+    )
+    return Coming(waiting, {ANY: takes_s})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +154,7 @@ class Place:
     alone: int
     lost: int
     baseline: str
-    arms: tuple[Arm, ...]
+    arms: tuple[PolicyArm, ...]
     replays: tuple[Replay, ...]
     condition: str = ""
     copies: int = 0
@@ -63,91 +162,89 @@ class Place:
     unplayed: int = 0
 
 
-def places(streams: Sequence[Recorded], baseline: str, refused: list[str]) -> list[Place]:
+def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[Place]:
     """Compare, condition by condition: what differs in more than the policy is never paired. What cannot be is said in `refused`.
 
     Raises: Refused, where in none were any arrivals those of all policies.
     """
-    groups: dict[tuple[str, str, int], list[Recorded]] = {}
-    for one in streams:
-        groups.setdefault((one.condition, one.engine, one.slots), []).append(one)
-    found: list[Place] = []
-    why: list[Refused] = []
+    groups: dict[tuple[str, str, int], list[PlayedStream]] = {}
+    for stream in streams:
+        groups.setdefault((stream.condition, stream.engine, stream.slots), []).append(stream)
+    compared_places: list[Place] = []
+    reasons: list[Refused] = []
     for group in groups.values():
         try:
-            found.append(_place(group, baseline))
+            compared_places.append(_place(group, baseline))
         except Refused as error:
-            why.append(error)
-    if not found:
-        raise why[0]
-    refused += [str(error) for error in why]
-    return found
+            reasons.append(error)
+    if not compared_places:
+        raise reasons[0]
+    refused += map(str, reasons)
+    return compared_places
 
 
-def lost_unequally(one: Place) -> str:
+def lost_unequally(place: Place) -> str:
     """Say which policies are not compared, since they lost other jobs than the baseline; nothing where none did."""
-    if not one.left_out:
+    if not place.left_out:
         return ""
-    said = "; ".join(
+    counts = "; ".join(
         " and ".join(
             f"{count} that {done} did were lost or tried again under {lost}"
-            for count, done, lost in ((less, one.baseline, policy), (more, policy, one.baseline))
+            for count, done, lost in ((less, place.baseline, policy), (more, policy, place.baseline))
             if count
         )
-        for policy, (less, more) in one.left_out.items()
+        for policy, (less, more) in place.left_out.items()
     )
     return (
-        f"Not compared with {one.baseline}: of the jobs {said}. "
+        f"Not compared with {place.baseline}: of the jobs {counts}. "
         "Those that are left may well be the quick ones, and had the slots of the others. `analysis depend report` has all that were done."
     )
 
 
-def _place(streams: Sequence[Recorded], baseline: str) -> Place:
-    by_policy: dict[str, dict[str, Recorded]] = {}
-    for one in sorted(streams, key=lambda one: one.again):
-        by_policy.setdefault(one.policy, {}).setdefault(one.arrivals, one)
-    kept = [one for mine in by_policy.values() for one in mine.values()]
-    shared = [key for key in next(iter(by_policy.values())) if all(key in mine for mine in by_policy.values())]
-    where = f"{streams[0].engine} with {streams[0].slots} slots"
+def _place(streams: Sequence[PlayedStream], baseline: str) -> Place:
+    by_policy: dict[str, dict[Hashable, PlayedStream]] = {}
+    for stream in sorted(streams, key=lambda stream: stream.again):
+        by_policy.setdefault(stream.policy, {}).setdefault(stream.arrivals, stream)
+    kept = [stream for own in by_policy.values() for stream in own.values()]
+    shared = [key for key in next(iter(by_policy.values())) if all(key in own for own in by_policy.values())]
+    first = streams[0]
+    where = f"{first.engine} with {first.slots} slots"
     if baseline not in by_policy:
         raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
     if not shared:
         raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
-    met = {
-        policy: [mine[key] for key in shared] for policy, mine in sorted(by_policy.items(), key=lambda both: (both[0] != baseline, both[0]))
-    }
-    alike = {
-        policy: own for policy, own in met.items() if all(one.at_once == base.at_once for one, base in zip(own, met[baseline], strict=True))
-    }
-    counted = {policy: tuple(figures(one.coming, one.played) for one in own) for policy, own in alike.items()}
-    playable = {policy: [one for one in by_policy[policy].values() if one.playable] for policy in met}
+    order = sorted(by_policy, key=lambda policy: (policy != baseline, policy))
+    met = {policy: [by_policy[policy][key] for key in shared] for policy in order}
+    same = [stream.at_once for stream in met[baseline]]
+    alike = {policy: own for policy, own in met.items() if [stream.at_once for stream in own] == same}
+    counted = {policy: tuple(figures(stream.coming, stream.played) for stream in own) for policy, own in alike.items()}
+    playable = {policy: [stream for stream in by_policy[policy].values() if stream.playable] for policy in met}
     return Place(
-        engine=streams[0].engine,
-        slots=streams[0].slots,
+        engine=first.engine,
+        slots=first.slots,
         streams=len(shared),
         alone=len(kept) - len(shared) * len(met),
-        lost=sum(one.lost for one in kept),
+        lost=sum(stream.lost for stream in kept),
         baseline=baseline,
         arms=tuple(compared(counted, baseline)),
-        replays=tuple(_replay(policy, mine) for policy, mine in playable.items() if mine and policy in policies.names()),
-        condition=streams[0].condition,
+        replays=tuple(_replay(policy, own) for policy, own in playable.items() if own and policy in policies.names()),
+        condition=first.condition,
         copies=len(streams) - len(kept),
-        left_out={name: _otherwise(own, met[baseline]) for name, own in met.items() if name not in alike},
-        unplayed=sum(not one.playable for one in kept),
+        left_out={policy: _otherwise(own, met[baseline]) for policy, own in met.items() if policy not in alike},
+        unplayed=sum(not stream.playable for stream in kept),
     )
 
 
-def _otherwise(own: Sequence[Recorded], base: Sequence[Recorded]) -> tuple[int, int]:
+def _otherwise(own: Sequence[PlayedStream], base: Sequence[PlayedStream]) -> tuple[int, int]:
     """How many jobs that the baseline did in their first attempt a policy did not, and the other way round."""
-    pairs = list(zip(own, base, strict=True))
-    return sum(len(two.at_once - one.at_once) for one, two in pairs), sum(len(one.at_once - two.at_once) for one, two in pairs)
+    pairs = [(stream.at_once, before.at_once) for stream, before in zip(own, base, strict=True)]
+    return sum(len(before - jobs) for jobs, before in pairs), sum(len(jobs - before) for jobs, before in pairs)
 
 
-def _replay(policy: str, streams: Sequence[Recorded]) -> Replay:
-    measured_s = [figures(one.coming, one.played).mean_wait_s for one in streams]
-    simulated_s = [figures(one.coming, play(one.coming, one.played.slots, policy)).mean_wait_s for one in streams]
-    longer_s, spread = moments([real - made for real, made in zip(measured_s, simulated_s, strict=True)])
+def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
+    measured_s = [figures(stream.coming, stream.played).mean_wait_s for stream in streams]
+    simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
+    longer_s = [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
+    interval_s = t_interval(longer_s)[1:] if len(streams) >= FEWEST else None
     n = len(streams)
-    half = t_quantile(0.975, n - 1) * spread / n**0.5 if n >= FEWEST else None
-    interval = None if half is None else (longer_s - half, longer_s + half)
-    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, longer_s, interval)
+    return Replay(policy, n, sum(measured_s) / n, sum(simulated_s) / n, average(longer_s), interval_s)

@@ -1,25 +1,153 @@
-"""The jobs of one seed: gaps, classes, times and errors of prediction from streams of their own, so that changing one leaves the others.
+"""The jobs of one seed: classes with their part of the jobs, gaps, times and errors of prediction from streams of their own.
 
-Source: L'Ecuyer, Management Science 36, 1990 (common random numbers need synchronised streams).
+Positive random times have a given mean and squared coefficient of variation, from uniform numbers by inversion, so that the same numbers
+give longer times under a longer mean and nothing else changes: common random numbers, which need synchronised streams (L'Ecuyer,
+Management Science 36, 1990). A file of classes is YAML:
+
+    classes:
+      - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, cv2: 1, priority: 1, tenant: a, replicas: 1, due_factor: 5}
+
+`mean_s` is a number where all slots are alike. `due_factor` promises the end within so many times the predicted time. Only `name`,
+`probability` and `mean_s` are needed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import isclose
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import yaml
+from scipy.special import gammaincinv, ndtri
 
-from analysis.terms import Refused
+from analysis.opening import read_whole
+from analysis.terms import Refused, Unreadable
 from control.scheduling import allocation
 from control.scheduling.terms import Job
 
-from .laws import Law, errors
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
-    from .mix import Class
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_ALIKE = 1e-9  # below that a gamma cannot be told from one number, nor computed
+_LEAST = 2.0**-53  # a number from 0 to 1 that was rounded to an end would be an infinite time
+
+
+@dataclass(frozen=True, slots=True)
+class TimesLaw:
+    """Times of mean `mean_s`. `cv2` is variance over squared mean: 0 always the same, 1 exponential.
+
+    Below 1 it is a gamma, above 1 two exponentials in balance (H2: half of the time is in each; Tijms, 2003).
+    """
+
+    mean_s: float
+    cv2: float = 1.0
+
+    def times_s(self, uniform: Floats) -> Floats:
+        """Turn numbers from 0 to 1 into times, one each, in seconds."""
+        if self.cv2 < _ALIKE:
+            return np.full(uniform.shape, self.mean_s)
+        if self.cv2 < 1:
+            shape = 1 / self.cv2
+            times_s: Floats = gammaincinv(shape, uniform) * self.mean_s / shape
+            return times_s
+        if self.cv2 == 1:
+            return _exponential(uniform) * self.mean_s
+        few = (1 - np.sqrt((self.cv2 - 1) / (self.cv2 + 1))) / 2
+        # One number does for both: which of the two, and, what is left of it stretched to 0 … 1, how long.
+        long = uniform >= 1 - few
+        left = np.where(long, (uniform - (1 - few)) / few, uniform / (1 - few))
+        mixed: Floats = _exponential(left) * self.mean_s / (2 * np.where(long, few, 1 - few))
+        return mixed
+
+
+def errors(uniform: Floats, sd_log: float) -> Floats:
+    """Factors by which predictions are off: lognormal with median 1."""
+    factors: Floats = np.exp(sd_log * ndtri(np.clip(uniform, _LEAST, 1 - _LEAST)))
+    return factors
+
+
+def _exponential(uniform: Floats) -> Floats:
+    times: Floats = -np.log1p(-np.minimum(uniform, 1 - _LEAST))
+    return times
+
+
+FIELDS = ("name", "probability", "mean_s", "cv2", "priority", "tenant", "replicas", "due_factor")
+
+
+@dataclass(frozen=True, slots=True)
+class JobClass:
+    """One class of jobs. `mean_s` by kind of slot; a kind that is missing cannot run it. `cv2` is that of its times."""
+
+    name: str
+    probability: float
+    mean_s: Mapping[str, float]
+    cv2: float = 1.0
+    priority: int = 0
+    tenant: str = ""
+    replicas: int = 1
+    due_factor: float | None = None
+
+
+def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
+    """Read a file of classes for slots of these kinds. Raises: Unreadable, Refused; the sentence says which class and field."""
+    try:
+        document = yaml.safe_load(read_whole(path))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{path}: no YAML: {' '.join(str(error).split())}.") from None
+    rows = document.get("classes") if isinstance(document, dict) else None
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise Unreadable(f"{path}: a list `classes` is expected, each with {', '.join(FIELDS[:3])}.")
+    classes = tuple(_class(row, kinds, f"{path}: class {at}") for at, row in enumerate(rows, 1))
+    if len({class_.name for class_ in classes}) < len(classes):
+        raise Refused(f"{path}: two classes have one name.")
+    if not isclose(sum(class_.probability for class_ in classes), 1.0, abs_tol=1e-6):
+        raise Refused(f"{path}: the probabilities sum to {sum(class_.probability for class_ in classes):g}, not 1.")
+    return classes
+
+
+def _class(row: Mapping[str, Any], kinds: tuple[str, ...], where: str) -> JobClass:
+    unknown = [name for name in row if name not in FIELDS]
+    if unknown:
+        raise Refused(f"{where}: no field {unknown[0]!r}; there are {', '.join(FIELDS)}.")
+    mean_s = row.get("mean_s")
+    means_s = mean_s if isinstance(mean_s, Mapping) else dict.fromkeys(kinds, mean_s)
+    strange = [kind for kind in means_s if kind not in kinds]
+    if strange or not means_s:
+        raise Refused(f"{where}: mean_s names {strange or 'no slots'}; there are slots of {', '.join(kinds)}.")
+    due = row.get("due_factor")
+    return JobClass(
+        name=str(row.get("name", "")),
+        probability=_number(row.get("probability"), f"{where}: probability", most=1.0),
+        mean_s={kind: _number(value, f"{where}: mean_s of {kind}") for kind, value in means_s.items()},
+        cv2=_number(row.get("cv2", 1.0), f"{where}: cv2", least=0.0),
+        priority=_whole(row.get("priority", 0), f"{where}: priority"),
+        tenant=str(row.get("tenant", "")),
+        replicas=_whole(row.get("replicas", 1), f"{where}: replicas", least=1),
+        due_factor=None if due is None else _number(due, f"{where}: due_factor"),
+    )
+
+
+def _number(value: object, what: str, least: float | None = None, most: float = 1e12) -> float:
+    """A number above 0, or from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Refused(f"{what}: {value!r} is no number.")
+    if not ((value > 0 if least is None else value >= least) and value <= most):
+        raise Refused(f"{what}: {value!r} is not {'above 0' if least is None else f'{least:g} or more'} and at most {most:g}.")
+    return float(value)
+
+
+def _whole(value: object, what: str, least: int = -(10**9)) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise Refused(f"{what}: {value!r} is no whole number{f' of {least} or more' if least > 0 else ''}.")
+    return value
+
 
 PURPOSES = ("gaps", "classes", "times", "errors")  # in this order for ever: a seed's numbers hang on it
 
@@ -33,13 +161,13 @@ class Coming:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class JobSource:
     """Where jobs come from. `load` is the part of the slots that is busy if each class runs where it should (`allocation`).
 
     `error` is the standard deviation of log(predicted / true).
     """
 
-    classes: tuple[Class, ...]
+    classes: tuple[JobClass, ...]
     slots: Mapping[str, int]
     load: float
     arrivals_cv2: float = 1.0
@@ -49,7 +177,8 @@ class Source:
     def gap_s(self) -> float:
         """The mean time between two jobs."""
         demand_s = {
-            one.name: {kind: one.probability * one.replicas * one.mean_s.get(kind, np.inf) for kind in self.slots} for one in self.classes
+            class_.name: {kind: class_.probability * class_.replicas * class_.mean_s.get(kind, np.inf) for kind in self.slots}
+            for class_ in self.classes
         }
         return allocation.load(demand_s, self.slots) / self.load
 
@@ -61,29 +190,29 @@ class Source:
                 if self.load >= 1
                 else f"load {self.load:g}: say one above 0 and below 1."
             )
-        for one in self.classes:
-            if all(self.slots[kind] < one.replicas for kind in one.mean_s):
-                raise Refused(f"class {one.name}: {one.replicas} replicas at once fit on no kind of slot of {dict(self.slots)}.")
+        for class_ in self.classes:
+            if all(self.slots[kind] < class_.replicas for kind in class_.mean_s):
+                raise Refused(f"class {class_.name}: {class_.replicas} replicas at once fit on no kind of slot of {dict(self.slots)}.")
 
 
-def jobs(source: Source, many: int, seed: int) -> list[Coming]:
+def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
     """The first `many` jobs of a seed, in the order of submission."""
     numbers = _uniform(seed, many)
-    submit_s = np.cumsum(Law(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])).tolist()
-    bounds = np.cumsum([one.probability for one in source.classes])
+    submit_s = np.cumsum(TimesLaw(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])).tolist()
+    bounds = np.cumsum([class_.probability for class_ in source.classes])
     which = np.minimum(np.searchsorted(bounds, numbers["classes"], side="right"), len(source.classes) - 1).tolist()
     # Relative to its class's mean: a job that is long on one kind of slot is long on every kind.
-    lengths = [Law(1.0, one.cv2).times_s(numbers["times"]).tolist() for one in source.classes]
+    lengths = [TimesLaw(1.0, class_.cv2).times_s(numbers["times"]).tolist() for class_ in source.classes]
     off = errors(numbers["errors"], source.error).tolist()
     return [_coming(at, submit_s[at], source.classes[one], lengths[one][at], off[at]) for at, one in enumerate(which)]
 
 
 def _uniform(seed: int, many: int) -> dict[str, np.ndarray]:
     spawned: Sequence[np.random.SeedSequence] = np.random.SeedSequence(seed).spawn(len(PURPOSES))
-    return {purpose: np.random.default_rng(one).random(many) for purpose, one in zip(PURPOSES, spawned, strict=True)}
+    return {purpose: np.random.default_rng(seeded).random(many) for purpose, seeded in zip(PURPOSES, spawned, strict=True)}
 
 
-def _coming(number: int, submit_s: float, class_: Class, length: float, off: float) -> Coming:
+def _coming(number: int, submit_s: float, class_: JobClass, length: float, off: float) -> Coming:
     takes_s = {kind: mean_s * length for kind, mean_s in class_.mean_s.items()}
     predicted_s = {kind: seconds * off for kind, seconds in takes_s.items()}
     due_s = None if class_.due_factor is None else submit_s + class_.due_factor * min(class_.mean_s.values())

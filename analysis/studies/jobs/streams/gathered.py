@@ -1,4 +1,4 @@
-"""A saved run's streams of jobs and all that is held against them: waits, policies, faults; and lines that lose packets.
+"""A saved run's streams of jobs and all that is held against them: waits, policies, faults; lines that lose packets; who held which slot.
 
 A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they are no two replicates. Of each block
 the stock cell is taken, the copy only where stock was not measured.
@@ -6,70 +6,52 @@ the stock cell is taken, the copy only where stock was not measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.studies.jobs.dependability import records as struck
-from analysis.studies.jobs.dependability.accuracy import poisonings
+import numpy as np
+
 from analysis.studies.jobs.dependability.checkpoints import trials
-from analysis.studies.jobs.dependability.lines import of_run as trained
-from analysis.studies.jobs.dependability.network import lines
-from analysis.studies.jobs.dependability.policies import spared
-from analysis.studies.jobs.dependability.study import arms
-from analysis.studies.jobs.queues.copies import distinct
+from analysis.studies.jobs.dependability.network import cells_of_run, lines
+from analysis.studies.jobs.dependability.study import arms, poisonings, spared
 from analysis.studies.jobs.queues.fitting import fit
-from analysis.studies.jobs.queues.records import AGAIN, ROWS, STOCK, streams, tells_of_jobs
-from analysis.studies.jobs.queues.validating import validate
-from analysis.studies.jobs.schedulers.measured import places
-from analysis.studies.jobs.schedulers.recorded import recorded
+from analysis.studies.jobs.queues.valid_times import columns
+from analysis.studies.jobs.queues.validation import validate
+from analysis.studies.jobs.records import AGAIN, STOCK, streams, tells_of_jobs
+from analysis.studies.jobs.replicates import distinct
+from analysis.studies.jobs.schedulers.measured import places, played_streams
 from analysis.terms import Refused
 from analysis.variants import short_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from analysis.studies.jobs.dependability.accuracy import Poisoning
-    from analysis.studies.jobs.dependability.checkpoints import Trial
+    from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
     from analysis.studies.jobs.dependability.network import Line
-    from analysis.studies.jobs.dependability.policies import Spared
-    from analysis.studies.jobs.dependability.study import Arm
-    from analysis.studies.jobs.queues.terms import Stream
-    from analysis.studies.jobs.queues.validating import Validation
+    from analysis.studies.jobs.dependability.study import FaultArm, Poisoning, SparedJobs
+    from analysis.studies.jobs.queues.validation import WaitValidation
+    from analysis.studies.jobs.records import Stream
     from analysis.studies.jobs.schedulers.measured import Place
-    from analysis.terms import Cell, Run
+    from analysis.terms import Run
 
 MARGIN = 0.10  # how far off a model of waits may be
 BASELINE = "fifo"
-CLOSED = "closed"
+ROUNDING_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One cell's stream; `fault` is what its stream row says of a fault, None where it had none."""
-
-    cell: Cell
-    stream: Stream
-    title: str
-    fault: Mapping[str, object] | None
-
-    @property
-    def closed(self) -> bool:
-        """Whether a job comes when another ends, so that nothing is known of an open queue's waits."""
-        return self.stream.arrivals.get("kind") == CLOSED
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
+class GroupWaits:
     """Streams of equal conditions, and their waits held against the models; `title` is what sets them apart from the run's others."""
 
     title: str
-    told: tuple[Told, ...]
-    validation: Validation
+    streams: tuple[Stream, ...]
+    validation: WaitValidation
 
     @property
     def arrivals(self) -> str:
         """How jobs came: `poisson`, `mmpp`, …; empty where it was not told."""
-        return str(self.told[0].stream.arrivals.get("kind", ""))
+        return str(self.streams[0].arrivals.get("kind", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +63,13 @@ class Gathered:
     """
 
     run: Run
-    told: tuple[Told, ...] = ()
-    waits: tuple[Waits, ...] = ()
+    streams: tuple[Stream, ...] = ()
+    waits: tuple[GroupWaits, ...] = ()
     places: tuple[Place, ...] = ()
-    arms: tuple[Arm, ...] = ()
-    spared: tuple[Spared, ...] = ()
+    arms: tuple[FaultArm, ...] = ()
+    spared: tuple[SparedJobs, ...] = ()
     poisonings: tuple[Poisoning, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[CheckpointTrial, ...] = ()
     lines: tuple[Line, ...] = ()
     refused: tuple[str, ...] = ()
 
@@ -95,71 +77,135 @@ class Gathered:
 def gather(run: Run) -> Gathered | None:
     """Put a run's streams together; None for a run that tells neither of jobs nor of lines that lose packets."""
     refused: list[str] = []
-    over = tuple(lines(trained(run, refused)))
+    lossy = tuple(lines(cells_of_run(run, refused)))
     if not tells_of_jobs(run):
-        return Gathered(run, lines=over, refused=tuple(refused)) if over else None
-    told = _told(run, refused)
-    waits, between = _waits(told, refused), _places(run, told, refused)
-    kept = {one.cell.id for one in told}
-    # What it refuses was refused above.
-    hit = [one for one in struck.of_run(run, []) if one.cell in kept]
-    held = arms(hit, MARGIN)
-    faulty = tuple(held) if any(one.fault for one in held) else ()
-    poisoned = [one for one in poisonings(hit) if one.drop is not None or one.poisoned]
-    return Gathered(run, told, waits, between, faulty, tuple(spared(hit)), tuple(poisoned), tuple(trials(hit)), over, tuple(refused))
-
-
-def _told(run: Run, refused: list[str]) -> tuple[Told, ...]:
-    cells = {cell.id: cell for cell in run.cells}
-    names = short_names(run.workloads)
-    found = []
-    for stream in streams(run, refused):
-        cell = cells[stream.name]
-        fault = cell.report["stream"][0].get("fault")
-        title = names[cell.workload] + ("" if cell.tweakset in {STOCK, AGAIN} else f" · {cell.tweakset}")
-        found.append(Told(cell, stream, title, fault if isinstance(fault, dict) else None))
+        return Gathered(run, lines=lossy, refused=tuple(refused)) if lossy else None
+    every = streams(run, refused)
+    stock = {(stream.group, stream.unit) for stream in every if not stream.again}
+    of_run = [stream for stream in every if not stream.again or (stream.group, stream.unit) not in stock]
     order = list(run.workloads)
-    found.sort(key=lambda one: (order.index(one.cell.workload), one.cell.block))
-    stock = {(one.stream.group, one.cell.block) for one in found if one.cell.tweakset != AGAIN}
-    return tuple(one for one in found if one.cell.tweakset != AGAIN or (one.stream.group, one.cell.block) not in stock)
+    by_workload = tuple(sorted(of_run, key=lambda stream: (order.index(stream.workload), stream.unit[1])))
+    waits, between = _waits(run, by_workload, refused), _places(run, of_run, refused)
+    held = arms(of_run, MARGIN)
+    return Gathered(
+        run,
+        by_workload,
+        waits,
+        between,
+        arms=tuple(held) if any(arm.fault for arm in held) else (),
+        spared=tuple(spared(of_run)),
+        poisonings=tuple(poisoning for poisoning in poisonings(of_run) if poisoning.drop is not None or poisoning.poisoned),
+        trials=tuple(trials(of_run)),
+        lines=lossy,
+        refused=tuple(refused),
+    )
 
 
-def _waits(told: Iterable[Told], refused: list[str]) -> tuple[Waits, ...]:
+def _waits(run: Run, every: Iterable[Stream], refused: list[str]) -> tuple[GroupWaits, ...]:
     """Hold models against open streams without faults: no model here knows of these, or of customers who wait for their own jobs."""
-    groups: dict[str, list[Told]] = {}
-    for one in told:
-        if not one.closed and one.fault is None:
-            groups.setdefault(one.stream.group, []).append(one)
-    found = []
+    names = short_names(run.workloads)
+    groups: dict[str, list[Stream]] = {}
+    for stream in every:
+        if not stream.closed and not stream.fault:
+            groups.setdefault(stream.group, []).append(stream)
+    waits = []
     for group in groups.values():
-        some = distinct([one.stream for one in group], refused)
+        first, replicates = group[0], distinct(group, refused)
+        title = names[first.workload] + ("" if first.tweakset in {STOCK, AGAIN} else f" · {first.tweakset}")
         try:
-            found.append(Waits(group[0].title, tuple(group), validate(fit(some), some, MARGIN)))
+            waits.append(GroupWaits(title, tuple(group), validate(fit(replicates), replicates, MARGIN)))
         except Refused as error:
             refused.append(str(error))
-    return tuple(found)
+    return tuple(waits)
 
 
-def _places(run: Run, told: Sequence[Told], refused: list[str]) -> tuple[Place, ...]:
+def _places(run: Run, every: Sequence[Stream], refused: list[str]) -> tuple[Place, ...]:
     """Hold policies against each other on the untouched machine, where an engine had several."""
-    kept = {
-        one.cell.id for one in told if one.cell.tweakset in {STOCK, AGAIN} and one.fault is None and not one.closed and one.stream.policy
-    }
-    cells = tuple(cell for cell in run.cells if cell.id in kept and ROWS in cell.report)
-    if not cells:
-        return ()
-    said: list[str] = []
-    every = recorded(replace(run, cells=cells), said)
-    refused += [line for line in said if line not in refused]
-    found: list[Place] = []
-    for engine, slots in dict.fromkeys((one.engine, one.slots) for one in every):
-        mine = [one for one in every if (one.engine, one.slots) == (engine, slots)]
-        names = sorted({one.policy for one in mine})
+    untouched = [stream for stream in every if stream.tweakset in {STOCK, AGAIN}]
+    usable = [plain for plain in untouched if plain.policy and not plain.fault and not plain.closed]
+    played = played_streams(run, usable, refused)
+    of_run: list[Place] = []
+    for engine, slots in dict.fromkeys((stream.engine, stream.slots) for stream in played):
+        here = [stream for stream in played if (stream.engine, stream.slots) == (engine, slots)]
+        names = sorted({stream.policy for stream in here})
         if len(names) < 2:
             continue
-        baseline = BASELINE if BASELINE in names else names[0]
         try:
-            found += places(mine, baseline, refused)
+            of_run += places(here, BASELINE if BASELINE in names else names[0], refused)
         except Refused as error:
             refused.append(str(error))
-    return tuple(found)
+    return tuple(of_run)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotHold:
+    """One attempt in its slots: seconds since the stream's start. `end_s` is None where nobody knows it; `node` is empty where untold."""
+
+    job: int
+    class_: str
+    begin_s: float
+    end_s: float | None
+    outcome: str
+    node: str = ""
+    replicas: int = 1
+
+
+def holds(stream: Stream) -> list[SlotHold]:
+    """Answer all attempts of a stream by their begin; where attempts were not told, jobs stand for them."""
+    jobs = {job.number: job for job in stream.jobs}
+    if stream.attempts:
+        held = [
+            SlotHold(job.number, job.class_, attempt.begin_s, attempt.end_s, attempt.outcome, attempt.node or "", job.replicas)
+            for attempt in stream.attempts
+            if (job := jobs.get(attempt.job)) is not None and attempt.begin_s is not None
+        ]
+    else:
+        held = [
+            SlotHold(job.number, job.class_, job.taken_s, job.end_s, job.outcome, replicas=job.replicas)
+            for job in jobs.values()
+            if job.taken_s is not None
+        ]
+    return sorted(held, key=lambda hold: (hold.begin_s, hold.job))
+
+
+def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold, int]]:
+    """Give every attempt a lane of its node for each slot it holds: the lowest that is free. Nodes lie over one another by name."""
+    placed: list[tuple[str, int, SlotHold]] = []
+    free: dict[str, list[float]] = {}
+    for hold in of_stream:
+        ends = free.setdefault(hold.node, [])
+        for _ in range(hold.replicas):
+            lane = next((at for at, end in enumerate(ends) if end <= hold.begin_s + ROUNDING_S), len(ends))
+            ends[lane : lane + 1] = [until_s if hold.end_s is None else hold.end_s]
+            placed.append((hold.node, lane, hold))
+    first = dict(zip(sorted(free), np.cumsum([0, *(len(free[node]) for node in sorted(free))]).tolist(), strict=False))
+    return [(hold, first[node] + lane) for node, lane, hold in placed]
+
+
+def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+    """How many jobs wait for their first slot, from each moment on: shapes (moments,), rising seconds and counts."""
+    times = columns(stream)
+    known = ~np.isnan(times.submit) & ~times.backwards
+    begin, end = times.submit[known], times.taken[known]
+    end = end[~np.isnan(end)]  # who never got a slot waits for ever
+    moments = np.concatenate([begin, end])
+    order = np.argsort(moments, kind="stable")
+    counts = np.cumsum(np.concatenate([np.ones(len(begin)), -np.ones(len(end))])[order])
+    moments = moments[order]
+    last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # who comes and is let in at one moment has not waited
+    return moments[last], counts[last]
+
+
+def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
+    """When the last thing happened that was told."""
+    submits = (job.submit_s for job in stream.jobs if job.submit_s is not None)
+    ends = ((hold.begin_s, hold.end_s) for hold in of_stream)
+    return max([0.0, *submits, *(moment for both in ends for moment in both if moment is not None)])
+
+
+def busiest(stream: Stream, length_s: float, until_s: float) -> tuple[float, float]:
+    """Answer the time of such a length with the longest queue in its middle, within the stream."""
+    times, counts = waiting(stream)
+    at = float(times[int(np.argmax(counts))]) if len(times) else 0.0
+    begin_s = min(max(0.0, at - length_s / 2), max(0.0, until_s - length_s))
+    return begin_s, begin_s + (length_s if math.isfinite(length_s) else until_s)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.studies.jobs.dependability.accuracy import poisonings
+from analysis.studies.jobs.dependability.study import poisonings
 from tests.analysis.studies.jobs.dependability.made_streams import job, stream
 
 if TYPE_CHECKING:
-    from analysis.studies.jobs.dependability.terms import Stream
+    from analysis.studies.jobs.records import Stream
 
 
 def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:  # noqa: ANN401  # numbers and words
-    jobs = [replace(job(at, at, at + 1), kind="federated", result={"accuracy": one}) for at, one in enumerate(accuracies)]
+    jobs = [replace(job(at, at, at + 1), class_="federated", result={"accuracy": one}) for at, one in enumerate(accuracies)]
     made = {"name": "federated", "kind": "federated", "params": {"clients": 10, **params}}
-    return replace(stream(jobs, block=block), condition=f"job_stream:classes={name}:jobs=2", classes=(made,))
+    return replace(stream(jobs, block=block), workload=f"job_stream:classes={name}:jobs=2", classes=(made,))
 
 
 def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
@@ -34,7 +34,7 @@ def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
 
 def test_poisoned_clients_may_be_a_parameter_of_the_workload() -> None:
     one = learned(1, "federated", (0.9,))
-    _, poisoned = poisonings([one, replace(one, condition=f"{one.condition}:poisoned=3", jobs=learned(1, "", (0.6,)).jobs)])
+    _, poisoned = poisonings([one, replace(one, workload=f"{one.workload}:poisoned=3", jobs=learned(1, "", (0.6,)).jobs)])
     assert poisoned.poisoned == 3
     assert poisoned.drop is not None
     assert poisoned.drop.value == pytest.approx(0.3)

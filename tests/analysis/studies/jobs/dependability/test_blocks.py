@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.dependability.blocks import FEW, SAME, grouped, mean, ratio
+from analysis.studies.jobs.estimates import FEW, SAME, grouped, mean, ratio
 
 VALUES = st.floats(0.01, 100)
 

@@ -11,8 +11,7 @@ import pytest
 from analysis.load import from_json
 from analysis.studies.jobs.dependability.checkpoints import NO_LEAST, OUTSIDE, TOO_FEW_LEVELS, fieller, trials
 from analysis.studies.jobs.dependability.intervals import daly_s
-from analysis.studies.jobs.dependability.records import of_run
-from analysis.studies.jobs.dependability.terms import Attempt, Stream
+from analysis.studies.jobs.records import Attempt, Stream, streams
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
@@ -26,7 +25,7 @@ def tried(interval_s: float, mtbf_s: float = 1.0) -> Faulty:
 
 def read(made: list[Faulty], blocks: int = 5) -> list[Stream]:
     refused: list[str] = []
-    found = of_run(from_json(faulty_run(made, blocks), "made-up"), refused)
+    found = streams(from_json(faulty_run(made, blocks), "made-up"), refused)
     assert not refused
     return found
 

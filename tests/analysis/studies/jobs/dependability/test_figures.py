@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.studies.jobs.dependability.figures import goodput_per_s, responses, shared, totals
-from analysis.studies.jobs.dependability.terms import Outage
+from analysis.studies.jobs.dependability.outcomes import goodput_per_s, responses, shared, totals
+from analysis.studies.jobs.records import Outage
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 
@@ -56,7 +56,7 @@ def test_streams_share_jobs_of_one_number_class_size_and_plan() -> None:
     changed = replace(other, jobs=(other.jobs[0], replace(other.jobs[1], work=2.0), replace(other.jobs[2], planned_s=2.1)))
     assert [mine.number for mine, _ in shared(one, other)] == [0, 1, 2]
     assert [mine.number for mine, _ in shared(one, changed)] == [0]
-    assert shared(one, replace(other, jobs=(replace(other.jobs[0], kind="large"),))) == []
+    assert shared(one, replace(other, jobs=(replace(other.jobs[0], class_="large"),))) == []
 
 
 def test_responses_are_of_jobs_that_both_got_done() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.dependability.mathis import rate_bit_s, rate_with_timeouts_bit_s, timeouts_share, window
+from analysis.studies.jobs.dependability.network import rate_bit_s, rate_with_timeouts_bit_s, timeouts_share, window
 
 LOSSES, RTTS = st.floats(1e-6, 0.3), st.floats(1e-5, 1.0)
 

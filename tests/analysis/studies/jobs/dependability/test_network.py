@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.dependability import lines, mathis
+from analysis.studies.jobs.dependability import network
 from analysis.studies.jobs.dependability.network import Line
 from analysis.studies.jobs.dependability.network import lines as judged
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
@@ -53,12 +53,12 @@ def saved(folder: Path, made: MadeLine, blocks: int = 5) -> str:
 
 
 def line_of(folder: Path, made: MadeLine, blocks: int = 5) -> Line:
-    (found,) = judged(lines.trained([saved(folder, made, blocks)], []))
+    (found,) = judged(network.trained([saved(folder, made, blocks)], []))
     return found
 
 
 def root(loss: float) -> float:
-    return CLEAN_S + (8 * SENT / mathis.rate_bit_s(MSS, RTT_S, loss) if loss else 0.0)
+    return CLEAN_S + (8 * SENT / network.rate_bit_s(MSS, RTT_S, loss) if loss else 0.0)
 
 
 def test_communication_by_mathis_is_told_for_what_it_is(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_facts_that_are_no_numbers_refuse_the_cell_and_counts_that_are_missing_a
     del other["extra_info"]["report"]["network"][1]["timeouts"]
     (tmp_path / "run.json").write_text(json.dumps(run))
     refused: list[str] = []
-    (found,) = lines.trained([path], refused)
+    (found,) = network.trained([path], refused)
     assert "rtt_s" in refused[0]
     assert (found.timeouts, found.again) == (None, None)
 
@@ -137,7 +137,7 @@ def test_a_loss_that_is_none_refuses_its_cells(tmp_path: Path, loss: str) -> Non
     run["deeptweak"]["workloads"]["ddp_network:loss_percent=1:delay_ms=10"]["params"]["loss_percent"] = loss
     (tmp_path / "run.json").write_text(json.dumps(run))
     refused: list[str] = []
-    assert len(lines.trained([path], refused)) == 1
+    assert len(network.trained([path], refused)) == 1
     assert ["loss_percent" in line for line in refused] == [True]
 
 

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.jobs.dependability import lines
-from analysis.studies.jobs.dependability.blocks import Ratio
+from analysis.studies.jobs.dependability import network
 from analysis.studies.jobs.dependability.intervals import advise, time_per_work
-from analysis.studies.jobs.dependability.lines import Trained
-from analysis.studies.jobs.dependability.mathis import rate_with_timeouts_bit_s
-from analysis.studies.jobs.dependability.network import _bound
+from analysis.studies.jobs.dependability.network import TrainedCell, _bound, rate_with_timeouts_bit_s
 from analysis.studies.jobs.dependability.network import lines as judged
+from analysis.studies.jobs.estimates import Ratio
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, saved
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CLEAN = Trained("clean", ("r", 1), "line", 0.0, 1.5, 0.1, 1460, 1e6, 1.0, "reno", "", None, None, None)
-LOSSY = replace(CLEAN, cell="lossy", loss=0.01, step_s=12.185)
+CLEAN = TrainedCell(("r", 1), "line", 0.0, 1.5, 0.1, 1460, 1e6, 1.0, "reno", "", None, None, None)
+LOSSY = replace(CLEAN, loss=0.01, step_s=12.185)
 
 
 def test_a_megabyte_at_mathis_rate_and_at_padhyes() -> None:
@@ -74,7 +72,7 @@ def test_what_bounds_a_step(
 
 def test_timeouts_are_counted_by_the_step(tmp_path: Path) -> None:
     """Five in each of three steps."""
-    found = lines.trained([saved(tmp_path, MadeLine(lambda _: 0.01, timeouts=lambda _: 5.0))], [])
+    found = network.trained([saved(tmp_path, MadeLine(lambda _: 0.01, timeouts=lambda _: 5.0))], [])
     assert {one.timeouts for one in found} == {5}
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.jobs.dependability.policies import LOST, spared
-from analysis.studies.jobs.dependability.report_page import render
-from analysis.studies.jobs.dependability.terms import Fault, Stream
+from analysis.printing import on_page
+from analysis.studies.jobs.dependability.page import report_page
+from analysis.studies.jobs.dependability.study import LOST, spared
+from analysis.studies.jobs.records import Fault, Stream
 from tests.analysis.studies.jobs.dependability.made_streams import job, stream
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ def met(block: int, response_s: float, policy: str = "", *, done: int = 3) -> St
     own = [job(at, at, at + response_s, "done" if at < done else "failed") for at in range(3)]
     floods = [job(at, 1, 1 + (100 if policy else 10)) for at in (3, 4)]
     made = stream(own + floods, faults=FLOODED, fault="flood", block=block)
-    return replace(made, condition=made.condition + policy)
+    return replace(made, workload=made.workload + policy)
 
 
 def quiet(block: int, policy: str = "") -> Stream:
     made = stream([job(at, at, at + 1) for at in range(3)], block=block)
-    return replace(made, condition=made.condition + policy)
+    return replace(made, workload=made.workload + policy)
 
 
 def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: SnapshotAssertion) -> None:
@@ -40,7 +41,7 @@ def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: Snap
     assert one.response is not None
     assert one.response.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
     assert one.p == one.response.p is not None
-    assert render((), [one], (), 0.1) == snapshot
+    assert on_page(report_page((), [one], (), 0.1)) == snapshot
 
 
 def test_p_is_holms_over_all_policies_and_faults() -> None:
@@ -57,9 +58,11 @@ def test_a_policy_that_lost_other_jobs_is_not_compared() -> None:
     streams = [one for block in range(3) for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))]
     (one,) = spared(streams)
     assert (one.response, one.p, one.why) == (None, None, LOST)
-    assert LOST in " ".join(render((), [one], (), 0.1).split())
+    assert LOST in " ".join(on_page(report_page((), [one], (), 0.1)).split())
 
 
-@pytest.mark.parametrize("other", [quiet(1, FAIR), met(2, 2, FAIR), met(1, 2), replace(met(1, 2, FAIR), asked={"fault_size": "7"})])
+@pytest.mark.parametrize(
+    "other", [quiet(1, FAIR), met(2, 2, FAIR), met(1, 2), replace(met(1, 2, FAIR), workload=f"job_stream{FAIR}:fault_size=7")]
+)
 def test_only_the_same_fault_in_the_same_block_is_compared(other: Stream) -> None:
     assert spared([met(1, 4), other]) == []

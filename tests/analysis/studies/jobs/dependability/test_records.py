@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analysis.load import from_json
-from analysis.studies.jobs.dependability import records
-from analysis.studies.jobs.dependability.terms import Outage
+from analysis.studies.jobs.records import Outage, streams
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
 
 if TYPE_CHECKING:
@@ -14,14 +13,14 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.dependability.terms import Stream
+    from analysis.studies.jobs.records import Stream
 
 KILLS = Faulty(":retries=3:fault=kill:fault_rate_per_s=1", "kill", mtbf_s=1.0, retries=3, jobs=20)
 
 
 def read(made: Any) -> tuple[list[Stream], list[str]]:  # noqa: ANN401  # JSON
     refused: list[str] = []
-    return records.of_run(from_json(made, "run.json"), refused), refused
+    return streams(from_json(made, "run.json"), refused), refused
 
 
 def changed(change: Callable[[dict[str, list[dict[str, Any]]]], object]) -> tuple[list[Stream], list[str]]:
@@ -35,7 +34,7 @@ def test_a_stream_is_read_whole() -> None:
     (plain, faulty), refused = read(faulty_run([Faulty(jobs=20), KILLS], blocks=1))
     assert refused == []
     assert plain.condition == faulty.condition == "job_stream:arrivals=poisson:rate_per_s=4:slots=2"
-    assert (plain.fault, faulty.fault, dict(faulty.asked)) == (None, "kill", {"fault_rate_per_s": "1"})
+    assert (plain.fault, faulty.fault, faulty.fault_params) == ("", "kill", {"fault_rate_per_s": "1"})
     assert (faulty.unit[1], faulty.retries, faulty.slots, faulty.nodes) == (1, 3, 2, 1)
     assert (faulty.label, plain.label) == ("kill rate_per_s=1", "no fault")
     assert len(faulty.jobs) == 20

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.studies.jobs.dependability.recovery import ANOTHER, CLOSED, GIVEN_UP, LASTED, NO_TWIN, NOT_YET, after
-from analysis.studies.jobs.dependability.terms import Fault
+from analysis.studies.jobs.dependability.outcomes import ANOTHER, CLOSED, GIVEN_UP, LASTED, NO_TWIN, NOT_YET, after
+from analysis.studies.jobs.records import Fault
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 # Without a fault: three jobs a second apart, each done 2 s after it came.

@@ -10,11 +10,9 @@ import pytest
 import simpy
 
 from analysis.studies.jobs.dependability.checkpoints import trials
-from analysis.studies.jobs.dependability.figures import shared, totals
-from analysis.studies.jobs.dependability.intervals import time_per_work
-from analysis.studies.jobs.dependability.recovery import after
-from analysis.studies.jobs.dependability.simulation import Asked, _failures, _life
-from analysis.studies.jobs.dependability.terms import Fault, Outage
+from analysis.studies.jobs.dependability.intervals import CheckpointPlan, _failures, _life, time_per_work
+from analysis.studies.jobs.dependability.outcomes import after, shared, totals
+from analysis.studies.jobs.records import Fault, Outage
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 
@@ -71,12 +69,12 @@ def test_a_kill_hit_what_ended_just_before_it_was_told_and_nothing_earlier(end_s
 @pytest.mark.parametrize("shape", [0.7, 1.0, 2.0])
 def test_failures_come_as_often_as_is_said_whatever_their_shape(shape: float) -> None:
     """Of 40,000 gaps the mean is known to a hundredth at shape 0.7, whose variation is 1.46."""
-    moments = list(islice(_failures(Asked(1, 100, 1000, shape=shape), 1), 40_000))
+    moments = list(islice(_failures(CheckpointPlan(1, 100, 1000, shape=shape), 1), 40_000))
     assert np.diff(moments).mean() == pytest.approx(100, rel=0.03)
 
 
 def test_a_failure_while_a_job_begins_again_lets_it_begin_once_more() -> None:
     """Down at 4 s till 9, at 7 s till 12; then 10 s of work, without a checkpoint at their end."""
     clock = simpy.Environment()
-    clock.run(clock.process(_life(clock, Asked(1, 100, 10, 5), 10, iter([4.0, 7.0, 100.0]))))
+    clock.run(clock.process(_life(clock, CheckpointPlan(1, 100, 10, 5), 10, iter([4.0, 7.0, 100.0]))))
     assert clock.now == 22

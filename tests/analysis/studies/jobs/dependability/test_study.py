@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.studies.jobs.dependability.report_page import render
+from analysis.printing import on_page
+from analysis.studies.jobs.dependability.page import report_page
 from analysis.studies.jobs.dependability.study import arms, twin_of
-from analysis.studies.jobs.dependability.terms import Fault, Outage, Stream
+from analysis.studies.jobs.records import Fault, Outage, Stream
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def test_the_twin_has_the_same_checkpoints_and_retries_if_there_is_one() -> None
     bare, same, other = clean(1), replace(clean(1), checkpoint_s=5.0, retries=3), replace(clean(1), checkpoint_s=1.0)
     assert twin_of(faulty, [other, bare, same]) is same
     assert twin_of(faulty, [other, bare]) is bare
-    for stranger in (clean(2), replace(clean(1), condition="another"), replace(clean(1), tweakset="hugepages"), slowed(1, 1)):
+    for stranger in (clean(2), replace(clean(1), workload="another"), replace(clean(1), tweakset="hugepages"), slowed(1, 1)):
         assert twin_of(faulty, [stranger]) is None
 
 
@@ -126,7 +127,7 @@ def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: S
     assert arm.slowdown is not None
     assert arm.slowdown.value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
-    assert render([arm], (), (), MARGIN) == snapshot
+    assert on_page(report_page([arm], (), (), MARGIN)) == snapshot
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
     assert not arms(slower, MARGIN)[1].thinned
 
@@ -136,7 +137,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
     assert any("3 of 3" in note for note in arm.notes)
-    assert render([arm], (), (), MARGIN) == snapshot
+    assert on_page(report_page([arm], (), (), MARGIN)) == snapshot
 
 
 def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:

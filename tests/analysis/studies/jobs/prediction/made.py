@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.studies.jobs.prediction.tables import table
-from analysis.studies.jobs.prediction.terms import Row
+from analysis.studies.jobs.prediction.tables import Measurement, table
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, streamed_run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.studies.jobs.prediction.terms import Table
+    from analysis.studies.jobs.prediction.tables import Table
 
 BATCHES = (1, 2, 4, 8, 16, 32)
 COLD = 3.0
@@ -25,7 +24,7 @@ def law(batch: float, cache: str) -> float:
     return 0.01 * float(np.sqrt(batch)) * (COLD if cache == "cold" else 1.0)
 
 
-def rows(runs: int = 6, noise: float = 0.02, seed: int = 1) -> list[Row]:
+def rows(runs: int = 6, noise: float = 0.02, seed: int = 1) -> list[Measurement]:
     """Twelve configurations in so many runs; times are off by a factor exp(noise)."""
     rng = np.random.default_rng(seed)
     made = []
@@ -33,7 +32,7 @@ def rows(runs: int = 6, noise: float = 0.02, seed: int = 1) -> list[Row]:
         for batch in BATCHES:
             for cache in ("cold", "warm"):
                 value = law(batch, cache) * float(np.exp(rng.normal(0, noise)))
-                made.append(Row(f"{batch} {cache}", f"run {run}", {"batch": float(batch), "cache": cache}, value))
+                made.append(Measurement(f"{batch} {cache}", f"run {run}", {"batch": float(batch), "cache": cache}, value))
     return made
 
 
@@ -41,7 +40,7 @@ def made_table(runs: int = 6, noise: float = 0.02, seed: int = 1) -> Table:
     return table(rows(runs, noise, seed), "time_s")
 
 
-def as_csv(told: list[Row]) -> str:
+def as_csv(told: list[Measurement]) -> str:
     lines = [f"{one.factors['batch']:g},{one.factors['cache']},{one.run},{one.value!r}" for one in told]
     return "\n".join(["batch,cache,run,time_s", *lines]) + "\n"
 

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.prediction.coding import beyond, learn
-from analysis.studies.jobs.prediction.tables import MOST_LEVELS, table, thinned
-from analysis.studies.jobs.prediction.terms import Points, Row
+from analysis.studies.jobs.prediction.tables import MOST_LEVELS, Measurement, Points, beyond, learn, table, thinned
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -52,26 +50,26 @@ def test_a_missing_number_stands_in_the_middle_and_says_so() -> None:
 
 
 def test_factors_that_part_the_rows_alike_are_one() -> None:
-    told = [Row(str(at), str(at), {"a": float(at), "b": f"level {at}", "one": 1.0}, 1.0 + at) for at in range(5)]
+    told = [Measurement(str(at), str(at), {"a": float(at), "b": f"level {at}", "one": 1.0}, 1.0 + at) for at in range(5)]
     made = table(told, "time_s")
     assert (list(made.points.numbers), list(made.points.names), made.copies) == (["a"], [], {"a": ("b",)})
 
 
 def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
-    told = [Row(str(at), str(at), {"a": float(at % 2), "label": f"x{at}"}, 1.0) for at in range(MOST_LEVELS + 1)]
+    told = [Measurement(str(at), str(at), {"a": float(at % 2), "label": f"x{at}"}, 1.0) for at in range(MOST_LEVELS + 1)]
     made = table(told, "time_s")
     assert list(made.points.names) == []
     assert [note.split()[0] for note in made.notes] == ["label"]
 
 
 def test_values_are_seen_by_logarithms_only_if_all_are_above_0() -> None:
-    told = [Row(str(at), str(at), {"a": float(at)}, float(at)) for at in range(3)]
+    told = [Measurement(str(at), str(at), {"a": float(at)}, float(at)) for at in range(3)]
     assert not table(told, "wait_s").log
     assert table(told[1:], "wait_s").log
 
 
 def test_rows_are_thinned_evenly_by_group() -> None:
-    many = [Row("a", "1", {}, 1.0)] * 90 + [Row("b", "1", {}, 1.0)] * 10
+    many = [Measurement("a", "1", {}, 1.0)] * 90 + [Measurement("b", "1", {}, 1.0)] * 10
     kept = thinned(many, 20)
     assert (len(kept), sum(one.configuration == "b" for one in kept)) == (20, 10)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.prediction import conformal, folds
-from analysis.studies.jobs.prediction.conformal import Calibrated, calibrated, enough, intervals
+from analysis.studies.jobs.prediction import tables, validation
 from analysis.studies.jobs.prediction.models import ridge, same
-from analysis.studies.jobs.prediction.tables import table
-from analysis.studies.jobs.prediction.terms import Points, Row
-from analysis.studies.jobs.prediction.validating import validate
+from analysis.studies.jobs.prediction.tables import Measurement, Points, table
+from analysis.studies.jobs.prediction.validation import Calibrated, calibrated, enough, intervals, validate
 from tests.analysis.studies.jobs.prediction.made import made_table
 
 ONE = Points(1, {}, {})
@@ -20,7 +18,7 @@ def errors(off: list[float], groups: list[str]) -> Calibrated:
     """One model that always says 0, and was off by so much."""
     named = np.array(groups)
     return Calibrated(
-        [lambda points: np.zeros(points.count)], np.zeros(len(off), dtype=np.int64), np.array(off), folds.weights(named), len(set(groups))
+        [lambda points: np.zeros(points.count)], np.zeros(len(off), dtype=np.int64), np.array(off), tables.weights(named), len(set(groups))
     )
 
 
@@ -74,7 +72,7 @@ def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
         for group in range(41):
             level = rng.normal(0, 1)
             told += [
-                Row(str(group), "r", {"x": float(at), "z": float(rng.normal())}, float(np.exp(level + rng.normal(0, 0.3))))
+                Measurement(str(group), "r", {"x": float(at), "z": float(rng.normal())}, float(np.exp(level + rng.normal(0, 0.3))))
                 for at in range(3)
             ]
         both = table(told, "time_s")
@@ -88,7 +86,7 @@ def test_coverage_is_measured_on_groups_left_out() -> None:
     found = validate(made_table(runs=12, noise=0.1), "run", ["ridge"])
     _, ridge_ = found.scored
     assert ridge_.coverage is not None
-    assert ridge_.coverage.nominal == conformal.LEVEL
+    assert ridge_.coverage.nominal == validation.LEVEL
     assert ridge_.coverage.share > 0.8
     assert ridge_.coverage.low < ridge_.coverage.share <= ridge_.coverage.high
     assert 1.2 < ridge_.coverage.width < 3

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.prediction.folds import LEAST, each, folds, weights
-from analysis.studies.jobs.prediction.terms import TooFew
+from analysis.studies.jobs.prediction.tables import LEAST, TooFew, each, folds, weights
 
 GROUPS = st.lists(st.sampled_from("abcdefghijklmnop"), min_size=LEAST, max_size=60).filter(lambda all_: len(set(all_)) >= LEAST)
 

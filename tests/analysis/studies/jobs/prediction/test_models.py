@@ -8,10 +8,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import Ridge
 
 from analysis.studies.jobs.prediction import models
-from analysis.studies.jobs.prediction.models import BLACK, mean, same
-from analysis.studies.jobs.prediction.tables import points, table
-from analysis.studies.jobs.prediction.terms import Row
-from analysis.studies.jobs.prediction.white import learners
+from analysis.studies.jobs.prediction.models import BLACK, mean, same, white_boxes
+from analysis.studies.jobs.prediction.tables import Measurement, points, table
 from analysis.terms import Refused
 from tests.analysis.studies.jobs.prediction.made import BATCHES, law, made_table
 
@@ -71,10 +69,10 @@ def test_its_own_mean_is_that_of_the_same_factors_and_nothing_else() -> None:
     assert np.isnan(unknown)
 
 
-def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Row]:
+def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Measurement]:
     """Jobs of classes, each with start, cost and serial part, of three sizes on up to four replicas."""
     return [
-        Row(
+        Measurement(
             f"{name} {n} {work}",
             "r",
             {"class": name, "replicas": float(n), "work": work},
@@ -88,17 +86,17 @@ def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Row]:
 
 def test_amdahls_law_is_found_for_each_class() -> None:
     made = table(jobs({"a": (0.5, 2.0, 0.1), "b": (0.1, 7.0, 0.4)}), "service_s")
-    said = np.exp(learners(made)["amdahl"](made, made.runs)(made.points))
+    said = np.exp(white_boxes(made)["amdahl"](made, made.runs)(made.points))
     assert said == pytest.approx(made.values, rel=1e-3)
 
 
 def test_the_law_of_work_is_found_exactly() -> None:
     made = table([one for one in jobs({"a": (0.5, 2.0, 0.0), "b": (0.0, 7.0, 0.0)}) if one.factors["replicas"] == 1], "service_s")
-    assert list(learners(made)) == ["work"]
+    assert list(white_boxes(made)) == ["work"]
     asked = points(
         [{"class": "a", "work": 10.0}, {"class": "b", "work": 10.0}, {"class": "c", "work": 1.0}, {"class": "a", "work": -9.0}], made
     )
-    *told, unknown, never = np.exp(learners(made)["work"](made, made.runs)(asked))
+    *told, unknown, never = np.exp(white_boxes(made)["work"](made, made.runs)(asked))
     assert told == pytest.approx([20.5, 70.0])
     assert np.isnan([unknown, never]).all()  # a class that was not measured, and a time below 0
 
@@ -106,21 +104,23 @@ def test_the_law_of_work_is_found_exactly() -> None:
 def test_the_roofline_is_found_on_both_sides_of_its_ridge() -> None:
     """Peak 100 flop/s, bandwidth 10 bytes/s: the ridge is at 10 flop a byte."""
     told = [
-        Row(f"{flop} {size}", "r", {"flop": flop, "bytes": size}, max(flop / 100, size / 10))
+        Measurement(f"{flop} {size}", "r", {"flop": flop, "bytes": size}, max(flop / 100, size / 10))
         for flop in (10.0, 100.0, 1000.0)
         for size in (1.0, 20.0, 300.0)
     ]
     made = table(told, "time_s")
     asked = points([{"flop": 5000.0, "bytes": 1.0}, {"flop": 1.0, "bytes": 5000.0}], made)
-    assert np.exp(learners(made)["roofline"](made, made.runs)(asked)) == pytest.approx([50, 500])
+    assert np.exp(white_boxes(made)["roofline"](made, made.runs)(asked)) == pytest.approx([50, 500])
 
 
 def test_white_boxes_are_of_times_and_of_rows_that_tell_what_they_need() -> None:
-    assert learners(made_table()) == {}
-    assert not learners(table([Row(str(at), "r", {"work": float(at)}, float(at)) for at in range(4)], "wait_s"))
+    assert white_boxes(made_table()) == {}
+    assert not white_boxes(table([Measurement(str(at), "r", {"work": float(at)}, float(at)) for at in range(4)], "wait_s"))
 
 
 def test_jobs_of_one_size_tell_no_law_of_work() -> None:
-    made = table([Row(name, "r", {"class": name, "work": work}, work) for name, work in (("a", 1.0), ("b", 2.0), ("c", 1.0))], "service_s")
+    made = table(
+        [Measurement(name, "r", {"class": name, "work": work}, work) for name, work in (("a", 1.0), ("b", 2.0), ("c", 1.0))], "service_s"
+    )
     with pytest.raises(Refused, match="one size"):
-        learners(made)["work"](made, made.runs)
+        white_boxes(made)["work"](made, made.runs)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.studies.jobs.prediction.scoring import adjusted
-from analysis.studies.jobs.prediction.terms import Difference, Scored
+from analysis.studies.jobs.prediction.validation import Difference, Scored, adjusted
 
 
 @pytest.mark.parametrize(

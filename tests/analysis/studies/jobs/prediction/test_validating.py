@@ -7,10 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.prediction.scoring import Truth, adjusted, scored, wilson
-from analysis.studies.jobs.prediction.tables import table
-from analysis.studies.jobs.prediction.terms import HeldOut, Row, TooFew
-from analysis.studies.jobs.prediction.validating import SAME, learners, validate
+from analysis.studies.jobs.prediction.tables import Measurement, TooFew, table
+from analysis.studies.jobs.prediction.validation import SAME, HeldOut, Truth, adjusted, learners, scored, validate, wilson
 from control.t_test import t_quantile
 from tests.analysis.studies.jobs.prediction.made import made_table, rows
 
@@ -98,7 +96,8 @@ def test_of_noise_nothing_is_shown() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         told = [
-            Row(str(at), str(at), {"x": float(rng.normal()), "y": float(rng.normal())}, float(np.exp(rng.normal()))) for at in range(15)
+            Measurement(str(at), str(at), {"x": float(rng.normal()), "y": float(rng.normal())}, float(np.exp(rng.normal())))
+            for at in range(15)
         ]
         difference = validate(table(told, "time_s"), "configuration", ["ridge"], 0.5).scored[1].difference
         assert difference is not None
@@ -110,7 +109,7 @@ def test_by_run_the_configurations_own_mean_stands_beside() -> None:
     names = [one.model for one in validate(made_table(), "run").scored]
     assert names == ["mean", "ridge", "trees", "gp", SAME]
     assert SAME not in learners(made_table(), "configuration")
-    sized = table([Row(str(at), str(at), {"work": float(at)}, 1.0 + at) for at in range(3)], "service_s")
+    sized = table([Measurement(str(at), str(at), {"work": float(at)}, 1.0 + at) for at in range(3)], "service_s")
     assert SAME not in learners(sized, "run")
 
 

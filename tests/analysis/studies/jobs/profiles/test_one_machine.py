@@ -10,8 +10,8 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.load import load_each, parsed
-from analysis.studies.jobs.profiles.one_machine import of_one_machine
-from analysis.studies.jobs.scaling.reading import points
+from analysis.studies.jobs.replicates import of_one_machine
+from analysis.studies.jobs.scaling.measured import points
 
 RUNS = Path(__file__).parents[5] / "data" / "runs"
 COMMANDS = (

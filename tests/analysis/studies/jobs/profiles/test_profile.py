@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
-from analysis.studies.jobs.profiles.names import short
-from analysis.studies.jobs.profiles.profile import PARTS, _parts
-from analysis.studies.jobs.profiles.rows import Ran
+from analysis.studies.jobs.profiles.profile import PARTS, _parts, short
+from analysis.studies.jobs.records import USED, Job, Times
 from tests.analysis.studies.jobs.profiles.made_cells import job, report, saved
 
 if TYPE_CHECKING:
@@ -173,8 +172,9 @@ def test_shares_are_shares_whatever_was_told(  # noqa: PLR0913, PLR0917  # what 
     waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int
 ) -> None:
     row = job(0, waits=waits, starts=starts, runs=runs, cpu_s=cpu, throttled_s=throttled)
-    took = {name: value for name, value in row.items() if isinstance(value, float)}
-    found = _parts(Ran(0, "train", "done", replicas, 1, took, {"startup_s": throttled}))
+    used = {name: value for name, value in row.items() if name in USED and value is not None}
+    told = Job(0, 0.0, replicas=replicas, used=used, result={"startup_s": throttled})
+    found = _parts(told, Times(row["submit_s"], row["admit_s"], row["start_s"], row["end_s"]))
     assert set(found) <= set(PARTS)
     assert all(-1e-9 <= share <= 1 + 1e-9 for share in found.values())
     assert "computing" not in found or sum(found.values()) == pytest.approx(1)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.studies.jobs.queues.copies import plan
 from analysis.studies.jobs.queues.reading import groups
+from analysis.studies.jobs.records import plan
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run
 
 if TYPE_CHECKING:

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs.queues import shape
-from analysis.studies.jobs.queues.fitting import Fit, fit, scv
-from analysis.studies.jobs.queues.job_csv import parse
-from analysis.studies.jobs.queues.predicting import chosen, predicted
-from analysis.studies.jobs.queues.sound import columns
-from analysis.studies.jobs.queues.terms import Job, Stream, Unstable
-from analysis.studies.jobs.queues.units import estimate, units
+from analysis.studies.jobs.queues.fitting import Fit, estimate, fit, scv, units
+from analysis.studies.jobs.queues.formulas import Unstable
+from analysis.studies.jobs.queues.reading import parse_csv
+from analysis.studies.jobs.queues.valid_times import columns
+from analysis.studies.jobs.queues.validation import chosen, predicted
+from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Refused
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, constant, heavy, rows
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.queues.terms import Figure
+    from analysis.studies.jobs.estimates import Figure
 
 
 @cache
@@ -143,7 +143,7 @@ def test_p_of_exponential_times_is_anything_from_0_to_1_alike(count: int) -> Non
 
 
 def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:
-    (found,) = parse(as_csv(rows(MadeStream()), ("job", "submit_s")), "trace")
+    (found,) = parse_csv(as_csv(rows(MadeStream()), ("job", "submit_s")), "trace")
     made = fit([found])
     assert holds(made.rate_per_s, 6)
     assert (made.service_s, made.load, made.wait_s, made.utilisation, made.services) == (None, None, None, None, None)

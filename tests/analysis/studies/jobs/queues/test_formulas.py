@@ -9,12 +9,25 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues import closed, finite, laws
-from analysis.studies.jobs.queues.erlang import erlang_b, erlang_c
-from analysis.studies.jobs.queues.open_queues import allen_cunneen, kingman, mg1, mm1_at_least, mm1_room_for, mmc, mmc_empty, sakasegawa
-from analysis.studies.jobs.queues.priorities import Kind, non_preemptive, preemptive
-from analysis.studies.jobs.queues.quantiles import response_quantile, wait_quantile, wait_within
-from analysis.studies.jobs.queues.terms import Inputs, Unstable
+from analysis.studies.jobs.queues import closed, formulas
+from analysis.studies.jobs.queues.formulas import (
+    Inputs,
+    Unstable,
+    allen_cunneen,
+    erlang_b,
+    erlang_c,
+    kingman,
+    mg1,
+    mm1_at_least,
+    mm1_room_for,
+    mmc,
+    mmc_empty,
+    response_quantile,
+    sakasegawa,
+    wait_quantile,
+    wait_within,
+)
+from analysis.studies.jobs.queues.priorities import PriorityClass, non_preemptive, preemptive
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
@@ -165,7 +178,7 @@ def test_percentiles_of_waits_and_responses_give_their_share_back(rate: float, l
 
 def test_an_m_m_1_with_room_for_two() -> None:
     """Weights 1, ½, ¼: loss 1/7; let in λ·6/7; waiting 1/7 of the time one: W_q = (1/7)/(3/7) = 1/3."""
-    found = finite.mmck(Inputs(0.5, 1), 2)
+    found = formulas.mmck(Inputs(0.5, 1), 2)
     assert found.loss == pytest.approx(1 / 7)
     assert found.wait_s == pytest.approx(1 / 3)
     assert found.p_wait == pytest.approx(1 / 3)
@@ -176,26 +189,26 @@ def test_an_m_m_1_with_room_for_two() -> None:
 def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(load: float, servers: int) -> None:
     assume(load < 0.95)
     asked = Inputs(load * servers, 1, servers)
-    assert finite.mmck(asked, servers).loss == pytest.approx(erlang_b(servers, load * servers))
-    many, open_one = finite.mmck(asked, 2000), mmc(asked)
+    assert formulas.mmck(asked, servers).loss == pytest.approx(erlang_b(servers, load * servers))
+    many, open_one = formulas.mmck(asked, 2000), mmc(asked)
     assert (many.wait_s, many.p_wait) == pytest.approx((open_one.wait_s, open_one.p_wait), rel=1e-6)
-    assert finite.wait_quantile(asked, 2000, 0.9) == pytest.approx(wait_quantile(open_one, 0.9), rel=1e-5, abs=1e-9)
+    assert formulas.mmck_wait_quantile(asked, 2000, 0.9) == pytest.approx(wait_quantile(open_one, 0.9), rel=1e-5, abs=1e-9)
 
 
 def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
     """Ten times too much for one server: nine tenths are turned away."""
-    found = finite.mmck(Inputs(10, 1), 1000)
+    found = formulas.mmck(Inputs(10, 1), 1000)
     assert found.loss == pytest.approx(0.9)
     assert found.rate_per_s == pytest.approx(1)
-    assert math.isfinite(finite.wait_quantile(Inputs(10, 1), 1000, 0.99))
+    assert math.isfinite(formulas.mmck_wait_quantile(Inputs(10, 1), 1000, 0.99))
 
 
 def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -> None:
     """M/M/1 of load ½ and 1 s: 1 - ½·e^(-½t). With room for two, one job waits for one to leave: 1 - ⅓·e^(-t)."""
     one = mmc(Inputs(0.5, 1))
     assert [wait_within(one, time_s) for time_s in (0, 2)] == pytest.approx([0.5, 1 - 0.5 * math.exp(-1)])
-    assert [finite.wait_within(Inputs(0.5, 1), 2, time_s) for time_s in (0, 1)] == pytest.approx([2 / 3, 1 - math.exp(-1) / 3])
-    assert finite.wait_within(Inputs(0.5, 1), 1, 0) == 1
+    assert [formulas.mmck_wait_within(Inputs(0.5, 1), 2, time_s) for time_s in (0, 1)] == pytest.approx([2 / 3, 1 - math.exp(-1) / 3])
+    assert formulas.mmck_wait_within(Inputs(0.5, 1), 1, 0) == 1
     for wrong in (-1.0, math.inf, math.nan):
         with pytest.raises(Refused):
             wait_within(one, wrong)
@@ -203,14 +216,14 @@ def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -
 
 def test_operational_laws_of_lazowska() -> None:
     """40/s of 22.5 ms: 90 % busy. 4 inside: 0.1 s, of them 77.5 ms waiting. 10 users, 15 s, 5 s to think: ½ a second; 7.5 there: 15 s."""
-    assert laws.utilisation(40, 0.0225) == pytest.approx(0.9, rel=1e-12)
-    assert laws.time_inside(4, 40) == pytest.approx(0.1, rel=1e-12)
-    assert laws.time_inside(4, 40) - 0.0225 == pytest.approx(0.0775, rel=1e-12)
-    assert laws.interactive_rate(10, 15, 5) == pytest.approx(0.5, rel=1e-12)
-    assert laws.interactive_response(10, 0.5, 5) == pytest.approx(15, rel=1e-12)
-    assert laws.time_inside(7.5, 0.5) == pytest.approx(15, rel=1e-12)
-    assert laws.number(0.5, 15) == 7.5
-    assert laws.forced_flow(0.5, 20) == 10
+    assert closed.utilisation(40, 0.0225) == pytest.approx(0.9, rel=1e-12)
+    assert closed.time_inside(4, 40) == pytest.approx(0.1, rel=1e-12)
+    assert closed.time_inside(4, 40) - 0.0225 == pytest.approx(0.0775, rel=1e-12)
+    assert closed.interactive_rate(10, 15, 5) == pytest.approx(0.5, rel=1e-12)
+    assert closed.interactive_response(10, 0.5, 5) == pytest.approx(15, rel=1e-12)
+    assert closed.time_inside(7.5, 0.5) == pytest.approx(15, rel=1e-12)
+    assert closed.number(0.5, 15) == 7.5
+    assert closed.forced_flow(0.5, 20) == 10
 
 
 def test_mean_values_of_two_users_and_two_stations_by_hand() -> None:
@@ -228,7 +241,7 @@ def test_closed_systems_keep_their_bounds_and_laws(demands: list[float], users: 
     assert found.rate_per_s <= found.most_per_s * (1 + 1e-9)
     assert found.response_s >= found.least_s * (1 - 1e-9)
     assert sum(found.jobs.values()) + found.rate_per_s * think == pytest.approx(users)
-    assert found.rate_per_s == pytest.approx(laws.interactive_rate(users, found.response_s, think))
+    assert found.rate_per_s == pytest.approx(closed.interactive_rate(users, found.response_s, think))
     assert max(found.utilisation.values()) <= 1 + 1e-9
 
 
@@ -239,7 +252,7 @@ def test_a_closed_system_of_one_station_is_the_machine_repairman() -> None:
 
 
 def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAssertion) -> None:
-    two = [Kind(1, 0.3, 1.0), Kind(2, 0.3, 2.0)]
+    two = [PriorityClass(1, 0.3, 1.0), PriorityClass(2, 0.3, 2.0)]
     questions: dict[str, Callable[[], object]] = {
         "no jobs come": lambda: mmc(Inputs(0, 1)),
         "rate below 0": lambda: mmc(Inputs(-1, 1)),
@@ -250,18 +263,18 @@ def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAsse
         "services vary by nan": lambda: mmc(Inputs(0.5, 1, 1, 1, math.nan)),
         "percentile of an M/G/1": lambda: response_quantile(mg1(Inputs(0.5, 1)), 0.9),
         "percentile 100": lambda: wait_quantile(mmc(Inputs(0.5, 1)), 1.0),
-        "percentile of who is let in": lambda: wait_quantile(finite.mmck(Inputs(0.5, 1), 3), 0.9),
-        "less room than servers": lambda: finite.mmck(Inputs(1, 1, 3), 2),
-        "more than a server does": lambda: laws.utilisation(2, 1),
-        "more than users ask": lambda: laws.interactive_response(2, 1, 5),
-        "time inside at rate 0": lambda: laws.time_inside(1, 0),
+        "percentile of who is let in": lambda: wait_quantile(formulas.mmck(Inputs(0.5, 1), 3), 0.9),
+        "less room than servers": lambda: formulas.mmck(Inputs(1, 1, 3), 2),
+        "more than a server does": lambda: closed.utilisation(2, 1),
+        "more than users ask": lambda: closed.interactive_response(2, 1, 5),
+        "time inside at rate 0": lambda: closed.time_inside(1, 0),
         "no station": lambda: closed.mva({}, 1),
         "no demand": lambda: closed.mva({"a": 0.0}, 1),
         "no user": lambda: closed.mva({"a": 1.0}, 0),
         "thinks below 0": lambda: closed.mva({"a": 1.0}, 1, -1.0),
         "preemptive of two service times": lambda: preemptive(two, 2),
         "no kind of job": lambda: non_preemptive([]),
-        "a kind below 0": lambda: non_preemptive([Kind(1, -1, 1.0)]),
+        "a kind below 0": lambda: non_preemptive([PriorityClass(1, -1, 1.0)]),
     }
     found = {}
     for case, ask in questions.items():

@@ -9,10 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues.little import Law, Little, cycles, little, most_held
 from analysis.studies.jobs.queues.page import little as said
-from analysis.studies.jobs.queues.sound import Columns, columns
-from analysis.studies.jobs.queues.terms import Job, Stream
+from analysis.studies.jobs.queues.valid_times import Columns, LawPart, Little, columns, cycles, little, most_held
+from analysis.studies.jobs.records import Job, Stream
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -123,5 +122,5 @@ def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
 
 def test_a_law_that_does_not_hold_is_called_broken() -> None:
     """Nobody's times can break it; whoever changes the integration will read this."""
-    broken = Little(0, 1, 1, (Law("waiting", 1.0, 1.1, 0.1),), 1.0)
+    broken = Little(0, 1, 1, (LawPart("waiting", 1.0, 1.1, 0.1),), 1.0)
     assert "BROKEN: waiting" in said([broken])

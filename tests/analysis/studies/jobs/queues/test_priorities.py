@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queues.open_queues import mg1, mmc
-from analysis.studies.jobs.queues.priorities import Kind, non_preemptive, preemptive
-from analysis.studies.jobs.queues.terms import Inputs
+from analysis.studies.jobs.queues.formulas import Inputs, mg1, mmc
+from analysis.studies.jobs.queues.priorities import PriorityClass, non_preemptive, preemptive
 
-TWO = (Kind(1, 0.3, 1.0), Kind(2, 0.5, 1.0))
+TWO = (PriorityClass(1, 0.3, 1.0), PriorityClass(2, 0.5, 1.0))
 LOADS = st.lists(st.floats(0.01, 0.3), min_size=1, max_size=3)
 VARIATIONS = st.floats(0, 5)
 
@@ -34,7 +33,7 @@ def test_two_priorities_of_whom_the_first_push_aside_by_hand() -> None:
 @given(loads=LOADS, scv=VARIATIONS)
 def test_one_priority_is_no_priority(loads: list[float], scv: float) -> None:
     """However many kinds there are in it: an M/G/1 of their sum."""
-    kinds = [Kind(1, load, 1.0, scv) for load in loads]
+    kinds = [PriorityClass(1, load, 1.0, scv) for load in loads]
     wait = mg1(Inputs(sum(loads), 1.0, scv_service=scv)).wait_s
     assert [one.wait_s for one in non_preemptive(kinds)] == pytest.approx([wait] * len(kinds))
     assert [one.wait_s for one in preemptive(kinds)] == pytest.approx([wait] * len(kinds))
@@ -43,7 +42,7 @@ def test_one_priority_is_no_priority(loads: list[float], scv: float) -> None:
 @given(loads=LOADS, service=st.floats(0.1, 10), scv=VARIATIONS)
 def test_what_one_priority_gains_others_lose(loads: list[float], service: float, scv: float) -> None:
     """Kleinrock's conservation law: ΣU_k·W_k is that of first come, first served."""
-    kinds = [Kind(at, load / service, service, scv) for at, load in enumerate(loads)]
+    kinds = [PriorityClass(at, load / service, service, scv) for at, load in enumerate(loads)]
     waits = [one.wait_s or 0.0 for one in non_preemptive(kinds)]
     whole = mg1(Inputs(sum(loads) / service, service, scv_service=scv)).wait_s * sum(loads)
     assert sum(load * wait for load, wait in zip(loads, waits, strict=True)) == pytest.approx(whole)
@@ -53,7 +52,7 @@ def test_what_one_priority_gains_others_lose(loads: list[float], service: float,
 @given(loads=LOADS, servers=st.integers(1, 8))
 def test_several_servers_are_one_queue_in_all(loads: list[float], servers: int) -> None:
     """The mean wait over all jobs of equal service is that of the M/M/c, pushed aside or not."""
-    kinds = [Kind(at, load * servers, 1.0) for at, load in enumerate(loads)]
+    kinds = [PriorityClass(at, load * servers, 1.0) for at, load in enumerate(loads)]
     whole = mmc(Inputs(sum(loads) * servers, 1.0, servers)).wait_s
     for served in (non_preemptive(kinds, servers), preemptive(kinds, servers)):
         mean = sum(load * (one.wait_s or 0.0) for load, one in zip(loads, served, strict=True)) / sum(loads)
@@ -64,10 +63,10 @@ def test_several_servers_are_one_queue_in_all(loads: list[float], servers: int) 
 @pytest.mark.parametrize("servers", [1, 2])
 def test_those_before_the_ones_that_ask_for_too_much_still_have_a_wait(servers: int) -> None:
     """Servers never rest then: who goes first waits for the next of c to be done, s/c, over 1 - its load."""
-    first, second = non_preemptive([Kind(1, 0.4 * servers, 1.0), Kind(2, 0.9 * servers, 1.0)], servers)
+    first, second = non_preemptive([PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers)
     assert first.wait_s == pytest.approx(1 / servers / 0.6)
     assert (second.wait_s, second.response_s) == (None, None)
-    aside = preemptive([Kind(1, 0.4 * servers, 1.0), Kind(2, 0.9 * servers, 1.0)], servers)
+    aside = preemptive([PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers)
     assert aside[0].wait_s == pytest.approx(mmc(Inputs(0.4 * servers, 1.0, servers)).wait_s)
     assert aside[1].wait_s is None
 

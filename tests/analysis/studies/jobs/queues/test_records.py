@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.jobs.queues import job_csv
+from analysis.studies.jobs.queues import reading
 from analysis.studies.jobs.queues.reading import groups
-from analysis.studies.jobs.queues.records import streams
+from analysis.studies.jobs.records import streams
 from analysis.terms import Refused, Unreadable
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run
 from tests.synthetic import saved_run
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.queues.terms import Stream
+    from analysis.studies.jobs.records import Stream
 
 SMALL = MadeStream(jobs=5)
 
@@ -39,7 +40,7 @@ def test_a_cell_is_a_stream_and_blocks_are_of_one_group() -> None:
     told = rows(SMALL, 1000)[3]
     job = found[0].jobs[3]
     assert (job.submit_s, job.start_s, job.end_s) == (told["submit_s"], told["start_s"], told["end_s"])
-    assert (job.number, job.kind, job.priority, job.replicas, job.outcome) == (3, "small", 0, 1, "done")
+    assert (job.number, job.class_, job.priority, job.replicas, job.outcome) == (3, "small", 0, 1, "done")
 
 
 def test_the_machine_as_found_and_its_copy_are_one_condition_with_the_same_jobs() -> None:
@@ -71,21 +72,21 @@ def test_missing_is_missing() -> None:
 
 def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     (from_run,), _ = read(streamed_run(SMALL, 1))
-    (from_csv,) = job_csv.parse(
+    (from_csv,) = reading.parse_csv(
         as_csv(rows(SMALL, 1000), ("job", "submit_s", "admit_s", "start_s", "end_s", "priority", "class", "outcome")), "jobs.csv"
     )
-    assert from_csv.jobs == from_run.jobs
+    assert from_csv.jobs == tuple(replace(job, planned_s=None) for job in from_run.jobs)
     assert (from_csv.slots, from_csv.measured) == (None, True)
 
 
 def test_a_trace_of_arrivals_was_not_measured() -> None:
-    (found,) = job_csv.parse("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
+    (found,) = reading.parse_csv("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
     assert not found.measured
     assert [job.submit_s for job in found.jobs] == [0.5, 0.75]
 
 
 def test_runs_of_one_list_are_streams_of_one_group() -> None:
-    found = job_csv.parse("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
+    found = reading.parse_csv("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
     assert [(one.name, one.group, one.slots, len(one.jobs)) for one in found] == [
         ("jobs.csv b", "jobs.csv", 2, 2),
         ("jobs.csv a", "jobs.csv", 3, 1),
@@ -100,7 +101,7 @@ def test_whatever_a_list_holds_it_is_read_or_refused_in_a_line(text: str, head: 
     found: list[Stream] = []
     said = ""
     try:
-        found = job_csv.parse(head + text, "jobs.csv")
+        found = reading.parse_csv(head + text, "jobs.csv")
     except Unreadable as error:
         said = str(error)
     assert len(said.splitlines()) == (0 if found else 1)
@@ -114,7 +115,7 @@ def test_what_was_named_is_grouped_and_what_cannot_be_read_is_said(tmp_path: Pat
     refused: list[str] = []
     found = groups([str(tmp_path / name) for name in ("jobs.csv", "wrong.csv", "binary.csv", "gone.csv")], refused)
     assert [len(group) for group in found] == [1]
-    assert ["no column" in refused[0], "no text in UTF-8" in refused[1], "No such file" in refused[2]] == [True] * 3
+    assert ["no column" in refused[0], "no CSV in UTF-8" in refused[1], "No such file" in refused[2]] == [True] * 3
     with pytest.raises(Refused, match="no column"):
         groups([str(tmp_path / "wrong.csv")], [])
 
@@ -173,6 +174,6 @@ def test_what_is_no_list_of_jobs_is_refused_with_its_line(snapshot: SnapshotAsse
         'job,submit_s\n0,"1\n',
     ):
         with pytest.raises(Unreadable) as refused:
-            job_csv.parse(text, "jobs.csv")
+            reading.parse_csv(text, "jobs.csv")
         found[text] = str(refused.value)
     assert found == snapshot

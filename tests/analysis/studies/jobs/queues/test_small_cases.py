@@ -8,17 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.queues import closed, finite, kinds, laws, shape
-from analysis.studies.jobs.queues.copies import distinct
-from analysis.studies.jobs.queues.fitting import fit
-from analysis.studies.jobs.queues.job_csv import parse
-from analysis.studies.jobs.queues.little import cycles, little
-from analysis.studies.jobs.queues.open_queues import sakasegawa
+from analysis.printing import on_page
+from analysis.studies.jobs.estimates import Figure
+from analysis.studies.jobs.queues import closed, formulas, priorities, shape
+from analysis.studies.jobs.queues.fitting import estimate, fit, units
+from analysis.studies.jobs.queues.formulas import Inputs, sakasegawa
+from analysis.studies.jobs.queues.page import priorities_page
 from analysis.studies.jobs.queues.priorities import non_preemptive
-from analysis.studies.jobs.queues.sound import columns
-from analysis.studies.jobs.queues.terms import Figure, Inputs, Job, Stream
-from analysis.studies.jobs.queues.units import estimate, units
-from analysis.studies.jobs.queues.validating import Validation, _word, validate
+from analysis.studies.jobs.queues.reading import parse_csv
+from analysis.studies.jobs.queues.valid_times import columns, cycles, little
+from analysis.studies.jobs.queues.validation import WaitValidation, _word, validate
+from analysis.studies.jobs.records import Job, Stream
+from analysis.studies.jobs.replicates import distinct
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 
@@ -33,7 +34,7 @@ def alone(count: int) -> Stream:
     return of(*((2.0 * at, 2.0 * at, 2.0 * at + 1) for at in range(count)))
 
 
-def validated(made: MadeStream, runs: int = 3) -> Validation:
+def validated(made: MadeStream, runs: int = 3) -> WaitValidation:
     streams = [stream(made, 7000 + at) for at in range(runs)]
     return validate(fit(streams), streams, 0.1)
 
@@ -45,11 +46,11 @@ def test_users_who_think_ask_no_oftener_than_that_lets_them() -> None:
 
 def test_percentiles_in_a_full_house_are_of_those_let_in() -> None:
     """M/M/1/2 at load 1: 0, 1 and 2 inside are a third each; half of those let in wait, e^-t of them longer than t: ¼ at t = ln 2."""
-    assert finite.wait_quantile(Inputs(1, 1), 2, 0.75) == pytest.approx(math.log(2))
+    assert formulas.mmck_wait_quantile(Inputs(1, 1), 2, 0.75) == pytest.approx(math.log(2))
 
 
 def test_a_server_may_work_always_and_no_more() -> None:
-    assert laws.utilisation(4, 0.25) == 1
+    assert closed.utilisation(4, 0.25) == 1
 
 
 def test_sakasegawas_share_that_waits() -> None:
@@ -109,7 +110,7 @@ def test_an_end_without_a_start_is_no_response() -> None:
 
 
 def test_replicas_and_attempts_of_a_list_are_read() -> None:
-    (found,) = parse("job,submit_s,replicas,attempts\n1,0,2,3\n2,1,,\n", "made.csv")
+    (found,) = parse_csv("job,submit_s,replicas,attempts\n1,0,2,3\n2,1,,\n", "made.csv")
     assert [(job.replicas, job.attempts) for job in found.jobs] == [(2, 3), (1, 1)]
 
 
@@ -164,8 +165,8 @@ def test_measured_over_predicted_is_the_ratio_of_each_priority(slots: int) -> No
 
 def test_kinds_stand_by_priority_their_waits_in_one_unit() -> None:
     """Loads .3 and .2 of 10 ms: W₀ = 5 ms; 5/.7 = 7.14 ms and 5/(.7 · .5) = 14.3 ms."""
-    some = [kinds.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
-    page = kinds.render([(1, non_preemptive(some))], preemptive=False)
+    some = [priorities.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
+    page = on_page(priorities_page([(1, non_preemptive(some))], preemptive=False))
     head, first, second = page.splitlines()[1:4]
     assert "wait ms" in head
     assert (first.split()[0], first.split()[5]) == ("1", "7.14")

@@ -8,26 +8,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.studies.jobs.queues.fitting import Fit, fit
-from analysis.studies.jobs.queues.terms import Inputs, Job
-from analysis.studies.jobs.queues.validating import Held, Validation, validate
+from analysis.studies.jobs.queues.formulas import Inputs
+from analysis.studies.jobs.queues.validation import ModelCheck, WaitValidation, validate
+from analysis.studies.jobs.records import Job
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, heavy
 from tests.analysis.studies.jobs.queues.test_fitting import stream
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.jobs.queues.terms import Stream
+    from analysis.studies.jobs.records import Stream
 
 LONG = MadeStream(jobs=4000)
 SHORT = MadeStream(jobs=400)
 
 
-def of(made: MadeStream, runs: int = 8, margin: float = 0.1, planned: Inputs | None = None) -> Validation:
+def of(made: MadeStream, runs: int = 8, margin: float = 0.1, planned: Inputs | None = None) -> WaitValidation:
     made_of = [stream(made, 7000 + at) for at in range(runs)]
     return validate(fit(made_of), made_of, margin, planned)
 
 
-def model(found: Validation, name: str) -> Held:
+def model(found: WaitValidation, name: str) -> ModelCheck:
     return next(one for one in found.held if one.model == name)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.studies.jobs.simulation.mix import Class
-from analysis.studies.jobs.simulation.stream import Coming, Source
+from analysis.studies.jobs.simulation.stream import Coming, JobClass, JobSource
 from control.scheduling.terms import Job
 
 if TYPE_CHECKING:
@@ -21,6 +20,6 @@ def coming(number: int, submit_s: float, takes_s: float | Mapping[str, float], *
     return Coming(job, by_kind)
 
 
-def source(slots: int = 1, load: float = 0.8, cv2: float = 1.0, arrivals_cv2: float = 1.0) -> Source:
+def source(slots: int = 1, load: float = 0.8, cv2: float = 1.0, arrivals_cv2: float = 1.0) -> JobSource:
     """One class of jobs of a second each on average."""
-    return Source((Class("job", 1.0, {ANY: 1.0}, cv2),), {ANY: slots}, load, arrivals_cv2)
+    return JobSource((JobClass("job", 1.0, {ANY: 1.0}, cv2),), {ANY: slots}, load, arrivals_cv2)

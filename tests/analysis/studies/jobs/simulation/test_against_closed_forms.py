@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 import simpy
 
-from analysis.studies.jobs.queues.open_queues import mg1, mmc
-from analysis.studies.jobs.queues.priorities import Kind, non_preemptive
-from analysis.studies.jobs.queues.terms import Inputs
-from analysis.studies.jobs.simulation.figures import figures
-from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.mix import Class
-from analysis.studies.jobs.simulation.stream import Source, jobs
+from analysis.studies.jobs.queues.formulas import Inputs, mg1, mmc
+from analysis.studies.jobs.queues.priorities import PriorityClass, non_preemptive
+from analysis.studies.jobs.simulation.loop import figures, play
+from analysis.studies.jobs.simulation.stream import JobClass, JobSource, jobs
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
 
 if TYPE_CHECKING:
@@ -30,7 +27,7 @@ def within(values: Sequence[float], expected: float, errors: float = 3.5) -> boo
     return abs(fmean(values) - expected) < errors * stdev(values) / math.sqrt(len(values))
 
 
-def mean_waits(one: Source, policy: str = "fifo", seeds: int = 8, many: int = 1500) -> list[float]:
+def mean_waits(one: JobSource, policy: str = "fifo", seeds: int = 8, many: int = 1500) -> list[float]:
     """Of the jobs after the first tenth, a seed each."""
     streams = [jobs(one, many, seed) for seed in range(seeds)]
     return [figures(stream, play(stream, one.slots, policy)).mean_wait_s for stream in streams]
@@ -53,9 +50,9 @@ def test_waits_on_one_slot_are_pollaczeks_and_khinchines(cv2: float, wait: float
 def test_waits_by_priority_are_cobhams() -> None:
     """Two kinds of 0.5 s and 1 s on one slot, load 0.7: each kind's own mean wait."""
     rates = (0.6, 0.4)
-    expected = [one.wait_s for one in non_preemptive([Kind(0, rates[0], 0.5), Kind(1, rates[1], 1.0)])]
-    classes = tuple(Class(f"{at}", rates[at], {ANY: (0.5, 1.0)[at]}, priority=at) for at in (0, 1))
-    one = Source(classes, {ANY: 1}, 0.7)
+    expected = [one.wait_s for one in non_preemptive([PriorityClass(0, rates[0], 0.5), PriorityClass(1, rates[1], 1.0)])]
+    classes = tuple(JobClass(f"{at}", rates[at], {ANY: (0.5, 1.0)[at]}, priority=at) for at in (0, 1))
+    one = JobSource(classes, {ANY: 1}, 0.7)
     assert one.gap_s == pytest.approx(1.0)
     waits: list[list[float]] = [[], []]
     for seed in range(8):

@@ -104,7 +104,7 @@ def test_beyond_the_most_useful_number_a_job_takes_no_less_time(serial: float, c
     assert times_s[most_useful(law, most) - 1] == pytest.approx(times_s.min(), rel=1e-9)
 
 
-ASKED = study.Asked(TRUE, 60.0, nodes=200, most=64, load=0.6, jobs=400, seeds=4)
+ASKED = study.ScalingStudy(TRUE, 60.0, nodes=200, most=64, load=0.6, jobs=400, seeds=4)
 
 
 def test_jobs_of_any_size_take_equally_long_where_a_number_of_replicas_exists() -> None:
@@ -160,7 +160,7 @@ def test_times_come_out_of_saved_runs_too(tmp_path: Path, capsys: pytest.Capture
         for at, one in enumerate(profile(TRUE))
     ]
     jobs.append({"job": 99, "replicas": 2, "work": 1.0, "start_s": 1.0, "end_s": None, "outcome": "never ended"})
-    run["benchmarks"][0]["extra_info"]["report"] = {"job": jobs}
+    run["benchmarks"][0]["extra_info"]["report"] = {"job": jobs, "stream": [{"engine": "pool", "slots": 16}]}
     (tmp_path / "run.json").write_text(json.dumps(run))
     assert main(["scale", "fit", str(tmp_path / "run.json"), "--json"]) == 0
     out, err = capsys.readouterr()

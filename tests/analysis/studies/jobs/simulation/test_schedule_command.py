@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.studies.jobs.simulation import study
-from analysis.studies.jobs.simulation.figures import figures, jain
-from analysis.studies.jobs.simulation.loop import play
+from analysis.studies.jobs.schedulers import comparison
+from analysis.studies.jobs.simulation.loop import figures, jain, play
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
     """Two slots, predictions right: the interval says so. With predictions off by half the gain is smaller, and still there."""
     ratio = {}
     for error in (0.0, 0.5):
-        asked = study.Asked(replace(source(2, 0.8), error=error), ("fifo", "sjf"), jobs=1000, seeds=6)
-        effect = study.arms(asked)[1].against["mean_wait_s"].effect
+        asked = comparison.PolicyStudy(replace(source(2, 0.8), error=error), ("fifo", "sjf"), jobs=1000, seeds=6)
+        effect = comparison.arms(asked)[1].against["mean_wait_s"].effect
         assert effect is not None
         assert effect.low > 0
         ratio[error] = 1 / (1 + effect.gain)
@@ -42,7 +41,7 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
 
 
 def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
-    found = study.arms(study.Asked(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), jobs=300, seeds=4))
+    found = comparison.arms(comparison.PolicyStudy(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), jobs=300, seeds=4))
     fifo, sjf, priority, _ = found
     against = sjf.against["mean_wait_s"]
     assert against.effect is not None

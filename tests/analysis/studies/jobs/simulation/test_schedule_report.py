@@ -61,10 +61,14 @@ def stream(policy: str, seed: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def saved(folder: Path, *reports: dict[str, Any]) -> Path:
-    """A run whose first cells tell of these streams."""
+    """A run whose cells tell of these streams."""
     run = saved_run(Made(arms=(STOCK, AGAIN), blocks=5))
     for benchmark, report in zip(run["benchmarks"], reports, strict=False):
         benchmark["extra_info"]["report"] = report
+    if reports:
+        run["benchmarks"] = run["benchmarks"][: len(reports)]
+        kept = {benchmark["extra_info"]["id"] for benchmark in run["benchmarks"]}
+        run["deeptweak"]["cells"] = [cell for cell in run["deeptweak"]["cells"] if cell["id"] in kept]
     path = folder / "run.json"
     path.write_text(json.dumps(run))
     return path
@@ -216,6 +220,7 @@ def test_pages_and_refusals(
         "ended before it came": [broken({"end_s": -5.0})],
         "never admitted": [broken({"start_s": None, "admit_s": None})],
         "never came": [broken({"submit_s": None})],
+        "came before the stream": [broken({"submit_s": -1.0})],
         "a number twice": [broken({"job": 4})],
         "end late": [broken({"end_s": "late"})],
         "no row of the stream": [fifo | {"stream": []}],

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.studies.jobs.simulation.figures import figures
-from analysis.studies.jobs.simulation.loop import play
+from analysis.studies.jobs.simulation.loop import figures, play
 from control.scaling import Law, choose, fits, held_out, most_useful, time_s
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming
 from tests.analysis.studies.jobs.simulation.test_scaling import profile

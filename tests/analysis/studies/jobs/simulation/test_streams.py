@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.simulation import mix
-from analysis.studies.jobs.simulation.laws import Law, errors
-from analysis.studies.jobs.simulation.mix import Class
-from analysis.studies.jobs.simulation.stream import Coming, Source, jobs
+from analysis.studies.jobs.simulation import stream
+from analysis.studies.jobs.simulation.stream import Coming, JobClass, JobSource, TimesLaw, errors, jobs
 from analysis.terms import Refused
 from control.scheduling import allocation
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
@@ -31,7 +29,7 @@ EVENLY = (np.arange(50_000) + 0.5) / 50_000
 @given(mean_s=st.floats(1e-3, 1e3), cv2=st.sampled_from([0.0, 0.25, 0.58962, 1.0, 2.0, 4.0]))
 def test_times_have_the_mean_and_the_variation_that_were_asked_for(mean_s: float, cv2: float) -> None:
     """Over evenly spaced numbers, up to what such a grid cuts off the tail."""
-    times_s = Law(mean_s, cv2).times_s(EVENLY)
+    times_s = TimesLaw(mean_s, cv2).times_s(EVENLY)
     assert times_s.mean() == pytest.approx(mean_s, rel=1e-3)
     assert times_s.var() / times_s.mean() ** 2 == pytest.approx(cv2, rel=0.02, abs=1e-12)
     assert times_s.min() > 0
@@ -39,7 +37,7 @@ def test_times_have_the_mean_and_the_variation_that_were_asked_for(mean_s: float
 
 @given(number=st.floats(0, 1), cv2=st.floats(0, 50))
 def test_no_number_gives_an_infinite_time(number: float, cv2: float) -> None:
-    assert np.isfinite(Law(1.0, cv2).times_s(np.array([min(number, np.nextafter(1, 0))]))).all()
+    assert np.isfinite(TimesLaw(1.0, cv2).times_s(np.array([min(number, np.nextafter(1, 0))]))).all()
     assert np.isfinite(errors(np.array([number]), 0.5)).all()
 
 
@@ -47,7 +45,7 @@ def told(stream: list[Coming], what: str) -> list[object]:
     return [getattr(one.job, what) for one in stream]
 
 
-TWO = Source((Class("a", 0.3, {ANY: 1.0}), Class("b", 0.7, {ANY: 1.0}, priority=1)), {ANY: 2}, 0.8)
+TWO = JobSource((JobClass("a", 0.3, {ANY: 1.0}), JobClass("b", 0.7, {ANY: 1.0}, priority=1)), {ANY: 2}, 0.8)
 
 
 def test_a_seed_gives_the_same_jobs_and_another_seed_others() -> None:
@@ -74,14 +72,14 @@ def test_classes_come_as_often_as_they_should() -> None:
 
 
 def test_a_promise_is_a_multiple_of_the_mean_time_where_it_is_shortest() -> None:
-    one = replace(TWO, classes=(Class("a", 1.0, {ANY: 2.0}, due_factor=5),))
+    one = replace(TWO, classes=(JobClass("a", 1.0, {ANY: 2.0}, due_factor=5),))
     assert all(each.job.due_s == each.job.submit_s + 10 for each in jobs(one, 5, 1))
 
 
 def test_the_gap_is_that_of_the_load() -> None:
     """Two slots busy to 0.8 with jobs of a second: 1.6 of them a second. A gang of two counts twice."""
     assert source(2, 0.8).gap_s == pytest.approx(1 / 1.6)
-    assert replace(source(2, 0.8), classes=(Class("gang", 1.0, {ANY: 1.0}, replicas=2),)).gap_s == pytest.approx(2 / 1.6)
+    assert replace(source(2, 0.8), classes=(JobClass("gang", 1.0, {ANY: 1.0}, replicas=2),)).gap_s == pytest.approx(2 / 1.6)
 
 
 def test_the_plan_for_two_kinds_of_slots_is_the_linear_programs() -> None:
@@ -103,10 +101,10 @@ def test_a_class_is_never_planned_where_it_cannot_run() -> None:
     assert allocation.plan(demand_s, {"gpu": 1, "cpu": 1})["train"] == {"gpu": 1.0}
 
 
-def classes(folder: Path, text: str) -> tuple[Class, ...]:
+def classes(folder: Path, text: str) -> tuple[JobClass, ...]:
     path = folder / "classes.yaml"
     path.write_text(text)
-    return mix.read(path, ("gpu", "cpu"))
+    return stream.read_classes(path, ("gpu", "cpu"))
 
 
 def test_classes_are_read_from_a_file(tmp_path: Path) -> None:
@@ -116,7 +114,7 @@ def test_classes_are_read_from_a_file(tmp_path: Path) -> None:
         "  - {name: train, probability: 0.3, mean_s: {gpu: 4}, cv2: 0, priority: 1, tenant: a, replicas: 2, due_factor: 5}\n"
         "  - {name: serve, probability: 0.7, mean_s: 2}\n",
     )
-    assert found == (Class("train", 0.3, {"gpu": 4.0}, 0.0, 1, "a", 2, 5.0), Class("serve", 0.7, {"gpu": 2.0, "cpu": 2.0}))
+    assert found == (JobClass("train", 0.3, {"gpu": 4.0}, 0.0, 1, "a", 2, 5.0), JobClass("serve", 0.7, {"gpu": 2.0, "cpu": 2.0}))
 
 
 def test_what_is_no_stream_of_jobs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
@@ -135,7 +133,7 @@ def test_what_is_no_stream_of_jobs_is_refused(tmp_path: Path, monkeypatch: pytes
         "classes: []",
         "{",
     )
-    wide = replace(TWO, classes=(Class("gang", 1.0, {ANY: 1.0}, replicas=3),))
+    wide = replace(TWO, classes=(JobClass("gang", 1.0, {ANY: 1.0}, replicas=3),))
     requests: dict[str, Callable[[], object]] = {text: partial(classes, Path(), text) for text in texts}
     requests |= {f"load {load}": source(load=load).must_be_stable for load in (1.0, 1.2, 0.0, float("nan"))}
     found = {}

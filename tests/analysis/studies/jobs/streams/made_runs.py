@@ -10,8 +10,7 @@ import numpy as np
 
 from analysis.load import from_json
 from analysis.studies.jobs.simulation.loop import play
-from analysis.studies.jobs.simulation.mix import Class
-from analysis.studies.jobs.simulation.stream import jobs
+from analysis.studies.jobs.simulation.stream import JobClass, jobs
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, rows, stream_row
 from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
 from tests.synthetic import STOCK, Made, saved_run
@@ -65,7 +64,7 @@ def scheduling_run(policies: tuple[str, ...] = ("fifo", "sjf", "fair_share", "pr
 
 def _played(policy: str, count: int, slots: int = 2) -> Callable[[int], Report]:
     def report(block: int) -> Report:
-        classes = tuple(Class(name, 0.5, {ANY: 1.0}, cv2=2.0, priority=at, tenant=name) for at, name in enumerate(("urgent", "patient")))
+        classes = tuple(JobClass(name, 0.5, {ANY: 1.0}, cv2=2.0, priority=at, tenant=name) for at, name in enumerate(("urgent", "patient")))
         few = replace(source(slots, 0.8), classes=classes, error=0.3)
         coming = jobs(few, count, block)
         played = play(coming, {ANY: slots}, policy)

@@ -11,7 +11,7 @@ import pytest
 from analysis.load import from_json
 from analysis.report.page import page_of
 from analysis.studies.jobs.streams.gathered import gather
-from analysis.studies.jobs.streams.said import of_run
+from analysis.studies.jobs.streams.sentences import of_run
 from fixtures import studies
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
 from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, run_of, scheduling_run
@@ -43,8 +43,8 @@ def test_a_copy_of_stock_is_no_second_replicate() -> None:
     """A block's seed draws the stream: both had the same jobs."""
     made = MadeStream(jobs=60)
     once, twice = (found(from_json(streamed_run(made, runs=4, again=again), "made.json")) for again in (False, True))
-    assert len(once.waits[0].told) == len(twice.waits[0].told) == 4
-    assert {one.cell.tweakset for one in twice.told} == {"stock"}
+    assert len(once.waits[0].streams) == len(twice.waits[0].streams) == 4
+    assert {stream.tweakset for stream in twice.streams} == {"stock"}
 
 
 def test_where_stock_was_not_measured_its_copy_stands_for_it() -> None:
@@ -53,7 +53,7 @@ def test_where_stock_was_not_measured_its_copy_stands_for_it() -> None:
     broken = replace(lost, outcome="failed", reason="no memory", steps=None, metrics={}, report={})
     cells = tuple(broken if cell is lost else cell for cell in run.cells)
     kept = found(replace(run, cells=cells))
-    assert sorted(one.cell.tweakset for one in kept.told) == ["stock", "stock", "stock-again"]
+    assert sorted(stream.tweakset for stream in kept.streams) == ["stock", "stock", "stock-again"]
     assert any("no memory" in line for line in kept.refused)
 
 

@@ -1,1 +1,0 @@
-"""The steps of `python -m analysis depend`, a file each."""

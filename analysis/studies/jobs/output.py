@@ -1,0 +1,87 @@
+"""How commands of jobs print their answers, and how figures are written: times in a unit that suits them, intervals beside values."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from analysis.plain import printable_json
+from analysis.wording import digits, probability
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import RenderableType
+
+    from analysis.terms import Effect
+
+    from .estimates import Figure, Ratio
+
+    Document = dict[str, Any]
+
+NONE = "–"
+
+
+def print_answer(
+    args: argparse.Namespace, document: Document, parts: Iterable[RenderableType], refused: Sequence[str] | None = None
+) -> int:
+    """Print an answer, as JSON where that was asked for; what was refused goes to standard error, and into the JSON.
+
+    Returns: exit code 0.
+    """
+    from analysis.printing import on_page  # noqa: PLC0415  # rich, which --help need not wait for
+    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
+
+    for line in refused or ():
+        print("refused:", line, file=sys.stderr)
+    if args.json:
+        print(printable_json({**document, **({} if refused is None else {"refused": list(refused)})}), end="")
+    else:
+        print(on_page(parts, color=wants_color(sys.stdout)), end="")
+    return 0
+
+
+def number(value: float | None, most: int = 3) -> str:
+    """Write a value to so many digits."""
+    return NONE if value is None else digits(value, most)
+
+
+def figure(value: Figure | Ratio | None, scale: float = 1.0) -> str:
+    """Write a value with its interval: `0.612 [0.58, 0.645]`, without one where it has none."""
+    if value is None:
+        return NONE
+    if value.low is None or value.high is None:
+        return number(value.value * scale)
+    return f"{number(value.value * scale)} [{number(value.low * scale)}, {number(value.high * scale)}]"
+
+
+def value_of(figure: Figure | None, most: int = 3) -> str:
+    """A value without its interval."""
+    return NONE if figure is None else number(figure.value, most)
+
+
+def p_value(p: float | None) -> str:
+    """A p-value."""
+    return NONE if p is None else probability(p)
+
+
+def faster(effect: Effect | None, unknown: str) -> str:
+    """Write a gain before the name of what it is over: `+12.0 % faster [+8.1, +16.0], p 0.001, than`; `unknown` is why there is none."""
+    if effect is None:
+        return f"{unknown}, before"
+    shown = f"{100 * effect.gain:+.1f} % faster [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}], p {probability(effect.p)}"
+    return f"{shown}, than" if effect.low > 0 else f"not shown to be faster ({shown}) than"
+
+
+def inverse(effect: Effect) -> tuple[float, float, float]:
+    """A gain in speed as a ratio of times, with its interval: below 1 is better."""
+    return 1 / (1 + effect.gain), 1 / (1 + effect.high), 1 / (1 + effect.low)
+
+
+def unit(times_s: Iterable[float]) -> tuple[float, str]:
+    """Answer by what to multiply seconds, and the unit they then have, so that the longest is readable."""
+    from analysis.printing import unit_of  # noqa: PLC0415  # as above
+
+    known = [time for time in times_s if time > 0]
+    return unit_of(known) if known else (1.0, "s")

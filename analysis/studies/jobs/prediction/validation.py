@@ -1,0 +1,364 @@
+"""Cross-validation by groups: every model is asked of groups it never saw, with intervals calibrated on its training groups alone.
+
+Each group counts once; a model is held against the mean of the training set, paired by group. Intervals are CV+ over groups: what a model
+was off by where it was left out is what it may be off by next (Barber, Candès, Ramdas and Tibshirani 2021; for rows that come in groups, of
+which the next is a new one, Lee, Barber and Willett 2023: every group counts once, and one more, of which nothing is known, counts as
+infinitely far). Nothing is assumed of the errors but that groups could have come in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from analysis.stats.adjust import holm
+from analysis.terms import Refused
+from analysis.wording import unsigned
+from control.t_test import LARGEST_LOG, t_quantile, t_tail
+
+from . import models, tables
+from .tables import By, Floats, Texts, TooFew
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .models import Fitted, Learner
+    from .tables import Points, Table, Whole
+
+
+LEVEL = 0.9
+AT_ONCE = 512  # points whose candidates are held together
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """Models that each left a fold out, and by how much they were off there. `off` and `weight`: shape (rows,), of the rows' `fold`."""
+
+    models: Sequence[Fitted]
+    fold: Whole
+    off: Floats
+    weight: Floats
+    groups: int
+
+
+def enough(groups: int, level: float) -> bool:
+    """Whether so many groups give a finite interval: the share `level` of them and one more must not reach that one."""
+    return level * (groups + 1) <= groups + 1e-9
+
+
+def calibrated(table: Table, by: By, learner: Learner, most: int = tables.INNER) -> Calibrated:
+    """Fit a model to all but each fold, and note its errors there. Raises: TooFew, Refused."""
+    units = table.units(by)
+    fold = tables.folds(units, most)
+    off = np.full(len(fold), np.nan)
+    seen = table.seen()
+    models = []
+    for training, test in tables.each(fold):
+        model = learner(table.take(training), units[training])
+        models.append(model)
+        off[test] = np.abs(model(table.points.take(test)) - seen[test])
+    known = ~np.isnan(off)
+    return Calibrated(models, fold[known], off[known], tables.weights(units[known]), len(np.unique(units[known])))
+
+
+def intervals(models: Calibrated, points: Points, level: float) -> tuple[Floats, Floats]:
+    """Answer low and high, shape (points,) each, as models see values; infinite where there are too few groups."""
+    predicted = np.column_stack([model(points) for model in models.models])
+    low, high = np.empty(points.count), np.empty(points.count)
+    for begin in range(0, points.count, AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        candidates = predicted[part][:, models.fold]
+        high[part] = _quantile(candidates + models.off, models.weight, level, models.groups)
+        low[part] = -_quantile(models.off - candidates, models.weight, level, models.groups)
+    return low, high
+
+
+def _quantile(values: Floats, weight: Floats, level: float, groups: int) -> Floats:
+    """The smallest value of each line, shape (points, rows), up to which `level` of all groups and one infinite group lies."""
+    order = np.argsort(values, axis=1)
+    reached = np.cumsum(weight[order], axis=1) >= level * (groups + 1) - 1e-9
+    first = reached.argmax(axis=1)
+    quantile = np.take_along_axis(values, np.take_along_axis(order, first[:, None], 1), 1)[:, 0]
+    return np.where(reached.any(axis=1), quantile, np.inf)
+
+
+SAME = "same"
+
+
+def learners(table: Table, by: By) -> dict[str, Learner]:
+    """All models that can be asked: the black boxes, the white ones that have their factors here, and by run the mean of the same factors.
+
+    Jobs have sizes of their own: there the last would have nothing to go by.
+    """
+    again = by == "run" and models.WORK not in table.points.numbers
+    return {**models.BLACK, **({SAME: models.same} if again else {}), **models.white_boxes(table)}
+
+
+def validate(table: Table, by: By, wanted: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
+    """Leave groups out, fold by fold, and score every model, or those asked for, on them.
+
+    Raises: TooFew, with how many groups there are; Refused, for a model that is none.
+    """
+    units = table.units(by)
+    try:
+        splits = tables.each(tables.folds(units))
+    except TooFew as error:
+        raise TooFew(f"{table.response} by {by}: {error}.") from None
+    known = learners(table, by)
+    for name in wanted:
+        if name not in known:
+            raise Refused(f"{name}: is no model of these rows; there are {', '.join(known)}.")
+    scheme = _LeaveOut(table, by, splits, level)
+    with threadpool_limits(1):  # many small fits: threads would cost more than they bring, and sums would come in another order
+        mean, _ = scheme.held_out(models.BASELINE, models.mean, sure=False)
+        results = [scheme.held_out(name, known[name]) for name in wanted or known]
+    baseline = replace(scheme.scored(mean, mean, ""), difference=None, why="")
+    return CrossValidation(
+        response=table.response,
+        by=by,
+        rows=len(table.values),
+        groups=len(np.unique(units)),
+        folds=len(splits),
+        log=table.log,
+        scored=(baseline, *adjusted([scheme.scored(held, mean, why) for held, why in results])),
+        measured=table.values,
+        units=units,
+        held_out=(mean, *(held for held, _ in results)),
+        extrapolated=_extrapolated(table, splits),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _LeaveOut:
+    """How groups are left out: the same for every model."""
+
+    table: Table
+    by: By
+    splits: Sequence[tuple[Whole, Whole]]
+    level: float
+
+    def held_out(self, name: str, learner: Learner, *, sure: bool = True) -> tuple[HeldOut, str]:
+        """What a model says of rows left out, with intervals if it is to be sure; and why it could not, where it could not."""
+        table, units = self.table, self.table.units(self.by)
+        predicted, low, high = (np.full(len(table.values), np.nan) for _ in range(3))
+        why = ""
+        for training, test in self.splits:
+            known, points = table.take(training), table.points.take(test)
+            try:
+                predicted[test] = learner(known, units[training])(points)
+                if sure and enough(len(np.unique(units[training])), self.level):
+                    low[test], high[test] = intervals(calibrated(known, self.by, learner), points, self.level)
+            except Refused as error:
+                why = str(error)
+        return HeldOut(name, in_unit(predicted, table), in_unit(low, table), in_unit(high, table)), why
+
+    def scored(self, held: HeldOut, mean: HeldOut, why: str) -> Scored:
+        """Score it; what it could not do is said."""
+        table, units = self.table, self.table.units(self.by)
+        score = scored(held, mean.predicted, Truth(table.values, units, len(self.splits), table.log))
+        covered = coverage(held, table.values, units, self.level, log=table.log)
+        reason = why or score.why
+        if covered is None and not reason:
+            reason = f"too few groups for intervals of {unsigned(self.level)}"
+        return replace(score, coverage=covered, why=reason)
+
+
+def in_unit(seen: Floats, table: Table) -> Floats:
+    """Answer values in the response's unit; an end that is infinitely far is none (NaN)."""
+    with np.errstate(over="ignore"):
+        values = np.exp(seen) if table.log else seen
+    return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
+
+
+def _extrapolated(table: Table, splits: Sequence[tuple[Whole, Whole]]) -> int:
+    """How many rows, when they were left out, lay outside what was left."""
+    return sum(
+        bool(reasons) for training, test in splits for reasons in tables.beyond(table.points.take(training), table.points.take(test))
+    )
+
+
+TEST_LEVEL = 0.95
+LEAST_GROUPS = 3  # groups, for an interval of their mean
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What was measured, in which groups, dealt into how many folds, and whether errors are those of logarithms."""
+
+    measured: Floats
+    units: Texts
+    folds: int
+    log: bool
+
+
+def scored(held: HeldOut, baseline: Floats, of: Truth) -> Scored:
+    """Score one model on the rows it could predict, beside the mean of the training set on the same rows.
+
+    The difference is a t-test over groups of what models are fitted by: errors of logarithms, which one configuration that the mean misses
+    tenfold does not rule, or else absolute ones. Training sets overlap, so that groups are not independent: its variance is widened after
+    Nadeau and Bengio (2003), by 1 + folds/(folds - 1), about 2.
+    """
+    known = ~np.isnan(held.predicted)
+    names, group = np.unique(of.units[known], return_inverse=True)
+    if not len(names):
+        return Scored(held.model, 0, 0, why="it could predict none of the rows left out")
+    truth = of.measured[known]
+    errors, mean = (_Errors(predicted[known], truth, group, log=of.log) for predicted in (held.predicted, baseline))
+    return Scored(
+        held.model,
+        len(names),
+        int(known.sum()),
+        errors.mape,
+        errors.rmse,
+        errors.typical,
+        mean.mape,
+        mean.rmse,
+        mean.typical,
+        _difference(mean.absolute - errors.absolute, of.folds, log=of.log),
+    )
+
+
+class _Errors:
+    """Errors of one model, each group counted once. `absolute`: shape (groups,), of logarithms where models see these."""
+
+    def __init__(self, predicted: Floats, truth: Floats, group: np.ndarray, *, log: bool) -> None:
+        self.rmse = math.sqrt(_by_group((predicted - truth) ** 2, group).mean())
+        self.mape = float(_by_group(np.abs(predicted / truth - 1), group).mean()) if (truth > 0).all() else None
+        self.absolute = _by_group(np.abs(np.log(predicted / truth)) if log else np.abs(predicted - truth), group)
+        self.typical = math.expm1(min(self.absolute.mean(), LARGEST_LOG)) if log else float(self.absolute.mean())
+
+
+def adjusted(scores: Sequence[Scored]) -> tuple[Scored, ...]:
+    """Adjust the p-values of several models for their number (Holm), and say which differences are shown."""
+    held = [(at, score.difference) for at, score in enumerate(scores) if score.difference is not None]
+    result = list(scores)
+    for (at, score), p in zip(held, holm([score.p for _, score in held]), strict=True):
+        result[at] = replace(result[at], difference=replace(score, p=p, verdict=score.verdict if p < 1 - TEST_LEVEL else "not shown"))
+    return tuple(result)
+
+
+def coverage(held: HeldOut, measured: Floats, units: Texts, level: float, *, log: bool) -> Coverage | None:
+    """What the intervals of level `level` covered; None where they have no end.
+
+    Rows of a group hang together, so the interval of the share is Wilson's (1927) for as many trials as there are groups.
+    """
+    known = np.isfinite(held.low) & np.isfinite(held.high)
+    if not known.any():
+        return None
+    low, high, truth = held.low[known], held.high[known], measured[known]
+    inside = ((low <= truth) & (truth <= high)).astype(float)
+    names, group = np.unique(units[known], return_inverse=True)
+    share = float(_by_group(inside, group).mean())
+    width = float(np.median(high / low if log else high - low))
+    return Coverage(level, share, *wilson(share, len(names)), width)
+
+
+def wilson(share: float, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """The 95 % interval of a share out of `count` trials."""
+    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z / (1 + z**2 / count) * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
+    """Test by how much errors are smaller, shape (groups,); the verdict is what it is if p stands."""
+    count = len(smaller)
+    if count < LEAST_GROUPS:
+        return None
+    average = float(smaller.mean())
+    se = math.sqrt(float(smaller.var(ddof=1)) / count * (1 + folds / (folds - 1)))
+    half = t_quantile((1 + TEST_LEVEL) / 2, count - 1) * se
+    p = 2 * t_tail(abs(average) / se, count - 1) if se > 0 else float(average == 0)
+    ends = [average, average - half, average + half]
+    value, low, high = (math.exp(max(-LARGEST_LOG, min(end, LARGEST_LOG))) for end in ends) if log else ends
+    return Difference(value, low, high, p, "better" if average > 0 else "worse")
+
+
+def _by_group(values: Floats, group: np.ndarray) -> Floats:
+    return np.asarray(np.bincount(group, values) / np.bincount(group))
+
+
+Verdict = Literal["better", "worse", "not shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much smaller a model's error is than the mean's, of the groups both predicted, paired, with its 95 % interval.
+
+    Where models see logarithms `value` is how many times smaller (errors are factors, the difference is one of logarithms); else it is the
+    mean's absolute error less the model's, in the response's unit. `p` is adjusted for the number of models (Holm).
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What share of held-out values lay within intervals of level `nominal`, with its 95 % interval, and how wide they were.
+
+    `width` is the median of high over low, as a factor, where models see logarithms; else of high minus low, in the response's unit.
+    """
+
+    nominal: float
+    share: float
+    low: float
+    high: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One model by its held-out errors, each group counted once. `mape` is a fraction, None where something measured 0.
+
+    `typical` is exp(mean |log(predicted/measured)|) - 1 where models see logarithms, else the mean absolute error, in the response's unit.
+    What begins with `baseline_` is of the mean of the training set, of the same groups: a white box may be unable to predict some. `why`
+    says why there are no intervals, or no errors at all.
+    """
+
+    model: str
+    groups: int
+    rows: int
+    mape: float | None = None
+    rmse: float | None = None
+    typical: float | None = None
+    baseline_mape: float | None = None
+    baseline_rmse: float | None = None
+    baseline_typical: float | None = None
+    difference: Difference | None = None
+    coverage: Coverage | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What a model said of rows it never saw, NaN where it could not; all of shape (rows,), in the response's unit."""
+
+    model: str
+    predicted: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidation:
+    """A cross-validation: `groups` were dealt into `folds`, never a row of a group on both sides."""
+
+    response: str
+    by: By
+    rows: int
+    groups: int
+    folds: int
+    log: bool
+    scored: tuple[Scored, ...]
+    measured: Floats
+    units: Texts
+    held_out: tuple[HeldOut, ...]
+    extrapolated: int

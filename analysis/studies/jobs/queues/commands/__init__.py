@@ -1,1 +1,0 @@
-"""The steps of `python -m analysis queue`, one file each."""

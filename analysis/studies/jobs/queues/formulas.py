@@ -1,0 +1,349 @@
+"""Stationary queues by formula. U is the load, λ·E[S]/c; `scv` is a squared coefficient of variation, variance over mean squared.
+
+Exact for Poisson arrivals; approximations for what is neither Poisson nor exponential; M/M/c/K, in which what comes when it is full is
+turned away. What share of jobs waits or stays no longer than how long is exact for M/M/c and M/M/c/K; elsewhere it has an exponential tail
+of the same mean. Sources: Erlang 1917; Kleinrock 1975 (M/M/1, M/M/c, M/M/c/K); Pollaczek 1930 and Khinchine 1932 (M/G/1); Kingman 1961;
+Allen 1990 (Allen-Cunneen); Sakasegawa 1977.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammaincc
+
+from analysis.terms import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Unstable(Refused):
+    """As much work comes as can be done, or more: the queue grows without end and has no stationary figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a model of one queue takes: Poisson arrivals have `scv_arrivals` 1, exponential service times `scv_service` 1."""
+
+    rate_per_s: float
+    service_s: float
+    servers: int = 1
+    scv_arrivals: float = 1.0
+    scv_service: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A stationary queue by a model. `exact`: under the model's own assumptions; otherwise it is an approximation.
+
+    `load` is the share of the servers' time that is asked for, `p_wait` the share of jobs that wait, `waiting` and `inside` are mean
+    numbers of jobs in the queue and in all, `rate_per_s` is what is let in. `loss` is the share turned away, None where all are let in.
+    """
+
+    model: str
+    exact: bool
+    servers: int
+    rate_per_s: float
+    service_s: float
+    load: float
+    p_wait: float
+    wait_s: float
+    response_s: float
+    waiting: float
+    inside: float
+    loss: float | None = None
+
+
+MOST_SERVERS = 10_000_000  # servers; a recursion over more takes seconds
+
+
+@lru_cache(maxsize=4096)
+def erlang_b(servers: int, offered: float) -> float:
+    """Share of jobs turned away where none waits (M/G/c/c): B(k) = a·B(k-1)/(k + a·B(k-1)), B(0) = 1.
+
+    `offered` is the rate times the mean service time, in Erlang.
+    Raises: Refused, for what is no number of servers or no load.
+    Source: Erlang 1917.
+    """
+    if not 1 <= servers <= MOST_SERVERS:
+        raise Refused(f"{servers} servers: it takes 1 to {MOST_SERVERS}.")
+    if not 0 <= offered < math.inf:
+        raise Refused(f"an offered load of {offered:g} Erlang: it is a finite number, 0 or above.")
+    blocked = 1.0
+    for count in range(1, servers + 1):
+        blocked = offered * blocked / (count + offered * blocked)
+    return blocked
+
+
+def erlang_c(servers: int, offered: float) -> float:
+    """Share of jobs that wait (M/M/c): C = B/(1 - U(1 - B)), U the load a server. With as much work as servers, or more, all wait: 1.
+
+    Raises: Refused, as above.
+    """
+    blocked = erlang_b(servers, offered)
+    load = offered / servers
+    return 1.0 if load >= 1 else blocked / (1 - load * (1 - blocked))
+
+
+def must_be_inputs(inputs: Inputs) -> None:
+    """Check that a model can be asked. Raises: Refused, which number is none."""
+    for name, value in (("rate", inputs.rate_per_s), ("mean service time", inputs.service_s)):
+        if not 0 < value < math.inf:
+            raise Refused(f"a {name} of {value:g}: it is a finite number above 0.")
+    for name, value in (("arrivals", inputs.scv_arrivals), ("service times", inputs.scv_service)):
+        if not 0 <= value < math.inf:
+            raise Refused(f"a squared coefficient of variation of {value:g} for {name}: it is a finite number, 0 or above.")
+    if not 1 <= inputs.servers <= MOST_SERVERS:
+        raise Refused(f"{inputs.servers} servers: it takes 1 to {MOST_SERVERS}.")
+
+
+def load_of(inputs: Inputs) -> float:
+    """Share of the servers' time that is asked for: λ·E[S]/c."""
+    return inputs.rate_per_s * inputs.service_s / inputs.servers
+
+
+def must_be_stable(inputs: Inputs) -> None:
+    """Check that a stationary state exists. Raises: Refused, for what is no input. Unstable, with how fast the queue grows."""
+    must_be_inputs(inputs)
+    load = load_of(inputs)
+    if load >= 1:
+        done = inputs.servers / inputs.service_s
+        most = math.floor(inputs.rate_per_s * inputs.service_s) + 1
+        grows = f"grows by {inputs.rate_per_s - done:.3g} jobs/s" if load > 1 else "grows without end"
+        raise Unstable(
+            f"load {load:.4g}: {inputs.rate_per_s:.4g} jobs/s come and {inputs.servers} servers do {done:.4g}; the queue {grows} and there "
+            f"is no stationary figure. Below {done:.4g} jobs/s, or with {most} servers, there is one."
+        )
+
+
+def mmc(inputs: Inputs) -> Queue:
+    """M/M/c by Erlang C: W_q = C·s/(c(1 - U)); with one server M/M/1. What the inputs say of variation is not used.
+
+    Raises: Refused, Unstable.
+    """
+    must_be_stable(inputs)
+    load = load_of(inputs)
+    p_wait = erlang_c(inputs.servers, load * inputs.servers)
+    return _queue(f"M/M/{inputs.servers}", inputs, p_wait, p_wait * inputs.service_s / (inputs.servers * (1 - load)), exact=True)
+
+
+def mg1(inputs: Inputs) -> Queue:
+    """M/G/1 by Pollaczek and Khinchine: W_q = U·s·(1 + cs²)/(2(1 - U)). Raises: Refused, for more than one server; Unstable."""
+    must_be_stable(inputs)
+    _must_be_one(inputs, "M/G/1")
+    load = load_of(inputs)
+    return _queue("M/G/1", inputs, load, load * inputs.service_s * (1 + inputs.scv_service) / (2 * (1 - load)), exact=True)
+
+
+def kingman(inputs: Inputs) -> Queue:
+    """G/G/1 by Kingman: W_q ≈ U/(1 - U)·(ca² + cs²)/2·s. Raises: Refused, for more than one server; Unstable."""
+    must_be_stable(inputs)
+    _must_be_one(inputs, "Kingman's formula")
+    load = load_of(inputs)
+    return _queue("G/G/1 Kingman", inputs, load, load / (1 - load) * _variation(inputs) * inputs.service_s)
+
+
+def allen_cunneen(inputs: Inputs) -> Queue:
+    """G/G/c by Allen and Cunneen: W_q ≈ C(c, a)·s/(c(1 - U))·(ca² + cs²)/2. Raises: Refused, Unstable."""
+    exact = mmc(inputs)
+    return _queue(f"G/G/{inputs.servers} Allen-Cunneen", inputs, exact.p_wait, exact.wait_s * _variation(inputs))
+
+
+def sakasegawa(inputs: Inputs) -> Queue:
+    """G/G/c by Sakasegawa, without Erlang's formula: W_q ≈ s·U^(√(2(c + 1)) - 1)/(c(1 - U))·(ca² + cs²)/2. Raises: Refused, Unstable."""
+    must_be_stable(inputs)
+    load = load_of(inputs)
+    factor = load ** (math.sqrt(2 * (inputs.servers + 1)) - 1) / (inputs.servers * (1 - load))
+    p_wait = min(1.0, factor * inputs.servers * (1 - load))
+    return _queue(f"G/G/{inputs.servers} Sakasegawa", inputs, p_wait, factor * _variation(inputs) * inputs.service_s)
+
+
+def mmc_empty(inputs: Inputs) -> float:
+    """Share of time an M/M/c is empty: p₀ = C(1 - U)·c!/a^c, by logarithms. Raises: Refused, Unstable."""
+    queue = mmc(inputs)
+    offered = queue.load * inputs.servers
+    if queue.p_wait == 0:  # too small to be written: all those servers are as good as endless
+        return math.exp(-offered)
+    return math.exp(math.log(queue.p_wait) + math.log1p(-queue.load) + math.lgamma(inputs.servers + 1) - inputs.servers * math.log(offered))
+
+
+def mm1_at_least(load: float, jobs: int) -> float:
+    """Share of time an M/M/1 holds so many jobs or more: Uⁿ. Raises: Refused, Unstable."""
+    must_be_stable(Inputs(load, 1.0))
+    return float(load**jobs)
+
+
+def mm1_room_for(load: float, loss: float) -> int:
+    """Places an M/M/1 must have so that fewer than a share `loss` find them taken, by the tail of the endless queue: ⌈ln loss/ln U⌉.
+
+    Raises: Refused, Unstable.
+    """
+    must_be_stable(Inputs(load, 1.0))
+    if not 0 < loss < 1:
+        raise Refused(f"a loss of {loss:g}: it is a share between 0 and 1.")
+    return math.ceil(math.log(loss) / math.log(load))
+
+
+def _variation(inputs: Inputs) -> float:
+    return (inputs.scv_arrivals + inputs.scv_service) / 2
+
+
+def _must_be_one(inputs: Inputs, what: str) -> None:
+    if inputs.servers != 1:
+        raise Refused(f"{what} has one server, not {inputs.servers}; for several there is Allen and Cunneen's.")
+
+
+def _queue(model: str, inputs: Inputs, p_wait: float, wait_s: float, *, exact: bool = False) -> Queue:
+    response_s = wait_s + inputs.service_s
+    return Queue(
+        model=model,
+        exact=exact,
+        servers=inputs.servers,
+        rate_per_s=inputs.rate_per_s,
+        service_s=inputs.service_s,
+        load=load_of(inputs),
+        p_wait=p_wait,
+        wait_s=wait_s,
+        response_s=response_s,
+        waiting=inputs.rate_per_s * wait_s,
+        inside=inputs.rate_per_s * response_s,
+    )
+
+
+def wait_quantile(queue: Queue, share: float) -> float:
+    """Time that so large a share of jobs waits at most, seconds: (W_q/C)·ln(C/(1 - q)), 0 for those that do not wait.
+
+    Exact for M/M/c, an approximation for the others (Allen 1990).
+    Raises: Refused, for a share that is none, and for queues that turn jobs away (`mmck_wait_quantile` is theirs).
+    """
+    _must_be_open(queue)
+    _must_be_share(share)
+    if queue.p_wait <= 1 - share:
+        return 0.0
+    return queue.wait_s / queue.p_wait * math.log(queue.p_wait / (1 - share))
+
+
+def wait_within(queue: Queue, time_s: float) -> float:
+    """Share of jobs that wait no longer than so many seconds, P(W ≤ t) = 1 - C·e^(-t·C/W_q): what `wait_quantile` asks the other way round.
+
+    Raises: Refused, for a time that is none, and for queues that turn jobs away (`mmck_wait_within` is theirs).
+    """
+    must_be_time(time_s)
+    _must_be_open(queue)
+    return 1 - queue.p_wait * math.exp(-time_s * queue.p_wait / queue.wait_s) if queue.wait_s else 1.0
+
+
+def must_be_time(time_s: float) -> None:
+    """Check a time to wait. Raises: Refused."""
+    if not 0 <= time_s < math.inf:
+        raise Refused(f"a wait of {time_s:g} s: it is a number from 0.")
+
+
+def response_quantile(queue: Queue, share: float) -> float:
+    """Time that so large a share of jobs is there at most, seconds, service included; exact for M/M/c, whose it alone answers.
+
+    A response is a service, and with probability C an exponential wait before it: P(R > t) = e^(-μt) + C·μ·(e^(-θt) - e^(-μt))/(μ - θ),
+    θ = cμ - λ. With one server θ = μ(1 - U) and C = U, and it is exponential.
+    Raises: Refused.
+    """
+    _must_be_open(queue)
+    _must_be_share(share)
+    if not queue.model.startswith("M/M/"):
+        raise Refused(f"{queue.model}: percentiles of the response need the whole distribution of service times; only M/M/c has it.")
+    if queue.wait_s == 0:
+        return -queue.service_s * math.log1p(-share)
+    served = 1 / queue.service_s
+    leaves = queue.p_wait / queue.wait_s
+
+    def longer(time: float) -> float:
+        slow, apart = min(served, leaves), abs(served - leaves)
+        both = math.exp(-slow * time) * (-math.expm1(-apart * time) / apart if apart * time > 1e-12 else time)
+        return math.exp(-served * time) + queue.p_wait * served * both
+
+    most = 1 / min(served, leaves)
+    while longer(most) > 1 - share:
+        most *= 2
+    return float(brentq(lambda time: longer(time) - (1 - share), 0.0, most, xtol=1e-15 * most, rtol=1e-13))
+
+
+def _must_be_share(share: float) -> None:
+    if not 0 < share < 1:
+        raise Refused(f"a share of {share:g}: a percentile lies between 0 and 100 %.")
+
+
+def _must_be_open(queue: Queue) -> None:
+    if queue.loss is not None:
+        raise Refused(f"{queue.model} turns jobs away: its waits are no exponential.")
+
+
+LARGEST_ROOM = 1_000_000
+
+
+def mmck_states(inputs: Inputs, room: int) -> np.ndarray:
+    """Share of time with 0, 1, … `room` jobs inside, those in service included; shape (room + 1,).
+
+    Raises: Refused, for what is no input, and less room than servers.
+    """
+    must_be_inputs(inputs)
+    if not inputs.servers <= room <= LARGEST_ROOM:
+        raise Refused(f"room for {room} jobs, those in service included: it is {inputs.servers} (the servers) to {LARGEST_ROOM}.")
+    busy = np.minimum(np.arange(1, room + 1), inputs.servers)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(inputs.rate_per_s * inputs.service_s / busy))])
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+def mmck(inputs: Inputs, room: int) -> Queue:
+    """M/M/c/K: waits are those of jobs that were let in; `load` is what is asked for, turned away or not. Raises: Refused."""
+    shares = mmck_states(inputs, room)
+    counts = np.arange(room + 1)
+    loss = float(shares[-1])
+    let_in = inputs.rate_per_s * (1 - loss)
+    inside = float(shares @ counts)
+    waiting = float(shares @ np.maximum(counts - inputs.servers, 0))
+    return Queue(
+        model=f"M/M/{inputs.servers}/{room}",
+        exact=True,
+        servers=inputs.servers,
+        rate_per_s=let_in,
+        service_s=inputs.service_s,
+        load=load_of(inputs),
+        p_wait=float(shares[inputs.servers : room].sum() / (1 - loss)),
+        wait_s=waiting / let_in,
+        response_s=inside / let_in,
+        waiting=waiting,
+        inside=inside,
+        loss=loss,
+    )
+
+
+def mmck_wait_quantile(inputs: Inputs, room: int, share: float) -> float:
+    """Time that so large a share of the jobs let in wait at most, seconds. Raises: Refused."""
+    _must_be_share(share)
+    longer = _mmck_longer(inputs, room)
+    if longer(0.0) <= 1 - share:
+        return 0.0
+    most = 2 * room + 40 * math.sqrt(room) + 100
+    return float(brentq(lambda time: longer(time) - (1 - share), 0.0, most, xtol=1e-12, rtol=1e-13)) * inputs.service_s / inputs.servers
+
+
+def mmck_wait_within(inputs: Inputs, room: int, time_s: float) -> float:
+    """Share of the jobs let in that wait no longer than so many seconds. Raises: Refused."""
+    must_be_time(time_s)
+    return 1 - _mmck_longer(inputs, room)(time_s * inputs.servers / inputs.service_s)
+
+
+def _mmck_longer(inputs: Inputs, room: int) -> Callable[[float], float]:
+    """Make the share of the jobs let in that wait longer than a time, counted in what a full house needs for one job (s/c).
+
+    Who finds n ≥ c jobs waits for n - c + 1 of them to leave: Erlang distributed with c/s a second.
+    """
+    of_let_in = mmck_states(inputs, room)[:-1]
+    weights, ahead = of_let_in[inputs.servers :] / of_let_in.sum(), np.arange(1, room - inputs.servers + 1)
+    return lambda time: float(weights @ gammaincc(ahead, time)) if len(ahead) else 0.0

@@ -1,0 +1,396 @@
+"""Streams of jobs out of saved runs: the one reader, for all that is said of jobs.
+
+Rows are read as a foreign file is: a field is what it must be, or missing, or its cell is refused by name. What a study needs beyond that
+(times in order, enough jobs) it asks of the records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from analysis.formats.fields import Fields
+from analysis.terms import Refused, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from analysis.terms import Cell, Run
+
+OUTCOMES = ("done", "failed", "killed", "never started", "never ended")
+ROWS, STREAM, ATTEMPTS, FAULT, NODES = "job", "stream", "attempt", "fault", "node"  # of a cell's report
+AGAIN, STOCK = "stock-again", "stock"
+CLOSED, DETERMINISTIC = "closed", "deterministic"  # kinds of arrivals
+TIMES = ("submit_s", "admit_s", "start_s", "end_s")
+CLOCK = frozenset({*TIMES, "planned_submit_s", "due_s", "at_s", "until_s"})
+USED = frozenset({"cpu_s", "throttled_s", "max_rss_mib", "memory_peak_mib", "cores", "memory_mib"})
+AMOUNTS = frozenset({*USED, "work", "predicted_s", "lost_s", "lost_work", "checkpoints", "checkpoint_cost_s"})
+LONGEST = 1e10  # seconds; a clock that reads more counts something else
+MOST_SLOTS = 10_000_000
+DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
+OF_FAULT = "fault_"  # its parameters
+AGAINST = ("checkpoint_s=", "retries=", "patience_s=")  # what is done against faults
+LOSS = "loss_percent"  # the parameter of a workload over a line that loses packets
+
+Record = TypeVar("Record")
+Unit = tuple[str, int]  # run and block: what is replicated
+
+
+class Times(NamedTuple):
+    """The times of a job of which all are known."""
+
+    submit_s: float
+    admit_s: float
+    start_s: float
+    end_s: float
+
+    @property
+    def response_s(self) -> float:
+        """From submission on."""
+        return self.end_s - self.submit_s
+
+    @property
+    def held_s(self) -> float:
+        """How long it held its slots."""
+        return self.end_s - self.admit_s
+
+    @property
+    def ran_s(self) -> float:
+        """How long it ran."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job as it was told; None where it never came to that, or it was not told. Times are those of one monotonic clock, as read.
+
+    A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies between admission and start is start-up.
+    `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than one of `attempts`, admission and start
+    are the first one's and the end is the last one's: between them it held no slot for a while. `lost_s` is time in attempts whose work
+    no checkpoint kept. `used` has what is known of `USED`: limits (`cores`, `memory_mib`) of each replica, the rest of all together.
+    `result` are the numbers that it gave of itself.
+    """
+
+    number: int
+    submit_s: float | None
+    admit_s: float | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    outcome: str = ""
+    reason: str = ""
+    class_: str = ""
+    tenant: str = ""
+    priority: int | None = None
+    replicas: int = 1
+    attempts: int = 1
+    planned_s: float | None = None
+    work: float | None = None
+    predicted_s: float | None = None
+    due_s: float | None = None
+    lost_s: float | None = None
+    used: Mapping[str, float] = field(default_factory=dict)
+    result: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def taken_s(self) -> float | None:
+        """When it took its slot."""
+        return self.start_s if self.admit_s is None else self.admit_s
+
+    @property
+    def times(self) -> Times | None:
+        """All its times; None where one was not told."""
+        if self.submit_s is None or self.admit_s is None or self.start_s is None or self.end_s is None:
+            return None
+        return Times(self.submit_s, self.admit_s, self.start_s, self.end_s)
+
+    @property
+    def done_at_once(self) -> bool:
+        """Whether it ended well in its first attempt: what a later one took is not what a job takes."""
+        return self.outcome == "done" and self.attempts == 1
+
+    @property
+    def response_s(self) -> float | None:
+        """From submission to the end of the last attempt; None unless it was done, and where the clock went back."""
+        if self.outcome != "done" or self.submit_s is None or self.end_s is None or self.end_s < self.submit_s:
+            return None
+        return self.end_s - self.submit_s
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a job. `begin_s` is its admission, or its start where nobody admits."""
+
+    job: int
+    number: int
+    node: str | None
+    begin_s: float | None
+    end_s: float | None
+    outcome: str
+    checkpoints: int | None = None
+    cost_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault as it happened, `until_s` None where it has no end of its own."""
+
+    name: str
+    at_s: float
+    until_s: float | None = None
+    node: str | None = None
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A node that was lost, and when it was back; None if never."""
+
+    node: str
+    at_s: float
+    back_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One run of a stream of jobs. `group` names those of equal conditions, which are each other's replicates.
+
+    `slots` is None, and `engine` and `policy` empty, where they were not told. `measured`: it was told when jobs started and ended; a
+    trace of arrivals has none of that. Streams that share any of `drawn` had the same jobs; `again` is a copy of the untouched machine's.
+    `fault` names what struck it, empty if nothing did; `checkpoint_s` and `retries` are what was done against that. Streams of one `unit`
+    and tweak set met the same jobs. `params` are its workload's, `cpus` how many CPUs the machine had, `classes` those of its jobs.
+    """
+
+    name: str
+    group: str
+    jobs: tuple[Job, ...]
+    slots: int | None = None
+    engine: str = ""
+    policy: str = ""
+    arrivals: Mapping[str, object] = field(default_factory=dict)
+    measured: bool = True
+    drawn: tuple[Hashable, ...] = ()
+    again: bool = False
+    fault: str = ""
+    unit: Unit = ("", 0)
+    workload: str = ""
+    tweakset: str = STOCK
+    params: Mapping[str, object] = field(default_factory=dict)
+    cpus: int | None = None
+    nodes: int = 1
+    checkpoint_s: float = 0.0
+    retries: int = 0
+    attempts: tuple[Attempt, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    classes: tuple[Mapping[str, object], ...] = ()
+    origin: str = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether a job comes when another ends: an open queue's rate and waits are not its."""
+        return self.arrivals.get("kind") == CLOSED
+
+    @property
+    def same_jobs(self) -> tuple[tuple[int, float | None, float | None], ...]:
+        """What makes two streams' jobs the same: number, planned submission and size of each."""
+        jobs = ((job.number, None if job.planned_s is None else round(job.planned_s, DIGITS), job.work) for job in self.jobs)
+        return tuple(sorted(jobs, key=repr))
+
+    @property
+    def condition(self) -> str:
+        """All that was asked for but faults and what is done against them, stock's copy being stock."""
+        return condition(self.workload, self.tweakset, f"{FAULT}=", OF_FAULT, *AGAINST)
+
+    @property
+    def fault_params(self) -> dict[str, str]:
+        """The parameters that were given of the fault (`fault_rate_per_s`)."""
+        return dict(part.split("=", 1) for part in self.workload.split(":") if part.startswith(OF_FAULT))
+
+    @property
+    def fault_label(self) -> str:
+        """What was done to it, shortly."""
+        return " ".join(
+            [self.fault or "no fault", *(f"{name.removeprefix(OF_FAULT)}={value}" for name, value in self.fault_params.items())]
+        )
+
+    @property
+    def label(self) -> str:
+        """What is done to it and against it, shortly; retries are left out."""
+        return self.fault_label + (f" checkpoint_s={self.checkpoint_s:g}" if self.checkpoint_s else "")
+
+
+def under(tweakset: str) -> str:
+    """What is said behind a workload of the tweak set it ran under; nothing of the untouched machine and its copy."""
+    return "" if tweakset in {STOCK, AGAIN} else f" under {tweakset}"
+
+
+def condition(workload: str, tweakset: str, *without: str) -> str:
+    """What something ran under, without the parameters of its workload that begin so."""
+    base, *parts = workload.split(":")
+    return ":".join([base, *(part for part in parts if not part.startswith(without))]) + under(tweakset)
+
+
+def tells_of_jobs(run: Run) -> bool:
+    """Whether any cell of a run told of a stream of jobs."""
+    return any(ROWS in cell.report or STREAM in cell.report for cell in run.cells)
+
+
+def loses_packets(run: Run) -> bool:
+    """Whether any workload of a run went over a line whose loss was asked for."""
+    return any(LOSS in workload.params for workload in run.workloads.values())
+
+
+def streams(run: Run, refused: list[str]) -> list[Stream]:
+    """Read every stream of a run, one a cell; what cannot be used is said in `refused`, a line each.
+
+    Raises: Refused, for a run that tells of no jobs.
+    """
+    if not tells_of_jobs(run):
+        raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
+    bases = {cell.workload.partition(":")[0] for cell in run.cells if ROWS in cell.report or STREAM in cell.report}
+    return [*read_cells(run, lambda cell: cell.workload.partition(":")[0] in bases, _stream, refused)]
+
+
+def read_cells(run: Run, wanted: Callable[[Cell], bool], read: Callable[[Run, Cell], Record], refused: list[str]) -> Iterator[Record]:
+    """Read the cells that are wanted; those that were not measured, or cannot be read, are said in `refused`, a line each."""
+    for cell in filter(wanted, run.cells):
+        if cell.outcome != "measured":
+            refused.append(f"{run.origin}: {cell.id} {cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}.")
+            continue
+        try:
+            yield read(run, cell)
+        except Unreadable as error:
+            refused.append(str(error))
+
+
+def plan(kind: object, planned_s: Sequence[float | None], work: Sequence[float | None]) -> Hashable:
+    """What chance drew of a stream: when its jobs were to come or, where that is no matter of chance, their sizes. None of neither."""
+    times = () if kind == DETERMINISTIC else _drawn(planned_s)
+    return times or _drawn(work) or None
+
+
+def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
+    """Values as they are compared; nothing of those that are not all told, or are all equal."""
+    known = [round(value, DIGITS) for value in values if value is not None]
+    return tuple(known) if len(set(known)) > 1 else ()
+
+
+def _stream(run: Run, cell: Cell) -> Stream:
+    place = f"cell {cell.id}, report"
+    about_rows, job_rows = cell.report.get(STREAM, ()), cell.report.get(ROWS, ())
+    if not job_rows or len(about_rows) != 1:
+        raise Unreadable(
+            f"{run.origin}: {place}: has {len(job_rows)} rows of jobs and {len(about_rows)} of the stream; "
+            "one of the stream and some jobs belong."
+        )
+    about = Fields(about_rows[0], run.origin, f"{place}.{STREAM}")
+    slots, nodes = about.whole("slots"), about.whole("nodes") if about.has("nodes") else 1
+    if not 1 <= slots <= MOST_SLOTS:
+        about.refuse(f"has slots = {slots}, where 1 to {MOST_SLOTS} belong")
+    if not 1 <= nodes <= slots:
+        about.refuse(f"has {nodes} nodes for {slots} slots; each has one or more")
+    arrivals, fault = about.optional_mapping("arrivals"), about.optional_fields(FAULT)
+    jobs = tuple(_job(row, numbers) for row, numbers in _rows(run, cell, ROWS))
+    drawn = plan(arrivals.get("kind"), [job.planned_s for job in jobs], [job.work for job in jobs])
+    workload, cpus = run.workloads.get(cell.workload), run.machine.get("cpu_count")
+    return Stream(
+        name=cell.id,
+        group=cell.workload + under(cell.tweakset),
+        jobs=jobs,
+        slots=slots,
+        engine=about.text("engine"),
+        policy=about.optional_text("policy") or "",
+        arrivals=arrivals,
+        drawn=(("block", run.run_id, cell.block), *([("plan", drawn)] if drawn else [])),
+        again=cell.tweakset == AGAIN,
+        fault=fault.text(FAULT) if fault.value else "",
+        unit=(run.run_id, cell.block),
+        workload=cell.workload,
+        tweakset=cell.tweakset,
+        params={} if workload is None else workload.params,
+        cpus=cpus if isinstance(cpus, int) and not isinstance(cpus, bool) and cpus > 0 else None,
+        nodes=nodes,
+        checkpoint_s=about.up_to("checkpoint_s", LONGEST) or 0.0,
+        retries=about.whole("retries") if about.has("retries") else 0,
+        attempts=tuple(_attempt(row, numbers) for row, numbers in _rows(run, cell, ATTEMPTS)),
+        faults=tuple(_fault(row, numbers) for row, numbers in _rows(run, cell, FAULT)),
+        outages=_outages([*_rows(run, cell, NODES)]),
+        classes=tuple(part.value for part in about.each("classes")) if about.has("classes") else (),
+        origin=run.origin,
+    )
+
+
+def _rows(run: Run, cell: Cell, name: str) -> Iterator[tuple[Fields, dict[str, float]]]:
+    """The rows of one name, each with the numbers that are known of it."""
+    for at, value in enumerate(cell.report.get(name, ())):
+        row = Fields(value, run.origin, f"cell {cell.id}, report.{name}[{at}]")
+        numbers = Fields({"row": value}, run.origin, row.place).known_numbers("row", CLOCK | AMOUNTS | {"priority"})
+        for key, number in numbers.items():
+            if key in CLOCK and abs(number) > LONGEST:
+                row.refuse(f"has {key} = {number:g}, which no clock of a run reads")
+            if key in AMOUNTS and not 0 <= number <= LONGEST:
+                row.refuse(f"has {key} = {number:g}, which cannot be")
+        yield row, numbers
+
+
+def _job(row: Fields, numbers: Mapping[str, float]) -> Job:
+    priority = numbers.get("priority")
+    if priority is not None and not (priority.is_integer() and abs(priority) <= LONGEST):
+        row.refuse(f"has priority = {priority:g}, where a whole number belongs")
+    replicas, attempts = (max(1, row.whole(name)) if row.has(name) else 1 for name in ("replicas", "attempts"))
+    return Job(
+        number=row.whole("job"),
+        submit_s=numbers.get("submit_s"),
+        admit_s=numbers.get("admit_s"),
+        start_s=numbers.get("start_s"),
+        end_s=numbers.get("end_s"),
+        outcome=row.one_of("outcome", OUTCOMES),
+        reason=row.optional_text("reason") or "",
+        class_=row.optional_text("class") or "",
+        tenant=row.optional_text("tenant") or "",
+        priority=None if priority is None else int(priority),
+        replicas=replicas,
+        attempts=attempts,
+        planned_s=numbers.get("planned_submit_s"),
+        work=numbers.get("work"),
+        predicted_s=numbers.get("predicted_s"),
+        due_s=numbers.get("due_s"),
+        lost_s=numbers.get("lost_s"),
+        used={name: number for name, number in numbers.items() if name in USED},
+        result=row.numbers("result"),
+    )
+
+
+def _attempt(row: Fields, numbers: Mapping[str, float]) -> Attempt:
+    return Attempt(
+        job=row.whole("job"),
+        number=row.whole("attempt"),
+        node=row.optional_text("node"),
+        begin_s=numbers.get("admit_s", numbers.get("start_s")),
+        end_s=numbers.get("end_s"),
+        outcome=row.one_of("outcome", OUTCOMES),
+        checkpoints=int(numbers["checkpoints"]) if "checkpoints" in numbers else None,
+        cost_s=numbers.get("checkpoint_cost_s"),
+    )
+
+
+def _fault(row: Fields, numbers: Mapping[str, float]) -> Fault:
+    if "at_s" not in numbers:
+        row.refuse("has no at_s")
+    job = row.whole("job") if row.has("job") else None
+    return Fault(row.text("fault"), numbers["at_s"], numbers.get("until_s"), row.optional_text("node"), job)
+
+
+def _outages(rows: Sequence[tuple[Fields, Mapping[str, float]]]) -> tuple[Outage, ...]:
+    """Each loss of a node with its return. A return without a loss, or a second loss of what is lost, is no new outage."""
+    lost: dict[str, float] = {}
+    outages = []
+    for row, numbers in sorted(rows, key=lambda both: both[1].get("at_s", 0.0)):
+        node, what = row.text("node"), row.one_of("what", ("lost", "back"))
+        if "at_s" not in numbers:
+            row.refuse("has no at_s")
+        if what == "lost":
+            lost.setdefault(node, numbers["at_s"])
+        elif node in lost:
+            outages.append(Outage(node, lost.pop(node), numbers["at_s"]))
+    return tuple(outages + [Outage(node, at_s) for node, at_s in lost.items()])
