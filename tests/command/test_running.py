@@ -83,6 +83,24 @@ def test_what_it_leaves_in_the_background_is_ended_with_it(tmp_path: Path) -> No
     until(lambda: not alive(word), "its child goes on")
 
 
+def test_what_has_cleared_its_environment_is_ended_too(tmp_path: Path) -> None:
+    word = f"986.{os.getpid()}"
+    whole(sh(f"env -i setsid -f sleep {word}; sleep 0.05"), tmp_path)
+    until(lambda: not alive(word), "its daemon goes on")
+
+
+def test_the_last_words_of_a_run_that_is_only_timed_are_known(tmp_path: Path) -> None:
+    """Its lines are not looked at one by one, which would take the time that is measured."""
+    with pytest.raises(Refused, match=r"died of signal 40; its last line: 'the end'"):
+        whole(sh("yes | head -n 100000; echo the end; kill -40 $$"), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["missing", "/dev/zero"])
+def test_a_figure_is_read_from_a_file_alone(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match="is no file"):
+        whole(replace(sh("true"), pattern=r"(?P<s>\d+)", output=name), tmp_path)
+
+
 def test_steps_are_the_seconds_of_its_lines(tmp_path: Path) -> None:
     script = "for i in range(5): print(f'step {i} took 0.{i + 1} s', flush=True)"
     with Running(python(script, kind=command.LINES, pattern=r"took ([\d.]+) s"), os.environ, tmp_path) as running:

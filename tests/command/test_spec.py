@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.studies.command import spec
-from fixtures.terms import BadInput
+from fixtures.terms import BadInput, Refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,10 +85,26 @@ def test_the_step_under_way_while_a_command_stood_still_does_not_count() -> None
     assert [wall_s for line in ("took 9.5", "took 0.2") for wall_s in reader.steps(line, 2.0)] == [0.2]
 
 
-def test_a_rate_of_nothing_is_no_figure() -> None:
-    found = re.search(spec.FORMATS["vllm"].pattern, "Request throughput (req/s): 0.00")
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (spec.FORMATS["vllm"].pattern, "Request throughput (req/s): 0.00"),
+        (r"took (?P<s>\S+)", "took nan"),
+        (r"took (?P<s>\S+)", "took -1"),
+        (r"took (?P<ms>\S+)", "took long"),
+        (r"(?P<rate>\S+)/s", "1e-320/s"),
+        (r"(?P<rate>\d+)(?P<prefix>.)", "12Z"),
+    ],
+)
+def test_a_figure_that_no_step_can_take_is_refused(pattern: str, line: str) -> None:
+    found = re.search(pattern, line)
     assert found
-    assert spec.figure(found) is None
+    with pytest.raises(Refused):
+        spec.figure(found)
+
+
+def test_a_counter_longer_than_any_ends_no_step() -> None:
+    assert walls(r"it (\d+)", (1.0, "it 1"), (2.0, f"it {'9' * 5000}")) == [1.0]
 
 
 def test_a_command_is_kept_and_read_again(tmp_path: Path) -> None:

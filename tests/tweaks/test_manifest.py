@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -337,7 +338,8 @@ def test_a_line_number_counts_continued_lines() -> None:
 
 
 def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
-    """Missing, a directory, not UTF-8 (with its line), too large; and a byte order mark is no obstacle."""
+    """Missing, a directory, a pipe, not UTF-8 (with its line), too large; and a byte order mark is no obstacle."""
+    os.mkfifo(pipe := tmp_path / "p.yaml")
     binary = tmp_path / "b.yaml"
     binary.write_bytes(b"# ok\n# \xff")
     large = tmp_path / "l.yaml"
@@ -347,6 +349,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     cases = [
         (tmp_path / "no.yaml", "No such file"),
         (tmp_path, "directory"),
+        (pipe, "no regular file"),
         (binary, r"b\.yaml:2: not UTF-8"),
         (large, "larger than 1 MiB"),
     ]
