@@ -7,10 +7,11 @@ text harmless there. No study escapes, wraps or colours anything.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # What a text means, for whoever colours it: shown to be better, shown to be worse, not decided, of no weight, the heart of the matter.
 Tone = Literal["", "good", "bad", "open", "quiet", "strong"]
@@ -72,6 +73,9 @@ class Table:
     title: str = ""
 
 
+Part = Line | Table | str
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A part of an answer, such as one workload: lines and tables in the order in which they are read."""
@@ -131,3 +135,44 @@ def together(answers: Sequence[Answer]) -> Answer:
         refused=list(dict.fromkeys(line for answer in answers for line in answer.refused)),
         next="",
     )
+
+
+def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    """A table of text; its first `left` columns stand left."""
+    return Table([Column(head, left=at < left) for at, head in enumerate(heads)], [list(row) for row in rows])
+
+
+def marked(lines: Iterable[tuple[str, str]], tone: Tone = "") -> Iterator[Line]:
+    """Sentences with a mark or word before each; quiet ones explain words, and are shown where that is asked for."""
+    return (Line(text, mark, tone) for mark, text in lines)
+
+
+def of_parts(data: Mapping[str, object], parts: Iterable[Part], refused: Sequence[str] = ()) -> Answer:
+    """Make an answer of its parts: an empty text begins a new section, and a strong line with which one begins is its title."""
+    sections: list[list[Line | Table]] = [[]]
+    legend: list[tuple[str, str]] = []
+    for part in parts:
+        if isinstance(part, str) and not part:
+            sections.append([])
+        elif isinstance(part, Line) and part.tone == "quiet":
+            legend.append((part.mark, part.text))
+        else:
+            sections[-1].append(Line(part) if isinstance(part, str) else part)
+    first, *others = [section for section in sections if section] or [[]]
+    findings = list(takewhile(lambda part: isinstance(part, Line), first))
+    rest = first[len(findings) :]
+    return Answer(
+        "",
+        findings=findings,  # type: ignore[arg-type] # lines, as was looked at
+        sections=[*([Section("", rest)] if rest else []), *map(_of_section, others)],
+        legend=legend,
+        data=data,
+        refused=list(refused),
+    )
+
+
+def _of_section(parts: Sequence[Line | Table]) -> Section:
+    first, *others = parts
+    if isinstance(first, Line) and first.tone == "strong" and others:
+        return Section(first.text, others)
+    return Section("", parts)

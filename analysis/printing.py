@@ -7,13 +7,11 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from .wording import probability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from rich.console import RenderableType
 
@@ -41,16 +39,6 @@ def on_page(parts: Iterable[RenderableType], width: int = WIDTH, *, color: bool 
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
 
 
-def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
-    """Lay out a table: the first `left` columns stand left and fold, numbers stand right."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False, header_style="")
-    for at, head in enumerate(heads):
-        table.add_column(head, justify="left" if at < left else "right", overflow="fold", vertical="top", no_wrap=at >= left)
-    for row in rows:
-        table.add_row(*(Text(value) for value in row))
-    return table
-
-
 def in_lines(name: str, width: int = WIDTH) -> str:
     """A name that is wider than the page, broken between its parameters (`io_train:format=raw` `:cache=warm`)."""
     lines = [""]
@@ -59,16 +47,6 @@ def in_lines(name: str, width: int = WIDTH) -> str:
             lines.append("  ")
         lines[-1] += part
     return "\n".join(lines)
-
-
-def hanging(lines: Iterable[tuple[str, str]], head_style: str = "", style: str = "") -> Table:
-    """Lay out sentences with a mark or word before each, wrapped under themselves."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for head, line in lines:
-        grid.add_row(Text(head, head_style), Text(line, style))
-    return grid
 
 
 def duration(seconds: float) -> str:

@@ -26,7 +26,7 @@ class Step:
     arguments: Callable[[argparse.ArgumentParser], None]
     HELP: str
     EXAMPLE: str
-    ANSWERS: bool = False
+    ANSWERS: bool = True
 
 
 def takes_runs(what: str) -> Callable[[argparse.ArgumentParser], None]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
-    from analysis.studies.jobs.dependability.network import Line
+    from analysis.studies.jobs.dependability.network import LossyLine
     from analysis.studies.jobs.dependability.study import FaultArm
     from analysis.terms import Run
 
@@ -288,7 +288,7 @@ def jobs_network(scene: Scene) -> Figure:
     return stack(scene, jobs_network.TITLE, lead, sections, legend, notes)
 
 
-def lines_of(scene: Scene) -> list[tuple[Run, Line]]:
+def lines_of(scene: Scene) -> list[tuple[Run, LossyLine]]:
     """Take every line that lost packets. Raises: NothingToDraw."""
     result = [
         (stream.run, line) for stream in scene.streams for line in stream.lines if any(row.loss > 0 and row.step_s for row in line.losses)
@@ -298,7 +298,7 @@ def lines_of(scene: Scene) -> list[tuple[Run, Line]]:
     return result
 
 
-def _network(sheet: Page, top: float, line: Line) -> None:
+def _network(sheet: Page, top: float, line: LossyLine) -> None:
     spots = places(2, 2, 0, left=LEFT, gap=0.1)
     steps, spent = (sheet.axes(left, top + down, wide, 1.9) for left, down, wide in spots)
     none = min(row.loss for row in line.losses if row.loss > 0) / NONE

@@ -61,8 +61,9 @@ def _parts(answer: Answer, width: int) -> Iterator[RenderableType]:
     if answer.title:
         yield _title(answer.title, width)
     yield from _lines(answer.findings)
-    for section in answer.sections:
-        yield ""
+    for at, section in enumerate(answer.sections):
+        if at or answer.title or answer.findings:
+            yield ""
         yield from _section(section, width)
     if answer.warnings:
         yield ""

@@ -1,18 +1,13 @@
-"""How commands of jobs print their answers, and how figures are written: times in a unit that suits them, intervals beside values."""
+"""How figures of jobs are written: times in a unit that suits them, intervals beside values."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from analysis.plain import printable_json
 from analysis.wording import digits, probability
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import RenderableType
+    from collections.abc import Iterable
 
     from analysis.terms import Effect
 
@@ -21,25 +16,6 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
 
 NONE = "–"
-
-
-def print_answer(
-    args: argparse.Namespace, document: Document, parts: Iterable[RenderableType], refused: Sequence[str] | None = None
-) -> int:
-    """Print an answer, as JSON where that was asked for; what was refused goes to standard error, and into the JSON.
-
-    Returns: exit code 0.
-    """
-    from analysis.printing import on_page  # noqa: PLC0415  # rich, which --help need not wait for
-    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-
-    for line in refused or ():
-        print("refused:", line, file=sys.stderr)
-    if args.json:
-        print(printable_json({**document, **({} if refused is None else {"refused": list(refused)})}), end="")
-    else:
-        print(on_page(parts, color=wants_color(sys.stdout)), end="")
-    return 0
 
 
 def number(value: float | None, most: int = 3) -> str:

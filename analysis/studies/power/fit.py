@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from analysis.answer import Line, marked, text_table
 from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Refused
@@ -16,9 +17,10 @@ from .material import gather, networks
 from .traces import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from analysis.answer import Part
     from control.power.models.reference import Reference
 
     from .material import Material
@@ -123,41 +125,38 @@ def _decoded(content: bytes, file: Path) -> str:
 QUANTITY_NAMES = {"throughput_images_per_s": "throughput", "dynamic_power_w": "dynamic power", "power_w": "power"}
 HEADS = ("mean |error|", "inside", "median", "95 %", "bias", "in 90 %")
 GIVEN = "throughput, given the measured memory utilisation, as the original's stage has it: of partitions that ran, no prediction"
-WIDTHS = (14, 10, 10, 10, 10, 10)
 
 
-def text(fitted: Fitted) -> str:
-    """Lines of text without the last newline."""
+def parts(fitted: Fitted) -> Iterator[Part]:
+    """What is to be known of a fit: what it was made from, its findings, and how wrong it is on rows it was not shown."""
     material = fitted.material
     unit = "" if material.cap_unit == "W" else f", power in {material.cap_unit}" if material.cap_unit != "none" else ", no power"
     others, idle = len(material.others), len(material.static)
-    lines = [
-        f"{one_line(material.network)} on {one_line(material.gpu)}, memory at {material.mem_mhz:g} MHz{unit}",
-        f"  {len(material.anchors)} anchors at {material.clock} {material.anchor:g}, {others} rows at other clocks, {idle} without work",
-    ]
+    yield Line(f"{material.network} on {material.gpu}, memory at {material.mem_mhz:g} MHz{unit}", tone="strong")
+    yield f"{len(material.anchors)} anchors at {material.clock} {material.anchor:g}, {others} rows at other clocks, {idle} without work"
     if material.left_out:
-        lines.append("  left out: " + ", ".join(f"{count} {reason}" for reason, count in sorted(material.left_out.items())))
-    lines += [f"  finding: {result}" for result in fitted.findings]
+        yield "left out: " + ", ".join(f"{count} {reason}" for reason, count in sorted(material.left_out.items()))
+    yield from marked(("finding:", f"{result}") for result in fitted.findings)
     if isinstance(fitted.model, Own):
-        lines += _errors(fitted.model.held_out)
-        lines += [f"  {GIVEN}:", *_errors(fitted.given_mem_util)] if fitted.given_mem_util else []
+        yield _errors(fitted.model.held_out)
+        if fitted.given_mem_util:
+            yield f"{GIVEN}:"
+            yield _errors(fitted.given_mem_util)
     else:
-        lines.append("  as the original: its scores are in-sample and are not repeated; nothing was held out")
-    return "\n".join([*lines, f"  written: {fitted.path}"])
+        yield "as the original: its scores are in-sample and are not repeated; nothing was held out"
+    yield f"written: {fitted.path}"
 
 
-def _errors(held_out: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[str]:
+def _errors(held_out: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Part:
     if not held_out:
-        return ["  nothing could be held out: too few groups of partitions, batches and clocks"]
-    heads = "".join(f"{head:>{width}}" for head, width in zip(HEADS, WIDTHS, strict=True))
-    lines = [f"  {'held out by':<12} {'':<14}{heads}  worst group"]
+        return "nothing could be held out: too few groups of partitions, batches and clocks"
+    rows = []
     for grouping, result in held_out.items():
         for quantity, its in result.items():
             shown = [its["mape"], its["inside"], its["median"], its["p95"], its["bias"], its["within_90"]]
-            figures = "".join(f"{_percent(value):>{width}}" for value, width in zip(shown, WIDTHS, strict=True))
             worst = f"{its['worst_group']} ({_percent(its['worst_group_mape'])})"
-            lines.append(f"  {grouping:<12} {QUANTITY_NAMES[quantity]:<14}{figures}  {worst}")
-    return lines
+            rows.append([grouping, QUANTITY_NAMES[quantity], *map(_percent, shown), worst])
+    return text_table(["held out by", "", *HEADS, "worst group"], rows, left=2)
 
 
 def _percent(fraction: float | None) -> str:

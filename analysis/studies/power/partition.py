@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.plain import one_line
-from analysis.printing import columns, hanging, on_page
+from analysis.answer import Line, marked, text_table
 from analysis.terms import Refused
 from control.power.catalog import platform, platforms
 from control.power.greedy import greedy
@@ -21,9 +20,10 @@ from . import parameters, quality
 from .prediction import in_units, only, pace, processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from analysis.answer import Part
     from control.power.greedy import Answer
     from control.power.terms import Model
 
@@ -157,15 +157,15 @@ def _smallest_w(under: Callable[[float], Answer]) -> float:
         return none.smallest_cap or 0.0
 
 
-def render(request: Asked, result: Sequence[Answer]) -> str:
-    """Write the page. Everything on it is a prediction, and it says so."""
+def parts(request: Asked, result: Sequence[Answer]) -> Iterator[Part]:
+    """Answer with the partitions. Everything there is a prediction, and it says so."""
     rows: list[list[str]] = []
     decimals = 1 if request.unit == "W" else 3
     for answer in result:
         rows.append(_row(answer, f"{answer.cap_w:g}" if request.caps_w else "–", decimals))
         if answer.best_profiled is not None and request.caps_w:
             rows.append(_row(answer.best_profiled, "as profiled", decimals))
-    title = f"{one_line(request.network)} on {one_line(request.platform.name)}, predicted"
+    yield Line(f"{request.network} on {request.platform.name}, predicted", tone="strong")
     unit = SPOKEN.get(request.unit, request.unit)
     heads = (f"cap {unit}", "partition", pace(request.clock), "mem", "images/s", unit, "SM %", "mem %")
     lines = [
@@ -178,8 +178,8 @@ def render(request: Asked, result: Sequence[Answer]) -> str:
         )
         for finding in request.findings()
     ]
-    notes = hanging([*(("•", line) for line in _notes(request, result)), *lines])
-    return on_page([title, "", columns(heads, rows, left=2), "", notes])
+    yield text_table(heads, rows, left=2)
+    yield from marked([*(("•", line) for line in _notes(request, result)), *lines])
 
 
 def _row(answer: Answer, head: str, decimals: int) -> list[str]:

@@ -9,10 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.text import Text
 
+from analysis.answer import Line, marked, text_table
 from analysis.plain import one_line
-from analysis.printing import columns, hanging, on_page
 from analysis.terms import Refused
 from control.power import catalog
 from control.power.catalog import platforms
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Part
     from control.power.terms import Model
 
     from .quality import Finding
@@ -236,20 +234,19 @@ def _setting(request: Asked, models: dict[float, Model]) -> Setting:
 NOTED = 9  # notes with a number each; more are counted
 
 
-def render(asked: Sequence[Asked], result: Sequence[Predicted], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
-    """Write predictions, those of one network on one GPU together, in order; below them which models are `copied`."""
-    parts: list[RenderableType] = []
+def parts(asked: Sequence[Asked], result: Sequence[Predicted], copied: Sequence[Finding] = ()) -> Iterator[Part]:
+    """Answer with predictions, those of one network on one GPU together, in order; below them which models are `copied`."""
     pairs = zip(asked, result, strict=True)
     for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
         lines = [one for _, one in group]
         notes = list(dict.fromkeys(note for one in lines for note in one.beyond))
-        parts += [*([Text("")] if parts else []), Text(f"{one_line(network)} on {one_line(gpu)}", "bold" if color else "")]
-        parts.append(columns(heads(lines[0].clock, lines[0].cap_unit), [_row(one, notes) for one in lines]))
-        parts.append(hanging((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1)))
+        yield ""
+        yield Line(f"{network} on {gpu}", tone="strong")
+        yield text_table(heads(lines[0].clock, lines[0].cap_unit), [_row(one, notes) for one in lines])
+        yield from marked((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1))
         if len(notes) > NOTED:
-            parts.append(Text(f"and {len(notes) - NOTED} more of the kind; --json has all."))
-    parts += [hanging((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)] if copied else []
-    return on_page(parts, color=color)
+            yield f"and {len(notes) - NOTED} more of the kind; --json has all."
+    yield from marked((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)
 
 
 def heads(clock: str, cap_unit: str) -> tuple[str, ...]:

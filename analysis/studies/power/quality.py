@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analysis.answer import Line, marked
 from analysis.plain import one_line
-from analysis.printing import hanging, on_page
 from analysis.terms import Refused, Unreadable
 from control.power import catalog
 from control.power.models import own, reference
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from analysis.answer import Part
     from control.power.models.reference import Ensemble
     from control.power.terms import Anchor, Floats, Model
 
@@ -332,13 +333,16 @@ def looked_at(paths: Iterable[Path]) -> Looked:
     return Looked(sum(map(len, of_file.values())), len(models), tuple(ordered))
 
 
-def render(looked: Looked) -> str:
-    """Write findings on a page, by what they are of; `!` marks what refuses."""
+def parts(looked: Looked) -> Iterator[Part]:
+    """Answer with findings, by what they are of; `!` marks what refuses."""
+    yield _summary(looked)
     of_place: dict[str, list[Finding]] = defaultdict(list)
     for finding in looked.findings:
         of_place[finding.where].append(finding)
-    lines = [line for where, result in of_place.items() for line in [("", where), *((finding.mark, finding.what) for finding in result)]]
-    return on_page([hanging(lines), _summary(looked)])
+    for where, result in of_place.items():
+        yield ""
+        yield Line(where, tone="strong")
+        yield from marked((finding.mark, finding.what) for finding in result)
 
 
 def document(looked: Looked) -> dict[str, Any]:

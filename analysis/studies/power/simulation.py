@@ -6,19 +6,17 @@ setting within the cap says nothing of a controller; it is left out for all, and
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
 from math import isnan
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.text import Text
 
-from analysis.printing import columns, hanging, on_page
+from analysis.answer import Line, marked, text_table
 from analysis.stats.effect import paired_effect
 from analysis.terms import Effect, Metric, NotComparable, Refused
 from control.power import algorithms, catalog
@@ -34,8 +32,7 @@ from .quality import copies_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Part
     from control.power.plant import Ran
     from control.power.terms import Controller, Model, Settings, Task
 
@@ -285,15 +282,15 @@ def tables_for(path: str, network: str, gpu: str) -> Tables:
 HEADS = ("algorithm", "images/s", "W", "above 1.02 cap", "worst seed", "so in truth", f"{OURS} against it")
 
 
-def render(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = (), *, color: bool = False) -> str:
-    """Write a table for each task, what that comes to, and which of the models are `copied`."""
-    doubts = [hanging((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)] if copied else []
-    return on_page([*_parts(request, result), *doubts], color=color)
+def parts(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> Iterator[Part]:
+    """Answer with a table for each task, what that comes to, and which of the models are `copied`."""
+    yield from _parts(request, result)
+    yield from marked((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)
 
 
-def as_json(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> str:
-    """Write all of it for programs; `against` has the fields of an effect, gains and shares are fractions."""
-    said = {
+def document(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> dict[str, Any]:
+    """All of it for programs; `against` has the fields of an effect, gains and shares are fractions."""
+    return {
         "simulated": True,
         "mismatch": {key: value for key, value in asdict(request.mismatch).items() if key != "seed"},
         "seeds": request.seeds,
@@ -314,7 +311,6 @@ def as_json(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding]
         "behind": [{"task": _named(outcome), "algorithms": outcome.behind} for outcome in result if outcome.behind],
         "findings": [asdict(finding) for finding in copied],
     }
-    return json.dumps(said, indent=2, allow_nan=False) + "\n"
 
 
 def _named(outcome: Outcome) -> str:
@@ -326,21 +322,24 @@ def _arm_document(arm: Arm) -> dict[str, object]:
     return {key: None if isinstance(value, float) and isnan(value) else value for key, value in said.items()}
 
 
-def _parts(request: Asked, result: Sequence[Outcome]) -> Iterator[RenderableType]:
+def _parts(request: Asked, result: Sequence[Outcome]) -> Iterator[Part]:
     off = request.mismatch
     own = f", each partition by {off.partition_error:.1%} more (sd)" if off.partition_error else ""
-    yield Text(
+    yield (
         f"SIMULATED: plants ±{off.gain_error:.1%} off the model{own}, noise {off.noise_w:g} W, lag {off.lag_s:g} s; "
         f"{request.seeds} seeds, the second half of each phase."
     )
     for outcome in result:
         caps = "→".join(f"{cap:g}" for _, cap in outcome.task.schedule)
         iterations = iterations_of(request, outcome.task)
-        yield Text(f"\ntask {outcome.task.id}: {outcome.task.model} on {outcome.task.gpu} under {caps} W, {iterations} iterations")
+        yield ""
+        yield Line(
+            f"task {outcome.task.id}: {outcome.task.model} on {outcome.task.gpu} under {caps} W, {iterations} iterations", tone="strong"
+        )
         if outcome.impossible:
-            yield Text(f"  {len(outcome.impossible)} of {request.seeds} plants have no setting within the cap and are left out")
-        yield columns(HEADS, [_row(arm) for arm in outcome.arms])
-    yield Text("")
+            yield (f"{len(outcome.impossible)} of {request.seeds} plants have no setting within the cap and are left out")
+        yield text_table(HEADS, [_row(arm) for arm in outcome.arms])
+    yield ""
     if any(arm.name == OURS for outcome in result for arm in outcome.arms):
         yield from _verdict(result)
 
@@ -354,15 +353,15 @@ def _row(arm: Arm) -> list[str]:
     return [arm.name, f"{arm.throughput_images_per_s:.1f}", f"{arm.power_w:.1f}", *shares, text]
 
 
-def _verdict(result: Sequence[Outcome]) -> Iterator[RenderableType]:
+def _verdict(result: Sequence[Outcome]) -> Iterator[Part]:
     above = [_named(outcome) for outcome in result if not outcome.kept]
-    yield Text(
+    yield (
         f"{OURS} is above 1.02 of the cap in more than {MOST_ABOVE:.0%} of the readings in task {', '.join(above)}."
         if above
         else f"{OURS} is above 1.02 of the cap in at most {MOST_ABOVE:.0%} of the readings in every task."
     )
     behind = [f"{name} in task {_named(outcome)}" for outcome in result for name in outcome.behind]
-    yield Text(
+    yield (
         f"{OURS} is not shown to reach {', '.join(behind)}."
         if behind
         else f"{OURS} has at least the throughput of every other algorithm in every task (95 % intervals)."

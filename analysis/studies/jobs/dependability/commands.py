@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analysis.answer import of_parts
 from analysis.steps import Step, takes_runs
-from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
     import argparse
+
+    from analysis.answer import Answer
 
     from .checkpoints import CheckpointTrial
     from .intervals import Advice
@@ -21,7 +23,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--margin", metavar="PERCENT", default="10%", help="how much slower is still isolated (10%%)")
 
 
-def report(args: argparse.Namespace) -> int:
+def report(args: argparse.Namespace) -> Answer:
     """What each fault cost: recovery, lost work, goodput and slowdown against the same jobs without it, block by block.
 
     Hogs and floods have a verdict on isolation; poisoned clients what accuracy they cost. Streams of one block met the same jobs; those
@@ -36,7 +38,7 @@ def report(args: argparse.Namespace) -> int:
     refused: list[str] = []
     streams = streams_of(args.runs, refused)
     results = arms(streams, margin), spared(streams), poisonings(streams), margin
-    return print_answer(args, report_document(*results), report_page(*results), refused)
+    return of_parts(report_document(*results), report_page(*results), refused)
 
 
 def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +47,7 @@ def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mtbf-s", metavar="S", type=float, help="mean time between failures of a running job")
 
 
-def checkpoint(args: argparse.Namespace) -> int:
+def checkpoint(args: argparse.Namespace) -> Answer:
     """How often to write a checkpoint: by Young, by Daly, exactly, and where runs tried several intervals, by what was measured.
 
     With runs, cost and mean time between failures are those measured, unless they are given. The MTBF is that of one job while it runs.
@@ -59,7 +61,7 @@ def checkpoint(args: argparse.Namespace) -> int:
     refused: list[str] = []
     trials = _trials(args, refused) if args.runs else []
     advice = advise(args.cost_s, args.mtbf_s) if given else None
-    return print_answer(args, advice_document(advice, trials), advice_page(advice, trials), refused)
+    return of_parts(advice_document(advice, trials), advice_page(advice, trials), refused)
 
 
 def _trials(args: argparse.Namespace, refused: list[str]) -> list[tuple[CheckpointTrial, Advice | None]]:
@@ -81,7 +83,7 @@ def _advice(args: argparse.Namespace, trial: CheckpointTrial) -> Advice | None:
     return advise(cost_s, mtbf_s, trial.restart_s or 0.0) if cost_s and mtbf_s else None
 
 
-def network(args: argparse.Namespace) -> int:
+def network(args: argparse.Namespace) -> Answer:
     """Step time against loss of packets, held against what TCP can get through at that loss (Mathis), line by line.
 
     A line is all that was asked for but the loss: delay, MTU, congestion control. Says where it is not that law that decides: arithmetic,
@@ -95,7 +97,7 @@ def network(args: argparse.Namespace) -> int:
     lines = lines_of(trained(args.runs, refused))
     if all(row.loss == 0 for line in lines for row in line.losses):
         raise Refused(f"{', '.join(args.runs)}: no cell lost packets; ddp_network has loss_percent as a parameter.")
-    return print_answer(args, loss_document(lines), loss_page(lines), refused)
+    return of_parts(loss_document(lines), loss_page(lines), refused)
 
 
 def _add_simulate(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +110,7 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", metavar="N", type=int, default=100, help="jobs (default: %(default)s)")
 
 
-def simulate(args: argparse.Namespace) -> int:
+def simulate(args: argparse.Namespace) -> Answer:
     """Checkpoint intervals in simulation, against Daly's: jobs with an end, a time to restart, failures that come in bunches.
 
     Every interval meets the same failures. Without --intervals those around Daly's are played.
@@ -123,7 +125,7 @@ def simulate(args: argparse.Namespace) -> int:
         raise Refused(f"--intervals-s {args.intervals_s}: write seconds, such as 3600,7200.") from None
     plan = CheckpointPlan(args.cost_s, args.mtbf_s, args.work_s, args.restart_s, args.shape, args.seeds, intervals_s)
     advice, intervals = played(plan)
-    return print_answer(args, simulation_document(plan, advice, intervals), simulation_page(plan, advice, intervals))
+    return of_parts(simulation_document(plan, advice, intervals), simulation_page(plan, advice, intervals))
 
 
 STEPS = (

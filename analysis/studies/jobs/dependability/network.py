@@ -195,7 +195,7 @@ class AtLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LossyLine:
     """One line, its losses ascending. `exponent` is β over `fitted` losses; `unlike` what is left of a step without the arithmetic.
 
     `rtt_s` and `mss_bytes` are those measured on the idle line. `of_excess`: no cell told its arithmetic, so communication is taken to be
@@ -216,7 +216,7 @@ class Line:
     notes: tuple[str, ...] = ()
 
 
-def lines(cells: Sequence[TrainedCell]) -> list[Line]:
+def lines(cells: Sequence[TrainedCell]) -> list[LossyLine]:
     """Judge every line."""
     by_line: dict[str, list[TrainedCell]] = {}
     for cell in cells:
@@ -236,13 +236,13 @@ def _slowdown(cells: Sequence[TrainedCell], loss: float) -> Ratio | None:
     return ratio({unit: [(average(clean[unit]), average(values))] for unit, values in lossy.items() if unit in clean})
 
 
-def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, tuple[Ratio | None, float | None]]) -> Line:
+def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, tuple[Ratio | None, float | None]]) -> LossyLine:
     of_excess = all(cell.compute_s is None for cell in cells)
     spent = {loss: _communication(cells, loss, of_excess=of_excess) for loss in sorted({cell.loss for cell in cells})}
     rows = [_at(loss, [cell for cell in cells if cell.loss == loss], spent, *slower.get(loss, (None, None))) for loss in spent]
     fitted = [row.loss for row in rows if row.loss > 0 and row.bound not in {"compute", "line"} and _all_positive(spent[row.loss])]
     exponent, shape, why = _exponent({loss: spent[loss] for loss in fitted})
-    return Line(
+    return LossyLine(
         name=name,
         congestion=cells[0].congestion,
         stand_in=cells[0].stand_in,

@@ -1,4 +1,4 @@
-"""What faults cost, checkpoint intervals and lossy lines: parts of a page of 100 columns, and documents for programs.
+"""What faults cost, checkpoint intervals and lossy lines: parts of an answer, and documents for programs.
 
 In documents fields are those of the records; losses are fractions, and an interval that is open has null at that end.
 """
@@ -9,10 +9,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
+from analysis.answer import Line, marked, text_table
 from analysis.plain import one_line
-from analysis.printing import columns, hanging, in_lines
 from analysis.studies.jobs.output import NONE, figure, number, p_value, value_of
 from analysis.wording import percent, unsigned
 
@@ -20,16 +18,15 @@ from .network import LOSS_RULE
 from .study import RULE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Part, Tone
     from analysis.studies.jobs.estimates import Figure
     from analysis.studies.jobs.output import Document
 
     from .checkpoints import CheckpointTrial
     from .intervals import Advice, CheckpointPlan, PlayedInterval
-    from .network import AtLoss, Line
+    from .network import AtLoss, LossyLine
     from .study import FaultArm, Poisoning, SparedJobs
 
     Trials = Sequence[tuple[CheckpointTrial, Advice | None]]
@@ -40,7 +37,7 @@ LEGEND = (
     "intervals of 95 % over blocks, each a pair; p after Holm over all faults. restart: from the fault to the next attempt.",
     "recovered: from the fault until it is over, its jobs are done, and as many jobs are done as by then without it.",
 )
-STYLES = {"isolated": "green", "not isolated": "bold red", "open": "yellow"}
+TONES: Mapping[str, Tone] = {"isolated": "good", "not isolated": "bad", "open": "open"}
 SHAPES = {
     "√p": "as √p, as Mathis has it",
     "linear": "in proportion to the loss: each lost packet costs the same time, as timeouts do",
@@ -55,49 +52,46 @@ def report_document(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], po
     return {**records, "margin": margin, "rule": RULE}
 
 
-def report_page(
-    arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float
-) -> Iterator[RenderableType]:
+def report_page(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poisonings: Sequence[Poisoning], margin: float) -> Iterator[Part]:
     """Write what faults cost."""
     faulty = {arm.condition for arm in arms if arm.fault}
     for condition in dict.fromkeys(arm.condition for arm in arms):
         if condition in faulty:
-            yield Text(in_lines(one_line(condition)), "bold")
+            yield Line(one_line(condition), tone="strong")
             yield from _condition([arm for arm in arms if arm.condition == condition], margin)
             yield ""
     if policies:
-        yield Text("policies under the same fault: response of the stream's own jobs, over that under fifo", "bold")
+        yield Line("policies under the same fault: response of the stream's own jobs, over that under fifo", tone="strong")
         named = [(one_line(f"{policy.policy}, {policy.label}"), policy) for policy in policies]
         rows = [[name, f"{policy.blocks}", figure(policy.response), p_value(policy.p)] for name, policy in named]
-        yield columns(("", "blocks", "response [95 %]", "p"), rows)
-        yield hanging(("•", f"{name}: {policy.why}") for name, policy in named if policy.why)
+        yield text_table(("", "blocks", "response [95 %]", "p"), rows)
+        yield from marked(("•", f"{name}: {policy.why}") for name, policy in named if policy.why)
         yield ""
     if not faulty and not poisonings:
-        yield Text("No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream.")
+        yield Line("No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream.")
     if poisonings:
         yield from _poisonings(poisonings)
     if faulty:
-        yield hanging((("•", line) for line in LEGEND), "dim", "dim")
+        yield from marked((("•", line) for line in LEGEND), "quiet")
 
 
-def _condition(arms: Sequence[FaultArm], margin: float) -> Iterator[RenderableType]:
+def _condition(arms: Sequence[FaultArm], margin: float) -> Iterator[Part]:
     heads = ("", "blocks", "done", "useful", "lost s", "slowdown [95 %]", "p", "goodput")
-    yield columns(heads, map(_arm, arms))
+    yield text_table(heads, map(_arm, arms))
     struck = [arm for arm in arms if arm.strikes]
     if struck:
         yield ""
         times = ("restart s", "lost s a hit", "recovered s [95 %]", "of")
-        yield columns(("", "faults", "hit", *times, "available"), map(_recovery, struck))
+        yield text_table(("", "faults", "hit", *times, "available"), map(_recovery, struck))
     for arm in arms:
         if arm.isolation:
-            verdict = Text(f"• {one_line(arm.label)}: ")
-            verdict.append(arm.isolation, STYLES.get(arm.isolation, ""))
+            of = ""
             if arm.slowdown and arm.slowdown.low90 is not None:
-                verdict.append(f" (margin {unsigned(margin)}; 90 % {number(arm.slowdown.low90)} to {number(arm.slowdown.high90)})")
-            yield verdict
-    yield hanging(("•", line) for line in _notes(arms))
+                of = f" (margin {unsigned(margin)}; 90 % {number(arm.slowdown.low90)} to {number(arm.slowdown.high90)})"
+            yield Line(f"{arm.label}: {arm.isolation}{of}", "•", TONES.get(arm.isolation, ""))
+    yield from marked(("•", line) for line in _notes(arms))
     if any(arm.isolation for arm in arms):
-        yield hanging([("•", RULE)], "dim", "dim")
+        yield from marked([("•", RULE)], "quiet")
 
 
 def _arm(arm: FaultArm) -> list[str]:
@@ -135,8 +129,8 @@ def _notes_of(arm: FaultArm) -> Iterator[str]:
     yield from arm.notes
 
 
-def _poisonings(poisonings: Sequence[Poisoning]) -> Iterator[RenderableType]:
-    yield Text("accuracy of federated runs", "bold")
+def _poisonings(poisonings: Sequence[Poisoning]) -> Iterator[Part]:
+    yield Line("accuracy of federated runs", tone="strong")
     rows = [
         [
             one_line(poisoning.setting or poisoning.condition),
@@ -147,11 +141,11 @@ def _poisonings(poisonings: Sequence[Poisoning]) -> Iterator[RenderableType]:
         ]
         for poisoning in poisonings
     ]
-    yield columns(("", "poisoned", "jobs", "accuracy % [95 %]", "lost, points [95 %]"), rows)
+    yield text_table(("", "poisoned", "jobs", "accuracy % [95 %]", "lost, points [95 %]"), rows)
     if any(poisoning.poisoned and poisoning.drop is None for poisoning in poisonings):
-        yield hanging([("•", "no loss of accuracy where no block has the same without poisoned clients.")])
+        yield from marked([("•", "no loss of accuracy where no block has the same without poisoned clients.")])
     for clean in dict.fromkeys(poisoning.clean for poisoning in poisonings if poisoning.clean not in {"", poisoning.setting}):
-        yield hanging([("•", f"what has no clean run of its own is held against {one_line(clean)}.")])
+        yield from marked([("•", f"what has no clean run of its own is held against {one_line(clean)}.")])
     yield ""
 
 
@@ -161,7 +155,7 @@ def advice_document(advice: Advice | None, trials: Trials) -> Document:
     return {"advice": None if advice is None else asdict(advice), "trials": documents}
 
 
-def advice_page(advice: Advice | None, trials: Trials) -> Iterator[RenderableType]:
+def advice_page(advice: Advice | None, trials: Trials) -> Iterator[Part]:
     """Write advice, and intervals that were tried."""
     if advice is not None:
         yield from _advice(advice)
@@ -169,7 +163,7 @@ def advice_page(advice: Advice | None, trials: Trials) -> Iterator[RenderableTyp
         yield from _trial(trial, own)
 
 
-def _advice(advice: Advice) -> Iterator[RenderableType]:
+def _advice(advice: Advice) -> Iterator[Part]:
     yield f"a checkpoint takes {number(advice.cost_s)} s, failures come every {number(advice.mtbf_s)} s on average, at random"
     rows = [
         (name, number(interval_s, 6), "without end" if math.isinf(overhead) else unsigned(overhead))
@@ -179,15 +173,19 @@ def _advice(advice: Advice) -> Iterator[RenderableType]:
             ("exact", advice.best_s, advice.best_overhead),
         )
     ]
-    yield columns(("", "interval s", "time beyond the work"), rows)
-    yield hanging([("•", f"from {number(advice.low_s)} s to {number(advice.high_s)} s the whole takes at most 1 % more than at the best.")])
+    yield text_table(("", "interval s", "time beyond the work"), rows)
+    yield from marked(
+        [("•", f"from {number(advice.low_s)} s to {number(advice.high_s)} s the whole takes at most 1 % more than at the best.")]
+    )
     if advice.too_dear:
-        yield hanging([("•", "a checkpoint takes half the time between failures or more: the rules do not hold, and little gets done.")])
+        yield from marked(
+            [("•", "a checkpoint takes half the time between failures or more: the rules do not hold, and little gets done.")]
+        )
     yield ""
 
 
-def _trial(trial: CheckpointTrial, advice: Advice | None) -> Iterator[RenderableType]:
-    yield Text(in_lines(one_line(trial.condition)), "bold")
+def _trial(trial: CheckpointTrial, advice: Advice | None) -> Iterator[Part]:
+    yield Line(one_line(trial.condition), tone="strong")
     yield f"under {one_line(trial.fault)}, {trial.blocks} block{'s' if trial.blocks > 1 else ''}"
     heads = ("checkpoint every s", "streams", "time/work [95 %]", "by Daly's formula", "more than the best", "p")
     rows = []
@@ -195,8 +193,8 @@ def _trial(trial: CheckpointTrial, advice: Advice | None) -> Iterator[Renderable
         more = NONE if not tried.time else "best" if tried.more is None else percent(tried.more)
         every = f"{tried.checkpoint_s:g}" if tried.checkpoint_s else "none"
         rows.append([every, f"{tried.streams}", figure(tried.time), number(tried.foretold), more, p_value(tried.p)])
-    yield columns(heads, rows)
-    yield hanging(("•", line) for line in _trial_lines(trial, advice))
+    yield text_table(heads, rows)
+    yield from marked(("•", line) for line in _trial_lines(trial, advice))
     yield ""
 
 
@@ -245,10 +243,10 @@ def simulation_document(plan: CheckpointPlan, advice: Advice, intervals: Sequenc
     return {"simulated": True, "asked": asdict(plan), "advice": asdict(advice), "intervals": [*map(asdict, intervals)]}
 
 
-def simulation_page(plan: CheckpointPlan, advice: Advice, intervals: Sequence[PlayedInterval]) -> Iterator[RenderableType]:
+def simulation_page(plan: CheckpointPlan, advice: Advice, intervals: Sequence[PlayedInterval]) -> Iterator[Part]:
     """Write a simulation of intervals."""
     failures = "at random" if plan.shape == 1 else f"by Weibull's law of shape {plan.shape:g}"
-    yield Text(
+    yield Line(
         f"SIMULATED: {plan.seeds} jobs of {number(plan.work_s)} s of work for each interval, the same failures for all, every "
         f"{number(plan.mtbf_s)} s on average {failures}. A checkpoint takes {number(plan.cost_s)}, a restart {number(plan.restart_s)} s."
     )
@@ -261,8 +259,8 @@ def simulation_page(plan: CheckpointPlan, advice: Advice, intervals: Sequence[Pl
         ]
         for played in intervals
     ]
-    yield columns(("interval s", "time/work ± 95 %", "formula", "of Daly's [95 %]"), rows)
-    yield hanging([("•", _least(min(intervals, key=lambda played: played.time.value), advice))])
+    yield text_table(("interval s", "time/work ± 95 %", "formula", "of Daly's [95 %]"), rows)
+    yield from marked([("•", _least(min(intervals, key=lambda played: played.time.value), advice))])
 
 
 def _least(best: PlayedInterval, advice: Advice) -> str:
@@ -273,23 +271,23 @@ def _least(best: PlayedInterval, advice: Advice) -> str:
     return f"least at {number(best.interval_s)} s, {'' if shown else 'not '}shown to be better than Daly's {number(advice.daly_s)} s."
 
 
-def loss_document(lines: Sequence[Line]) -> Document:
+def loss_document(lines: Sequence[LossyLine]) -> Document:
     """Lines that lose packets, for programs."""
     return {"lines": [*map(asdict, lines)], "rule": LOSS_RULE}
 
 
-def loss_page(lines: Sequence[Line]) -> Iterator[RenderableType]:
+def loss_page(lines: Sequence[LossyLine]) -> Iterator[Part]:
     """Write steps over lines that lose packets."""
     heads = ("loss %", "blocks", "step s", "slower [95 %]", "p", "comm. s", "Mathis s", "again %", "timeouts", "bound by")
     for line in lines:
-        yield Text(in_lines(one_line(line.name)), "bold")
+        yield Line(one_line(line.name), tone="strong")
         rtt = NONE if line.rtt_s is None else f"{number(line.rtt_s * 1e3)} ms"
         about = [f"round trip {rtt}, segments of {number(line.mss_bytes, 4)} bytes", line.congestion]
         yield ", ".join(one_line(part) for part in about if part)
-        yield columns(heads, map(_loss, line.losses))
-        yield hanging(("•", sentence) for sentence in _line_sentences(line))
+        yield text_table(heads, map(_loss, line.losses))
+        yield from marked(("•", sentence) for sentence in _line_sentences(line))
         yield ""
-    yield hanging([("•", LOSS_RULE)], "dim", "dim")
+    yield from marked([("•", LOSS_RULE)], "quiet")
 
 
 def _loss(row: AtLoss) -> list[str]:
@@ -307,7 +305,7 @@ def _loss(row: AtLoss) -> list[str]:
     ]
 
 
-def _line_sentences(line: Line) -> Iterator[str]:
+def _line_sentences(line: LossyLine) -> Iterator[str]:
     if line.stand_in:
         yield f"STAND-IN: {one_line(line.stand_in)}."
     if line.exponent is not None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.answer import of_parts
 from analysis.steps import Step
-from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
     import argparse
+
+    from analysis.answer import Answer
 
     from .tables import By, Table
 
@@ -41,7 +43,7 @@ def _add_cv(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", metavar="PERCENT", default="90%", help="what intervals promise to cover (90%%)")
 
 
-def cv(args: argparse.Namespace) -> int:
+def cv(args: argparse.Namespace) -> Answer:
     """Held-out errors of models that predict times from factors, beside the mean of the training set; and what their intervals cover.
 
     `ridge` regression, boosted `trees` and a Gaussian process (`gp`) see coded factors: parameters of variants, tweak sets, monitors,
@@ -64,7 +66,7 @@ def cv(args: argparse.Namespace) -> int:
             notes.append(str(error))
     if not validations:
         raise Refused(" ".join(notes))
-    return print_answer(args, validations_document(table, validations, notes), validations_page(table, validations, notes))
+    return of_parts(validations_document(table, validations, notes), validations_page(table, validations, notes))
 
 
 def _add_fit(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +74,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", default="ridge", help=f"ridge (default), trees, gp, or {MODELS}")
 
 
-def fit(args: argparse.Namespace) -> int:
+def fit(args: argparse.Namespace) -> Answer:
     """Fit one model to all rows: which factors it leans on, and how far it may be trusted where nobody measured.
 
     The error is that of groups left out, as `predict cv` has it: by configuration where there are five or more, else by run.
@@ -84,7 +86,7 @@ def fit(args: argparse.Namespace) -> int:
     table = _table(args)
     validation = validate(table, by_of(table), [args.model])
     leans = leans_on(table, args.model)
-    return print_answer(args, fit_document(table, args.model, leans, validation), fit_page(table, args.model, leans, validation))
+    return of_parts(fit_document(table, args.model, leans, validation), fit_page(table, args.model, leans, validation))
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +98,7 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", metavar="PERCENT", default="90%", help="what intervals promise to cover (90%%)")
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: argparse.Namespace) -> Answer:
     """Predict points: `--at` says the factors of one, a CSV of `--points` those of many; every extrapolation is named.
 
     A factor that is not said has its commonest value among the rows that agree with the rest. Intervals are for a group that was never
@@ -113,7 +115,7 @@ def show(args: argparse.Namespace) -> int:
     table = _table(args)
     choice = ModelChoice(args.model, by_of(table), level)
     predictions = predicted(table, choice, [filled(table, point) for point in wanted])
-    return print_answer(args, predictions_document(table, choice, predictions), predictions_page(table, choice, predictions))
+    return of_parts(predictions_document(table, choice, predictions), predictions_page(table, choice, predictions))
 
 
 def _add_service(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +127,7 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def service(args: argparse.Namespace) -> int:
+def service(args: argparse.Namespace) -> Answer | int:
     """Predicted times back to the scheduler: seconds a unit of each class's work takes on one replica, by a model of saved runs.
 
     With `--classes`, a file of data/jobs, it is written anew with these as its `predicted_s_per_work`: what
@@ -151,7 +153,7 @@ def service(args: argparse.Namespace) -> int:
         print(text, end="")
         return 0
     answer = (args.model, times, validation, notes)
-    return print_answer(args, classes_document(*answer), classes_page(*answer))
+    return of_parts(classes_document(*answer), classes_page(*answer))
 
 
 STEPS = (

@@ -1,4 +1,4 @@
-"""Validations and predictions: parts of a page of 100 columns, and documents for programs.
+"""Validations and predictions: parts of an answer, and documents for programs.
 
 In documents fields are those of the records, errors are fractions, values in the response's unit.
 """
@@ -9,10 +9,9 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
+from analysis.answer import Line, marked, text_table
 from analysis.plain import one_line
-from analysis.printing import columns, hanging, tiny
+from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE
 from analysis.wording import digits, unsigned
 
@@ -22,8 +21,7 @@ from .validation import SAME
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Part
     from analysis.studies.jobs.output import Document
 
     from .predictions import ClassTime, ModelChoice, Prediction
@@ -39,13 +37,13 @@ METHOD = (
 )
 
 
-def _head(table: Table) -> Iterator[RenderableType]:
-    yield Text(one_line(table.response), "bold")
+def _head(table: Table) -> Iterator[Part]:
+    yield Line(one_line(table.response), tone="strong")
     varied = ", ".join([*table.points.names, *table.points.numbers])
-    yield hanging([("", f"{len(table.values)} rows; varied: {one_line(varied, 600)}")])
+    yield from marked([("", f"{len(table.values)} rows; varied: {one_line(varied, 600)}")])
     for kept, copies in table.copies.items():
-        yield hanging([("•", f"{kept} stands for {', '.join(map(one_line, copies))} too: these rows cannot tell them apart.")])
-    yield hanging([("•", one_line(note)) for note in table.notes])
+        yield from marked([("•", f"{kept} stands for {', '.join(map(one_line, copies))} too: these rows cannot tell them apart.")])
+    yield from marked([("•", one_line(note)) for note in table.notes])
     yield ""
 
 
@@ -78,18 +76,18 @@ def validations_document(table: Table, validations: Sequence[CrossValidation], n
     return {"table": _table(table), "method": METHOD, "validations": [*map(_validation, validations)], "said": list(notes)}
 
 
-def validations_page(table: Table, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[RenderableType]:
+def validations_page(table: Table, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[Part]:
     """Write cross-validations of one table; `notes` are what could not be done, a sentence each."""
     yield from _head(table)
     heads = ("model", "MAPE", "RMSE", "typically off", "than the mean's [95 %]", "p", "", "covered [95 %]")
     for validation in validations:
         groups = f"{validation.groups} {validation.by}s left out in {validation.folds} folds"
-        yield Text(f"{groups}, never a row of one on both sides", "bold")
-        yield columns(heads, [_scored(scored, validation) for scored in validation.scored])
-        yield hanging(("•", note) for note in _notes(validation))
+        yield Line(f"{groups}, never a row of one on both sides", tone="strong")
+        yield text_table(heads, [_scored(scored, validation) for scored in validation.scored])
+        yield from marked(("•", note) for note in _notes(validation))
         yield ""
-    yield hanging([("•", note) for note in notes], style="bold yellow")
-    yield hanging([("•", line) for line in _legend(validations)], "dim", "dim")
+    yield from marked([("•", note) for note in notes], "open")
+    yield from marked([("•", line) for line in _legend(validations)], "quiet")
 
 
 def _scored(scored: Scored, of: CrossValidation) -> list[str]:
@@ -146,15 +144,15 @@ def fit_document(table: Table, model: str, leans: Leans, validation: CrossValida
     return {"table": _table(table), "model": model, "leans_on": dict(leans), "validation": _validation(validation)}
 
 
-def fit_page(table: Table, model: str, leans: Leans, validation: CrossValidation) -> Iterator[RenderableType]:
+def fit_page(table: Table, model: str, leans: Leans, validation: CrossValidation) -> Iterator[Part]:
     """Write what a model leans on, and how far it may be trusted."""
     yield from _head(table)
     unit = "typically by" if table.log else f"by, {table.response}"
     heads = ("factor", f"taken from another row, {model} moves {unit}")
     moves = [(one_line(name, 40), NONE if math.isnan(move) else _error(move, validation)) for name, move in leans[:SHOWN_FACTORS]]
-    yield columns(heads, moves)
-    yield hanging([("•", "What the model uses; whether it is so, only what was left out can tell:")])
-    yield hanging([("•", line) for line in answers(validation)])
+    yield text_table(heads, moves)
+    yield from marked([("•", "What the model uses; whether it is so, only what was left out can tell:")])
+    yield from marked([("•", line) for line in answers(validation)])
 
 
 def answers(validation: CrossValidation) -> list[str]:
@@ -186,11 +184,11 @@ def predictions_document(table: Table, choice: ModelChoice, predictions: Sequenc
     return {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": [*map(asdict, predictions)]}
 
 
-def predictions_page(table: Table, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[RenderableType]:
+def predictions_page(table: Table, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[Part]:
     """Write predictions of points."""
     yield from _head(table)
     promised = f"intervals of {unsigned(choice.level)} for a {choice.by} that was never measured"
-    yield Text(f"{table.response} by {choice.model}, {promised}", "bold")
+    yield Line(f"{table.response} by {choice.model}, {promised}", tone="strong")
     for prediction in predictions:
         ends = "no interval: too few groups"
         if prediction.low is not None and prediction.high is not None:
@@ -198,9 +196,9 @@ def predictions_page(table: Table, choice: ModelChoice, predictions: Sequence[Pr
         value, ends = (NONE, "this law cannot tell:") if prediction.value is None else (digits(prediction.value), ends)
         factors = prediction.factors.items()
         point = " ".join(f"{name}={level}" if isinstance(level, str) else f"{name}={level:g}" for name, level in factors)
-        yield hanging([(value, f"{ends}  {one_line(point)}")])
-        yield hanging([("  ", f"EXTRAPOLATED: {line}") for line in prediction.beyond], style="bold yellow")
-    yield hanging([("•", METHOD)], "dim", "dim")
+        yield from marked([(value, f"{ends}  {one_line(point)}")])
+        yield from marked([("  ", f"EXTRAPOLATED: {line}") for line in prediction.beyond], "open")
+    yield from marked([("•", METHOD)], "quiet")
 
 
 def classes_document(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Document:
@@ -208,14 +206,14 @@ def classes_document(model: str, times: Sequence[ClassTime], validation: CrossVa
     return {"model": model, "classes": [*map(asdict, times)], "validation": _validation(validation), "notes": list(notes)}
 
 
-def classes_page(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Iterator[RenderableType]:
+def classes_page(model: str, times: Sequence[ClassTime], validation: CrossValidation, notes: Sequence[str]) -> Iterator[Part]:
     """Write predicted times by class."""
-    yield Text(f"Seconds a unit of work, on one replica, by {model}", "bold")
+    yield Line(f"Seconds a unit of work, on one replica, by {model}", tone="strong")
     heads = ("class", "predicted_s_per_work", "measured", "jobs", "typically off", "pairs in order")
-    yield columns(heads, map(_class_time, times))
-    yield hanging([("•", line) for line in [*map(one_line, notes), *answers(validation)]])
+    yield text_table(heads, map(_class_time, times))
+    yield from marked([("•", line) for line in [*map(one_line, notes), *answers(validation)]])
     line = "typically off, pairs in order: of jobs left out; measured: as they ran. A coin puts half of the pairs in order."
-    yield hanging([("•", line)], "dim", "dim")
+    yield from marked([("•", line)], "quiet")
 
 
 def _class_time(time: ClassTime) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from analysis.answer import of_parts
 from analysis.steps import Step, takes_runs
-from analysis.studies.jobs.output import print_answer
 
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
 
-def profile(args: argparse.Namespace) -> int:
+
+def profile(args: argparse.Namespace) -> Answer:
     """Where the time of jobs goes, class by class and system by system, and which system runs each class soonest.
 
     Reads saved runs of streams of jobs; cells of equal workload and tweak set are one system, and blocks of a run its replicates. Response
@@ -25,15 +28,16 @@ def profile(args: argparse.Namespace) -> int:
 
     refused: list[str] = []
     rows, best = profiled(replicates_of(args.runs, refused))
-    return print_answer(args, profile_document(rows, best), profile_page(rows, best), refused)
+    return of_parts(profile_document(rows, best), profile_page(rows, best), refused)
 
 
-def hyper(args: argparse.Namespace) -> int:
+def hyper(args: argparse.Namespace) -> Answer:
     """How soon jobs that learn reach their accuracy, by hyper-parameters: every point of the grid, the best one, and effects.
 
     Reads saved runs of streams of `train` jobs with an `accuracy`, over which some parameters were varied (--vary batch=16,64). A point
     whose jobs do not all reach the accuracy has no mean time to it, and never wins. Effects and their analysis of variance are of ratios.
     """
+    from analysis.answer import together
     from analysis.studies.jobs.replicates import replicates_of
 
     from .hyper import hyper as analysed
@@ -41,10 +45,10 @@ def hyper(args: argparse.Namespace) -> int:
 
     refused: list[str] = []
     result = analysed(replicates_of(args.runs, refused))
-    code = print_answer(args, hyper_document(result), hyper_page(result), refused)
-    if not args.json and result.effects is not None:
-        print(hyper_effects(result.effects), end="")
-    return code
+    points = of_parts(hyper_document(result), hyper_page(result), refused)
+    if result.effects is None:
+        return points
+    return replace(together([points, hyper_effects(result.effects)]), data=points.data, refused=refused)
 
 
 STEPS = (

@@ -1,16 +1,12 @@
-"""Profiles, and times to an accuracy by hyper-parameters: parts of a page of 100 columns, and documents for programs."""
+"""Profiles, and times to an accuracy by hyper-parameters: parts of an answer, and documents for programs."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
+from analysis.answer import Line, marked, text_table
 from analysis.plain import one_line
-from analysis.printing import columns, hanging, in_lines
-from analysis.render import text
 from analysis.studies.jobs.output import NONE, faster, figure, value_of
 from analysis.studies.keys.answers import answer as effects_answer
 
@@ -19,8 +15,7 @@ from .profile import PARTS, WAITING, short
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Answer, Part
     from analysis.studies.jobs.output import Document
     from analysis.studies.keys.terms import Effects
 
@@ -53,28 +48,28 @@ def profile_document(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -
     return {"profile": profiles, "best": [*map(asdict, best)]}
 
 
-def profile_page(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -> Iterator[RenderableType]:
+def profile_page(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -> Iterator[Part]:
     """Write a table a class, and the best system of each."""
     called = short([row.system for row in rows])
     for system in best:
         own = [row for row in rows if row.class_ == system.class_]
         jobs, runs = sum(row.jobs for row in own), max(row.runs for row in own)
-        yield Text(f"{one_line(system.class_) or 'jobs'}: {jobs} jobs in {runs} runs", "bold")
-        yield columns(["system", "time s [95 %]", "work/s", "core s", "CPU", "memory"], [_figures(row, called) for row in own])
-        yield columns(["", *(f"{part} %" for part in PARTS), "bottleneck"], [_shares(row, called) for row in own])
-        yield hanging(("•", line) for line in _profile_lines(system, own, called))
+        yield Line(f"{one_line(system.class_) or 'jobs'}: {jobs} jobs in {runs} runs", tone="strong")
+        yield text_table(["system", "time s [95 %]", "work/s", "core s", "CPU", "memory"], [_figures(row, called) for row in own])
+        yield text_table(["", *(f"{part} %" for part in PARTS), "bottleneck"], [_shares(row, called) for row in own])
+        yield from marked(("•", line) for line in _profile_lines(system, own, called))
         yield ""
-    yield hanging(PROFILE_LEGEND, "dim", "dim")
+    yield from marked(PROFILE_LEGEND, "quiet")
 
 
 def _figures(row: ClassProfile, called: Mapping[str, str]) -> list[str]:
     shares = [NONE if share is None else f"{share.value:.0%}" for share in (row.cpu, row.memory)]
-    return [in_lines(called[row.system], 40), figure(row.time_s), value_of(row.work_per_s), value_of(row.core_s), *shares]
+    return [called[row.system], figure(row.time_s), value_of(row.work_per_s), value_of(row.core_s), *shares]
 
 
 def _shares(row: ClassProfile, called: Mapping[str, str]) -> list[str]:
     shares = [NONE if part not in row.parts else f"{100 * row.parts[part].value:.0f}" for part in PARTS]
-    return [in_lines(called[row.system], 30), *shares, row.bottleneck]
+    return [called[row.system], *shares, row.bottleneck]
 
 
 def _profile_lines(best: BestSystem, rows: Sequence[ClassProfile], called: Mapping[str, str]) -> Iterator[str]:
@@ -96,19 +91,19 @@ def hyper_document(hyper: Hyper) -> Document:
     return asdict(hyper)
 
 
-def hyper_page(hyper: Hyper) -> Iterator[RenderableType]:
+def hyper_page(hyper: Hyper) -> Iterator[Part]:
     """Write the points and the best of them."""
-    yield columns(
+    yield from _hyper_lines(hyper)
+    yield ""
+    yield text_table(
         [*hyper.factors, "runs", "reached", "time s [95 %]", "epochs", "accuracy"], map(_point, hyper.points), left=len(hyper.factors)
     )
-    yield hanging(("•", line) for line in _hyper_lines(hyper))
-    yield Text("")
-    yield hanging(HYPER_LEGEND, "dim", "dim")
+    yield from marked(HYPER_LEGEND, "quiet")
 
 
-def hyper_effects(effects: Effects) -> str:
-    """Write the effects of hyper-parameters, below the points."""
-    return f"\n{text.render(effects_answer([effects]), color=text.wants_color(sys.stdout))}"
+def hyper_effects(effects: Effects) -> Answer:
+    """The effects of hyper-parameters, to stand below the points."""
+    return effects_answer([effects])
 
 
 def _point(point: GridPoint) -> list[str]:

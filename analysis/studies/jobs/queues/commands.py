@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analysis.answer import of_parts
 from analysis.steps import Step
-from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+
+    from analysis.answer import Answer
 
     from .fitting import Fit
     from .formulas import Inputs
@@ -25,7 +27,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--servers", metavar="C", type=int, help="slots, where a list of jobs does not tell (column slots)")
 
 
-def fit(args: argparse.Namespace) -> int:
+def fit(args: argparse.Namespace) -> Answer:
     """What streams of jobs say of themselves: rate, service times, variation, load, waits, with 95 % intervals.
 
     Reads saved runs that tell of jobs, and CSV (job,submit_s,start_s,end_s; one without starts and ends is a trace of arrivals). Says
@@ -36,7 +38,7 @@ def fit(args: argparse.Namespace) -> int:
 
     refused: list[str] = []
     fits = _fits(args.runs, args.servers, refused)
-    return print_answer(args, fits_document(fits), fits_page(fits), refused)
+    return of_parts(fits_document(fits), fits_page(fits), refused)
 
 
 def _fits(names: Sequence[str], servers: int | None, refused: list[str]) -> list[Fit]:
@@ -62,7 +64,7 @@ def _add_validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--service", metavar="S", type=float, help="mean service time in seconds, as planned; exponential")
 
 
-def validate(args: argparse.Namespace) -> int:
+def validate(args: argparse.Namespace) -> Answer:
     """Measured waits against what the models predict from rate and service times of the same runs: how far off, with a 95 % interval.
 
     The interval is from runs where there are three or more, else from busy cycles or batches of jobs, and it says which. With --rate and
@@ -86,7 +88,7 @@ def validate(args: argparse.Namespace) -> int:
             refused.append(str(error))
     if not validations:
         raise Refused(refused[0])
-    return print_answer(args, validations_document(validations), validations_page(validations), refused)
+    return of_parts(validations_document(validations), validations_page(validations), refused)
 
 
 def _planned(args: argparse.Namespace, servers: int | None) -> Inputs | None:
@@ -139,7 +141,7 @@ def shares(text: str) -> tuple[float, ...]:
     return values
 
 
-def predict(args: argparse.Namespace) -> int:
+def predict(args: argparse.Namespace) -> Answer:
     """What a queue would do, by every formula that has its number of servers: waits, responses, how many wait, percentiles.
 
     The inputs are typed (rate, mean service time, squared coefficients of variation), or fitted to saved runs and lists of jobs, whose
@@ -152,7 +154,7 @@ def predict(args: argparse.Namespace) -> int:
         return _priorities(args)
     refused: list[str] = []
     answers = _of_runs(args, refused) if args.runs else _of_typed(args)
-    return print_answer(args, predictions_document(answers), predictions_page(answers), refused)
+    return of_parts(predictions_document(answers), predictions_page(answers), refused)
 
 
 def _of_typed(args: argparse.Namespace) -> Answers:
@@ -226,7 +228,7 @@ def _of_runs(args: argparse.Namespace, refused: list[str]) -> Answers:
     return answers
 
 
-def _priorities(args: argparse.Namespace) -> int:
+def _priorities(args: argparse.Namespace) -> Answer:
     """Print mean waits by priority."""
     from .page import priorities_document, priorities_page
     from .priorities import non_preemptive, parse, preemptive
@@ -238,9 +240,7 @@ def _priorities(args: argparse.Namespace) -> int:
             "--class says rate, service time and variation itself, has endless room and is told its mean waits; leave the others out."
         )
     answers = [(servers, (preemptive if args.preemptive else non_preemptive)(classes, servers)) for servers in args.servers or (1,)]
-    return print_answer(
-        args, priorities_document(answers, preemptive=args.preemptive), priorities_page(answers, preemptive=args.preemptive)
-    )
+    return of_parts(priorities_document(answers, preemptive=args.preemptive), priorities_page(answers, preemptive=args.preemptive))
 
 
 def _add_closed(parser: argparse.ArgumentParser) -> None:
@@ -256,7 +256,7 @@ def _add_closed(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def closed(args: argparse.Namespace) -> int:
+def closed(args: argparse.Namespace) -> Answer:
     """A closed system by mean value analysis: users who ask, wait, think and ask again, and stations that serve one after the other.
 
     Answers requests a second, response, jobs and utilisation of every station, with the bounds that no system of these demands can pass.
@@ -275,7 +275,7 @@ def closed(args: argparse.Namespace) -> int:
             raise Refused(f"--demand {text!r}: each station has one name of its own.")
         demands_s[name] = demand_s
     systems = [mva(demands_s, users, args.think) for users in args.users]
-    return print_answer(args, closed_document(demands_s, systems), closed_page(demands_s, systems))
+    return of_parts(closed_document(demands_s, systems), closed_page(demands_s, systems))
 
 
 STEPS = (

@@ -1,4 +1,4 @@
-"""Fits, predictions, validations, waits by priority and closed systems: parts of a page of 100 columns, and documents for programs.
+"""Fits, predictions, validations, waits by priority and closed systems: parts of an answer, and documents for programs.
 
 In documents fields are those of the records, times in seconds, shares fractions.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
+from analysis.answer import Line, marked, text_table
 from analysis.plain import one_line
-from analysis.printing import columns, hanging, tiny
+from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE, figure, number, unit
 from analysis.wording import unsigned
 
@@ -20,8 +19,7 @@ from .validation import CLOSED, RULE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Part
     from analysis.studies.jobs.output import Document
 
     from .closed import ClosedSystem
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 ENOUGH = 1e-9
 
 
-def fits_page(fits: Sequence[Fit]) -> Iterator[RenderableType]:
+def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
     """Write fits."""
     for fit in fits:
         yield from _headline(fit)
@@ -51,19 +49,19 @@ def fits_page(fits: Sequence[Fit]) -> Iterator[RenderableType]:
             ("wait", figure(fit.wait_s, scale), name),
             ("response", figure(fit.response_s, scale), name),
         ]
-        yield columns(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
-        yield hanging(("•", note) for note in _notes(fit))
+        yield text_table(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
+        yield from marked(("•", note) for note in _notes(fit))
         yield ""
 
 
-def _headline(fit: Fit) -> Iterator[RenderableType]:
+def _headline(fit: Fit) -> Iterator[Part]:
     """What it is of, and what must be known at once."""
-    yield Text(one_line(fit.group), "bold")
+    yield Line(one_line(fit.group), tone="strong")
     slots = "slots unknown" if fit.servers is None else f"{fit.servers} slot{'s' if fit.servers > 1 else ''}"
     known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
     yield f"{fit.jobs} jobs in {len(fit.names)} run{'s' if len(fit.names) > 1 else ''}; {one_line(known)}"
     if fit.simulated:
-        yield hanging([("•", "SIMULATED: no job of these ever ran.")], style="bold yellow")
+        yield from marked([("•", "SIMULATED: no job of these ever ran.")], "open")
 
 
 def _notes(fit: Fit) -> Iterator[str]:
@@ -118,30 +116,30 @@ def _optional(record: Any) -> Document | None:  # noqa: ANN401  # any dataclass
     return None if record is None else asdict(record)
 
 
-def predictions_page(answers: Sequence[tuple[str, Sequence[Predicted], str]]) -> Iterator[RenderableType]:
+def predictions_page(answers: Sequence[tuple[str, Sequence[Predicted], str]]) -> Iterator[Part]:
     """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
     for title, predictions, sentence in answers:
-        yield Text(one_line(title, 300), "bold")
+        yield Line(one_line(title, 300), tone="strong")
         if predictions:
             yield from _predictions(predictions)
         if sentence:
-            yield hanging([("•", sentence)], style="" if predictions else "bold yellow")
+            yield from marked([("•", sentence)], "" if predictions else "open")
         yield ""
 
 
-def _predictions(predictions: Sequence[Predicted]) -> Iterator[RenderableType]:
+def _predictions(predictions: Sequence[Predicted]) -> Iterator[Part]:
     queues = [prediction.queue for prediction in predictions]
     scale, name = unit(queue.wait_s for queue in queues)
     heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
-    yield columns(heads, [_queue(prediction, scale) for prediction in predictions])
-    yield hanging(("•", f"{_called(each.queue)}: {_tails(each, scale, name)}.") for each in predictions if each.wait_tails_s)
+    yield text_table(heads, [_queue(prediction, scale) for prediction in predictions])
+    yield from marked(("•", f"{_called(each.queue)}: {_tails(each, scale, name)}.") for each in predictions if each.wait_tails_s)
     if within := [prediction for prediction in predictions if prediction.wait_within]:
-        yield hanging(("•", f"{_called(each.queue)}: {_within(each)}.") for each in within)
+        yield from marked(("•", f"{_called(each.queue)}: {_within(each)}.") for each in within)
     if any(queue.loss for queue in queues):
         lost = ", ".join(f"{queue.model} {100 * queue.loss:.3g} %" for queue in queues if queue.loss is not None)
-        yield hanging([("•", f"turned away: {lost}; waits are of those let in.")])
+        yield from marked([("•", f"turned away: {lost}; waits are of those let in.")])
     if any(not queue.exact for queue in queues):
-        yield hanging([("•", "~ an approximation; percentiles of what is no M/M/c are approximations too.")], "dim", "dim")
+        yield from marked([("•", "~ an approximation; percentiles of what is no M/M/c are approximations too.")], "quiet")
 
 
 def _queue(prediction: Predicted, scale: float) -> list[str]:
@@ -174,30 +172,30 @@ def predictions_document(answers: Sequence[tuple[str, Sequence[Predicted], str]]
     return {"predictions": documents}
 
 
-def validations_page(validations: Sequence[WaitValidation]) -> Iterator[RenderableType]:
+def validations_page(validations: Sequence[WaitValidation]) -> Iterator[Part]:
     """Write validations."""
     for validation in validations:
         yield from _validation(validation)
-    yield hanging([("•", RULE)], "dim", "dim")
+    yield from marked([("•", RULE)], "quiet")
 
 
-def _validation(validation: WaitValidation) -> Iterator[RenderableType]:
+def _validation(validation: WaitValidation) -> Iterator[Part]:
     fit = validation.fit
     yield from _headline(fit)
     scale, name = unit([validation.wait_s.value] if validation.wait_s is not None else [])
     yield f"measured wait {figure(validation.wait_s, scale)} {name}, {fit.units.why}"
     if validation.unstable:
-        yield hanging([("•", f"UNSTABLE: {validation.unstable}")], style="bold yellow")
+        yield from marked([("•", f"UNSTABLE: {validation.unstable}")], "open")
         if validation.growth_s is not None:
             longer = number(validation.growth_s * scale)
-            yield hanging([("•", f"each job waited {longer} {name} longer than the one before it, on average.")])
+            yield from marked([("•", f"each job waited {longer} {name} longer than the one before it, on average.")])
     if validation.held:
         rows = [_check(check, scale) for check in validation.held]
-        yield columns(("model", f"wait {name}", "measured/predicted [95 %]", "z", "verdict", ""), rows)
-        yield hanging([("•", f"margin ±{unsigned(validation.margin)}. * {validation.why}.")])
+        yield text_table(("model", f"wait {name}", "measured/predicted [95 %]", "z", "verdict", ""), rows)
+        yield from marked([("•", f"margin ±{unsigned(validation.margin)}. * {validation.why}.")])
     lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
     lines += [little(fit.laws)] if any(fit.laws) else []
-    yield hanging(("•", line) for line in (*lines, *validation.notes, *fit.findings))
+    yield from marked(("•", line) for line in (*lines, *validation.notes, *fit.findings))
     yield ""
 
 
@@ -216,16 +214,16 @@ def validations_document(validations: Sequence[WaitValidation]) -> Document:
     return {"rule": RULE, "validations": documents}
 
 
-def priorities_page(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[RenderableType]:
+def priorities_page(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Iterator[Part]:
     """Write mean waits by priority, for each number of servers."""
     for servers, classes in answers:
         how = "pushed aside and resumed" if preemptive else "let finish"
         yield f"{servers} server{'s' if servers > 1 else ''}, who has begun is {how}"
         scale, name = unit(waits.response_s or 0.0 for waits in classes)
         rows = [_priority(waits, scale) for waits in sorted(classes, key=lambda waits: waits.kind.priority)]
-        yield columns(("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}"), rows)
+        yield text_table(("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}"), rows)
         if any(waits.wait_s is None for waits in classes):
-            yield hanging([("•", "where the load so far is 1 or more, the queue grows without end and has no stationary wait.")])
+            yield from marked([("•", "where the load so far is 1 or more, the queue grows without end and has no stationary wait.")])
         yield ""
 
 
@@ -243,7 +241,7 @@ def priorities_document(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], 
     }
 
 
-def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Iterator[RenderableType]:
+def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Iterator[Part]:
     """Write a closed system, a line for each number of users."""
     heads = ["users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s)]
     rows = [
@@ -254,7 +252,7 @@ def closed_page(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem])
         ]
         for system in systems
     ]
-    yield columns(heads, rows)
+    yield text_table(heads, rows)
 
 
 def closed_document(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Document:

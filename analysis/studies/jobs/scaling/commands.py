@@ -8,19 +8,21 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.answer import of_parts
 from analysis.steps import Step, takes_runs
-from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
     import argparse
+
+    from analysis.answer import Answer
 
 
 def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN|CSV", nargs="+", help="saved runs of streams of jobs, or CSV: replicas, work, time_s")
 
 
-def fit(args: argparse.Namespace) -> int:
+def fit(args: argparse.Namespace) -> Answer:
     """Fit Amdahl's law and Gunther's to measured times: what a unit of work costs, what no replica shortens, what they cost each other.
 
     Reads saved runs of streams of jobs (those that were done, with their size), and CSV with the columns replicas, time_s and, where sizes
@@ -36,7 +38,7 @@ def fit(args: argparse.Namespace) -> int:
     for line in left_out:
         print("left out:", line, file=sys.stderr)
     fits = [replace(fitted, held_out=scaling.held_out(points, fitted)) for fitted in scaling.fits(points)]
-    return print_answer(args, fits_document(fits), fits_page(fits))
+    return of_parts(fits_document(fits), fits_page(fits))
 
 
 def _add_law(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +52,7 @@ def _add_choose(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--most", type=int, default=64, metavar="N", help="replicas, at most (default: %(default)s)")
 
 
-def choose(args: argparse.Namespace) -> int:
+def choose(args: argparse.Namespace) -> Answer:
     """Choose the replicas with which jobs of some sizes take nearest the time that all are to take, by a law that was fitted."""
     from control.scaling import choose as chosen
 
@@ -61,7 +63,7 @@ def choose(args: argparse.Namespace) -> int:
     if not (0 < args.target_s < float("inf") and 1 <= args.most <= 1_000_000):
         raise Refused("--target-s is above 0, --most from 1 to 1000000.")
     choices = [chosen(law, work, args.target_s, args.most) for work in _sizes(args.work)]
-    return print_answer(args, choices_document(law, args.target_s, choices), choices_page(args.target_s, choices))
+    return of_parts(choices_document(law, args.target_s, choices), choices_page(args.target_s, choices))
 
 
 def _sizes(text: str) -> list[float]:
@@ -85,7 +87,7 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=20, metavar="N", help="streams (default: %(default)s)")
 
 
-def simulate(args: argparse.Namespace) -> int:
+def simulate(args: argparse.Namespace) -> Answer:
     """Evaluate scaling in simulation: replicas chosen for each job so that all take the target, against one number of replicas for all.
 
     The law that chooses is fitted to a small profile with the noise of --noise, not given. Sizes have the mean 1 and --sizes-cv2; jobs come
@@ -102,10 +104,10 @@ def simulate(args: argparse.Namespace) -> int:
     names = ("target_s", "nodes", "most", "load", "sizes_cv2", "noise", "jobs", "seeds")
     study = ScalingStudy(law_of_file(args.law), **{name: getattr(args, name) for name in names})
     result = evaluate(study)
-    return print_answer(args, study_document(study, result), study_page(study, result))
+    return of_parts(study_document(study, result), study_page(study, result))
 
 
-def report(args: argparse.Namespace) -> int:
+def report(args: argparse.Namespace) -> Answer:
     """Replicas that were chosen for each job, so that all run equally long, against one number for all: on real jobs, the same for both.
 
     Reads saved runs of streams of jobs, some with `target_s`. Says how many jobs ran for the target ±10 %, what they took of the nodes, how
@@ -117,7 +119,7 @@ def report(args: argparse.Namespace) -> int:
 
     refused: list[str] = []
     reports = reports_of(measured(args.runs, refused))
-    return print_answer(args, reports_document(reports), reports_page(reports), refused)
+    return of_parts(reports_document(reports), reports_page(reports), refused)
 
 
 STEPS = (

@@ -1,4 +1,4 @@
-"""Laws, choices, and scaling simulated and really done: parts of a page of 100 columns, and documents for programs.
+"""Laws, choices, and scaling simulated and really done: parts of an answer, and documents for programs.
 
 In documents effects are gains as fractions, of the choice for each job over the way they stand with.
 """
@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from analysis.printing import columns, hanging
+from analysis.answer import Line, marked, text_table
 from analysis.studies.jobs.estimates import FEWEST
 from analysis.studies.jobs.output import inverse
 from analysis.wording import digits, probability
@@ -18,8 +16,7 @@ from analysis.wording import digits, probability
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Part
     from analysis.studies.jobs.output import Document
     from control.scaling import Choice, Fit, Law
 
@@ -47,19 +44,20 @@ def fits_document(fits: Sequence[Fit]) -> Document:
     return {"fits": [*map(asdict, fits)]}
 
 
-def fits_page(fits: Sequence[Fit]) -> Iterator[RenderableType]:
+def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
     """Write the laws, the better one first."""
-    yield Text(f"{fits[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n\n")
+    yield Line(f"{fits[0].points} jobs; time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")
+    yield ""
     for fit in fits:
         error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
-        yield Text(f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}")
+        yield Line(f"{NAMES[fit.name]}: AICc {fit.aicc:.1f}, points {fit.spread:.1%} off (sd){error}")
         rows = []
         for name, value in asdict(fit.law).items():
             if interval := fit.intervals.get(name):
                 rows.append([f"  {name}", digits(value), f"{digits(interval[0], 3)} to {digits(interval[1], 3)}"])
-        yield columns(["", "value", "95 %"], rows)
-        yield from (Text(f"  {note}") for note in fit.notes)
-        yield Text("")
+        yield text_table(["", "value", "95 %"], rows)
+        yield from (Line(f"  {note}") for note in fit.notes)
+        yield ""
 
 
 def choices_document(law: Law, target_s: float, choices: Sequence[Choice]) -> Document:
@@ -67,14 +65,14 @@ def choices_document(law: Law, target_s: float, choices: Sequence[Choice]) -> Do
     return {"law": asdict(law), "target_s": target_s, "choices": [*map(asdict, choices)]}
 
 
-def choices_page(target_s: float, choices: Sequence[Choice]) -> Iterator[RenderableType]:
+def choices_page(target_s: float, choices: Sequence[Choice]) -> Iterator[Part]:
     """Write the replicas of each size."""
-    yield Text(f"Replicas with which jobs take nearest {target_s:g} s")
+    yield Line(f"Replicas with which jobs take nearest {target_s:g} s")
     rows = [
         [f"{choice.work:g}", f"{choice.replicas}", digits(choice.predicted_s), "yes" if choice.within else f"no: {choice.why}"]
         for choice in choices
     ]
-    yield columns(["size", "replicas", "predicted s", "within 10 %"], rows)
+    yield text_table(["size", "replicas", "predicted s", "within 10 %"], rows)
 
 
 def study_document(study: ScalingStudy, result: ScalingResult) -> Document:
@@ -82,28 +80,30 @@ def study_document(study: ScalingStudy, result: ScalingResult) -> Document:
     return {"simulated": True, "asked": asdict(study), **asdict(result)}
 
 
-def study_page(study: ScalingStudy, result: ScalingResult) -> Iterator[RenderableType]:
+def study_page(study: ScalingStudy, result: ScalingResult) -> Iterator[Part]:
     """Write what came of the ways of scaling."""
     law = study.law
-    yield Text(
+    yield Line(
         f"SIMULATED: {study.nodes} nodes, a job every {result.gap_s:.4g} s, sizes of CV² {study.sizes_cv2:g}; {study.seeds} streams of "
         f"{study.jobs} jobs. Time: {law.startup_s:g} + {law.cost_s:g}·size·(1 + {law.serial:g}(n-1) + {law.crosstalk:g}n(n-1))/n s, "
         f"off by exp(±{study.noise:g}); the law that chooses is fitted to 45 jobs at most of a profile."
     )
-    yield Text(
-        f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does.\n"
+    yield Line(
+        f"Every job is to run {study.target_s:g} s ±10 %; for {result.reachable:.1%} of them there is a number of replicas that does."
     )
+    yield ""
     yield from _tables(result.arms)
 
 
-def _tables(arms: Sequence[ScalingArm]) -> Iterator[RenderableType]:
+def _tables(arms: Sequence[ScalingArm]) -> Iterator[Part]:
     """The figures of each way of scaling, and what the first of them is against the others."""
     heads = ["replicas", "mean", *FIGURES.values()]
-    yield columns(heads, [[arm.name, f"{arm.replicas:.1f}", *(_figure(arm, name) for name in FIGURES)] for arm in arms])
+    yield text_table(heads, [[arm.name, f"{arm.replicas:.1f}", *(_figure(arm, name) for name in FIGURES)] for arm in arms])
     others = [arm for arm in arms if arm.more_within is not None]
     if others:
-        yield Text(f"\n{arms[0].name} against")
-        yield columns(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], map(_against, others))
+        yield ""
+        yield Line(f"{arms[0].name} against")
+        yield text_table(["", "within, points more [95 %]", "node-seconds, ratio [95 %]", "p"], map(_against, others))
 
 
 def _figure(arm: ScalingArm, name: str) -> str:
@@ -124,17 +124,17 @@ def reports_document(reports: Sequence[TargetReport]) -> Document:
     return {"simulated": False, "reports": [*map(asdict, reports)]}
 
 
-def reports_page(reports: Sequence[TargetReport]) -> Iterator[RenderableType]:
+def reports_page(reports: Sequence[TargetReport]) -> Iterator[Part]:
     """Write what the choice made of each target."""
     for report in reports:
         about = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %; {report.runs} streams"
-        yield Text(f"MEASURED: {about}.")
-        yield Text("")
+        yield Line(f"MEASURED: {about}.")
+        yield ""
         yield from _tables(report.arms)
-        yield Text("")
-        yield hanging(("•", line) for line in _report_lines(report))
-        yield Text("")
-    yield hanging(LEGEND, "dim", "dim")
+        yield ""
+        yield from marked(("•", line) for line in _report_lines(report))
+        yield ""
+    yield from marked(LEGEND, "quiet")
 
 
 def _report_lines(report: TargetReport) -> Iterator[str]:

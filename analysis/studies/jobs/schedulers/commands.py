@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.answer import of_parts
 from analysis.steps import Step
-from analysis.studies.jobs.output import print_answer
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
     import argparse
+
+    from analysis.answer import Answer
 
 SLOTS = re.compile(r"(?:([A-Za-z_][\w.-]*)=)?(\d{1,6})", re.ASCII)
 MOST_JOBS = 10_000_000
@@ -22,7 +24,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", default="fifo", metavar="POLICY", help="with what (default: %(default)s)")
 
 
-def report(args: argparse.Namespace) -> int:
+def report(args: argparse.Namespace) -> Answer:
     """Compare policies on real streams of jobs with identical arrivals, and play each stream again in simulation: does that wait as long?
 
     Reads saved runs of streams of jobs. Streams are paired by their arrivals (kind, rate, seed, every job's planned submission and size);
@@ -46,7 +48,7 @@ def report(args: argparse.Namespace) -> int:
     if not streams:
         raise Refused(refused[0] if refused else f"{', '.join(args.runs)}: no run that tells of jobs.")
     places = places_of(streams, args.baseline, refused)
-    return print_answer(args, measured_document(places), measured_page(places), refused)
+    return of_parts(measured_document(places), measured_page(places), refused)
 
 
 def _add_simulate(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +68,7 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prediction-error", type=float, default=0.0, metavar="SD", help="sd of log(predicted/true) (default: 0)")
 
 
-def simulate(args: argparse.Namespace) -> int:
+def simulate(args: argparse.Namespace) -> Answer:
     """Compare policies in simulation, each on the same jobs: waits, slowdown, fairness, promises kept, against a baseline.
 
     Slots are busy to --load if each class of jobs runs where it should. A policy knows predicted times, off by --prediction-error;
@@ -89,7 +91,7 @@ def simulate(args: argparse.Namespace) -> int:
     names = policies.names() if args.policies is None else tuple(dict.fromkeys(args.policies.split(",")))
     study = PolicyStudy(source, names, args.baseline, args.jobs, args.seeds)
     arms = arms_of(study)
-    return print_answer(args, simulated_document(study, arms), simulated_page(study, arms))
+    return of_parts(simulated_document(study, arms), simulated_page(study, arms))
 
 
 def slots_of(text: str) -> dict[str, int]:

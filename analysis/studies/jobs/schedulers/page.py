@@ -1,4 +1,4 @@
-"""Policies compared, in simulation and on real streams: parts of a page of 100 columns, and documents for programs.
+"""Policies compared, in simulation and on real streams: parts of an answer, and documents for programs.
 
 In documents the fields are those of the records, effects are gains as fractions.
 """
@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
+from analysis.answer import Line, marked, text_table
 from analysis.plain import one_line
-from analysis.printing import columns, hanging
 from analysis.studies.jobs.output import inverse
 from analysis.wording import digits, probability
 
@@ -20,8 +18,7 @@ from .measured import lost_unequally
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
-
+    from analysis.answer import Part
     from analysis.studies.jobs.output import Document
 
     from .comparison import PolicyArm, PolicyStudy
@@ -52,33 +49,37 @@ def simulated_document(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Documen
     return {**about, "source": asdict(source), "policies": [{**asdict(arm), "grows": arm.grows} for arm in arms]}
 
 
-def simulated_page(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Iterator[RenderableType]:
+def simulated_page(study: PolicyStudy, arms: Sequence[PolicyArm]) -> Iterator[Part]:
     """Write the figures of each policy in simulation, and what they are against the baseline's."""
     source = study.source
     slots = ", ".join(f"{many} {kind}" if kind != "any" else f"{many}" for kind, many in source.slots.items())
-    yield Text(
+    yield Line(
         f"SIMULATED: {slots} slots at load {source.load:g}, a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); "
         f"{study.seeds} streams of {study.jobs} jobs, the same for every policy."
     )
     if source.error:
-        yield Text(f"Predicted times are off by a factor of exp(±{source.error:g}) (sd).")
-    yield Text("")
+        yield Line(f"Predicted times are off by a factor of exp(±{source.error:g}) (sd).")
+    yield ""
     yield from _tables(arms, study.baseline)
-    yield Text("")
-    yield hanging(LEGEND, "dim", "dim")
+    yield ""
+    yield from marked(LEGEND, "quiet")
 
 
-def _tables(arms: Sequence[PolicyArm], baseline: str) -> Iterator[RenderableType]:
+def _tables(arms: Sequence[PolicyArm], baseline: str) -> Iterator[Part]:
     """The figures of some policies, which of them the queue grows under, and what they are against the baseline's."""
     names = [name for name in FIGURES if any(arm.mean(name) is not None for arm in arms)]
-    yield columns(["policy", *(FIGURES[name] for name in names)], [[arm.policy, *(_figure(arm, name) for name in names)] for arm in arms])
+    yield text_table(
+        ["policy", *(FIGURES[name] for name in names)], [[arm.policy, *(_figure(arm, name) for name in names)] for arm in arms]
+    )
     grow = ", ".join(arm.policy for arm in arms if arm.grows)
     if grow:
-        yield Text(f"\nUNSTABLE under {grow}: the queue grows for as long as jobs come; these waits are of this length of stream.")
+        yield ""
+        yield Line(f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits are of this length of stream.")
     others = [arm for arm in arms if arm.against]
     if others:
-        yield Text(f"\nof {baseline}'s, a ratio: below 1 is better")
-        yield columns(["policy", "", "ratio", "95 %", "p"], [row for arm in others for row in _contrasts(arm)], left=2)
+        yield ""
+        yield Line(f"of {baseline}'s, a ratio: below 1 is better")
+        yield text_table(["policy", "", "ratio", "95 %", "p"], [row for arm in others for row in _contrasts(arm)], left=2)
 
 
 def _figure(arm: PolicyArm, name: str) -> str:
@@ -102,30 +103,31 @@ def measured_document(places: Sequence[Place]) -> Document:
     return {"simulated": False, "places": [*map(asdict, places)]}
 
 
-def measured_page(places: Sequence[Place]) -> Iterator[RenderableType]:
+def measured_page(places: Sequence[Place]) -> Iterator[Part]:
     """Write what each engine measured, and what the simulator says of the same jobs."""
     for place in places:
-        yield Text(f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy.")
+        yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {place.streams} streams, the same arrivals for every policy.")
         if len(places) > 1:
-            yield Text(one_line(place.condition, 300), "bold")
+            yield Line(one_line(place.condition, 300), tone="strong")
         if place.copies:
-            yield Text(f"{place.copies} streams that had the jobs of another under the same policy: copies, left out.")
+            yield Line(f"{place.copies} streams that had the jobs of another under the same policy: copies, left out.")
         if place.alone:
-            yield Text(f"{place.alone} streams, whose arrivals not every policy had, are left out of the comparison.")
+            yield Line(f"{place.alone} streams, whose arrivals not every policy had, are left out of the comparison.")
         if place.lost:
-            yield Text(f"{place.lost} jobs were not done in their first attempt and have no part in these figures.")
+            yield Line(f"{place.lost} jobs were not done in their first attempt and have no part in these figures.")
         if place.left_out:
-            yield Text(lost_unequally(place))
-        yield Text("")
+            yield Line(lost_unequally(place))
+        yield ""
         yield from _tables(place.arms, place.baseline)
         if place.replays:
-            yield Text("\nthe same submissions and times in service, played in simulation")
+            yield ""
+            yield Line("the same submissions and times in service, played in simulation")
             heads = ["policy", "streams", "mean wait s", "simulated s", "longer by s [95 %]"]
-            yield columns(heads, map(_replay, place.replays))
+            yield text_table(heads, map(_replay, place.replays))
         if place.unplayed:
-            yield Text(f"Not played in simulation: {place.unplayed} streams that lost slots or jobs, which it knows nothing of.")
-        yield Text("")
-    yield hanging(LEGEND, "dim", "dim")
+            yield Line(f"Not played in simulation: {place.unplayed} streams that lost slots or jobs, which it knows nothing of.")
+        yield ""
+    yield from marked(LEGEND, "quiet")
 
 
 def _replay(replay: Replay) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from analysis.studies.jobs.dependability.checkpoints import CheckpointTrial
-    from analysis.studies.jobs.dependability.network import Line
+    from analysis.studies.jobs.dependability.network import LossyLine
     from analysis.studies.jobs.dependability.study import FaultArm, Poisoning, SparedJobs
     from analysis.studies.jobs.queues.validation import WaitValidation
     from analysis.studies.jobs.records import Stream
@@ -70,7 +70,7 @@ class Gathered:
     spared: tuple[SparedJobs, ...] = ()
     poisonings: tuple[Poisoning, ...] = ()
     trials: tuple[CheckpointTrial, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LossyLine, ...] = ()
     refused: tuple[str, ...] = ()
 
 

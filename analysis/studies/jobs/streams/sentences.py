@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
+from analysis.answer import Answer, Line, Section
 from analysis.checks import warnings_of
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.labels import headline
-from analysis.plain import one_line
-from analysis.printing import hanging, on_page
 from analysis.render import text as answer_text
 from analysis.studies.jobs import records, replicates
 from analysis.studies.jobs.output import faster, figure, inverse, unit
@@ -25,14 +22,12 @@ from analysis.wording import digits, probability
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.console import RenderableType
-
-    from analysis.studies.jobs.dependability.network import Line
+    from analysis.studies.jobs.dependability.network import LossyLine
     from analysis.studies.jobs.dependability.study import FaultArm
     from analysis.studies.jobs.profiles.profile import BestSystem, ClassProfile
     from analysis.studies.jobs.queues.validation import ModelCheck
     from analysis.studies.jobs.schedulers.measured import Place
-    from analysis.terms import Comparison, Run
+    from analysis.terms import Run
 
     from .gathered import Gathered, GroupWaits
 
@@ -58,24 +53,21 @@ ARRIVALS = {
 def render(run: Run, gathered: Gathered, *, color: bool = False) -> str:
     """Write what a session of streams ends with: its sentences, and below them what its tweak sets did, if it had some."""
     compared = compare(run)
-    text = on_page(_page(run, gathered, compared), color=color)
+    studies = [Line(f"{name}: {study.question}") for name, study in run.studies.items()]
+    told = Answer(
+        "",
+        findings=[*(Line(line, tone="strong") for line in headline([run]).split("\n")), *studies],
+        sections=[Section(part, [*map(_sentence, lines)]) for part, lines in of_run(run, gathered)],
+        warnings=list(dict.fromkeys(warnings_of(run, compared))),
+    )
+    text = answer_text.render(told, color=color)
     if all(comparison.untouched for comparison in compared):
         return text
     return f"{text}\n{answer_text.render(answer_of(compared, [run]), color=color)}"
 
 
-def _page(run: Run, gathered: Gathered, compared: Sequence[Comparison]) -> Iterator[RenderableType]:
-    yield Text("\n".join(one_line(line, 400) for line in headline([run]).split("\n")), "bold")
-    yield from (Text(f"{name}: {one_line(study.question, 400)}") for name, study in run.studies.items())
-    for part, lines in of_run(run, gathered):
-        yield ""
-        yield Text(part, "bold")
-        for line in lines:
-            yield hanging([("•", one_line(line, 1000))], style="bold yellow" if any(word in line for word in LOUD) else "")
-    warnings = list(dict.fromkeys(warnings_of(run, compared)))
-    if warnings:
-        yield ""
-        yield hanging([("warning:", one_line(line, 1000)) for line in warnings], "yellow")
+def _sentence(line: str) -> Line:
+    return Line(line, "•", "open" if any(word in line for word in LOUD) else "")
 
 
 def of_run(run: Run, gathered: Gathered | None) -> list[tuple[str, list[str]]]:
@@ -208,7 +200,7 @@ def _against_twin(arm: FaultArm) -> str:
     return f"{lost}; the others {takes}{', for they had the slots of these: no gain' if arm.thinned else ''}"
 
 
-def _network(line: Line) -> str:
+def _network(line: LossyLine) -> str:
     """How a line's loss slows training down, and by which law."""
     worst = next((row for row in reversed(line.losses) if row.slowdown is not None), None)
     slower = f" {100 * worst.loss:g} % of loss makes a step {figure(worst.slowdown)} times as long." if worst is not None else ""

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
+
+ANSWERS = True
 HELP = "traces → parameters, with errors on held-out rows"
 EXAMPLE = """\
 examples:
@@ -33,14 +36,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as", dest="kind", choices=("own", "original"), default="own", help="which model (default: own)")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Fit, write, and print what is to be known of each fit. Raises: Refused."""
-    from analysis.plain import printable_json  # noqa: PLC0415  # only when it is asked
+def run(args: argparse.Namespace) -> Answer:
+    """Fit, write, and say what is to be known of each fit. Raises: Refused."""
+    from analysis.answer import of_parts  # noqa: PLC0415  # as below
     from analysis.studies.power import fit  # noqa: PLC0415  # scipy, which --help need not wait for
 
     fitted = fit.fit(args.traces, args.gpu, args.output, kind=args.kind, network=args.network)
-    if args.json:
-        print(printable_json([fit.document(one) for one in fitted]), end="")
-    else:
-        print("\n\n".join(fit.text(one) for one in fitted))
-    return 0
+    parts = (part for one in fitted for part in ("", *fit.parts(one)))
+    return of_parts({"fits": [fit.document(one) for one in fitted]}, parts)

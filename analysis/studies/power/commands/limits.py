@@ -14,8 +14,10 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
     from analysis.studies.power.limits import Judged
 
+ANSWERS = True
 HELP = "the fastest batch and power limit under a cap, from few points"
 EXAMPLE = """\
 example:
@@ -33,26 +35,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--network", metavar="NAME", help="jobs of this one alone (default: all)")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print what the search answers for each job. Raises: Refused."""
+def run(args: argparse.Namespace) -> Answer:
+    """Say what the search answers for each job. Raises: Refused."""
+    from analysis.answer import of_parts  # noqa: PLC0415  # as below
     from analysis.studies.power.limits import judge_all, read  # noqa: PLC0415  # scipy, as above
 
     if not 0 < args.cap < float("inf"):
         raise Refused(f"--cap {args.cap:g}: it is a number of watts above 0.")
     result = judge_all(read(args.table), args.cap, args.network)
-    if args.json:
-        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
-
-        print(printable_json([_document(judged) for judged in result]), end="")
-    else:
-        print("\n".join(_line(judged) for judged in result))
-    return 0
+    return of_parts({"jobs": [_document(judged) for judged in result]}, map(_line, result))
 
 
 def _line(judged: Judged) -> str:
-    from analysis.plain import one_line  # noqa: PLC0415  # as above
-
-    name = one_line(" ".join(judged.job))
+    name = " ".join(judged.job)
     if judged.answer is None or judged.slower is None:
         return f"{name}: nothing within {judged.cap_w:g} W was found in {judged.measured} of {judged.points} points"
     at = f"batch {judged.answer.at.batch} at a limit of {judged.answer.at.limit_w:g} W"

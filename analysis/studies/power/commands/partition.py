@@ -14,8 +14,10 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
     from analysis.studies.power.partition import Asked
 
+ANSWERS = True
 HELP = "the best partition, batches and clocks under a cap"
 EXAMPLE = """\
 examples:
@@ -56,8 +58,9 @@ def numbers(text: str) -> tuple[float, ...]:
     return result
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the answers. Raises: Refused."""
+def run(args: argparse.Namespace) -> Answer:
+    """Answer what was asked. Raises: Refused."""
+    from analysis.answer import of_parts  # noqa: PLC0415  # as below
     from analysis.studies.power import partition as asking  # noqa: PLC0415  # numpy, which --help need not wait for
 
     _check(args)
@@ -68,15 +71,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         request = asking.of_names(args.parameters, args.network, args.gpu, args.cap, args.clocks)
     answers = asking.answers(request, greedy_mode=args.greedy, limits=limits)
-    if args.json:
-        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
-
-        print(printable_json(asking.document(request, answers)), end="")
-        return 0
-    from analysis.studies.power.partition import render  # noqa: PLC0415  # --json has no need of rich
-
-    print(render(request, answers), end="")
-    return 0
+    return of_parts(asking.document(request, answers), asking.parts(request, answers))
 
 
 def _check(args: argparse.Namespace) -> None:

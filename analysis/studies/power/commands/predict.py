@@ -6,7 +6,6 @@ percent of time. What lies outside what the model was fitted on is said below th
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +13,17 @@ from analysis.terms import Refused
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
-    from analysis.studies.power.prediction import Asked, Predicted
-    from analysis.studies.power.quality import Finding
+    from analysis.answer import Answer
+    from analysis.studies.power.prediction import Asked
 
+ANSWERS = True
 HELP = "what partitions, batches and clocks give by a model"
 EXAMPLE = """\
 examples:
   python -m analysis power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 --shares 50,25 --batches 16,16 --sm 1950
   python -m analysis power predict parameters/ --gpu A100 --network resnet50 --shares 40,20 --batches 64,32 --sm 810,1110,1410
-  python -m analysis power predict parameters/ --gpu 3080Ti --csv traces.csv --json
+  python -m analysis power predict parameters/ --gpu 3080Ti --rows traces.csv --json
 
 Exit code 0: predicted. 2: bad usage, or no such model.
 """
@@ -39,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shares", metavar="P,P,…", type=numbers, help="percent of the SMs, one per process")
     parser.add_argument("--batches", metavar="B,B,…", type=wholes, help="images, one per process")
     parser.add_argument("--sm", metavar="MHZ,…", type=numbers, help="SM clocks; one prediction each")
-    parser.add_argument("--csv", metavar="FILE", type=Path, help="in their place a file of traces: p_list, b_list, sm_freq, mem_freq")
+    parser.add_argument("--rows", metavar="CSV", type=Path, help="in their place a file of traces: p_list, b_list, sm_freq, mem_freq")
 
 
 def numbers(text: str) -> tuple[float, ...]:
@@ -52,19 +51,14 @@ def wholes(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the predictions. Raises: Refused."""
-    from analysis.studies.power.prediction import copies, document, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
+def run(args: argparse.Namespace) -> Answer:
+    """Predict. Raises: Refused."""
+    from analysis.answer import of_parts  # noqa: PLC0415  # as below
+    from analysis.studies.power.prediction import copies, document, parts, predicted  # noqa: PLC0415  # numpy, which --help need not wait for
 
     settings = _settings(args)
     result = predicted(args.parameters, settings)
-    if args.json:
-        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
-
-        print(printable_json(document(args.parameters, settings, result)), end="")
-    else:
-        print(_text(settings, result, copies(args.parameters, settings, result)), end="")
-    return 0
+    return of_parts(document(args.parameters, settings, result), parts(settings, result, copies(args.parameters, settings, result)))
 
 
 def _settings(args: argparse.Namespace) -> list[Asked]:
@@ -72,24 +66,17 @@ def _settings(args: argparse.Namespace) -> list[Asked]:
     from control.power.terms import Partition  # noqa: PLC0415
 
     typed = {"--shares": args.shares, "--batches": args.batches, "--sm": args.sm}
-    if args.csv is not None:
+    if args.rows is not None:
         extra = [name for name, value in typed.items() if value is not None]
         if extra:
-            raise Refused(f"{extra[0]} is what the rows of --csv say; give either.")
+            raise Refused(f"{extra[0]} is what --rows says; give either.")
         from analysis.studies.power import traces  # noqa: PLC0415
 
-        return asking.of_rows(args.parameters, traces.read(args.csv), args.network, args.gpu, args.mem)
+        return asking.of_rows(args.parameters, traces.read(args.rows), args.network, args.gpu, args.mem)
     missing = [name for name, value in typed.items() if value is None]
     if missing:
         raise Refused(
-            f"{', '.join(missing)}: missing; a setting is typed with --shares, --batches and --sm, or its rows are a file's with --csv."
+            f"{', '.join(missing)}: missing; a setting is typed with --shares, --batches and --sm, or its rows are a file's with --rows."
         )
     network, gpu = asking.only(args.parameters, args.network, args.gpu)
     return [asking.Asked(network, gpu, Partition(args.shares, args.batches), clock, args.mem) for clock in args.sm]
-
-
-def _text(asked: Sequence[Asked], result: Sequence[Predicted], copied: Sequence[Finding]) -> str:
-    from analysis.render.text import wants_color  # noqa: PLC0415
-    from analysis.studies.power.prediction import render  # noqa: PLC0415  # --json has no need of rich
-
-    return render(asked, result, copied, color=wants_color(sys.stdout))

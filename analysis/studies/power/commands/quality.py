@@ -6,12 +6,16 @@ and impossible values. A finding marked ! refuses: `fit` builds nothing on it. T
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
+
+ANSWERS = True
 HELP = "what is wrong with traces or parameters"
 EXAMPLE = """\
 examples:
@@ -27,15 +31,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files of traces (.csv), folders or files of parameters")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the findings. Raises: Refused."""
-    from analysis.studies.power.quality import document, looked_at, render  # noqa: PLC0415  # numpy, which --help need not wait for
+def run(args: argparse.Namespace) -> Answer:
+    """Say what was found. Raises: Refused."""
+    from analysis.answer import of_parts  # noqa: PLC0415  # as below
+    from analysis.studies.power.quality import document, looked_at, parts  # noqa: PLC0415  # numpy, which --help need not wait for
 
     looked = looked_at(args.paths)
-    if args.json:
-        from analysis.plain import printable_json  # noqa: PLC0415  # only for programs
-
-        print(printable_json(document(looked)), end="")
-    else:
-        print(render(looked), end="")
-    return int(any(finding.refuses for finding in looked.findings))
+    return replace(of_parts(document(looked), parts(looked)), exit_code=int(any(finding.refuses for finding in looked.findings)))

@@ -7,7 +7,6 @@ second, watts, and the part of the readings above 1.02 of the cap, over the seco
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +17,12 @@ from analysis.wording import parse_percent
 if TYPE_CHECKING:
     import argparse
 
+    from analysis.answer import Answer
     from analysis.studies.power.simulation import Asked
     from control.power.terms import Task
 
 MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
+ANSWERS = True
 HELP = "algorithms compared on a simulated GPU that differs from its model"
 EXAMPLE = """\
 examples:
@@ -56,22 +57,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shadow", action="store_true", help="PctoDL with its shadow optimiser too, as an arm of its own")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print what came of it. Raises: Refused."""
+def run(args: argparse.Namespace) -> Answer:
+    """Say what came of it. Raises: Refused."""
+    from analysis.answer import of_parts  # noqa: PLC0415  # as below
     from analysis.studies.power import simulation as study  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
 
     wanted = _wanted(args)
     result, copied = study.outcomes(wanted), study.copies(wanted)
-    if args.json:
-        from analysis.studies.power.simulation import as_json  # noqa: PLC0415  # only for programs
-
-        print(as_json(wanted, result, copied), end="")
-        return 0
-    from analysis.render.text import wants_color  # noqa: PLC0415  # as above
-    from analysis.studies.power.simulation import render  # noqa: PLC0415  # --json has no need of rich
-
-    print(render(wanted, result, copied, color=wants_color(sys.stdout)), end="")
-    return 0
+    return of_parts(study.document(wanted, result, copied), study.parts(wanted, result, copied))
 
 
 def _wanted(args: argparse.Namespace) -> Asked:

@@ -42,7 +42,7 @@ def test_a_folder_of_traces_becomes_parameters_and_a_page(folder: Path, tmp_path
 
 
 def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(folder: Path, tmp_path: Path, power: Power) -> None:
-    (said,) = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path, "--json").json
+    (said,) = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path, "--json").json["fits"]
     assert set(said["held_out"]) == {"partition", "share", "batch", "processes", "clock"}
     given = said["held_out_given_mem_util"]
     assert set(given) == {"partition", "share", "batch", "processes"}

@@ -113,7 +113,7 @@ def test_the_command_says_the_answer_its_points_and_how_far_it_is_from_the_best(
         assert re.sub(r"\d+(\.\d+)?", "#", power("limits", tmp_path / "table.csv", "--cap", cap, "--network", "net").out) == snapshot(
             name=cap
         )
-    (said,) = power("limits", tmp_path / "table.csv", "--cap", "20", "--network", "net", "--json").json
+    (said,) = power("limits", tmp_path / "table.csv", "--cap", "20", "--network", "net", "--json").json["jobs"]
     assert (said["batch"], said["slower_than_best"], said["points"]) == (None, None, 48)
 
 

@@ -69,7 +69,7 @@ def test_rows_of_a_file_are_predicted_each_by_its_model(made: Path, tmp_path: Pa
         "static,[],[],210,5001,210,0,\n"
         "one,[25],[16],,5001,1950,500,\n"
     )
-    found = power("predict", made, "--csv", tmp_path / "t.csv", "--json").json["predictions"]
+    found = power("predict", made, "--rows", tmp_path / "t.csv", "--json").json["predictions"]
     assert [(one["network"], one["setting"]["mem_mhz"], one["setting"]["sm_mhz"]) for one in found] == [
         ("one", 9501, 1950),
         ("two", 1215, 810),
@@ -84,7 +84,7 @@ def test_a_profile_of_a_gpu_that_was_only_read_is_predicted_by_the_model_made_of
     traces, made = tmp_path / "traces", tmp_path / "parameters"
     power("traces", run, "-o", traces)
     power("fit", traces / "gpu-readonly", "--gpu", "H200", "-o", made)
-    found = power("predict", made, "--csv", traces / "gpu-readonly" / "mobilenet_v2.csv", "--json").json["predictions"]
+    found = power("predict", made, "--rows", traces / "gpu-readonly" / "mobilenet_v2.csv", "--json").json["predictions"]
     assert {(one["clock"], one["setting"]["mem_mhz"], one["setting"]["throttle"]) for one in found} == {
         ("throttle", 3201, throttle) for throttle in (0.2, 0.5, 0.8, 1)
     }
@@ -96,5 +96,5 @@ def test_refusals(made: Path, power: Power, monkeypatch: pytest.MonkeyPatch, sna
     (made.parent / "t.csv").write_text("model_name,p_list,b_list\ntwo,[25],[16]\n")
     networks = [["--network", "three"], [], ["--network", "one"], ["--network", "one", "--mem", "810"]]
     batches = [["--network", "two", "--shares", "25", *more, "--sm", "900"] for more in ([], ["--batches", "8,8"])]
-    calls = [*([*more, *SETTING] for more in networks), *batches, ["--sm", "900", "--csv", "t.csv"], ["--csv", "t.csv"]]
+    calls = [*([*more, *SETTING] for more in networks), *batches, ["--sm", "900", "--rows", "t.csv"], ["--rows", "t.csv"]]
     assert refusals(power, "predict", [["parameters", *more] for more in calls]) == snapshot

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analysis.answer import of_parts
+from analysis.render import text
 from analysis.stats.effect import paired_effect
 from analysis.studies.power import parameters
 from analysis.studies.power import simulation as study
@@ -92,7 +94,7 @@ def test_who_ours_is_not_shown_to_reach_is_named(snapshot: SnapshotAssertion) ->
     refused = replace(idle, name="pctodl", refused="it cannot")
     found = study.Outcome(MADE, (1, 2, 3), (4,), (ours, other, idle, refused))
     assert (found.kept, found.behind) == (False, ("morak",))
-    assert study.render(study.Asked("x", (MADE,), ("steady",)), [found]) == snapshot
+    assert text.render(of_parts({}, study.parts(study.Asked("x", (MADE,), ("steady",)), [found]))) == snapshot
 
 
 def test_the_last_phase_of_a_schedule_is_as_long_as_the_one_before(place: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs.dependability import network
-from analysis.studies.jobs.dependability.network import Line
+from analysis.studies.jobs.dependability.network import LossyLine
 from analysis.studies.jobs.dependability.network import lines as judged
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
 
@@ -52,7 +52,7 @@ def saved(folder: Path, made: MadeLine, blocks: int = 5) -> str:
     return str(path)
 
 
-def line_of(folder: Path, made: MadeLine, blocks: int = 5) -> Line:
+def line_of(folder: Path, made: MadeLine, blocks: int = 5) -> LossyLine:
     (found,) = judged(network.trained([saved(folder, made, blocks)], []))
     return found
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.printing import on_page
+from analysis.answer import of_parts
+from analysis.render import text
 from analysis.studies.jobs.dependability.page import report_page
 from analysis.studies.jobs.dependability.study import LOST, spared
 from analysis.studies.jobs.records import Fault, Stream
@@ -41,7 +42,7 @@ def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: Snap
     assert one.response is not None
     assert one.response.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
     assert one.p == one.response.p is not None
-    assert on_page(report_page((), [one], (), 0.1)) == snapshot
+    assert text.render(of_parts({}, report_page((), [one], (), 0.1))) == snapshot
 
 
 def test_p_is_holms_over_all_policies_and_faults() -> None:
@@ -58,7 +59,7 @@ def test_a_policy_that_lost_other_jobs_is_not_compared() -> None:
     streams = [one for block in range(3) for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))]
     (one,) = spared(streams)
     assert (one.response, one.p, one.why) == (None, None, LOST)
-    assert LOST in " ".join(on_page(report_page((), [one], (), 0.1)).split())
+    assert LOST in " ".join(text.render(of_parts({}, report_page((), [one], (), 0.1))).split())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.printing import on_page
+from analysis.answer import of_parts
+from analysis.render import text
 from analysis.studies.jobs.dependability.page import report_page
 from analysis.studies.jobs.dependability.study import arms, twin_of
 from analysis.studies.jobs.records import Fault, Outage, Stream
@@ -127,7 +128,7 @@ def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: S
     assert arm.slowdown is not None
     assert arm.slowdown.value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
-    assert on_page(report_page([arm], (), (), MARGIN)) == snapshot
+    assert text.render(of_parts({}, report_page([arm], (), (), MARGIN))) == snapshot
     slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
     assert not arms(slower, MARGIN)[1].thinned
 
@@ -137,7 +138,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
     assert any("3 of 3" in note for note in arm.notes)
-    assert on_page(report_page([arm], (), (), MARGIN)) == snapshot
+    assert text.render(of_parts({}, report_page([arm], (), (), MARGIN))) == snapshot
 
 
 def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:

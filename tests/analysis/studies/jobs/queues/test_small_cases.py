@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.printing import on_page
+from analysis.answer import of_parts
+from analysis.render import text
 from analysis.studies.jobs.estimates import Figure
 from analysis.studies.jobs.queues import closed, formulas, priorities, shape
 from analysis.studies.jobs.queues.fitting import estimate, fit, units
@@ -166,8 +167,8 @@ def test_measured_over_predicted_is_the_ratio_of_each_priority(slots: int) -> No
 def test_kinds_stand_by_priority_their_waits_in_one_unit() -> None:
     """Loads .3 and .2 of 10 ms: W₀ = 5 ms; 5/.7 = 7.14 ms and 5/(.7 · .5) = 14.3 ms."""
     some = [priorities.parse(one) for one in ("2:20:0.01", "1:30:0.01")]
-    page = on_page(priorities_page([(1, non_preemptive(some))], preemptive=False))
-    head, first, second = page.splitlines()[1:4]
+    page = text.render(of_parts({}, priorities_page([(1, non_preemptive(some))], preemptive=False)))
+    head, first, second = page.splitlines()[2:5]
     assert "wait ms" in head
     assert (first.split()[0], first.split()[5]) == ("1", "7.14")
     assert (second.split()[0], second.split()[5]) == ("2", "14.3")
