@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .terms import Effect, Run
 
+SPOKEN = {"improved": "faster", "regressed": "slower", "equivalent": "same", "inconclusive": "can't tell"}
 UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it
 # Beyond a thousandfold change digits say nothing.
 LARGEST = 10.0
@@ -104,6 +105,11 @@ def unsigned(fraction: float) -> str:
 def exactly(fraction: float) -> str:
     """Write a size that somebody typed, as they did: 0.0205 is `2.05 %`."""
     return f"{fraction * 100:.6g} %"
+
+
+def spoken(verdict: str) -> str:
+    """A verdict as people are told it; files and programs have its own word."""
+    return SPOKEN.get(verdict, verdict)
 
 
 def size(fraction: float) -> str:

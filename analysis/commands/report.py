@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from analysis.load import load_each
 from analysis.terms import Refused
+from analysis.wording import spoken
 
 if TYPE_CHECKING:
     import argparse
@@ -82,7 +83,7 @@ def _index(args: argparse.Namespace, runs: Sequence[Run], command: str, refused:
         return 0
     print(f"{args.output}: {size / 1000:.0f} kB, {len(lines)} runs, each with a report beside it")
     for line in lines:
-        verdicts = ", ".join(f"{count} {word}" for word, count in line.verdicts.items()) or line.nothing
+        verdicts = ", ".join(f"{count} {spoken(word)}" for word, count in line.verdicts.items()) or line.nothing
         print(f"{line.started}  {line.name}: {verdicts}{''.join(f'; {word}: {change}' for word, change in line.changes)}")
     return 0
 
@@ -108,12 +109,13 @@ def _as_text(page: Page, path: Path, size: int) -> str:
     lines = [f"{path}: {size / 1000:.0f} kB, {drawn} picture{'s' if drawn != 1 else ''}"]
     for view in page.views:
         said = [
-            f"  {answer.workload}: {', '.join(f'{count} {word}' for word, count in answer.verdicts.items())}" for answer in view.answers
+            f"  {answer.workload}: {', '.join(f'{count} {spoken(word)}' for word, count in answer.verdicts.items())}"
+            for answer in view.answers
         ]
         lines += [f"{view.name}:", *said] if said else [f"{view.name}: {view.nothing}"]
         lines += [f"  {key.workload}, {key.profile}: {key.sentence}" for key in view.keys]
     if page.between:
-        words = ", ".join(f"{count} {word}" for word, count in page.between.verdicts.items())
+        words = ", ".join(f"{count} {spoken(word)}" for word, count in page.between.verdicts.items())
         lines.append(f"between the runs: {page.between.refused or words}")
     return "\n".join(lines)
 

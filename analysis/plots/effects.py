@@ -12,7 +12,7 @@ from analysis.stats.effect import paired_effect
 from analysis.summary import SECTIONS, changes
 from analysis.variants import short_names
 from analysis.verdict import without_guards
-from analysis.wording import number, probability, unsigned
+from analysis.wording import number, probability, spoken, unsigned
 
 from .labels import arm_labels, joined, judged_by_key, measure_of, minus
 from .lettering import fitted, room_for, width_in
@@ -83,7 +83,7 @@ def forest(scene: Scene) -> Figure:
     if judged_by_key(scene.runs):
         lead += " Each is a whole tweak set; what single keys do is judged in “Effect of each key”."
     legend = verdict_entries(
-        {word: word for word in VERDICTS}, VERDICTS, {comparison.verdict for comparison in every if gain_of(comparison) is not None}
+        {word: spoken(word) for word in VERDICTS}, VERDICTS, {comparison.verdict for comparison in every if gain_of(comparison) is not None}
     )
     if not any(comparison.primary for comparison in every):
         legend = [entry._replace(style={**entry.style, "linestyle": "none"}) for entry in legend]
@@ -124,7 +124,7 @@ def leaderboard(scene: Scene) -> Figure:
                 Mark(
                     _ends(comparison),
                     VERDICTS[comparison.verdict],
-                    (_words(comparison), "changes nothing" if comparison.untouched else comparison.verdict),
+                    (_words(comparison), "changes nothing" if comparison.untouched else spoken(comparison.verdict)),
                     says=_says(comparison),
                 )
             ],
@@ -142,7 +142,7 @@ def leaderboard(scene: Scene) -> Figure:
         f"Right of 0 is faster than {' or '.join(bases)}, left of it slower. Lines: 95 % intervals of the gain in each workload's primary "
         "metric."
     )
-    legend = verdict_entries({word: word for word in VERDICTS}, VERDICTS, {comparison.verdict for comparison in shown})
+    legend = verdict_entries({word: spoken(word) for word in VERDICTS}, VERDICTS, {comparison.verdict for comparison in shown})
     legend.append(fill(f"margin: ±{joined(unsigned(one.margin) for one in shown)} counts as no difference"))
     notes = [f"{len(every) - len(shown)} contrasts more are in “{forest.TITLE}”."] if len(every) > len(shown) else []
     heads = [("gain, % [95 %]", 0.12), ("verdict", 0)]
@@ -191,7 +191,7 @@ def _effects(  # noqa: PLR0913, PLR0917  # a place, and what stands there
         name = fitted([labels[row.tweakset]], left - 0.12, lines=1 if row.untouched else 2)[labels[row.tweakset]]
         faint = ends_of(row.second, 100) if row.second else None
         small, color = (UNTOUCHED, QUIET) if row.untouched else ("", INK)
-        mark = Mark(_ends(row), VERDICTS[row.verdict], (_words(row), row.verdict), says=_says(row))
+        mark = Mark(_ends(row), VERDICTS[row.verdict], (_words(row), spoken(row.verdict)), says=_says(row))
         lines.append(Row(name, [mark], small, faint, color, tall=0.29))
     heads = [("gain, % [95 %]", 0.12), ("verdict", 0)]
     band = margin_band(rows[0].margin)
@@ -218,7 +218,7 @@ def _says(comparison: Comparison) -> str:
     p = f", p {probability(comparison.p_adjusted)} adjusted for {comparison.family}" if comparison.p_adjusted is not None else ""
     return (
         f"{comparison.tweakset} · {comparison.workload}: {_words(comparison)} % against {comparison.baseline}, "
-        f"{comparison.verdict}{blocks}{p}"
+        f"{spoken(comparison.verdict)}{blocks}{p}"
     )
 
 
@@ -243,7 +243,7 @@ def _notes(comparisons: Sequence[Comparison]) -> list[str]:
         if comparison.verdict == "inconclusive" and comparison.primary and comparison.primary.low * comparison.primary.high > 0
     ]
     chance = (
-        "An interval that leaves out 0 can be inconclusive: verdicts stand on p-values adjusted for all {} contrasts, of which one in 20 "
+        "An interval that leaves out 0 may still not tell: verdicts stand on p-values adjusted for all {} contrasts, of which one in 20 "
         "would leave it out by chance. Inconclusive does not mean 'no change'."
     )
     notes = [chance.format(max(comparison.family for comparison in open_ones))] if open_ones else []
@@ -336,7 +336,7 @@ def _courses(sheet: Page, top: float, settled: Sequence[tuple[Comparison, list[E
         words = minus(f"{number(last.gain)} [{number(last.low)}, {number(last.high)}]")
         sheet.text(left, above + 0.17, words, fontsize=SMALL, color=QUIET)
         style: Style = {"fontsize": SMALL, "ha": "right", "fontweight": "bold", "color": VERDICTS[comparison.verdict]["color"]}
-        sheet.text(left + wide, above + 0.17, comparison.verdict, **style)
+        sheet.text(left + wide, above + 0.17, spoken(comparison.verdict), **style)
 
 
 KEY_ROW, NARROWEST = 0.19, 0.125

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from analysis.checks import LEVEL
 from analysis.disturbance import OTHERS, share_of_others
 from analysis.verdict import ONE_RUN
-from analysis.wording import interval, percent, unsigned
+from analysis.wording import interval, percent, spoken, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ def nothing_compared(run: Run, comparisons: Sequence[Comparison]) -> str:
     if comparisons:
         return f"The run has no tweak set: {run.baseline}, the untouched machine, was compared with itself."
     if not run.replicated:
-        return f"Inconclusive: {ONE_RUN}. There is one configuration in this file and nothing to compare it with."
+        return f"Can't tell: {ONE_RUN}. There is one configuration in this file and nothing to compare it with."
     return f"Nothing was compared: the run has no measured cell beside those of {run.baseline}."
 
 
@@ -138,14 +138,14 @@ def _sentence(rows: Sequence[Comparison]) -> str:
 def _part(word: Verdict, rows: Sequence[Comparison], *, everything: bool) -> str:
     names = [row.tweakset for row in rows]
     if word in {"improved", "regressed"}:
-        return f"{word} by {joined([_effect(row) for row in rows])}"
+        return f"{spoken(word)} with {joined([_effect(row) for row in rows])}"
     who = f"all {len(names)} tweak sets" if everything and len(names) > 3 else joined(names)
     if word == "equivalent":
         margin = max(row.margin for row in rows)
-        return f"equivalent to {rows[0].baseline} within {unsigned(margin)}: {who}"
+        return f"the same as {rows[0].baseline} within {unsigned(margin)}: {who}"
     if word == "inconclusive":
         seen = sorted(row.mde for row in rows if row.mde is not None)
-        return f"{'nothing is claimed: ' if everything else ''}inconclusive for {who}{_missed(seen) or _alone(rows)}"
+        return f"{'nothing is claimed: ' if everything else ''}can't tell for {who}{_missed(seen) or _alone(rows)}"
     return f"{'no verdict: ' if everything else ''}not comparable for {who}, for the reason in the table"
 
 

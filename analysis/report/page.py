@@ -20,7 +20,7 @@ from analysis.compare import compare_arms
 from analysis.plots.scene import scene_of
 from analysis.render import html as as_html
 from analysis.terms import Refused
-from analysis.wording import unsigned
+from analysis.wording import spoken, unsigned
 
 from . import csv_files
 from .answers import counted
@@ -193,6 +193,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["slug"] = _slug
+    environment.filters["spoken"] = spoken
     environment.filters["unbroken"] = lambda text: text.replace(" %", "\u00a0%")
     return environment
 

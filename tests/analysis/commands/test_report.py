@@ -45,7 +45,7 @@ def test_a_page_is_written_and_said_where(tmp_path: Path, capsys: pytest.Capture
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
     assert out.startswith(f"{output}: {output.stat().st_size / 1000:.0f} kB")
-    assert out.endswith("1 improved, 1 equivalent\n")
+    assert out.endswith("1 faster, 1 same\n")
 
 
 def test_json_says_path_size_verdicts_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
