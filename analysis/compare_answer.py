@@ -95,7 +95,8 @@ def answer_of(  # noqa: PLR0913  # what can be asked of a comparison
     nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
     disturbed = [disturbance.sentence for run in runs for disturbance in disturbances(run)]
     if not comparisons:
-        title, *more = ["Nothing to compare: there is no tweak set beside the baseline."]
+        none = "no cell of a tweak set was measured" if runs and runs[0].interrupted else "there is no tweak set beside the baseline"
+        title, *more = [f"Nothing to compare: {none}."]
     else:
         title, *more = [nothing.sentence] if nothing else _findings(asked)
     facts = headline(runs).splitlines()

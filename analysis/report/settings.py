@@ -131,7 +131,7 @@ def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Row]:
     for path, seen in changes.items():
         before, after = (_distinct([GONE if change[at] is None else change[at] for change in seen if len(change) > at]) for at in (0, 1))
         says = f"{who}, in {len(seen)} of {len(cells)} cells."
-        yield Row("side effect", path, "", before, after, (), "held", says)
+        yield Row("by its script" if tweakset.scripts else "side effect", path, "", before, after, (), "held", says)
 
 
 def _left_alone(cells: Sequence[Cell]) -> Iterator[Row]:
