@@ -70,7 +70,7 @@ def _save(target: Path, layer: bytes) -> None:
     manifest = []
     with tarfile.open(target, "w") as tar:
         for name, program in programs.items():
-            config = json.dumps(_config(diff, program)).encode()
+            config = json.dumps(_config(diff, name, program)).encode()
             file = hashlib.sha256(config).hexdigest() + ".json"
             _add(tar, file, config, 0o644)
             manifest.append({"Config": file, "RepoTags": [name], "Layers": [f"{diff}/layer.tar"]})
@@ -78,12 +78,17 @@ def _save(target: Path, layer: bytes) -> None:
         _add(tar, "manifest.json", json.dumps(manifest).encode(), 0o644)
 
 
-def _config(diff: str, program: list[str] | None) -> dict[str, Any]:
+def _config(diff: str, name: str, program: list[str] | None) -> dict[str, Any]:
     return {
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine()),
         "os": "linux",
         "created": "2026-01-01T00:00:00Z",
-        "config": {"Env": [f"PATH={SYSTEM_PATH}"], "Entrypoint": program, "WorkingDir": "/"},
+        "config": {
+            "Env": [f"PATH={SYSTEM_PATH}"],
+            "Entrypoint": program,
+            "WorkingDir": "/",
+            "Labels": {"name": name},
+        },  # one of another name is another image
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{diff}"]},
         "history": [{"created": "2026-01-01T00:00:00Z", "created_by": "deeptweak tests"}],
     }
