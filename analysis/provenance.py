@@ -52,7 +52,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProvenanceChange:
     """A key that is not the same in all runs: one value a run in their order, None where a run does not say."""
 
     group: str
@@ -65,7 +65,7 @@ def facts(run: Run) -> list[Fact]:
     return [*_machine(run), *_tunables(run), *_measured(run)]
 
 
-def differences(runs: Sequence[Run]) -> list[Change]:
+def differences(runs: Sequence[Run]) -> list[ProvenanceChange]:
     """Find what differs between runs.
 
     What belongs to a tunable, a tweak set or a workload is listed only where two runs have it: which they have is a key of its own,
@@ -78,7 +78,7 @@ def differences(runs: Sequence[Run]) -> list[Change]:
         partial = group == "tunables" or key.startswith(OWN)
         told = {value for value in values if value is not None or not partial}
         if len(told) > 1:
-            changes.append(Change(group, key, values))
+            changes.append(ProvenanceChange(group, key, values))
     return changes
 
 

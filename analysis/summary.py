@@ -59,7 +59,7 @@ def measured_s(cell: Cell) -> float | None:
 SECTIONS = ("sysctl", "boot", "ulimit", "service", "environment", "process", "script")
 
 
-class Change(NamedTuple):
+class SummaryChange(NamedTuple):
     """One parameter: its section, its key (the path of a tunable, where a script changed it) and the value asked for or found."""
 
     section: str
@@ -67,23 +67,25 @@ class Change(NamedTuple):
     value: str
 
 
-def changes(run: Run, name: str) -> list[Change]:
+def changes(run: Run, name: str) -> list[SummaryChange]:
     """List what one tweak set changes, in the order of its manifest.
 
     A script says nothing of itself: it counts by the tunables that differed after it in any cell, and as one unnamed change where none
     did.
     """
     tweakset = run.tweaksets[name]
-    asked = [Change(setting.kind, setting.key, setting.value) for setting in tweakset.requested]
+    asked = [SummaryChange(setting.kind, setting.key, setting.value) for setting in tweakset.requested]
     if not tweakset.scripts:
         return asked
     applied = [cell.applied for cell in run.cells if cell.tweakset == name and cell.applied is not None]
     # A tunable that is gone afterwards (an I/O scheduler's own, when it is replaced) is a consequence, not a setting.
     seen = {path: after for one in applied for path, change in one.side_effects.items() if (after := _after(change)) is not None}
-    return asked + ([Change("script", path, after) for path, after in seen.items()] or [Change("script", f"script of {name}", "not seen")])
+    return asked + (
+        [SummaryChange("script", path, after) for path, after in seen.items()] or [SummaryChange("script", f"script of {name}", "not seen")]
+    )
 
 
-def sections(changed: Sequence[Change]) -> dict[str, int]:
+def sections(changed: Sequence[SummaryChange]) -> dict[str, int]:
     """Count changes by section, those without any left out."""
     counts = Counter(change.section for change in changed)
     return {section: counts[section] for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS))) if counts[section]}
@@ -134,7 +136,7 @@ def why_missing(cells: Sequence[Cell]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SummaryRow:
     """One tweak set under one workload in one run; None where something was not measured.
 
     Means of telemetry are over the measured time. `changes` counts parameters by section. `gain` and its 95 % interval are fractions in
@@ -162,7 +164,7 @@ class Row:
     verdict: str
 
 
-def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[Row]:
+def rows_of(runs: Sequence[Run], comparisons: Iterable[Comparison]) -> list[SummaryRow]:
     """Make the rows of all runs; workloads and tweak sets stand in the order in which a run lists them, the baseline first."""
     said = {
         (comparison.candidate_run, comparison.study, comparison.workload, comparison.tweakset): comparison
@@ -189,13 +191,13 @@ def machine_of(run: Run) -> str:
     return ", ".join(parts) or "unknown"
 
 
-def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> Row:
+def _row(run: Run, cells: Sequence[Cell], comparison: Comparison | None) -> SummaryRow:
     measured = [cell for cell in cells if cell.outcome == "measured"]
     first = cells[0]
     primary = run.workloads[first.workload].primary or run.studies[first.study].primary
     effect = comparison.primary if comparison else None
     in_baseline = comparison.guard and comparison.verdict != "not comparable" if comparison else first.tweakset == run.baseline
-    return Row(
+    return SummaryRow(
         run_id=run.run_id,
         machine=machine_of(run),
         study=first.study,
@@ -262,7 +264,7 @@ LEGEND = (
 RENAMED = {"gain": "gain_fraction", "low": "gain_low_95_fraction", "high": "gain_high_95_fraction", "metric": "primary_metric"}
 
 
-def answer(rows: Sequence[Row]) -> Answer:
+def answer(rows: Sequence[SummaryRow]) -> Answer:
     """A table for each workload of each run, one across them where there are several, and every field as CSV."""
     places = by_place(rows)
     result = {
@@ -282,17 +284,17 @@ def answer(rows: Sequence[Row]) -> Answer:
     )
 
 
-def by_place(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def by_place(rows: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
     """Group rows by workload and run, named as a heading names them."""
     several_studies = len({row.study for row in rows}) > 1
-    result: dict[str, list[Row]] = {}
+    result: dict[str, list[SummaryRow]] = {}
     for row in rows:
         study = f" ({row.study})" if several_studies and row.study != row.workload else ""
         result.setdefault(f"{row.workload}{study} · run {row.run_id} · {row.machine}", []).append(row)
     return result
 
 
-def across(rows: Sequence[Row]) -> list[list[object]]:
+def across(rows: Sequence[SummaryRow]) -> list[list[object]]:
     """Answer one line a workload and run: which sets were shown to be faster or slower, and how many were not decided."""
     lines: list[list[object]] = []
     for group in by_place(rows).values():
@@ -303,11 +305,11 @@ def across(rows: Sequence[Row]) -> list[list[object]]:
     return lines
 
 
-def _named(group: Sequence[Row], word: str) -> list[tuple[Row, str]]:
+def _named(group: Sequence[SummaryRow], word: str) -> list[tuple[SummaryRow, str]]:
     return [(row, f"{row.tweakset} ({percent(row.gain)})") for row in group if row.verdict == word and row.gain is not None]
 
 
-def _table(group: Sequence[Row]) -> Table:
+def _table(group: Sequence[SummaryRow]) -> Table:
     """The columns of which any row has something."""
     shown = {name: column for name, column in COLUMNS.items() if any(getattr(row, name) not in (None, "") for row in group)}
     return Table(
@@ -316,7 +318,7 @@ def _table(group: Sequence[Row]) -> Table:
     )
 
 
-def _every_field(rows: Sequence[Row]) -> Table:
+def _every_field(rows: Sequence[SummaryRow]) -> Table:
     """Units in the names, fractions as fractions; parameters are counted by section, other sections together."""
     records = []
     for row in rows:

@@ -45,7 +45,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TimedJob:
     """One measured job: replicas, size in whatever unit the work is counted, and how long it ran."""
 
     replicas: int
@@ -82,7 +82,7 @@ class Choice:
     why: str = ""
 
 
-def fits(points: Sequence[Point]) -> list[Fit]:
+def fits(points: Sequence[TimedJob]) -> list[Fit]:
     """Both laws, the better one first by AICc. Raises: Refused, where the points cannot tell of scaling."""
     numbers = {point.replicas for point in points}
     if len(numbers) < 2:
@@ -99,7 +99,7 @@ def fits(points: Sequence[Point]) -> list[Fit]:
     return sorted(result, key=lambda fit: fit.aicc)
 
 
-def best_law(name: str, points: Sequence[Point]) -> Fit:
+def best_law(name: str, points: Sequence[TimedJob]) -> Fit:
     """The better law of a class of jobs, and how well it tells what was left out of its fit. Raises: Refused."""
     try:
         best = fits(points)[0]
@@ -108,7 +108,7 @@ def best_law(name: str, points: Sequence[Point]) -> Fit:
     return replace(best, held_out=held_out(points, best))
 
 
-def held_out(points: Sequence[Point], fit: Fit) -> float | None:
+def held_out(points: Sequence[TimedJob], fit: Fit) -> float | None:
     """The error where it counts: of jobs whose number of replicas and size were not in the fit; mean of |predicted/measured - 1|.
 
     Each such configuration is left out in turn, all its jobs together; those without which the others could not tell are passed over.
@@ -124,13 +124,13 @@ def held_out(points: Sequence[Point], fit: Fit) -> float | None:
     return float(np.mean(errors)) if errors else None
 
 
-def _enough(points: Sequence[Point], names: tuple[str, ...]) -> bool:
+def _enough(points: Sequence[TimedJob], names: tuple[str, ...]) -> bool:
     """Whether points can tell of these parameters: more points than parameters and their spread, replicas and sizes that differ."""
     numbers, sizes = len({point.replicas for point in points}), len({point.work for point in points})
     return len(points) > len(names) + 1 and numbers > len(SHAPE & set(names)) and (sizes > 1 or "startup_s" not in names)
 
 
-def _fitted(points: Sequence[Point], name: str, names: tuple[str, ...]) -> Fit:
+def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> Fit:
     replicas, work, measured = (np.array([float(getattr(point, field)) for point in points]) for field in ("replicas", "work", "time_s"))
 
     def residuals(values: Floats) -> Floats:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from analysis.studies.keys.terms import Factor, Observed, Row
+from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
@@ -127,12 +127,12 @@ def designed_file(folder: Path, kind: str, keys: Keys, points: Mapping[str, On],
 
 def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> Observed:
     """What was observed of a design whose cells gained so much: shape (blocks, points), stock first. For simulations: no file is made."""
-    factors = tuple(Factor(f"key{at}", letter, ("as found", "1")) for at, letter in enumerate("ABCDEFGHJKLMNPQ"[:keys]))
+    factors = tuple(DesignFactor(f"key{at}", letter, ("as found", "1")) for at, letter in enumerate("ABCDEFGHJKLMNPQ"[:keys]))
     levels = {
         name: tuple("1" if at in on else "as found" for at in range(keys)) for name, on in {"stock": frozenset[int](), **points}.items()
     }
     rows = tuple(
-        Row(name, point, str(block), float(np.exp(gain)))
+        EffectRow(name, point, str(block), float(np.exp(gain)))
         for block, gains in enumerate(log_gains, 1)
         for (name, point), gain in zip(levels.items(), gains, strict=True)
     )

@@ -9,7 +9,7 @@ import math
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
 
-from analysis.studies.keys.terms import Effects, Factor, Lenth, Level, Lost, Observed, Pair, Source, Term
+from analysis.studies.keys.terms import DesignFactor, Effects, Lenth, Level, LostPoint, Observed, Pair, Term, VariationSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,10 +66,12 @@ def term(  # noqa: PLR0913  # what there is to choose
 
 
 def observed(
-    keys: Mapping[str, str], design: str, workload: str, *, points: Mapping[str, tuple[str, ...]], lost: Sequence[Lost] = ()
+    keys: Mapping[str, str], design: str, workload: str, *, points: Mapping[str, tuple[str, ...]], lost: Sequence[LostPoint] = ()
 ) -> Observed:
     """Make what was observed, without its cells: levels are `found` and the value asked for."""
-    factors = tuple(Factor(name, "ABCDEFGHJKLMNOPQRSTUVWXYZ"[at], ("as found", value)) for at, (name, value) in enumerate(keys.items()))
+    factors = tuple(
+        DesignFactor(name, "ABCDEFGHJKLMNOPQRSTUVWXYZ"[at], ("as found", value)) for at, (name, value) in enumerate(keys.items())
+    )
     return Observed(
         study="made_up",
         workload=workload,
@@ -95,7 +97,7 @@ def factorial(  # noqa: PLR0913  # what there is to choose
     design: Literal["factorial", "fractional", "screening"] = "factorial",
     workload: str = "cnn_train",
     replicated: bool = True,
-    lost: Sequence[Lost] = (),
+    lost: Sequence[LostPoint] = (),
 ) -> Effects:
     """Make a two-level design: log effects by key, and of pairs; what is not named is nothing at all but a little noise."""
     together = together or {}
@@ -132,7 +134,7 @@ def factorial(  # noqa: PLR0913  # what there is to choose
     return Effects(
         observed=seen,
         terms=tuple(terms),
-        anova=(Source("error", 18, 0.01, 0.2, 0.0005),) if replicated else (),
+        anova=(VariationSource("error", 18, 0.01, 0.2, 0.0005),) if replicated else (),
         levels=tuple(levels),
         pairs=tuple(cells),
         error="cells within blocks" if replicated else "none",
@@ -172,7 +174,7 @@ def ablation(  # noqa: PLR0913  # what there is to choose
         ]
     terms = [one for one in terms if (one.means, one.factors[0]) not in missing]
     guilty = max(terms[1:], key=lambda one: abs(one.effect), default=terms[0])
-    lost = tuple(Lost(f"tuned.{'only' if means == 'alone' else 'no'}-{name}", "exit status 1", ("1", "2")) for means, name in missing)
+    lost = tuple(LostPoint(f"tuned.{'only' if means == 'alone' else 'no'}-{name}", "exit status 1", ("1", "2")) for means, name in missing)
     base = factorial({}, keys=keys, se=se, workload=workload)
     seen = observed(keys, "ablation", workload, points={"tuned": ("+",) * len(keys)}, lost=lost)
     found = guilty.verdict in {"improved", "regressed"}

@@ -40,7 +40,7 @@ ROOM = 0.975
 NS = 1e9
 
 
-class Figure(NamedTuple):
+class ExportedFigure(NamedTuple):
     """A workload under a tweak set: mean over blocks of its primary metric, and its interval, None with fewer than three blocks."""
 
     name: str
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def figures(run: Run) -> Iterator[Figure]:
+def figures(run: Run) -> Iterator[ExportedFigure]:
     """Those of a run, in the order in which workloads and tweak sets stand in it."""
     values: dict[tuple[str, str, str], list[float]] = {}
     for cell in run.cells:
@@ -83,14 +83,14 @@ def figures(run: Run) -> Iterator[Figure]:
         half = t_quantile(ROOM, len(own) - 1) * stdev(own) / math.sqrt(len(own)) if len(own) >= FEWEST else None
         interval = None if half is None else (mean - half, mean + half)
         name = workload if tweakset == "as-run" else f"{workload} {tweakset}"
-        yield Figure(name, _metric(run, study, workload), mean, interval, len(own))
+        yield ExportedFigure(name, _metric(run, study, workload), mean, interval, len(own))
 
 
 def _metric(run: Run, study: str, workload: str) -> Metric:
     return run.workloads[workload].primary or run.studies[study].primary
 
 
-def bmf(result: Sequence[Figure]) -> dict[str, Any]:
+def bmf(result: Sequence[ExportedFigure]) -> dict[str, Any]:
     """Bencher's metric format: latency in nanoseconds, all else under its own name (bencher.dev/docs/reference/bencher-metric-format)."""
     told: dict[str, Any] = {}
     for figure in result:
@@ -103,7 +103,7 @@ def bmf(result: Sequence[Figure]) -> dict[str, Any]:
     return told
 
 
-def github_action(result: Sequence[Figure]) -> list[dict[str, Any]]:
+def github_action(result: Sequence[ExportedFigure]) -> list[dict[str, Any]]:
     """What benchmark-action/github-action-benchmark reads as customSmallerIsBetter or customBiggerIsBetter. Raises: Refused."""
     ways = {figure.metric.better for figure in result}
     if len(ways) > 1:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from analysis.importing.document import document
-from analysis.importing.merge import Source, merge
+from analysis.importing.merge import MergeSource, merge
 from analysis.load import files_of, find, from_json, load, parsed
 from analysis.opening import read_whole
 from analysis.saving import must_be_a_name, must_be_new, write_whole
@@ -93,12 +93,12 @@ def _named(args: argparse.Namespace) -> Iterator[tuple[str | None, list[Path]]]:
             yield name, find(paths)
 
 
-def _source(path: Path, tweakset: str | None, workload: str | None) -> Source:
+def _source(path: Path, tweakset: str | None, workload: str | None) -> MergeSource:
     loaded = load(path)
     stats: dict[str, Any] = {}
     if loaded.format == "pytest-benchmark":
         stats = {one["fullname"]: one["stats"] for one in cast("Any", parsed(path))["benchmarks"]}
-    return Source(path, loaded, tweakset, workload, stats)
+    return MergeSource(path, loaded, tweakset, workload, stats)
 
 
 def _as_json(saved: Run, files: Sequence[tuple[Path, str]]) -> dict[str, object]:

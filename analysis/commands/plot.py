@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from analysis.summary import Row
+    from analysis.summary import SummaryRow
     from analysis.terms import Run
 
 GROUP = "run"
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[Row]]:
+def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[SummaryRow]]:
     from analysis.plots import DROPPED, fitting, pictures  # noqa: PLC0415  # matplotlib, which --help need not wait for
     from analysis.plots.scene import NothingToDraw, scene_of  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above
@@ -99,14 +99,14 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
             missing[name] = ended(str(reason))
             continue
         files.append(_save(args.output / f"{name}.{args.format}", content, name, known[name].ANSWERS))
-    rows: list[Row] = []
+    rows: list[SummaryRow] = []
     if SUMMARY in (args.picture or [SUMMARY]):
         rows = rows_of(runs, scene.comparisons)
         files += _tables(rows, args.output)
     return files, missing, rows
 
 
-def _tables(rows: Sequence[Row], folder: Path) -> list[Written]:
+def _tables(rows: Sequence[SummaryRow], folder: Path) -> list[Written]:
     from analysis.render import csv, markdown  # noqa: PLC0415  # as above
     from analysis.summary import answer  # noqa: PLC0415  # as above
 
@@ -122,7 +122,7 @@ def _save(path: Path, content: bytes, name: str, answers: str) -> Written:
     return Written(name, str(path), len(content), answers)
 
 
-def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[Row]) -> str:
+def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow]) -> str:
     from textwrap import fill  # noqa: PLC0415  # as above
 
     from analysis.render.text import for_stdout  # noqa: PLC0415  # as above
@@ -134,8 +134,8 @@ def _as_text(files: Sequence[Written], missing: dict[str, str], rows: Sequence[R
     return "\n".join(lines) + "\n"
 
 
-def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[Row], refused: Sequence[str]) -> str:
-    """Say the same for programs; the fields are those of `Written` and `summary.Row`, units in their names."""
+def _as_json(files: Sequence[Written], missing: dict[str, str], rows: Sequence[SummaryRow], refused: Sequence[str]) -> str:
+    """Say the same for programs; the fields are those of `Written` and `SummaryRow`, units in their names."""
     said = {
         "files": [asdict(file) for file in files],
         "not_drawn": missing,

@@ -103,7 +103,7 @@ def _schedule(first: Json) -> Served:
 def _scale(first: Json) -> Served:
     from control import scaling  # noqa: PLC0415  # numpy and scipy
 
-    target_s, most, classes = _fields(first, {"target_s": float, "most": int, "classes": Mapping[str, list[scaling.Point]]})
+    target_s, most, classes = _fields(first, {"target_s": float, "most": int, "classes": Mapping[str, list[scaling.TimedJob]]})
     if not target_s > 0 or most < 1 or not classes:
         raise Refused("A target above 0, at least one replica and a class of measured jobs are needed.")
     laws = {name: scaling.best_law(name, points) for name, points in classes.items()}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KIB, MIB = 1024.0, 1024.0**2
 
 
-class Column(NamedTuple):
+class FileColumn(NamedTuple):
     """A column in our words. `summary` is what is told of a whole cell; `total` names what a counter rose by over the cell.
 
     `never_zero`: 0 in every row can only mean that nobody measured.
@@ -38,38 +38,38 @@ CONSTANTS = {"total_params": "parameters", "trainable_params": "trainable_parame
 KNOWN = ("step", "step_time", "time_elapsed", "batch_size", *CONSTANTS, "param_ratio")
 
 OF_HOST = {
-    "tokens_per_sec": Column("tokens_per_s", never_zero=True),
-    "samples_per_sec": Column("samples_per_s", never_zero=True),
-    "loss": Column("loss"),
-    "learning_rate": Column("learning_rate"),
-    "grad_norm": Column("grad_norm"),
-    "cpu_percent": Column("cpu_busy_percent", summary=("mean",)),
-    "mem_used": Column("mem_used_bytes", summary=("mean", "max"), never_zero=True),
-    "mem_available": Column("mem_available_bytes", summary=("mean", "min"), never_zero=True),
-    "swap_used": Column("swap_used_bytes", summary=("max",)),
-    "mem_percent": Column("mem_used_percent", summary=("mean",), never_zero=True),
-    "disk_read_MB": Column("disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total", never_zero=True),
-    "disk_write_MB": Column("disk_written_since_boot_bytes", MIB, total="disk_written_bytes_total", never_zero=True),
-    "net_sent_KB": Column("net_all_tx_bytes_per_s", KIB, ("mean",), never_zero=True),
-    "net_recv_KB": Column("net_all_rx_bytes_per_s", KIB, ("mean",), never_zero=True),
-    "fd_count": Column("process_open_files", summary=("max",), never_zero=True),
+    "tokens_per_sec": FileColumn("tokens_per_s", never_zero=True),
+    "samples_per_sec": FileColumn("samples_per_s", never_zero=True),
+    "loss": FileColumn("loss"),
+    "learning_rate": FileColumn("learning_rate"),
+    "grad_norm": FileColumn("grad_norm"),
+    "cpu_percent": FileColumn("cpu_busy_percent", summary=("mean",)),
+    "mem_used": FileColumn("mem_used_bytes", summary=("mean", "max"), never_zero=True),
+    "mem_available": FileColumn("mem_available_bytes", summary=("mean", "min"), never_zero=True),
+    "swap_used": FileColumn("swap_used_bytes", summary=("max",)),
+    "mem_percent": FileColumn("mem_used_percent", summary=("mean",), never_zero=True),
+    "disk_read_MB": FileColumn("disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total", never_zero=True),
+    "disk_write_MB": FileColumn("disk_written_since_boot_bytes", MIB, total="disk_written_bytes_total", never_zero=True),
+    "net_sent_KB": FileColumn("net_all_tx_bytes_per_s", KIB, ("mean",), never_zero=True),
+    "net_recv_KB": FileColumn("net_all_rx_bytes_per_s", KIB, ("mean",), never_zero=True),
+    "fd_count": FileColumn("process_open_files", summary=("max",), never_zero=True),
 }
 # Without a number in its name a column is of the first GPU, the only one DeepTweak looks at.
 OF_GPU = re.compile(r"gpu(\d*)_(.+)")
 GPU = {
-    "util": Column("util_percent", summary=("mean",)),
-    "mem_used": Column("mem_used_bytes", summary=("max",), never_zero=True),
-    "mem_total": Column("mem_total_bytes", never_zero=True),
-    "power_W": Column("power_w", summary=("mean", "max"), never_zero=True),
-    "temp_C": Column("temperature_c", summary=("mean", "max"), never_zero=True),
-    "clock_MHz": Column("sm_clock_mhz", summary=("mean", "min"), never_zero=True),
-    "mem_clock_MHz": Column("mem_clock_mhz", never_zero=True),
-    "mem_util": Column("mem_util_percent"),
+    "util": FileColumn("util_percent", summary=("mean",)),
+    "mem_used": FileColumn("mem_used_bytes", summary=("max",), never_zero=True),
+    "mem_total": FileColumn("mem_total_bytes", never_zero=True),
+    "power_W": FileColumn("power_w", summary=("mean", "max"), never_zero=True),
+    "temp_C": FileColumn("temperature_c", summary=("mean", "max"), never_zero=True),
+    "clock_MHz": FileColumn("sm_clock_mhz", summary=("mean", "min"), never_zero=True),
+    "mem_clock_MHz": FileColumn("mem_clock_mhz", never_zero=True),
+    "mem_util": FileColumn("mem_util_percent"),
 }
 EXPECTED = (*OF_HOST, *(f"gpu_{name}" for name in GPU))
 
 
-class Told(NamedTuple):
+class ColumnFact(NamedTuple):
     """A configuration's columns under our names, what they sum up to, our name → why it has no values, and what a reader should know.
 
     `noticed` is a remark → the DeepTweak columns it is about.
@@ -81,7 +81,7 @@ class Told(NamedTuple):
     noticed: dict[str, tuple[str, ...]]
 
 
-def column_of(written: str) -> Column | None:
+def column_of(written: str) -> FileColumn | None:
     """Find what a column means; None for one that is not known."""
     if written in OF_HOST:
         return OF_HOST[written]
@@ -92,7 +92,7 @@ def column_of(written: str) -> Column | None:
     return known._replace(name=f"gpu{int(found[1] or 0)}_{known.name}")
 
 
-def told(columns: Mapping[str, Values], steps: Steps) -> Told:
+def told(columns: Mapping[str, Values], steps: Steps) -> ColumnFact:
     """Give columns as written (name → a value a step) our names and units; what was not measured is left out, with the reason."""
     series: dict[str, Values] = {}
     summary: dict[str, float] = {}
@@ -114,10 +114,10 @@ def told(columns: Mapping[str, Values], steps: Steps) -> Told:
         series[column.name] = values
         summary |= _summary(column, values)
     summary |= _energy(series, steps)
-    return Told(series, summary, missing, {reason: tuple(names) for reason, names in about.items()})
+    return ColumnFact(series, summary, missing, {reason: tuple(names) for reason, names in about.items()})
 
 
-def _why_absent(values: Values | None, column: Column) -> str | None:
+def _why_absent(values: Values | None, column: FileColumn) -> str | None:
     if values is None:
         return "no such column, so not measured"
     known = {value for value in values if value is not None}
@@ -135,7 +135,7 @@ def _is_fill(columns: Mapping[str, Values], written: str) -> bool:
     return bool(rows) and all(abs(100 * in_use / whole - percent) <= 1 for percent, in_use, whole in rows)
 
 
-def _summary(column: Column, values: Values) -> dict[str, float]:
+def _summary(column: FileColumn, values: Values) -> dict[str, float]:
     known = [value for value in values if value is not None]
     whole = {"mean": math.fsum(known) / len(known), "min": min(known), "max": max(known)}
     result = {f"{column.name}_{statistic}": whole[statistic] for statistic in column.summary}

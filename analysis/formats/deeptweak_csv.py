@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from .deeptweak_columns import Told
+    from .deeptweak_columns import ColumnFact
     from .deeptweak_table import Process
 
 TABLE, MANIFEST = "benchmark.csv", "skyhook.yaml"
@@ -127,7 +127,7 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
     )
 
 
-def _cell(node: str, name: str, block: int, process: Process, columns: Told) -> Cell:
+def _cell(node: str, name: str, block: int, process: Process, columns: ColumnFact) -> Cell:
     constant = ((ours, process.columns.get(theirs, ())) for theirs, ours in CONSTANTS.items())
     return Cell(
         id=f"{STUDY}/{node}-{name}-b{block}",

@@ -29,7 +29,7 @@ LIMIT = re.compile(r"([A-Za-z]+)\s*[=:]\s*(\S+)")
 SERVICE = re.compile(r"service_(.+?)(?:\.service)?\.conf")
 
 
-class Asked(NamedTuple):
+class ManifestSetting(NamedTuple):
     """A setting and the package it stands in."""
 
     setting: Setting
@@ -47,7 +47,7 @@ class Script(NamedTuple):
 class Manifest(NamedTuple):
     """What is asked for, in the order written; of a key that is set twice, the last. Nothing at all is the untouched machine."""
 
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[ManifestSetting, ...] = ()
     scripts: tuple[Script, ...] = ()
     warnings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -69,7 +69,7 @@ def read(path: Path) -> Manifest:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A text that looks like a date and is none is a ValueError; thousands of brackets end the recursion.
         raise Unreadable(f"{path}: no YAML ({' '.join(str(error).split())[:120]}); take it from its source again.") from None
-    asked: dict[object, Asked] = {}
+    asked: dict[object, ManifestSetting] = {}
     scripts: list[Script] = []
     warnings: list[str] = []
     for label, package in _packages(documents, path):
@@ -89,7 +89,7 @@ def read(path: Path) -> Manifest:
                 # The order and number of boot tokens mean something (hugepagesz=1G hugepages=2 hugepagesz=2M …): all are kept.
                 key = len(asked) if setting.kind == "boot" else (setting.kind, setting.key)
                 asked.pop(key, None)
-                asked[key] = Asked(setting, label)
+                asked[key] = ManifestSetting(setting, label)
     return Manifest(tuple(asked.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest())
 
 

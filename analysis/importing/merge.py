@@ -24,7 +24,7 @@ BASELINES = ("stock", "base")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MergeSource:
     """A run and where it was read. `tweakset` and `workload` are new names, where given.
 
     `stats` are pytest-benchmark's own statistics by cell id, for a format that has them.
@@ -46,7 +46,7 @@ class Merged:
     stats: Mapping[str, Mapping[str, object]]
 
 
-def merge(sources: Sequence[Source]) -> Merged:
+def merge(sources: Sequence[MergeSource]) -> Merged:
     """Make one run of all sources.
 
     Raises: Refused, where they are not of one kind, one machine, or not all there once.
@@ -89,8 +89,8 @@ def merge(sources: Sequence[Source]) -> Merged:
     return Merged(merged, max(started, default=""), stats)
 
 
-def _one_kind(sources: Sequence[Source]) -> None:
-    seen: dict[str, Source] = {}
+def _one_kind(sources: Sequence[MergeSource]) -> None:
+    seen: dict[str, MergeSource] = {}
     for source in sources:
         run = source.run
         if run.format == OURS:
@@ -102,7 +102,7 @@ def _one_kind(sources: Sequence[Source]) -> None:
             raise Refused(f"{source.path}: is the same run as {first.path}: a copy is no second measurement; name one of them.")
 
 
-def _renamed(source: Source) -> Run:
+def _renamed(source: MergeSource) -> Run:
     run = source.run
     tweaksets, workloads = run.tweaksets, run.workloads
     if source.tweakset is not None:
@@ -129,7 +129,7 @@ def _tweaksets(runs: Sequence[Run]) -> dict[str, TweakSet]:
     return result
 
 
-def _machine(sources: Sequence[Source]) -> dict[str, object]:
+def _machine(sources: Sequence[MergeSource]) -> dict[str, object]:
     """Answer the facts all sources agree on. Other processors or GPUs are another machine. Raises: Refused."""
     first = sources[0]
     for other in sources[1:]:
@@ -142,7 +142,7 @@ def _machine(sources: Sequence[Source]) -> dict[str, object]:
     return {name: value for name, value in first.run.machine.items() if all(source.run.machine.get(name) == value for source in sources)}
 
 
-def _warnings(sources: Sequence[Source]) -> Iterator[str]:
+def _warnings(sources: Sequence[MergeSource]) -> Iterator[str]:
     for source in sources:
         for line in source.run.warnings:
             yield line if len(sources) == 1 else f"{source.path.name}: {line}"

@@ -31,7 +31,7 @@ ABSENT = {"N/A", "-"}
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class DcgmiLog:
     """One log. `entities` gives by entity (`GPU 0`) and field (`SMACT`) the samples in their order; NaN where dcgmi says N/A.
 
     `units` holds what the header says of them and nothing more: shares (GRACT, SMACT, …) have none, utilisations are percent.
@@ -48,7 +48,7 @@ class Log:
         return max((len(column) for column in self.entities[entity].values()), default=0)
 
 
-def read(path: Path) -> Log:
+def read(path: Path) -> DcgmiLog:
     """Read a log. A field that a later header drops or adds is NaN where it was not recorded.
 
     Raises: Unreadable, where there is no row in it.
@@ -79,7 +79,7 @@ def read(path: Path) -> Log:
                 rows.setdefault(f"{found[1]} {found[2]}", []).append(values)
     if not rows:
         raise none_of_it(path, WHAT, ignored)
-    return Log(
+    return DcgmiLog(
         origin=str(path),
         fields=tuple(units),
         units={name: unit for name, unit in units.items() if unit},

@@ -54,7 +54,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class SmiLog:
     """One log; `gpus` by index, or by what else names them, or `?` where rows cannot be told apart, which `how` says."""
 
     origin: str
@@ -72,7 +72,7 @@ class _Row(NamedTuple):
     time_s: float | None
 
 
-def read(path: Path, *, columns: Sequence[str] = (), gpus: int | None = None) -> Log:
+def read(path: Path, *, columns: Sequence[str] = (), gpus: int | None = None) -> SmiLog:
     """Read a log. `columns` names those of one without a header; `gpus` is how many there are, where that is known from elsewhere.
 
     Raises: Unreadable, where there is no row in it.
@@ -96,7 +96,7 @@ def read(path: Path, *, columns: Sequence[str] = (), gpus: int | None = None) ->
     if not result:
         raise none_of_it(path, WHAT, ignored)
     first = min((row.time_s for row in rows if row and row.time_s is not None), default=0.0)
-    return Log(
+    return SmiLog(
         origin=str(path),
         columns=names,
         units={name: unit for name, unit in units.items() if unit},

@@ -59,7 +59,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class TopLog:
     """One log, its snapshots in their order. `why_no_time` says why those from some line on have no `time_s`, "" where all have."""
 
     origin: str
@@ -77,7 +77,7 @@ class _Open:
         self.processes: list[Process] = []
 
 
-def read(path: Path) -> Log:
+def read(path: Path) -> TopLog:
     """Read a log. A snapshot whose table is cut short keeps the rows that are there.
 
     Raises: Unreadable, where there is no table of processes in it.
@@ -112,7 +112,7 @@ def read(path: Path) -> Log:
     tables = [Snapshot(time_s, one.clock, one.load, tuple(one.processes)) for one, time_s in pairs if one.table]
     if not tables:
         raise none_of_it(path, WHAT, ignored)
-    return Log(str(path), tuple(tables), tuple(ignored.said), reason)
+    return TopLog(str(path), tuple(tables), tuple(ignored.said), reason)
 
 
 def _is_header(text: str) -> bool:

@@ -37,7 +37,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class TrainingLog:
     """One training. A loss that diverged is NaN, as it was printed. Without `time_s` the last field says why."""
 
     origin: str
@@ -50,7 +50,7 @@ class Log:
     why_no_time: str = ""
 
 
-def read(path: Path) -> Log:
+def read(path: Path) -> TrainingLog:
     """Read an output.
 
     Raises: Unreadable, where there is neither a loss nor an accuracy nor a time in it.
@@ -73,7 +73,7 @@ def read(path: Path) -> Log:
     if not (losses or tests or times):
         raise none_of_it(path, WHAT, ignored)
     why = {0: "it says no time: it did not end, or its output was cut", 1: ""}
-    return Log(
+    return TrainingLog(
         origin=str(path),
         epoch=np.array([loss[0] for loss in losses], dtype=np.int64),
         seen=np.array([loss[1] for loss in losses], dtype=np.int64),

@@ -27,7 +27,7 @@ from .marks import (
     SMALLEST_SCALE,
     VERDICTS,
     Mark,
-    Row,
+    MarkRow,
     Tile,
     ends_of,
     margin_band,
@@ -118,7 +118,7 @@ def leaderboard(scene: Scene) -> Figure:
     }
     left = room_for([label.ljust(1) for label in labels.values()], 2.9)
     rows = [
-        Row(
+        MarkRow(
             fitted([labels[comparison]], left - 0.12, lines=1)[labels[comparison]],
             [
                 Mark(
@@ -192,7 +192,7 @@ def _effects(  # noqa: PLR0913, PLR0917  # a place, and what stands there
         faint = ends_of(row.second, 100) if row.second else None
         small, color = (UNTOUCHED, QUIET) if row.untouched else ("", INK)
         mark = Mark(_ends(row), VERDICTS[row.verdict], (_words(row), spoken(row.verdict)), says=_says(row))
-        lines.append(Row(name, [mark], small, faint, color, tall=0.29))
+        lines.append(MarkRow(name, [mark], small, faint, color, tall=0.29))
     heads = [("gain, % [95 %]", 0.12), ("verdict", 0)]
     band = margin_band(rows[0].margin)
     draw_forest(sheet, top, lines, left=left, right=2.25, label=FASTER_AXIS, heads=heads, reach=100 * limit, band=band)

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from analysis.wording import digits
 from control.t_test import ALPHA, t_quantile
 
-from .keys import CALLED, FACTORIAL, MARKS, Part, margins_entry, parts_of, shown, words
+from .keys import CALLED, FACTORIAL, MARKS, KeyPart, margins_entry, parts_of, shown, words
 from .labels import measure_of, minus
 from .lettering import fitted, width_in
 from .marks import (
@@ -130,7 +130,7 @@ def quantiles(count: int) -> np.ndarray:
     return np.asarray(ndtri(0.5 + 0.5 * (np.arange(1, count + 1) - 0.5) / count))
 
 
-def _normal(sheet: Page, top: float, part: Part) -> None:
+def _normal(sheet: Page, top: float, part: KeyPart) -> None:
     dots = dots_of(part.effects)
     heights = quantiles(len(dots.sizes))
     margins = [
@@ -178,19 +178,19 @@ def _dot_names(axes: Axes, dots: Dots, heights: np.ndarray, inch: float, *, raw:
         axes.text(place, lowest, text, ha="right" if leftward else "left", va="center", fontsize=SMALL, zorder=2, **style)
 
 
-def band(part: Part) -> tuple[float, ...]:
+def band(part: KeyPart) -> tuple[float, ...]:
     """Answer how far the margin reaches around the mean of all cells; it is always in view, so that noise does not fill a picture."""
     margin = part.effects.observed.margin
     return (centre(part) / (1 + margin), centre(part) * (1 + margin)) if margin and not part.raw else ()
 
 
-def centre(part: Part) -> float:
+def centre(part: KeyPart) -> float:
     """Answer the mean of all cells in the metric's own unit."""
     return part.effects.mean if part.raw else math.exp(part.effects.mean)
 
 
 def _small(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, spot: tuple[float, float, float], tall: float, part: Part, ends: Sequence[float], measure: Measure, *, first: bool
+    sheet: Page, spot: tuple[float, float, float], tall: float, part: KeyPart, ends: Sequence[float], measure: Measure, *, first: bool
 ) -> Axes:
     """Make the axes of a small panel, with the margin; the `first` of a row has the numbers and says what they are."""
     low, high = min(ends), max(ends)
@@ -246,7 +246,7 @@ def _by_factor(effects: Effects) -> dict[str, list[Level]]:
     return dict(sorted(result.items(), key=lambda item: -span(item[1])))
 
 
-def _factors(sheet: Page, top: float, part: Part) -> None:
+def _factors(sheet: Page, top: float, part: KeyPart) -> None:
     factors = _by_factor(part.effects)
     every = known((level.mean, level.low, level.high) for levels in factors.values() for level in levels)
     measure = measure_of(part.effects.observed.metric, every)
@@ -297,14 +297,14 @@ def interactions(scene: Scene) -> Figure:
     return stack(scene, interactions.TITLE, lead, sections, legend, notes)
 
 
-def _strongest(part: Part) -> list[tuple[Term, list[Pair]]]:
+def _strongest(part: KeyPart) -> list[tuple[Term, list[Pair]]]:
     """The interactions whose cells are known, the largest first."""
     by_size = sorted((term for term in part.terms("interaction") if len(term.factors) == 2), key=lambda term: -abs(term.effect))
     result = [(term, [pair for pair in part.effects.pairs if set(pair.factors) == set(term.factors)]) for term in by_size]
     return [(term, pairs) for term, pairs in result if len(pairs) > 2][:MOST_PAIRS]
 
 
-def _pairs(sheet: Page, top: float, part: Part) -> None:
+def _pairs(sheet: Page, top: float, part: KeyPart) -> None:
     chosen = _strongest(part)
     measure = measure_of(part.effects.observed.metric, [pair.mean for _, pairs in chosen for pair in pairs])
     ends = known([_pair_ends(part, pair) for _, pairs in chosen for pair in pairs])
@@ -322,7 +322,7 @@ def _pairs(sheet: Page, top: float, part: Part) -> None:
 
 
 def _pair_lines(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, axes: Axes, spot: tuple[float, float, float], pairs: Sequence[Pair], part: Part, scale: float
+    sheet: Page, axes: Axes, spot: tuple[float, float, float], pairs: Sequence[Pair], part: KeyPart, scale: float
 ) -> None:
     """Draw a line a level of the second key over the levels of the first; the lines' legend stands above them."""
     left, top, wide = spot
@@ -346,7 +346,7 @@ def _pair_lines(  # noqa: PLR0913, PLR0917  # a place, and what stands there
     axes.set_xlabel(fitted([name], wide, SMALL, lines=1)[name])
 
 
-def _pair_ends(part: Part, pair: Pair, scale: float = 1.0) -> Ends:
+def _pair_ends(part: KeyPart, pair: Pair, scale: float = 1.0) -> Ends:
     """Answer the mean of some cells with its 95 % interval, from the common error; without, where there is none."""
     effects = part.effects
     if effects.error_ms is None or effects.error_df < 1 or pair.n < 1:
@@ -356,7 +356,7 @@ def _pair_ends(part: Part, pair: Pair, scale: float = 1.0) -> Ends:
     return pair.mean * scale, low * scale, high * scale
 
 
-def _interaction_notes(part: Part, name: str) -> list[str]:
+def _interaction_notes(part: KeyPart, name: str) -> list[str]:
     notes = []
     if (count := len(part.terms("interaction"))) > MOST_PAIRS:
         notes.append(f"{name or 'Shown: '}the {MOST_PAIRS} strongest of {count} interactions.")

@@ -14,7 +14,7 @@ from analysis.studies.jobs.streams.sentences import in_order, names
 from analysis.wording import digits, probability, unsigned
 
 from .lettering import fitted, room_for
-from .marks import DOWN, FOOT, HEADS, ROW, SAME, UP, Mark, Row, ends_of, forest, interval, known, lines, log_or_linear, ticks
+from .marks import DOWN, FOOT, HEADS, ROW, SAME, UP, Mark, MarkRow, ends_of, forest, interval, known, lines, log_or_linear, ticks
 from .page import INSIDE, Section, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw
 from .style import BAND, COLOURS, INK, QUIET, picture
@@ -133,7 +133,7 @@ def _slowdowns(sheet: Page, top: float, arms: Sequence[FaultArm], left: float, l
         recovery = figure(arm.recovery_s, scale).partition(" ")[0]
         lost = number(arm.lost_s.value * scale if arm.lost_s else None)
         p = "" if arm.p is None else probability(arm.p)
-        rows.append(Row(shown[name], [mark(arm, words(arm), recovery, lost, p)]))
+        rows.append(MarkRow(shown[name], [mark(arm, words(arm), recovery, lost, p)]))
     heads = [("ratio [95 %]", 0.12), (f"recovery, {short}", 1.42), (f"lost, {short}", 2.15), ("p", 0)]
     forest(
         sheet,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.studies.gpu.findings import Findings
-    from analysis.studies.gpu.relations import Line
+    from analysis.studies.gpu.relations import FittedLine
     from analysis.studies.gpu.terms import CellTable, Chip
 
     from .page import Page
@@ -97,7 +97,7 @@ def _looks(threads: Sequence[int]) -> dict[int, dict[str, Any]]:
     return {thread: {**every[at % len(every)]} for at, thread in enumerate(threads)}
 
 
-def _lead(findings: Findings, fits: Sequence[Line | None]) -> str:
+def _lead(findings: Findings, fits: Sequence[FittedLine | None]) -> str:
     by = {line.x: line for line in fits if line is not None}
     said = []
     gract, smact = by.get(UTILIZATION), by.get(GRACT)
@@ -115,7 +115,7 @@ def _lead(findings: Findings, fits: Sequence[Line | None]) -> str:
     return f"{lead}A dot is a kernel, its colour the threads of a block." + (" SMACT never falls with more blocks." if every else "")
 
 
-def _relation(axes: Axes, table: CellTable, panel: Panel, looks: Looks, line: Line | None) -> None:
+def _relation(axes: Axes, table: CellTable, panel: Panel, looks: Looks, line: FittedLine | None) -> None:
     there = table.pairs(panel.x, panel.y)
     right = np.array([value for value, _ in there.values()])
     span = np.array([right.min(), right.max()])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.history.history import Change, History, Judged, Series
+    from analysis.studies.history.history import History, JudgedSeries, LevelChange, RunSeries
 
     from .page import Page
 
@@ -64,9 +64,9 @@ def draw(history: History) -> Figure:
         return sheet.figure
 
 
-def _chosen(history: History) -> list[Judged]:
+def _chosen(history: History) -> list[JudgedSeries]:
     """One metric of each workload, tweak set and machine: the first that changed, since both mostly change together."""
-    subjects: dict[tuple[str, ...], Judged] = {}
+    subjects: dict[tuple[str, ...], JudgedSeries] = {}
     for change in history.changes:
         series = change.series
         one = next(judged for judged in history.judged if judged.series is series)
@@ -79,16 +79,16 @@ def _chosen(history: History) -> list[Judged]:
     return changed + quiet[: max(0, min(QUIET_PANELS - len(changed), PANELS - len(changed)))]
 
 
-def _subject(series: Series) -> tuple[str, ...]:
+def _subject(series: RunSeries) -> tuple[str, ...]:
     """What a workload's metrics have in common."""
     return series.study, series.name, series.machine
 
 
-def _is_throughput(series: Series) -> bool:
+def _is_throughput(series: RunSeries) -> bool:
     return series.metric.name.startswith("throughput")
 
 
-def _kinds(changes: Sequence[Change]) -> list[Entry]:
+def _kinds(changes: Sequence[LevelChange]) -> list[Entry]:
     """The kinds of change there are on the page."""
     kinds = (
         (
@@ -110,7 +110,7 @@ def _kinds(changes: Sequence[Change]) -> list[Entry]:
     return [Entry(f"changed {name}" if name != "acknowledged" else "acknowledged change", style) for name, style, there in kinds if there]
 
 
-def _panel(sheet: Page, top: float, judged: Judged, history: History) -> None:
+def _panel(sheet: Page, top: float, judged: JudgedSeries, history: History) -> None:
     series = judged.series
     values = [point.value for point in series.points]
     measure = measure_of(series.metric.name, values)
@@ -171,7 +171,7 @@ def _outside(axes: Axes, times: np.ndarray, heights: np.ndarray, limits: tuple[f
         )
 
 
-def _mark_changes(axes: Axes, changes: Sequence[Change], times: np.ndarray) -> None:
+def _mark_changes(axes: Axes, changes: Sequence[LevelChange], times: np.ndarray) -> None:
     """Draw a line between the last run before and the first after, its size above: with its date where all labels find room in two rows."""
     first, last = axes.get_xlim()
     inches = (INSIDE - LEFT) / (last - first)
@@ -201,7 +201,7 @@ def _mark_changes(axes: Axes, changes: Sequence[Change], times: np.ndarray) -> N
         )
 
 
-def _colour(change: Change) -> str:
+def _colour(change: LevelChange) -> str:
     return QUIET if change.acknowledged else BETTER if change.gain > 0 else WORSE
 
 
@@ -233,7 +233,7 @@ def _day(utc: str) -> float:
     return float(date2num(datetime.fromisoformat(utc)))  # type: ignore[no-untyped-call]
 
 
-def _notes(history: History, chosen: Sequence[Judged]) -> list[str]:
+def _notes(history: History, chosen: Sequence[JudgedSeries]) -> list[str]:
     judged = [judged for judged in history.judged if judged.p is not None]
     changed = {_subject(one.series) for one in judged if one.changes}
     hidden = len(changed - {_subject(judged.series) for judged in chosen})

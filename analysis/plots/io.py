@@ -20,7 +20,7 @@ from analysis.studies.keys.observed import AGAIN
 
 from .labels import minus
 from .lettering import fitted, room_for
-from .marks import FOOT, HEADS, MUCH, ROW, Mark, Row, bars, ends_of, forest, known, lines, log_or_linear, names_beside, ticks
+from .marks import FOOT, HEADS, MUCH, ROW, Mark, MarkRow, bars, ends_of, forest, known, lines, log_or_linear, names_beside, ticks
 from .page import INSIDE, Section, dot, fill, line, places, stack
 from .scene import NothingToDraw
 from .style import AGAIN as GREY
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.studies.io.configurations import Configuration
-    from analysis.studies.io.effects import Analysis, Contrast
-    from analysis.studies.io.responses import Judged
+    from analysis.studies.io.effects import Analysis, IoContrast
+    from analysis.studies.io.responses import JudgedResponse
     from analysis.studies.io.terms import IoRun
     from analysis.terms import Run
 
@@ -53,7 +53,7 @@ STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
 SMALL_TALL, LEFT, GAP = 1.7, 0.62, 0.25
 
 
-class Part(NamedTuple):
+class IoPart(NamedTuple):
     """The untouched machine in one saved run, or in a study of DLIO's folders: its cells and what they come to, in the order of levels.
 
     `left_out` is why runs have no figure at all, a word a run.
@@ -62,12 +62,12 @@ class Part(NamedTuple):
     run: Run | None
     title: str
     alike: str
-    cells: tuple[Judged, ...]
+    cells: tuple[JudgedResponse, ...]
     configurations: tuple[Configuration, ...]
     left_out: tuple[str, ...] = ()
 
 
-def parts_of(scene: Scene) -> list[Part]:
+def parts_of(scene: Scene) -> list[IoPart]:
     """Take a scene's I/O runs on the untouched machine, a part a saved run or study of folders.
 
     Raises: NothingToDraw, where there is none.
@@ -75,7 +75,7 @@ def parts_of(scene: Scene) -> list[Part]:
     untouched = [judged for judged in scene.io if judged.run.tweakset in {STOCK, AGAIN} and judged.run.epochs]
     folders = [judged.run.origin for judged in untouched if judged.run.block is None]
     above = commonpath(folders) if folders else ""
-    origins: dict[str, list[Judged]] = {}
+    origins: dict[str, list[JudgedResponse]] = {}
     for judged in untouched:
         origins.setdefault(above if judged.run.block is None else judged.run.origin, []).append(judged)
     parts = []
@@ -90,7 +90,7 @@ def parts_of(scene: Scene) -> list[Part]:
         alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a folder of DLIO's is called as its workload is
         rows = configurations(cells)
         rows = rows if cells[0].run.block is not None else sorted(rows, key=_by_name)
-        parts.append(Part(run, f"run {name}" if scene.runs else name, alike, cells, tuple(rows), tuple(left_out)))
+        parts.append(IoPart(run, f"run {name}" if scene.runs else name, alike, cells, tuple(rows), tuple(left_out)))
     if not parts:
         raise NothingToDraw("no cell that reports its input was measured on the untouched machine")
     return parts
@@ -101,7 +101,7 @@ def _by_name(one: Configuration) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", one.name)]
 
 
-def notes_of(scene: Scene, parts: Sequence[Part], *, intervals: bool = True) -> list[str]:
+def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
     """What must be known of any picture of I/O runs: what a mark stands for, and where folders came from."""
     notes = []
     if intervals:
@@ -123,7 +123,7 @@ def notes_of(scene: Scene, parts: Sequence[Part], *, intervals: bool = True) -> 
     return notes
 
 
-def refused_in(parts: Sequence[Part]) -> list[str]:
+def refused_in(parts: Sequence[IoPart]) -> list[str]:
     """Say of how many configurations the steady utilisation is refused in all runs, and why: any place on an axis would be a value."""
     every = [one.responses[STEADY] for part in parts for one in part.configurations]
     why = [mean.missing or "" for mean in every if mean.value is None]
@@ -131,11 +131,11 @@ def refused_in(parts: Sequence[Part]) -> list[str]:
     return [f"No AU with {STEADY_WORDS} in {len(why)} of {len(every)} configurations ({kinds}): none is drawn."] if why else []
 
 
-def _left(parts: Sequence[Part]) -> float:
+def _left(parts: Sequence[IoPart]) -> float:
     return room_for([one.name for part in parts for one in part.configurations], 3.0)
 
 
-def _names(part: Part, left: float) -> list[str]:
+def _names(part: IoPart, left: float) -> list[str]:
     return list(fitted([one.name for one in part.configurations], left - 0.15, lines=1).values())
 
 
@@ -163,10 +163,10 @@ def io_whole_steady(scene: Scene) -> Figure:
     return stack(scene, io_whole_steady.TITLE, lead, sections, legend, notes_of(scene, parts) + refused_in(parts))
 
 
-def _utilisation(sheet: Page, top: float, part: Part, left: float) -> None:
+def _utilisation(sheet: Page, top: float, part: IoPart, left: float) -> None:
     pairs = [(one.responses[WHOLE], one.responses[STEADY]) for one in part.configurations]
     rows = [
-        Row(name, [Mark(ends_of(whole), WHOLE_STYLE), Mark(ends_of(steady), STEADY_STYLE)], tall=0.3)
+        MarkRow(name, [Mark(ends_of(whole), WHOLE_STYLE), Mark(ends_of(steady), STEADY_STYLE)], tall=0.3)
         for name, (whole, steady) in zip(_names(part, left), pairs, strict=True)
     ]
     label = "accelerator utilisation (AU), %"
@@ -208,7 +208,7 @@ def io_processes(scene: Scene) -> Figure:
 NOMINAL = ("mb_per_s_nominal_whole", "mb_per_s_nominal_steady")
 
 
-def _groups(part: Part) -> dict[str, list[Configuration]]:
+def _groups(part: IoPart) -> dict[str, list[Configuration]]:
     """Put configurations together that differ in nothing but processes, by their common name."""
     alike = common([cell.run for cell in part.cells]) | {"processes"}
     groups: dict[str, list[Configuration]] = {}
@@ -276,7 +276,7 @@ def io_bottleneck(scene: Scene) -> Figure:
     return stack(scene, io_bottleneck.TITLE, lead, sections, legend, notes_of(scene, parts, intervals=False))
 
 
-def _epochs(sheet: Page, top: float, part: Part, left: float) -> None:
+def _epochs(sheet: Page, top: float, part: IoPart, left: float) -> None:
     count = len(part.configurations)
     names_beside(sheet, top, left, _names(part, left))
     axes = sheet.axes(left, top, INSIDE - left - 0.1, ROW * count, xlim=(0, 100), ylim=(count - 0.5, -0.5), yticks=[])
@@ -312,7 +312,7 @@ SIDES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whole ep
 )
 def io_format_cache(scene: Scene) -> Figure:
     """Draw two panels a run: utilisation and samples/s by format, a line a state of the cache; means over whatever else was varied."""
-    rows: list[tuple[Part, list[Analysis]]] = []
+    rows: list[tuple[IoPart, list[Analysis]]] = []
     reasons: list[str] = []
     for part in parts_of(scene):
         result = [analysed(part.cells, name, sets=False) for name in SIDES]
@@ -388,7 +388,7 @@ PERCENTS = (-99, -90, -75, -50, -30, -20, -10, -5, -2, -1, 1, 2, 5, 10, 25, 50, 
 )
 def io_tweaks(scene: Scene) -> Figure:
     """Draw a row a tweak set, configuration and state of the cache; the copy of stock stands last, in grey."""
-    groups: list[tuple[str, list[Contrast], Run | None]] = []
+    groups: list[tuple[str, list[IoContrast], Run | None]] = []
     idle: set[str] = set()
     for origin in dict.fromkeys(judged.run.origin for judged in scene.io):
         treated, copies = apart(in_order([judged for judged in scene.io if judged.run.origin == origin]))
@@ -425,7 +425,7 @@ def io_tweaks(scene: Scene) -> Figure:
     return stack(scene, io_tweaks.TITLE, lead, sections, legend, notes)
 
 
-def beside(rows: Sequence[Contrast]) -> list[Contrast]:
+def beside(rows: Sequence[IoContrast]) -> list[IoContrast]:
     """Put the states of the cache of one configuration beside each other, cold first; otherwise the order stays."""
     rests = list(dict.fromkeys(row.rest for row in rows))
     states = list(dict.fromkeys([*STATES, *(row.cache for row in rows)]))
@@ -437,7 +437,7 @@ def _contrast(cache: str) -> Style:
 
 
 def _tweaks(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, rows: Sequence[Contrast], left: float, reach: float, foot: float, *, quiet: bool
+    sheet: Page, top: float, rows: Sequence[IoContrast], left: float, reach: float, foot: float, *, quiet: bool
 ) -> None:
     names = fitted(dict.fromkeys(row.configuration or "all" for row in rows), left - 0.15, lines=1)
     drawn = []
@@ -446,7 +446,7 @@ def _tweaks(  # noqa: PLR0913, PLR0917  # a place, and what stands there
         look |= {"markerfacecolor": look["color"]} if row.shown else {}
         text = minus(f"{amount(RATE, '', row.effect or 0.0)} [{100 * (row.low or 0.0):.1f}, {100 * (row.high or 0.0):.1f}]")
         mark = Mark((_ratio(row.effect), _ratio(row.low), _ratio(row.high)), look, (text,), bold=row.shown)
-        drawn.append(Row(names[row.configuration or "all"], [mark], tall=ROW))
+        drawn.append(MarkRow(names[row.configuration or "all"], [mark], tall=ROW))
 
     def scale(axes: Axes) -> None:
         axes.set_xlim(-reach, reach)

@@ -23,7 +23,7 @@ from .marks import (
     SMALLEST_SCALE,
     VERDICTS,
     Mark,
-    Row,
+    MarkRow,
     Tile,
     forest,
     margin_band,
@@ -60,7 +60,7 @@ ROMAN = {3: "III", 4: "IV", 5: "V"}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KeyPart:
     """What was said of one tweak set under one workload, in which run; `title` tells it from the others.
 
     `again` is the A/A check as if it were an effect: what the machine does where nothing is changed; None where it was not measured.
@@ -86,7 +86,7 @@ class Part:
         return [term for term in self.effects.terms if term.means in means]
 
 
-def parts_of(scene: Scene, fits: Callable[[Part], bool], reason: str) -> list[Part]:
+def parts_of(scene: Scene, fits: Callable[[KeyPart], bool], reason: str) -> list[KeyPart]:
     """Answer the effects of a scene that a picture can show.
 
     Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no design was.
@@ -98,7 +98,7 @@ def parts_of(scene: Scene, fits: Callable[[Part], bool], reason: str) -> list[Pa
     parts = []
     for run, effects in every:
         title = f"{effects.observed.workload} · {effects.observed.profile}" if len(profiles) > 1 else effects.observed.workload
-        part = Part(run, effects, f"{title} · run {run.run_id}" if len(scene.runs) > 1 else title, untouched(scene, run, effects))
+        part = KeyPart(run, effects, f"{title} · run {run.run_id}" if len(scene.runs) > 1 else title, untouched(scene, run, effects))
         parts += [part] if not effects.refusal and fits(part) else []
     if not parts:
         refused = dict.fromkeys(effects.refusal.rstrip(".") for _, effects in every if effects.refusal)
@@ -162,7 +162,7 @@ def _as_term(comparison: Comparison, *, fails: bool) -> Term | None:
     )
 
 
-def distrust(part: Part) -> list[str]:
+def distrust(part: KeyPart) -> list[str]:
     """Say that a failed A/A check lets nothing be called."""
     if part.again is None or part.again.verdict != "not comparable":
         return []
@@ -170,7 +170,7 @@ def distrust(part: Part) -> list[str]:
     return [f"{part.title}: {part.again.label} changes nothing and differs from stock all the same ({size}): no effect is called there."]
 
 
-def shown(part: Part, term: Term) -> Ends:
+def shown(part: KeyPart, term: Term) -> Ends:
     """Put an effect on the axis of its picture: percent of speed, or the response's own unit."""
     if part.raw or term.gain is None:
         return term.effect, term.low, term.high
@@ -178,7 +178,7 @@ def shown(part: Part, term: Term) -> Ends:
     return 100 * term.gain, low, high
 
 
-def words(part: Part, ends: Ends) -> str:
+def words(part: KeyPart, ends: Ends) -> str:
     """Write an effect with its interval: `−9.6 [−11.2, −8.0]`."""
     value, low, high = ends
 
@@ -199,7 +199,7 @@ def limit_of(every: Iterable[Ends], margin: float) -> float:
     return 1.1 * max(1.5 * margin, *(min(value, usual) for value in reach)) or 1.0
 
 
-def margins_entry(parts: Iterable[Part], text: str) -> list[Entry]:
+def margins_entry(parts: Iterable[KeyPart], text: str) -> list[Entry]:
     """Explain the band of the margin, where there is one."""
     margins = joined(unsigned(margin) for part in parts if (margin := part.effects.observed.margin))
     return [fill(text.format(margins))] if margins else []
@@ -209,7 +209,7 @@ LINE_IN, FEW = 0.19, 5  # inches a line; interactions that are shown, the strong
 BESIDE = {"alone": "alone", "in profile": "in profile"}
 
 
-class Effect(NamedTuple):
+class DrawnEffect(NamedTuple):
     """A row of the forest: what it is called, a second line in small, and its effects from above."""
 
     name: str
@@ -259,25 +259,29 @@ def key_effects(scene: Scene) -> Figure:
     )
 
 
-def _rows(part: Part) -> list[Effect]:
+def _rows(part: KeyPart) -> list[DrawnEffect]:
     """The profile, then each key, the strongest first, then the interactions."""
     by_size = sorted(part.effects.terms, key=lambda term: -abs(term.effect))
-    rows = [Effect(part.effects.observed.profile, "all keys, against stock", (term,)) for term in part.terms("profile")]
+    rows = [DrawnEffect(part.effects.observed.profile, "all keys, against stock", (term,)) for term in part.terms("profile")]
     pairs: dict[str, list[Term]] = {}
     for term in by_size:
         if term.means in BESIDE:
             pairs.setdefault(term.factors[0], []).append(term)
-    rows += [Effect(name, "", tuple(sorted(terms, key=lambda term: term.means, reverse=True))) for name, terms in pairs.items()]
+    rows += [DrawnEffect(name, "", tuple(sorted(terms, key=lambda term: term.means, reverse=True))) for name, terms in pairs.items()]
     for term in by_size:
         if term.means in {"main", "level"}:
-            rows.append(Effect(f"{term.factors[0]} = {term.level}" if term.level is not None else term.factors[0], _aliases(term), (term,)))
+            rows.append(
+                DrawnEffect(f"{term.factors[0]} = {term.level}" if term.level is not None else term.factors[0], _aliases(term), (term,))
+            )
     interactions = [term for term in by_size if term.means == "interaction"]
-    return rows + [Effect(" × ".join(interaction.factors), _aliases(interaction), (interaction,)) for interaction in interactions[:FEW]]
+    return rows + [
+        DrawnEffect(" × ".join(interaction.factors), _aliases(interaction), (interaction,)) for interaction in interactions[:FEW]
+    ]
 
 
-def _again(part: Part) -> list[Effect]:
+def _again(part: KeyPart) -> list[DrawnEffect]:
     """What the machine does where nothing is changed, below all."""
-    return [Effect(part.again.label, "changes nothing (A/A)", (part.again,))] if part.again is not None else []
+    return [DrawnEffect(part.again.label, "changes nothing (A/A)", (part.again,))] if part.again is not None else []
 
 
 def _aliases(term: Term) -> str:
@@ -286,7 +290,7 @@ def _aliases(term: Term) -> str:
     return f"or one of {count} combinations of others" if count > 1 else "or a combination of others" if count else ""
 
 
-def _forest_rows(part: Part, effects: Sequence[Effect], left: float) -> list[Row]:
+def _forest_rows(part: KeyPart, effects: Sequence[DrawnEffect], left: float) -> list[MarkRow]:
     rows = []
     for at, effect in enumerate(effects):
         if effect.means == "interaction":  # a line a key
@@ -307,11 +311,11 @@ def _forest_rows(part: Part, effects: Sequence[Effect], left: float) -> list[Row
         )
         tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(effect.small)) + 0.12
         bold = any(term.verdict in CALLED for term in effect.terms)
-        rows.append(Row(name, marks, effect.small, bold=bold, rule=rule, tall=tall))
+        rows.append(MarkRow(name, marks, effect.small, bold=bold, rule=rule, tall=tall))
     return rows
 
 
-def _key_forest(sheet: Page, top: float, part: Part, rows: Sequence[Row], left: float) -> None:
+def _key_forest(sheet: Page, top: float, part: KeyPart, rows: Sequence[MarkRow], left: float) -> None:
     margin = 0.0 if part.raw else part.effects.observed.margin or 0.0
     reach = limit_of([mark.ends for row in rows for mark in row.marks], 100 * margin)
     label = f"effect, {measure_of(part.effects.observed.metric).unit}" if part.raw else FASTER_AXIS
@@ -320,7 +324,7 @@ def _key_forest(sheet: Page, top: float, part: Part, rows: Sequence[Row], left: 
     forest(sheet, top, rows, left=left, right=2.55, label=label, heads=heads, reach=reach, band=band)
 
 
-def _key_notes(part: Part, several: bool) -> list[str]:  # noqa: FBT001  # whether it must be named
+def _key_notes(part: KeyPart, several: bool) -> list[str]:  # noqa: FBT001  # whether it must be named
     """Say what is not shown, what was lost, and where a key depends on its company."""
     name = f"{part.title}: " if several else ""
     notes = distrust(part)
@@ -337,7 +341,7 @@ def _key_notes(part: Part, several: bool) -> list[str]:  # noqa: FBT001  # wheth
     return notes + [f"{name}{what}: not estimated, {reason.rstrip('.')}." for what, reason in part.effects.unestimable[:4]]
 
 
-def _pair_note(parts: Iterable[Part]) -> list[str]:
+def _pair_note(parts: Iterable[KeyPart]) -> list[str]:
     there = any(part.terms("interaction") for part in parts)
     return ["An interaction (×) is by how much the effect of one key changes when the other is set."] if there else []
 
@@ -350,18 +354,18 @@ PROFILE, UNTOUCHED, SET_TO = "all of {}", "{} (changes nothing)", "set to"
 BELOW = frozenset({"profile", "set"})  # what is no key stands below the keys
 
 
-class Line(NamedTuple):
+class KeyLine(NamedTuple):
     """A key and the value it was set to; a whole profile has none."""
 
     name: str
     value: str
 
 
-class Column(NamedTuple):
+class KeyColumn(NamedTuple):
     """A workload, and for an ablation the way in which a key was changed: what is known of each row."""
 
     head: str
-    terms: dict[Line, Term]
+    terms: dict[KeyLine, Term]
 
 
 @picture(
@@ -415,27 +419,27 @@ def key_impact(scene: Scene) -> Figure:
     return sheet.figure
 
 
-def _columns(parts: Sequence[Part]) -> list[Column]:
+def _columns(parts: Sequence[KeyPart]) -> list[KeyColumn]:
     columns = []
     for part in parts:
         values = {factor.name: factor.levels[-1] for factor in part.effects.observed.factors}
         for means, way in WAYS.items():
-            terms = {Line(term.factors[0], term.level or values.get(term.factors[0], "")): term for term in part.terms(means)}
+            terms = {KeyLine(term.factors[0], term.level or values.get(term.factors[0], "")): term for term in part.terms(means)}
             whole = next(iter(part.terms("profile")), None)
             if means == "in profile" and terms and whole is not None:
-                terms[Line(PROFILE.format(part.effects.observed.profile), "")] = whole
+                terms[KeyLine(PROFILE.format(part.effects.observed.profile), "")] = whole
             if terms:
-                columns.append(Column(f"{part.title}, {way}" if way else part.title, terms))
+                columns.append(KeyColumn(f"{part.title}, {way}" if way else part.title, terms))
         if part.again is not None:  # what is set against stock stands beside it, the last column of a workload
-            columns[-1].terms[Line(UNTOUCHED.format(part.again.label), "")] = part.again
+            columns[-1].terms[KeyLine(UNTOUCHED.format(part.again.label), "")] = part.again
     return columns
 
 
-def _lines(parts: Sequence[Part], columns: Sequence[Column]) -> list[Line]:
+def _lines(parts: Sequence[KeyPart], columns: Sequence[KeyColumn]) -> list[KeyLine]:
     """List the keys, the largest effect in any workload first; below them whole profiles, and what changes nothing at the very end."""
-    planned = [Line(factor.name, level) for part in parts for factor in part.effects.observed.factors for level in factor.levels[1:]]
+    planned = [KeyLine(factor.name, level) for part in parts for factor in part.effects.observed.factors for level in factor.levels[1:]]
     sizes = dict.fromkeys(planned, 0.0)
-    whole: dict[Line, None] = {}
+    whole: dict[KeyLine, None] = {}
     for column in columns:
         for row, term in column.terms.items():
             if term.means in BELOW:
@@ -445,7 +449,7 @@ def _lines(parts: Sequence[Part], columns: Sequence[Column]) -> list[Line]:
     return [*sorted(sizes, key=lambda row: -sizes[row]), *sorted(whole, key=lambda row: row.name.endswith(UNTOUCHED.format("")))]
 
 
-def _tiles(axes: Axes, rows: Sequence[Line], columns: Sequence[Column], wide: float) -> None:
+def _tiles(axes: Axes, rows: Sequence[KeyLine], columns: Sequence[KeyColumn], wide: float) -> None:
     gains = [term.gain for column in columns for term in column.terms.values() if term.gain is not None]
     largest = max([SMALLEST_SCALE, *map(abs, gains)])
     below = len({row for column in columns for row, term in column.terms.items() if term.means in BELOW})
@@ -464,7 +468,7 @@ def _tiles(axes: Axes, rows: Sequence[Line], columns: Sequence[Column], wide: fl
         axes.axhline(len(rows) - below, color=INK, linewidth=0.7)
 
 
-def _tile_notes(part: Part) -> list[str]:
+def _tile_notes(part: KeyPart) -> list[str]:
     """Say why cells are hatched, and of what an effect may be that of another."""
     notes = distrust(part)
     notes += [f"{part.title}: {lost.point} was not measured: {lost.reason.rstrip('.')}." for lost in part.effects.observed.lost[:3]]

@@ -63,7 +63,7 @@ class Mark(NamedTuple):
     says: str = ""  # when it is pointed at; nothing: the name of its row, and its texts
 
 
-class Row(NamedTuple):
+class MarkRow(NamedTuple):
     """A row of a forest: its name, a smaller line below that, its marks from above, and one in grey below them."""
 
     name: str
@@ -129,7 +129,7 @@ def interval(  # noqa: PLR0913, PLR0917  # a place, and how it looks
 def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     sheet: Page,
     top: float,
-    rows: Sequence[Row],
+    rows: Sequence[MarkRow],
     *,
     left: float,
     right: float,
@@ -173,7 +173,7 @@ def forest(  # noqa: PLR0913  # a place, the rows, and what stands around them
     return axes
 
 
-def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: Row, reach: float) -> None:  # noqa: PLR0913, PLR0917  # as above
+def _row(sheet: Page, axes: Axes, place: tuple[float, float], left: float, columns: Sequence[float], row: MarkRow, reach: float) -> None:  # noqa: PLR0913, PLR0917  # as above
     top, down = place
     middle = down + row.tall / 2
     weight = "bold" if row.bold else "normal"

@@ -11,7 +11,7 @@ from analysis.wording import unsigned
 
 from .labels import joined, minus
 from .lettering import fitted, room_for
-from .marks import FOOT, HEADS, ROW, VERDICTS, Mark, Row, axis_of, ends_of, forest, interval, lines, margin_band, round_ticks, ticks
+from .marks import FOOT, HEADS, ROW, VERDICTS, Mark, MarkRow, axis_of, ends_of, forest, interval, lines, margin_band, round_ticks, ticks
 from .page import INSIDE, Section, dot, fill, line, stack, verdict_entries
 from .scene import NothingToDraw
 from .style import BAND, COLOURS, DASHES, INK, MARKERS, QUIET, picture
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analysis.studies.monitors.terms import Arm, Overhead
+    from analysis.studies.monitors.terms import MonitoredArm, Overhead
     from analysis.terms import Run
 
     from .marks import Style
@@ -49,7 +49,7 @@ WORDS = {
 }
 
 
-class Part(NamedTuple):
+class MonitorPart(NamedTuple):
     """One workload of one run."""
 
     run: Run
@@ -57,19 +57,19 @@ class Part(NamedTuple):
     found: Overhead
 
 
-def parts_of(scene: Scene) -> list[Part]:
+def parts_of(scene: Scene) -> list[MonitorPart]:
     """Take every workload that was watched. Raises: NothingToDraw, where none was."""
     parts = []
     for run in scene.runs:
         names = short_names(run.workloads)
         several = f" · run {run.run_id}" if len(scene.runs) > 1 else ""
-        parts += [Part(run, names[overhead.workload] + several, overhead) for overhead in scene.overhead.get(run.origin, ())]
+        parts += [MonitorPart(run, names[overhead.workload] + several, overhead) for overhead in scene.overhead.get(run.origin, ())]
     if not any(arm.cpu is not None for part in parts for arm in part.found.arms):
         raise NothingToDraw("no monitor was measured beside cells without one")
     return parts
 
 
-def _percents(axes: Axes, which: Literal["x", "y"], arms: Iterable[Arm], margin: float) -> None:
+def _percents(axes: Axes, which: Literal["x", "y"], arms: Iterable[MonitoredArm], margin: float) -> None:
     """Scale one axis for overheads in percent: all of them, 0 and the margin are in view; the margin is shaded."""
     ends = [100 * end for arm in arms if arm.cpu for end in (arm.cpu.low, arm.cpu.high)] + [150 * margin, -150 * margin]
     low, high = (end * 1.25 if abs(end) > LINEAR else end + (0.2 if end > 0 else -0.2) for end in (min(ends), max(ends)))
@@ -86,7 +86,7 @@ def _percents(axes: Axes, which: Literal["x", "y"], arms: Iterable[Arm], margin:
     axis_of(axes, which).grid(visible=True)
 
 
-def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
+def _looks(parts: Iterable[MonitorPart]) -> dict[str, tuple[str, str]]:
     """Give every monitor a colour and a mark, the same in all workloads; of one monitor at several rates the colour is the same."""
     arms = {arm.label: arm for part in parts for arm in part.found.arms if arm.base}
     bases = list(dict.fromkeys(arm.base for arm in arms.values()))
@@ -99,7 +99,7 @@ def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
     return looks
 
 
-def _name(arm: Arm) -> str:
+def _name(arm: MonitoredArm) -> str:
     return f"{arm.label}, n {arm.n}"
 
 
@@ -129,12 +129,12 @@ def overhead_forest(scene: Scene) -> Figure:
     return stack(scene, overhead_forest.TITLE, lead, sections, legend, notes)
 
 
-def _costs(sheet: Page, top: float, arms: Sequence[Arm], left: float, margin: float) -> None:
+def _costs(sheet: Page, top: float, arms: Sequence[MonitoredArm], left: float, margin: float) -> None:
     if not arms:
         return
     names = fitted([_name(arm) for arm in arms], left - 0.12, lines=1)
     rows = [
-        Row(
+        MarkRow(
             names[_name(arm)],
             [Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], (minus(whole(arm.cpu)), arm.said))],
             color=INK if arm.base else QUIET,
@@ -183,12 +183,12 @@ def overhead_share(scene: Scene) -> Figure:
     return stack(scene, overhead_share.TITLE, lead, sections, legend, notes)
 
 
-def _shares(part: Part) -> list[Arm]:
+def _shares(part: MonitorPart) -> list[MonitoredArm]:
     """Monitors whose overhead is known, and whose own share is, or that have none by their nature."""
     return [arm for arm in part.found.arms if arm.base and arm.cpu is not None and (arm.own.core is not None or arm.kind == "inside")]
 
 
-def _own(sheet: Page, top: float, part: Part, looks: Mapping[str, tuple[str, str]]) -> None:
+def _own(sheet: Page, top: float, part: MonitorPart, looks: Mapping[str, tuple[str, str]]) -> None:
     arms = _shares(part)
     inside = [(at, arm) for at, arm in enumerate(one for one in arms if one.own.core is None)]
     beside = [(max(SMALLEST, 100 * arm.own.core.value), arm) for arm in arms if arm.own.core is not None]
@@ -207,7 +207,13 @@ def _own(sheet: Page, top: float, part: Part, looks: Mapping[str, tuple[str, str
         axes.set_ylabel("" if inside else axes.get_ylabel())
 
 
-def _marks(axes: Axes, places: Iterable[tuple[float, Arm]], arms: Sequence[Arm], part: Part, looks: Mapping[str, tuple[str, str]]) -> None:
+def _marks(
+    axes: Axes,
+    places: Iterable[tuple[float, MonitoredArm]],
+    arms: Sequence[MonitoredArm],
+    part: MonitorPart,
+    looks: Mapping[str, tuple[str, str]],
+) -> None:
     _percents(axes, "y", arms, part.found.margin)
     axes.set_ylabel("CPU time of the work, % more")
     for x, arm in places:
@@ -246,7 +252,7 @@ def overhead_dose(scene: Scene) -> Figure:
     return stack(scene, overhead_dose.TITLE, lead, sections, legend)
 
 
-def _doses(sheet: Page, top: float, part: Part, looks: Mapping[str, Style]) -> None:
+def _doses(sheet: Page, top: float, part: MonitorPart, looks: Mapping[str, Style]) -> None:
     axes = sheet.axes(LEFT, top + 0.05, INSIDE - LEFT - 0.1, DOSE_TALL, xlabel="samples a second", ylabel="CPU time, % more")
     arms, doses = {arm.tweakset: arm for arm in part.found.arms}, sorted(part.found.doses, key=lambda dose: dose.family)
     _percents(axes, "y", [arms[name] for dose in doses for name in dose.arms], part.found.margin)

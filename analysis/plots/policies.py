@@ -15,7 +15,7 @@ from analysis.wording import digits, probability
 
 from .labels import joined
 from .lettering import fitted, room_for
-from .marks import DOWN, FOOT, HEADS, UP, Mark, Row, dots, forest, known, log_or_linear
+from .marks import DOWN, FOOT, HEADS, UP, Mark, MarkRow, dots, forest, known, log_or_linear
 from .page import Section, dot, fill, stack, verdict_entries
 from .scene import NothingToDraw
 from .style import BAND, COLOURS, INK, picture
@@ -136,21 +136,23 @@ def words(row: Ratio) -> str:
     return f"{digits(row.ratio, 3)} [{digits(row.low, 3)}, {digits(row.high, 3)}]"
 
 
-def _policy_rows(place: Place, left: float) -> list[Row]:
+def _policy_rows(place: Place, left: float) -> list[MarkRow]:
     base = next(arm for arm in place.arms if arm.policy == place.baseline)
-    rows: list[Row] = []
+    rows: list[MarkRow] = []
     for name, head in METRIC_HEADS.items():
         value = base.mean(name)
         scale, short = unit([value or 0.0]) if name != "slowdown" else (1.0, "")
         small = "" if value is None else f"{place.baseline}: {digits(value * scale)} {short}".rstrip()
-        rows.append(Row(head, [], small, bold=True, rule=bool(rows), tall=0.4))
+        rows.append(MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4))
         ratios = rows_of(place, name)
         titles = fitted([row.policy for row in ratios], left - 0.12, lines=1)
-        rows += [Row(titles[row.policy], [row.mark(words(row), "" if row.p is None else probability(row.p))], tall=0.22) for row in ratios]
+        rows += [
+            MarkRow(titles[row.policy], [row.mark(words(row), "" if row.p is None else probability(row.p))], tall=0.22) for row in ratios
+        ]
     return rows
 
 
-def _policies(sheet: Page, top: float, rows: Sequence[Row], left: float, baseline: str, ends: tuple[float, float]) -> None:  # noqa: PLR0913, PLR0917  # a place, and what stands there
+def _policies(sheet: Page, top: float, rows: Sequence[MarkRow], left: float, baseline: str, ends: tuple[float, float]) -> None:  # noqa: PLR0913, PLR0917  # a place, and what stands there
     scale: Callable[[Axes], None] = lambda axes: log_or_linear(axes, "x", *ends)  # noqa: E731  # short
     heads = [("ratio [95 %]", 0.12), ("p", 0)]
     forest(sheet, top, rows, left=left, right=2.05, label=f"ratio to {baseline}'s", heads=heads, scale=scale, zero=1.0)
@@ -240,7 +242,7 @@ def _predictions(sheet: Page, top: float, pairs: Sequence[Pair], colours: Mappin
         near = f"{100 * sum(pair.off <= NEAR for pair in some) / len(some):.0f} %"
         title = fitted([name or "jobs"], 1.0, lines=1)[name or "jobs"]
         rows.append(
-            Row(
+            MarkRow(
                 title,
                 [
                     Mark(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from matplotlib.ticker import MaxNLocator
 
-from analysis.studies.power.cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, Names, capped, is_capped, phases, steady
+from analysis.studies.power.cells import ABOVE_102, POWER, ROWS, RULE, THROUGHPUT, PowerNames, capped, is_capped, phases, steady
 from analysis.studies.power.report import drawn_from, source, unit_of
 from analysis.studies.power.report_terms import Against
 from analysis.studies.power.study import LIMIT, PREDICTED, as_asked, sides
@@ -18,7 +18,7 @@ from analysis.wording import unsigned
 
 from .labels import joined, minus
 from .lettering import fitted, room_for
-from .marks import DOWN, FOOT, SAME, VERDICTS, Mark, Row, dots, ends_of, forest, interval, margin_band
+from .marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, interval, margin_band
 from .page import INSIDE, Section, dot, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw
 from .style import AGAIN, BAND, COLOURS, DASHES, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, Look, picture
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.stats.effect import Mean
-    from analysis.studies.power.report_terms import Arm, Capped, Group, Iteration, Knobs, Side, Together
+    from analysis.studies.power.report_terms import AllTasks, Capped, Group, Iteration, Knobs, MeasuredAlgorithm, PowerSide
     from analysis.terms import Run, Verdict
 
     from .marks import Style
@@ -51,11 +51,11 @@ LINE, GAP = 0.23, 0.55
 NO_POWER = "nothing read what was drawn: there is no sensor of power and no measure of activity"
 
 
-class Part(NamedTuple):
+class PowerPart(NamedTuple):
     """One back-end of one run, with its cells."""
 
     run: Run
-    side: Side
+    side: PowerSide
     cells: tuple[Capped, ...]
 
     def of(self, group: Group, arm: str) -> list[Capped]:
@@ -63,7 +63,7 @@ class Part(NamedTuple):
         mine = [cell for cell in self.cells if (cell.group, cell.arm) == (group.name, arm)]
         return sorted(mine, key=lambda one: (one.again, one.block))
 
-    def title(self, title: str, parts: Iterable[Part]) -> str:
+    def title(self, title: str, parts: Iterable[PowerPart]) -> str:
         """A task's head; where several back-ends or runs are shown it says which."""
         several = [part.side.backend for part in parts]
         backend = f" · {self.side.backend}" if len(set(several)) > 1 else ""
@@ -75,22 +75,22 @@ class Part(NamedTuple):
         return f"{drawn_from(self.side)}, {unit_of(self.side)}"
 
 
-def parts_of(scene: Scene) -> list[Part]:
+def parts_of(scene: Scene) -> list[PowerPart]:
     """Take every back-end of every run under a cap. Raises: NothingToDraw, where there is none."""
-    parts: list[Part] = []
+    parts: list[PowerPart] = []
     for run in filter(is_capped, scene.runs):
         try:
             every = sides(run, [])
         except Refused:
             continue
-        cells = capped(run, Names(run), [])
-        parts += [Part(run, side, tuple(cell for cell in cells if cell.backend == side.backend)) for side in every]
+        cells = capped(run, PowerNames(run), [])
+        parts += [PowerPart(run, side, tuple(cell for cell in cells if cell.backend == side.backend)) for side in every]
     if not any(arm.means for part in parts for group in part.side.groups for arm in group.arms):
         raise NothingToDraw("no cell under a cap has steady iterations")
     return parts
 
 
-def _looks(parts: Sequence[Part]) -> dict[str, Look]:
+def _looks(parts: Sequence[PowerPart]) -> dict[str, Look]:
     """Give every algorithm its look, the same in all pictures: grey for the baseline, then colour and mark."""
     names = sorted({arm.name for part in parts for group in part.side.groups for arm in group.arms})
     baselines = {part.side.baseline for part in parts}
@@ -101,12 +101,12 @@ def _looks(parts: Sequence[Part]) -> dict[str, Look]:
     return looks
 
 
-def _sources(parts: Iterable[Part]) -> list[str]:
+def _sources(parts: Iterable[PowerPart]) -> list[str]:
     """Say where readings are from: simulated ones must not be taken for measured ones."""
     return list(dict.fromkeys(source(part.side) for part in parts))
 
 
-class Line(NamedTuple):
+class PowerLine(NamedTuple):
     """A row: name, verdict on images/s and its difference, share above 1.02 times the cap and what that says."""
 
     name: str
@@ -149,38 +149,39 @@ def power_forest(scene: Scene) -> Figure:
     return stack(scene, power_forest.TITLE, lead, sections, legend, _sources(parts) + lost)
 
 
-def _panels(part: Part, parts: Sequence[Part]) -> list[tuple[str, list[Line]]]:
+def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, list[PowerLine]]]:
     baseline, together = part.side.baseline, f"all {len(part.side.groups)} tasks together"
     panels = [(part.title(together, parts), [_of_all(together, baseline) for together in part.side.together])]
     panels += [(part.title(group.title, parts), [_of_task(arm, baseline) for arm in group.arms if arm.n]) for group in part.side.groups]
     return [panel for panel in panels if panel[1]]
 
 
-def _of_all(together: Together, baseline: str) -> Line:
+def _of_all(together: AllTasks, baseline: str) -> PowerLine:
     if together.name == baseline:
-        return Line(f"{together.name} (0)", "not comparable", Against(), together.above, together.holds)
+        return PowerLine(f"{together.name} (0)", "not comparable", Against(), together.above, together.holds)
     p = together.throughput.p_adjusted
     verdict: Verdict = "inconclusive" if p is None or p >= 0.05 else "improved" if (together.throughput.value or 0) > 0 else "regressed"
-    return Line(together.name, verdict, together.throughput, together.above, together.holds)
+    return PowerLine(together.name, verdict, together.throughput, together.above, together.holds)
 
 
-def _of_task(arm: Arm, baseline: str) -> Line:
+def _of_task(arm: MeasuredAlgorithm, baseline: str) -> PowerLine:
     above = arm.means.get(ABOVE_102)
     if arm.name == baseline:
-        return Line(f"{arm.name} (0)", "not comparable", Against(), above, arm.holds)
-    return Line(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), above, arm.holds)
+        return PowerLine(f"{arm.name} (0)", "not comparable", Against(), above, arm.holds)
+    return PowerLine(arm.name, arm.verdict, arm.against.get(THROUGHPUT, Against()), above, arm.holds)
 
 
 def _throughput(  # noqa: PLR0913, PLR0917  # a place, and what stands there
-    sheet: Page, top: float, left: float, rows: Sequence[Line], margin: float, reach: float, most: float
+    sheet: Page, top: float, left: float, rows: Sequence[PowerLine], margin: float, reach: float, most: float
 ) -> None:
     wide = (INSIDE - left - GAP - 0.1) / 2
     names = fitted([row.name for row in rows], left - 0.12, lines=1)
-    rates = [Row(names[row.name], [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
+    rates = [MarkRow(names[row.name], [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for row in rows]
     label = "images/s, % more than the baseline"
     forest(sheet, top, rates, left=left, right=INSIDE - left - wide, label=label, reach=reach, band=margin_band(margin))
     above = [
-        Row("", [Mark(ends_of(row.above, 100), HOLDS[row.holds])] if row.above and row.holds in HOLDS else [], tall=LINE) for row in rows
+        MarkRow("", [Mark(ends_of(row.above, 100), HOLDS[row.holds])] if row.above and row.holds in HOLDS else [], tall=LINE)
+        for row in rows
     ]
     label, band = "steady time above 1.02 × cap, %", (0, 100 * LIMIT)
     axes = forest(sheet, top, above, left=left + wide + GAP, right=0.1, label=label, reach=most, zero=None, band=band)
@@ -241,14 +242,14 @@ def power_trace(scene: Scene) -> Figure:
     return stack(scene, power_trace.TITLE, lead, sections, legend, notes)
 
 
-def _read(part: Part, group: Group) -> list[str]:
+def _read(part: PowerPart, group: Group) -> list[str]:
     """Algorithms of which something was read."""
     return [
         arm.name for arm in group.arms if any(row.power_mean is not None for cell in part.of(group, arm.name) for row in cell.iterations)
     ]
 
 
-def _task(sheet: Page, top: float, part: Part, group: Group, looks: Mapping[str, Look]) -> None:
+def _task(sheet: Page, top: float, part: PowerPart, group: Group, looks: Mapping[str, Look]) -> None:
     names = _read(part, group)
     rows = [row for name in names for cell in part.of(group, name) for row in cell.iterations]
     highest = 1.06 * max(value for row in rows for value in (row.cap, row.power_max or row.power_mean or 0.0))
@@ -343,7 +344,7 @@ def power_pareto(scene: Scene) -> Figure:
     return stack(scene, power_pareto.TITLE, lead, [section], legend, notes)
 
 
-def _both(group: Group) -> list[Arm]:
+def _both(group: Group) -> list[MeasuredAlgorithm]:
     return [arm for arm in group.arms if {POWER, THROUGHPUT} <= arm.means.keys()]
 
 
@@ -390,7 +391,7 @@ def power_predicted(scene: Scene) -> Figure:
     return stack(scene, power_predicted.TITLE, lead, sections, legend, _sources(part for part, _ in kept))
 
 
-def _errors(part: Part, of: Callable[[Iteration], tuple[float | None, float | None]]) -> Errors:
+def _errors(part: PowerPart, of: Callable[[Iteration], tuple[float | None, float | None]]) -> Errors:
     errors: Errors = {}
     for cell in part.cells:
         for row in as_asked(steady(cell.iterations)):
@@ -412,7 +413,7 @@ def _error_words(errors: Sequence[Errors]) -> list[str]:
     return lines
 
 
-def _offs(sheet: Page, top: float, part: Part, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:
+def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:
     labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
     for result, label, (left, down, wide) in zip(errors, labels, places(2, 2, 0, left=0.6, gap=0.1), strict=True):
         axes = sheet.axes(left, top + 0.1 + down, wide, 2.0, xlabel=label, ylabel="predicted is more, %")

@@ -363,7 +363,7 @@ def _spread(  # noqa: PLR0913, PLR0917  # a place, and what stands there
                 axes.axvline(end, color=FAINT, linestyle=(0, (3, 2)), linewidth=0.8, zorder=0.5)
 
 
-class Column(NamedTuple):
+class RunColumn(NamedTuple):
     """One quantity of one workload: the bar of each arm that has it, and its blocks' values."""
 
     label: str
@@ -392,7 +392,7 @@ def energy(scene: Scene) -> Figure:
     return stack(scene, energy.TITLE, lead, sections, legend, [f"Power was not measured: {joined(lost)}."] if lost else [])
 
 
-def _columns(panel: Panel) -> list[Column]:
+def _columns(panel: Panel) -> list[RunColumn]:
     of: list[tuple[str, Callable[[Sequence[Cell]], float | None], Callable[[Cell], float | None]]] = [
         ("mean power, W", lambda cells: time_weighted(cells, power_w), power_w),
         ("energy a sample, J", energy_j_per_sample, lambda cell: energy_j_per_sample([cell])),
@@ -401,11 +401,11 @@ def _columns(panel: Panel) -> list[Column]:
     for label, of_all, of_one in of:
         sizes = {arm: value for arm in panel.arms if (value := of_all(measured(panel, arm))) is not None}
         points = {arm: [value for cell in measured(panel, arm) if (value := of_one(cell)) is not None] for arm in sizes}
-        columns.append(Column(label, sizes, points))
+        columns.append(RunColumn(label, sizes, points))
     return columns
 
 
-def _bars(sheet: Page, top: float, panel: Panel, columns: Sequence[Column], left: float) -> None:
+def _bars(sheet: Page, top: float, panel: Panel, columns: Sequence[RunColumn], left: float) -> None:
     names_beside(sheet, top, left, fitted_arms([panel.run], panel.arms, left - 0.15).values())
     wide = (INSIDE - left + 0.1) / len(columns) - 0.1
     for place, column in enumerate(columns):

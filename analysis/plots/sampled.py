@@ -48,7 +48,7 @@ class Trace(NamedTuple):
     cells: tuple[float, ...]
 
 
-class Column(NamedTuple):
+class SampledColumn(NamedTuple):
     """One workload: its panel, the samples of its cells, and quantity → tweak set → trace."""
 
     panel: Panel
@@ -101,7 +101,7 @@ def telemetry(scene: Scene) -> Figure:
     return sheet.figure
 
 
-def differences(columns: Sequence[Column]) -> list[set[Quantity]]:
+def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
     """Find the quantities in which the tweak sets of each workload differ: an F test of the cells' means, after Holm over all of them."""
     from scipy.special import fdtrc  # noqa: PLC0415  # a third of a second that other pictures need not wait for
 
@@ -129,8 +129,8 @@ def differences(columns: Sequence[Column]) -> list[set[Quantity]]:
 
 def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
     scene: Scene,
-    every: Sequence[Column],
-    columns: Sequence[Column],
+    every: Sequence[SampledColumn],
+    columns: Sequence[SampledColumn],
     there: Sequence[Quantity],
     quantities: Sequence[Quantity],
     flat: Sequence[Quantity],
@@ -154,10 +154,10 @@ def _notes(  # noqa: PLR0913, PLR0917  # what there is, and what of it is drawn
     return notes + ([f"Without samples: {scene.series_missing}."] if scene.series_missing else [])
 
 
-def column_of(scene: Scene, panel: Panel) -> Column:
+def column_of(scene: Scene, panel: Panel) -> SampledColumn:
     """Take what was sampled beside the cells of a workload."""
     cells = [scene.series[key] for cell in panel.cells if (key := series_key(panel.run, cell.id)) in scene.series]
-    return Column(panel, cells, {quantity: traces for quantity in QUANTITIES if (traces := traces_of(scene, panel, quantity))})
+    return SampledColumn(panel, cells, {quantity: traces for quantity in QUANTITIES if (traces := traces_of(scene, panel, quantity))})
 
 
 def traces_of(scene: Scene, panel: Panel, quantity: Quantity) -> dict[str, Trace]:
@@ -197,16 +197,16 @@ def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, n
     return time_s, np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _traces(quantity: Quantity, columns: Sequence[Column]) -> list[Trace]:
+def _traces(quantity: Quantity, columns: Sequence[SampledColumn]) -> list[Trace]:
     return [trace for column in columns for trace in column.traces.get(quantity, {}).values()]
 
 
-def _is_zero(quantity: Quantity, columns: Sequence[Column]) -> bool:
+def _is_zero(quantity: Quantity, columns: Sequence[SampledColumn]) -> bool:
     mine = _traces(quantity, columns)
     return bool(mine) and all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in mine)
 
 
-def _movement(quantity: Quantity, columns: Sequence[Column]) -> float:
+def _movement(quantity: Quantity, columns: Sequence[SampledColumn]) -> float:
     """Answer by how much a quantity moves inside the cells, of its largest value."""
     spans = [
         (np.nanmax(trace.mean) - np.nanmin(trace.mean)) / np.nanmax(np.abs(trace.raw))
@@ -216,7 +216,7 @@ def _movement(quantity: Quantity, columns: Sequence[Column]) -> float:
     return statistics.median(map(float, spans)) if spans else 0.0
 
 
-def _band(sheet: Page, top: float, band: Sequence[Column], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
+def _band(sheet: Page, top: float, band: Sequence[SampledColumn], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
     """Draw some workloads side by side, each quantity to one scale."""
     sheet.rule(top + 0.02)
     wide = (INSIDE - LEFT + GAP) / len(band)
@@ -240,7 +240,7 @@ def _band(sheet: Page, top: float, band: Sequence[Column], quantities: Sequence[
             axes.set_xlabel("s since the cell began" if last else "")
 
 
-def _samples(axes: Axes, column: Column, quantity: Quantity, looks: Mapping[str, Look], *, in_pixels: bool) -> None:
+def _samples(axes: Axes, column: SampledColumn, quantity: Quantity, looks: Mapping[str, Look], *, in_pixels: bool) -> None:
     """Draw the time in which most cells ran, and shade where their measured steps lay; before them is start-up and warm-up."""
     arms = column.traces.get(quantity, {})
     for arm, trace in arms.items():

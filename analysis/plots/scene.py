@@ -13,7 +13,7 @@ from analysis.variants import short_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analysis.studies.io.responses import Judged
+    from analysis.studies.io.responses import JudgedResponse
     from analysis.studies.jobs.streams.gathered import Gathered
     from analysis.studies.keys.terms import Effects
     from analysis.studies.monitors.terms import Overhead
@@ -39,7 +39,7 @@ class Scene:
     series: Mapping[str, Series] = field(default_factory=dict)
     series_missing: str | None = None
     effects: Mapping[str, tuple[Effects, ...]] = field(default_factory=dict)
-    io: tuple[Judged, ...] = ()
+    io: tuple[JudgedResponse, ...] = ()
     overhead: Mapping[str, tuple[Overhead, ...]] = field(default_factory=dict)
     streams: tuple[Gathered, ...] = ()
 
@@ -89,7 +89,7 @@ def _overheads(run: Run) -> tuple[Overhead, ...]:
     return tuple(overheads(run))
 
 
-def _told(runs: Sequence[Run]) -> tuple[tuple[Judged, ...], tuple[Gathered, ...]]:
+def _told(runs: Sequence[Run]) -> tuple[tuple[JudgedResponse, ...], tuple[Gathered, ...]]:
     from analysis.studies.io.responses import judged_alike  # noqa: PLC0415  # see above
     from analysis.studies.io.saved import io_runs  # noqa: PLC0415  # see above
     from analysis.studies.jobs.streams.gathered import gather  # noqa: PLC0415  # see above

@@ -17,7 +17,7 @@ from analysis.wording import digits
 from . import faults
 from .labels import joined
 from .lettering import fitted, room_for, wrapped
-from .marks import Row, forest, log_or_linear, ticks
+from .marks import MarkRow, forest, log_or_linear, ticks
 from .page import INSIDE, LINE, Section, dot, fill, line, places, stack
 from .policies import places_of, reach_of, rows_of, words
 from .scene import NothingToDraw
@@ -177,7 +177,7 @@ def _served(scene: Scene) -> OnPage:
     best = rows[0]
     less = f"Jobs wait least under {best.policy}: {words(best)} of {place.baseline}'s wait."
     finding = less if best.verdict == "shorter" else f"No policy is shown to let them wait less than {place.baseline}."
-    drawn = [Row(row.policy, [row.mark()]) for row in rows]
+    drawn = [MarkRow(row.policy, [row.mark()]) for row in rows]
     label = f"mean wait ÷ {place.baseline}'s"
     return f"{place.streams} streams, the same jobs for each. {finding}", partial(_ratios, rows=drawn, label=label, ends=reach_of(rows))
 
@@ -189,11 +189,11 @@ def _cost(scene: Scene) -> OnPage:
     worst, its = max(zip(arms, titles, strict=True), key=lambda entry: entry[0].slowdown.value if entry[0].slowdown is not None else 0.0)
     slower = sum(faults.verdict(arm) == "slower" for arm in arms)
     finding = f"{slower} of {len(arms)} are shown to be slower; most: {its}, {faults.words(worst)} times as long."
-    rows = [Row(name, [faults.mark(arm)]) for arm, name in zip(arms, titles, strict=True)]
+    rows = [MarkRow(name, [faults.mark(arm)]) for arm, name in zip(arms, titles, strict=True)]
     return finding, partial(_ratios, rows=rows, label="times as long", ends=faults.reach(arms))
 
 
-def _ratios(sheet: Page, spot: tuple[float, float, float], rows: Sequence[Row], label: str, ends: tuple[float, float]) -> None:
+def _ratios(sheet: Page, spot: tuple[float, float, float], rows: Sequence[MarkRow], label: str, ends: tuple[float, float]) -> None:
     """Draw a small forest of ratios beside the line at 1."""
     left, top, wide = spot
     side = room_for([row.name for row in rows], 1.75)

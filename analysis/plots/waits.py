@@ -19,7 +19,7 @@ from analysis.wording import unsigned
 
 from .labels import joined
 from .lettering import fitted, room_for
-from .marks import DOWN, FOOT, HEADS, ROW, SAME, Mark, Row, ends_of, forest, interval, known, log_or_linear, ticks
+from .marks import DOWN, FOOT, HEADS, ROW, SAME, Mark, MarkRow, ends_of, forest, interval, known, log_or_linear, ticks
 from .page import Section, fill, line, places, stack, verdict_entries
 from .scene import NothingToDraw
 from .style import AGAIN, COLOURS, FAINT, INK, SMALL, picture
@@ -179,7 +179,7 @@ def _off(sheet: Page, top: float, rows: Sequence[tuple[str, GroupWaits, Judged]]
     for name, waits, held in rows:
         (model,) = fitted([held.model.replace("Allen-Cunneen", "A-C")], 0.8, SMALL, lines=1).values()
         texts = figure(waits.validation.wait_s, scale), model, held.verdict
-        drawn.append(Row(titles[name], [Mark(ends_of(held.ratio), VERDICT_LOOKS[held.verdict], texts)]))
+        drawn.append(MarkRow(titles[name], [Mark(ends_of(held.ratio), VERDICT_LOOKS[held.verdict], texts)]))
     margin = max(waits.validation.margin for _, waits, _ in rows)
     reach = min(2.0, 1.08 * max([2 * margin, *(abs(end - 1) for end in known(ends_of(held.ratio) for _, _, held in rows))]))
 

@@ -21,7 +21,7 @@ VERDICTS: tuple[Verdict, ...] = ("regressed", "improved", "equivalent", "inconcl
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WorkloadAnswer:
     """What is said of one workload; `verdicts` counts its tweak sets by word, controls left out."""
 
     workload: str
@@ -34,13 +34,13 @@ class Answer:
         return any(word in self.verdicts for word in ("regressed", "improved", "equivalent"))
 
 
-def answers(run: Run, comparisons: Sequence[Comparison]) -> list[Answer]:
+def answers(run: Run, comparisons: Sequence[Comparison]) -> list[WorkloadAnswer]:
     """Answer every workload of a run that was compared, in the order of the comparisons."""
     result = []
     for workload in dict.fromkeys(comparison.workload for comparison in comparisons):
         rows = [comparison for comparison in comparisons if comparison.workload == workload and not is_control(run, comparison)]
         if rows:
-            result.append(Answer(workload, counted(rows), _sentence(rows)))
+            result.append(WorkloadAnswer(workload, counted(rows), _sentence(rows)))
     return result
 
 

@@ -34,7 +34,7 @@ RULES: tuple[tuple[str, Callable[[Subject], Answer]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReportRule:
     """One rule and whether this report keeps it, with the reason; `reason` is a sentence."""
 
     number: int
@@ -43,10 +43,10 @@ class Rule:
     reason: str
 
 
-def checklist(subject: Subject) -> list[Rule]:
+def checklist(subject: Subject) -> list[ReportRule]:
     """Evaluate all twelve rules for one run."""
     rules = []
     for number, (says, evaluate) in enumerate(RULES, 1):
         state, reason = evaluate(subject)
-        rules.append(Rule(number, says, state, reason[:1].upper() + reason[1:]))
+        rules.append(ReportRule(number, says, state, reason[:1].upper() + reason[1:]))
     return rules

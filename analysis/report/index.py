@@ -38,7 +38,7 @@ COMMIT = 12  # digits are enough to find it by
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RunEntry:
     """A run in the index; `href` is where its report is."""
 
     name: str
@@ -54,7 +54,7 @@ class Line:
     commit: str
 
 
-def write_index(runs: Sequence[Run], folder: Path, output: Path, command: str, refused: Sequence[str] = ()) -> tuple[int, list[Line]]:
+def write_index(runs: Sequence[Run], folder: Path, output: Path, command: str, refused: Sequence[str] = ()) -> tuple[int, list[RunEntry]]:
     """Write the index of a folder's runs, and a report of each run beside it that has none newer than itself.
 
     Returns: the bytes of the index, and its lines.
@@ -111,10 +111,10 @@ def _is_newer(path: Path, run: Run) -> bool:
         return False
 
 
-def _line(run: Run, href: str, history: History | None, folder: Path) -> Line:
+def _line(run: Run, href: str, history: History | None, folder: Path) -> RunEntry:
     comparisons = without_guards(compare(run))
     changes = [change for change in history.changes if change.first.run_id == run.run_id] if history else []
-    return Line(
+    return RunEntry(
         name=run.run_id,
         href=href,
         origin=os.path.relpath(run.origin, folder),

@@ -13,7 +13,7 @@ from analysis.wording import digits, number, probability, size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analysis.studies.keys.terms import Effects, Means, Source, Term
+    from analysis.studies.keys.terms import Effects, Means, Term, VariationSource
     from analysis.terms import Comparison
 
     from .csv_files import Rows
@@ -35,7 +35,7 @@ MOST_INTERACTIONS = 12  # the strongest; all are in effects.csv
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KeyRow:
     """One effect, its numbers as texts; what there is not is an empty text."""
 
     name: str
@@ -50,7 +50,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Variation:
+class KeyVariation:
     """One row of the analysis of variance, as texts."""
 
     name: str
@@ -71,9 +71,9 @@ class Keys:
     design: str
     sentence: str
     refusal: str
-    rows: tuple[Row, ...]
+    rows: tuple[KeyRow, ...]
     hidden: int
-    variation: tuple[Variation, ...]
+    variation: tuple[KeyVariation, ...]
     known: tuple[str, ...]
 
 
@@ -107,12 +107,12 @@ def _keys(effects: Effects, *, doubted: bool) -> Keys:
     )
 
 
-def _row(term: Term, profile: str) -> Row:
+def _row(term: Term, profile: str) -> KeyRow:
     gain = "" if term.gain is None else number(term.gain)
     if gain and term.gain_low is not None and term.gain_high is not None:
         gain += f" ({number(term.gain_low)} to {number(term.gain_high)})"
     name = profile if term.means == "profile" else term.label if term.means == "set" else " × ".join(term.factors)
-    return Row(
+    return KeyRow(
         name=f"{name} = {term.level}" if term.level is not None and term.means == "level" else name,
         way=WAYS[term.means],
         verdict=term.verdict,
@@ -125,9 +125,9 @@ def _row(term: Term, profile: str) -> Row:
     )
 
 
-def _variation(row: Source) -> Variation:
+def _variation(row: VariationSource) -> KeyVariation:
     ms, f = ("" if value is None else digits(value) for value in (row.ms, row.f))
-    return Variation(row.name, str(row.df), digits(row.ss), size(row.share), ms, f, "" if row.p is None else probability(row.p))
+    return KeyVariation(row.name, str(row.df), digits(row.ss), size(row.share), ms, f, "" if row.p is None else probability(row.p))
 
 
 def _known(effects: Effects, *, doubted: bool) -> list[str]:

@@ -28,8 +28,8 @@ from .keys import as_rows
 from .pictures import pictures_of
 from .saving import GENERATOR
 from .summary import as_markdown, summary
-from .verdicts import Table, tables
-from .view import Told, view_of
+from .verdicts import VerdictTable, tables
+from .view import ViewText, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ SECTIONS = (
 class Between:
     """Later runs against the first: tables, or why there are none."""
 
-    tables: Sequence[Table]
+    tables: Sequence[VerdictTable]
     comparisons: Sequence[Comparison]
     verdicts: Mapping[Verdict, int]
     refused: str | None
@@ -155,7 +155,7 @@ def _rules_met(views: Sequence[View]) -> str:
     return f"{states.count('met')} of {len(states)} met" if states else ""
 
 
-def _told(run: Run) -> list[Told]:
+def _told(run: Run) -> list[ViewText]:
     """What the run's own studies answer; one that has a part of its own on the page is left out."""
     result = []
     for study in studies.of(run):
@@ -164,9 +164,9 @@ def _told(run: Run) -> list[Told]:
             continue
         try:
             answer = study.answer(run)
-            result.append(Told(name, study.TITLE, answer.title, as_html.render(answer, 4)))
+            result.append(ViewText(name, study.TITLE, answer.title, as_html.render(answer, 4)))
         except Refused as reason:
-            result.append(Told(name, study.TITLE, str(reason), Markup()))
+            result.append(ViewText(name, study.TITLE, str(reason), Markup()))
     return result
 
 

@@ -18,7 +18,7 @@ State = Literal["held", "failed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SettingRow:
     """One setting of one tweak set over all its cells; a column lists the values that occurred, none where none was read.
 
     `state` is "failed" where the setting was not in force or not put back, "unknown" where no cell can tell; `says` is that in words.
@@ -35,26 +35,26 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedSetting:
     """A tweak set with its rows; `summary` says how many of its cells were measured, and why others were not."""
 
     tweakset: TweakSet
-    rows: tuple[Row, ...]
+    rows: tuple[SettingRow, ...]
     summary: str
 
 
-def asked(run: Run) -> list[Asked]:
+def asked(run: Run) -> list[RequestedSetting]:
     """Answer every tweak set that asks for something or was seen to change something, in the run's order."""
     result = []
     for tweakset in run.tweaksets.values():
         cells = [cell for cell in run.cells if cell.tweakset == tweakset.name]
         rows = (*_settings(run, tweakset, cells), *_side_effects(tweakset, cells), *_left_alone(cells))
         if rows or tweakset.scripts:
-            result.append(Asked(tweakset, rows, _summary(tweakset, cells)))
+            result.append(RequestedSetting(tweakset, rows, _summary(tweakset, cells)))
     return result
 
 
-def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Row]:
+def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     measured = [cell for cell in cells if cell.outcome == "measured"]
     answers = [(cell.block, cell.applied) for cell in measured if cell.applied is not None]
     for setting in tweakset.requested:
@@ -69,11 +69,11 @@ def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[R
             yield _limit(setting, measured)
 
 
-def _row(setting: Setting, state: State, says: str, *, observed: tuple[str, ...] = ()) -> Row:
-    return Row(setting.kind, setting.key, setting.value, (), observed, (), state, says)
+def _row(setting: Setting, state: State, says: str, *, observed: tuple[str, ...] = ()) -> SettingRow:
+    return SettingRow(setting.kind, setting.key, setting.value, (), observed, (), state, says)
 
 
-def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Row:
+def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> SettingRow:
     """A value of the kernel or the workload's process, judged by what was read back; `answers` are block and answer of each cell."""
     key = setting.key
     said: dict[str, list[int]] = {}
@@ -92,7 +92,7 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Row:
     else:
         after = "put back" if setting.kind == "sysctl" else "gone with the workload's process"
         says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}."
-    return Row(
+    return SettingRow(
         kind=setting.kind,
         key=key,
         requested=setting.value,
@@ -104,7 +104,7 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Row:
     )
 
 
-def _boot(run: Run, setting: Setting) -> Row:
+def _boot(run: Run, setting: Setting) -> SettingRow:
     token = f"{setting.key}={setting.value}" if setting.value else setting.key
     if "cmdline" not in run.machine:
         return _row(setting, "unknown", "the file does not say what the kernel was started with.")
@@ -113,7 +113,7 @@ def _boot(run: Run, setting: Setting) -> Row:
     return _row(setting, "failed", "not in the command line the kernel was started with.")
 
 
-def _limit(setting: Setting, cells: Sequence[Cell]) -> Row:
+def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
     """A limit or a service setting: not written as a kernel value; what the workload's process had is in its cell."""
     limits = [cell.limits.get(setting.key) for cell in cells]
     seen = _distinct([" ".join(map(str, limit)) if isinstance(limit, list | tuple) else limit for limit in limits])
@@ -122,7 +122,7 @@ def _limit(setting: Setting, cells: Sequence[Cell]) -> Row:
     return _row(setting, "held", "soft and hard limit that the workload found (-1 is unlimited).", observed=seen)
 
 
-def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Row]:
+def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     changes: dict[str, list[list[object]]] = {}
     for cell in cells:
         for path, change in (cell.applied.side_effects if cell.applied else {}).items():
@@ -131,17 +131,17 @@ def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Row]:
     for path, seen in changes.items():
         before, after = (_distinct([GONE if change[at] is None else change[at] for change in seen if len(change) > at]) for at in (0, 1))
         says = f"{who}, in {len(seen)} of {len(cells)} cells."
-        yield Row("by its script" if tweakset.scripts else "side effect", path, "", before, after, (), "held", says)
+        yield SettingRow("by its script" if tweakset.scripts else "side effect", path, "", before, after, (), "held", says)
 
 
-def _left_alone(cells: Sequence[Cell]) -> Iterator[Row]:
+def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:
     blocks: dict[str, list[int]] = {}
     for cell in cells:
         for path in cell.applied.left_alone if cell.applied else ():
             blocks.setdefault(path, []).append(cell.block)
     for path, where in blocks.items():
         says = f"somebody else changed it meanwhile, so it was not put back ({listed(set(where))})."
-        yield Row("left alone", path, "", (), (), (), "failed", says)
+        yield SettingRow("left alone", path, "", (), (), (), "failed", says)
 
 
 def _distinct(values: Sequence[object]) -> tuple[str, ...]:

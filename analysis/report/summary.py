@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SummaryColumn:
     """How a metric stands in a table: values are multiplied by `scale` to be in the unit of the label."""
 
     label: str
@@ -31,12 +31,12 @@ class Column:
 
 
 METRICS = {
-    "throughput_samples_per_s": Column("throughput, samples/s"),
-    "step_time_p10_s": Column("p10 step, ms", 1000),
-    "step_time_q1_s": Column("q1 step, ms", 1000),
-    "step_time_round_adjusted_s": Column("step, ms", 1000),
-    "step_time_median_s": Column("median step, ms", 1000),
-    "step_time_mean_s": Column("mean step, ms", 1000),
+    "throughput_samples_per_s": SummaryColumn("throughput, samples/s"),
+    "step_time_p10_s": SummaryColumn("p10 step, ms", 1000),
+    "step_time_q1_s": SummaryColumn("q1 step, ms", 1000),
+    "step_time_round_adjusted_s": SummaryColumn("step, ms", 1000),
+    "step_time_median_s": SummaryColumn("median step, ms", 1000),
+    "step_time_mean_s": SummaryColumn("mean step, ms", 1000),
 }
 QUANTITIES = (GPU_UTIL, GPU_POWER, CPU_BUSY, MEM_AVAILABLE)
 MEAN = "_mean"
@@ -45,7 +45,7 @@ TOTALS = {"cpu_busy_percent": ("cpu_user_percent", "cpu_system_percent", "cpu_ir
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class SummaryArm:
     """One tweak set under one workload; `numbers` stand under the labels of its table, an empty text where there is none."""
 
     workload: str
@@ -60,7 +60,7 @@ class Summary:
     """All arms of a run. Metrics are geometric means over the blocks, telemetry is a mean over the cells."""
 
     labels: tuple[str, ...]
-    arms: tuple[Arm, ...]
+    arms: tuple[SummaryArm, ...]
 
 
 def summary(run: Run) -> Summary:
@@ -73,14 +73,14 @@ def summary(run: Run) -> Summary:
                 arms[workload, tweakset] = cells
     columns = {column.label: [column.written(_metric(cells, name)) for cells in arms.values()] for name, column in METRICS.items()}
     for quantity in QUANTITIES:
-        column = Column(f"{quantity.label}, {quantity.unit}")
+        column = SummaryColumn(f"{quantity.label}, {quantity.unit}")
         columns[column.label] = [column.written(_telemetry(cells, quantity)) for cells in arms.values()]
     shown = {label: column for label, column in columns.items() if any(column)}
     numbers = list(zip(*shown.values(), strict=True)) if shown else [()] * len(arms)
     return Summary(
         tuple(shown),
         tuple(
-            Arm(workload, tweakset, len(run.tweaksets[tweakset].requested), _count(cells), tuple(row))
+            SummaryArm(workload, tweakset, len(run.tweaksets[tweakset].requested), _count(cells), tuple(row))
             for ((workload, tweakset), cells), row in zip(arms.items(), numbers, strict=True)
         ),
     )

@@ -21,7 +21,7 @@ TOGETHER = 2  # more workloads than this with one row each share a table
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VerdictRow:
     """One comparison. `gains` stand in the order of the table's metrics; what could not be had is an empty text.
 
     `control` is true where neither arm asked for anything. `mark` begins what its marks in the pictures say.
@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class VerdictTable:
     """Comparisons beside each other. `metrics` are label and whether the verdict stands on it; `base` is what gains relate to.
 
     `heads` says what the names of the rows are: tweak sets, or workloads.
@@ -50,10 +50,10 @@ class Table:
     base: str
     metrics: tuple[tuple[str, bool], ...]
     adjustment: str
-    rows: tuple[Row, ...]
+    rows: tuple[VerdictRow, ...]
 
 
-def tables(comparisons: Sequence[Comparison], run: Run | None = None) -> list[Table]:
+def tables(comparisons: Sequence[Comparison], run: Run | None = None) -> list[VerdictTable]:
     """Make the tables of some comparisons, in their order; `run` is that of all of them, None between runs.
 
     There is one for each study and workload; where each workload has but one row, as in other tools' files, one for all.
@@ -88,10 +88,10 @@ def row_names(comparisons: Sequence[Comparison]) -> dict[int, str]:
     }
 
 
-def _table(title: str, named: Sequence[tuple[str, Comparison]], run: Run | None) -> Table:
+def _table(title: str, named: Sequence[tuple[str, Comparison]], run: Run | None) -> VerdictTable:
     rows = [comparison for _, comparison in named]
     metrics = _metrics(rows)
-    return Table(
+    return VerdictTable(
         title=title,
         heads="tweak set" if len({row.workload for row in rows}) == 1 else "workload",
         base=_base(rows, metrics),
@@ -127,12 +127,12 @@ def base_value(rows: Sequence[Comparison], metric: Metric) -> str | None:
     return absolute(metric, known[0]) if known else None
 
 
-def _row(name: str, comparison: Comparison, metrics: Sequence[Metric], run: Run | None) -> Row:
+def _row(name: str, comparison: Comparison, metrics: Sequence[Metric], run: Run | None) -> VerdictRow:
     effects = {effect.metric: effect for effect in (comparison.primary, comparison.second) if effect is not None}
     gains = [_gain(effects.get(metric)) for metric in metrics]
     if comparison.observed is not None:
         gains[list(metrics).index(comparison.primary_metric)] = f"{number(comparison.observed)} (one run)"
-    return Row(
+    return VerdictRow(
         name=name,
         mark=f"{comparison.tweakset} · {comparison.workload}",
         control=run is not None and is_control(run, comparison),

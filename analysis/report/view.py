@@ -10,13 +10,13 @@ from analysis import provenance
 from analysis.checks import warnings_of
 from analysis.wording import blocks_of, fewest_blocks, listed, place_of, studies_own, study_files
 
-from .answers import Answer, Trust, answers, control, is_control, nothing_compared, trust
-from .checklist import Rule, checklist
+from .answers import Trust, WorkloadAnswer, answers, control, is_control, nothing_compared, trust
+from .checklist import ReportRule, checklist
 from .keys import Keys, keys
-from .settings import Asked, State, asked
+from .settings import RequestedSetting, State, asked
 from .subject import Subject
 from .summary import METRICS, Summary, summary
-from .verdicts import Table, tables
+from .verdicts import VerdictTable, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ HELD = "No tweak set was compared: streams of jobs are held against models and e
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostCells:
     """Cells that were not measured for one and the same reason."""
 
     workload: str
@@ -43,7 +43,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ViewLine:
     """One cell of the list of all: `numbers` are its duration and its metrics, as text."""
 
     order: int
@@ -56,7 +56,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ViewText:
     """What a study answers of a run: its section's id and heading, the answer in a line, and the rest as HTML."""
 
     id: str
@@ -74,22 +74,22 @@ class View:
     origin: str
     machine: str
     counts: str
-    answers: Sequence[Answer]
+    answers: Sequence[WorkloadAnswer]
     keys: Sequence[Keys]
-    told: Sequence[Told]
+    told: Sequence[ViewText]
     streams: Sequence[tuple[str, Sequence[str]]]
     nothing: str
     control: str | None
     trust: Sequence[Trust]
     warnings: Sequence[str]
-    tables: Sequence[Table]
-    asked: Sequence[Asked]
-    rules: Sequence[Rule]
+    tables: Sequence[VerdictTable]
+    asked: Sequence[RequestedSetting]
+    rules: Sequence[ReportRule]
     facts: Mapping[str, Sequence[Fact]]
     order: str
-    lost: Sequence[Lost]
+    lost: Sequence[LostCells]
     cell_metrics: Sequence[str]
-    cells: Sequence[Line]
+    cells: Sequence[ViewLine]
     summary: Summary
     measure: str | None
     replicated: bool
@@ -106,7 +106,7 @@ def view_of(  # noqa: PLR0913  # all that is known of a run
     *,
     pictures: Mapping[str, str | None],
     place: int,
-    told: Sequence[Told] = (),
+    told: Sequence[ViewText] = (),
     streams: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> View:
     """Tell one run; `pictures` says which were drawn (None) and why others were not.
@@ -189,25 +189,26 @@ def _order(run: Run) -> str:
     )
 
 
-def _lost(run: Run) -> list[Lost]:
+def _lost(run: Run) -> list[LostCells]:
     """Cells that failed or were skipped, and planned ones that never ran, gathered by reason."""
     blocks: dict[tuple[str, str, str, str], list[int]] = {}
     for cell in run.cells:
         if cell.outcome != "measured":
             blocks.setdefault((cell.workload, cell.tweakset, cell.outcome, cell.reason or "no reason was given"), []).append(cell.block)
     lost = [
-        Lost(workload, tweakset, outcome, listed(set(where)), reason) for (workload, tweakset, outcome, reason), where in blocks.items()
+        LostCells(workload, tweakset, outcome, listed(set(where)), reason)
+        for (workload, tweakset, outcome, reason), where in blocks.items()
     ]
     never = sorted(set(run.design.order) - {cell.id for cell in run.cells})
     if never:
         names = ", ".join(never[:5]) + (f" and {len(never) - 5} more" if len(never) > 5 else "")
-        lost.append(Lost("", "planned, never run", "skipped", f"{len(never)} cells", f"the run was over before them: {names}"))
+        lost.append(LostCells("", "planned, never run", "skipped", f"{len(never)} cells", f"the run was over before them: {names}"))
     return lost
 
 
-def _line(cell: Cell, metrics: Sequence[str]) -> Line:
+def _line(cell: Cell, metrics: Sequence[str]) -> ViewLine:
     numbers = (METRICS[name].written(cell.metrics.get(name)) for name in metrics)
-    return Line(
+    return ViewLine(
         order=cell.order,
         block=cell.block,
         workload=cell.workload,

@@ -20,7 +20,7 @@ DATA = Path(__file__).parents[2] / "data" / "power"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class OperatingPoint:
     """So many processes of one share (percent of the SMs) and one batch (images)."""
 
     share_percent: int
@@ -34,21 +34,24 @@ class Point:
 
 
 @cache
-def anchor_points() -> tuple[Point, ...]:
+def anchor_points() -> tuple[OperatingPoint, ...]:
     """The grid at the anchor clock: 263 points, processes before batches."""
     return _points("anchor")
 
 
 @cache
-def sweep_points() -> tuple[Point, ...]:
+def sweep_points() -> tuple[OperatingPoint, ...]:
     """The nine points that are measured at every clock of the sweep."""
     return _points("sweep")
 
 
-def _points(part: str) -> tuple[Point, ...]:
+def _points(part: str) -> tuple[OperatingPoint, ...]:
     said: dict[str, Any] = yaml.safe_load((DATA / "grid.yaml").read_text(encoding="utf-8"))
     return tuple(
-        Point(row["share_percent"], processes, batch) for row in said[part] for processes in row["processes"] for batch in row["batches"]
+        OperatingPoint(row["share_percent"], processes, batch)
+        for row in said[part]
+        for processes in row["processes"]
+        for batch in row["batches"]
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PartitionAnswer:
     """A setting and what the model predicts of it.
 
     `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the partitions that the model was asked for,
@@ -39,7 +39,7 @@ class Answer:
     cap_w: float
     evaluations: int
     profiled: bool
-    best_profiled: Answer | None = None
+    best_profiled: PartitionAnswer | None = None
 
     @property
     def feasible(self) -> bool:
@@ -52,12 +52,12 @@ def rounded_up(cap_w: float) -> str:
     return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
-def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, profiled: bool) -> Answer:
+def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, profiled: bool) -> PartitionAnswer:
     """Ask the model of the setting's memory clock."""
     model = models[setting.mem_mhz]
     anchor = model.anchor([setting.partition])
     clock = np.array([setting.sm_mhz])
-    return Answer(
+    return PartitionAnswer(
         setting=setting,
         throughput_images_per_s=float(model.throughput_images_per_s(anchor, clock)[0]),
         power_w=float(model.power_w(anchor, clock)[0]),
@@ -184,7 +184,7 @@ class _Search:
 
 def greedy(  # noqa: PLR0913  # what `search.best` takes
     models: Mapping[float, Model], platform: Platform, cap_w: float, *, network: str, fast: bool = True, margin_w: float = 0.0
-) -> Answer:
+) -> PartitionAnswer:
     """Search as the original does; `models` are by memory clock, `margin_w` is taken off the cap.
 
     `fast` is what the original calls vectorised: clocks are rounded down to supported ones; otherwise they are left as they were found.

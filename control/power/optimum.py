@@ -18,7 +18,7 @@ from .terms import Infeasible, Partition, Platform, Predicted, Setting, Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .greedy import Answer
+    from .greedy import PartitionAnswer
     from .terms import Anchor, Floats, Knobs, Model, Partition, Question
 
 
@@ -75,7 +75,7 @@ def tables_of(question: Question) -> Tables:
     return tables
 
 
-def searched(question: Question, cap: float, *, compatible: bool = False) -> Answer:
+def searched(question: Question, cap: float, *, compatible: bool = False) -> PartitionAnswer:
     """The best setting under a cap, the question's margin kept; `compatible` is the study's greedy search.
 
     Raises: Unsupported, where there is no model, or the greedy search cannot be had here; Infeasible; Refused.
@@ -105,7 +105,7 @@ def settings_of(at: Setting, knobs: Knobs) -> Settings:
     return replace(settings, sm_mhz=at.sm_mhz) if name == "sm_mhz" else replace(settings, throttle=at.sm_mhz)
 
 
-def predicted(answer: Answer) -> Predicted:
+def predicted(answer: PartitionAnswer) -> Predicted:
     """What the model says of an answer."""
     return Predicted(answer.throughput_images_per_s, answer.power_w)
 
@@ -178,7 +178,7 @@ class Offered:
 
 
 @cache
-def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> Answer:  # noqa: FBT001, PLR0913, PLR0917
+def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float, compatible: bool) -> PartitionAnswer:  # noqa: FBT001, PLR0913, PLR0917
     models, platform = tables.models, tables.platform
     if compatible:
         return _if_settable(greedy(models, platform, cap, network=network, margin_w=margin), knobs)
@@ -186,7 +186,7 @@ def _found(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float
     return best(offered, platform, cap, network=network, margin_w=margin, max_processes=knobs.most_processes)
 
 
-def _if_settable(answer: Answer, knobs: Knobs) -> Answer:
+def _if_settable(answer: PartitionAnswer, knobs: Knobs) -> PartitionAnswer:
     """The greedy search knows nothing of what can be set. Raises: Unsupported."""
     partition = answer.setting.partition
     strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})

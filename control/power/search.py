@@ -23,7 +23,7 @@ from .terms import SPOKEN, Infeasible, Partition, Setting, unit_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from .greedy import Answer
+    from .greedy import PartitionAnswer
     from .terms import Anchor, Floats, Model, Platform
 
 Tile = tuple[float, int]
@@ -118,7 +118,7 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchedPartition:
     """The best clock of a partition, and what it gives there.
 
     `sure_images_per_s` is the throughput less one standard deviation of the model's own, where it knows it.
@@ -145,7 +145,7 @@ class Looking:
     smallest_cap: float = np.inf
     seen: set[Tiles] = field(default_factory=set)
 
-    def at(self, asked: Iterable[Tiles]) -> list[Found]:
+    def at(self, asked: Iterable[Tiles]) -> list[SearchedPartition]:
         """Answer those not seen before that have a clock within the cap, each at its best one. What is not a number is not within it."""
         new = [tiles for tiles in dict.fromkeys(asked) if tiles not in self.seen]
         if not new:
@@ -165,7 +165,7 @@ class Looking:
         given, taken = throughput[rows, best], power_w[rows, best]
         sure = given - self.model.throughput_sd_images_per_s(anchors, clock) if isinstance(self.model, Unsure) else given
         return [
-            Found(tiles, *map(float, numbers))
+            SearchedPartition(tiles, *map(float, numbers))
             for tiles, *numbers in zip(new, clock, given, taken, sure, strict=True)
             if numbers[1] > -np.inf
         ]
@@ -197,8 +197,8 @@ def _as_column(anchor: Anchor) -> Anchor:
 WORTH = 1.01  # a gain below what the original's own fits are off by in sample (0.96 %, by its stored scores) is none
 BEAM = 6  # partitions whose surroundings are looked at together
 ROUNDS = 12
-GIVEN: Callable[[Found], float] = attrgetter("throughput_images_per_s")
-SURE: Callable[[Found], float] = attrgetter("sure_images_per_s")
+GIVEN: Callable[[SearchedPartition], float] = attrgetter("throughput_images_per_s")
+SURE: Callable[[SearchedPartition], float] = attrgetter("sure_images_per_s")
 
 
 def best(  # noqa: PLR0913  # each is a bound of its own
@@ -211,7 +211,7 @@ def best(  # noqa: PLR0913  # each is a bound of its own
     sds: float = 0.0,
     max_processes: int | None = None,
     mixes: bool = True,
-) -> Answer:
+) -> PartitionAnswer:
     """Answer the setting of the highest predicted throughput whose predicted power is at most `cap_w`.
 
     `margin_w` and `sds` standard deviations of the model's own are kept free below the cap. `models` are by memory clock, MHz. Clocks are
@@ -270,7 +270,7 @@ def _space(known: Iterable[Tiles], max_processes: int | None) -> Space:
     return Space(tiles, max(sum(share for share, _ in entry) for entry in profiled), most)
 
 
-def _climbed(looking: Looking, space: Space, start: Sequence[Found]) -> list[Found]:
+def _climbed(looking: Looking, space: Space, start: Sequence[SearchedPartition]) -> list[SearchedPartition]:
     """Look around the best found so far, again and again, until nothing better turns up.
 
     Of partitions that are predicted to give the same, as trees do, only one is looked around, or a plateau would be all that is seen.
@@ -287,7 +287,9 @@ def _climbed(looking: Looking, space: Space, start: Sequence[Found]) -> list[Fou
     return result
 
 
-def _best(result: Mapping[float, Sequence[Found]], images_per_s: Callable[[Found], float]) -> tuple[float, Found]:
+def _best(
+    result: Mapping[float, Sequence[SearchedPartition]], images_per_s: Callable[[SearchedPartition], float]
+) -> tuple[float, SearchedPartition]:
     """Answer the best of all memory clocks by what `images_per_s` says; of equals, that of the clock searched first."""
     every = ((mem_mhz, one) for mem_mhz, some in result.items() for one in some)
     return min(every, key=lambda pair: pair[1].rank(images_per_s(pair[1])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.provenance import Change, differences, facts
+from analysis.provenance import ProvenanceChange, differences, facts
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.synthetic import STOCK, Arm, Made
 
@@ -24,7 +24,7 @@ def machine(**told: object) -> list[tuple[str, str, str]]:
     return [(one.group, one.key, one.value) for one in found if one.group not in {"plan", "tunables"}]
 
 
-def changes(one: Mapping[str, object], other: Mapping[str, object]) -> list[Change]:
+def changes(one: Mapping[str, object], other: Mapping[str, object]) -> list[ProvenanceChange]:
     return differences([replace(RUN, machine=one), replace(RUN, machine=other)])
 
 
@@ -48,7 +48,7 @@ def test_the_plan_is_told_too(snapshot: SnapshotAssertion) -> None:
 def test_a_tweak_set_that_one_run_lacks_is_one_line_and_not_one_for_each_of_its_facts() -> None:
     other = read(Made(arms=(STOCK, Arm("other", requested=SWAPPINESS)), blocks=3))
     assert [one for one in differences([RUN, other]) if "other" in str(one)] == [
-        Change("plan", "tweak sets", ("stock, tuned", "other, stock")),
+        ProvenanceChange("plan", "tweak sets", ("stock, tuned", "other, stock")),
     ]
 
 
@@ -58,20 +58,20 @@ def test_equal_runs_do_not_differ() -> None:
 
 def test_changed_keys_alone_are_listed() -> None:
     found = changes({"kernel_release": "6.18", "cpu_model": "EPYC"}, {"kernel_release": "6.19", "cpu_model": "EPYC"})
-    assert found == [Change("kernel", "kernel_release", ("6.18", "6.19"))]
+    assert found == [ProvenanceChange("kernel", "kernel_release", ("6.18", "6.19"))]
 
 
 def test_one_boot_token_of_many_is_found() -> None:
     found = changes({"cmdline": "a=1 isolcpus=2-11 b=2"}, {"cmdline": "b=2 a=1"})
-    assert found == [Change("boot command line", "isolcpus", ("2-11", None))]
+    assert found == [ProvenanceChange("boot command line", "isolcpus", ("2-11", None))]
 
 
 def test_a_package_and_a_driver_are_named() -> None:
     one = {"python_packages": {"torch": "2.14", "numpy": "2.4"}, "gpus": [{"name": "H200", "driver_version": "570"}]}
     other = {"python_packages": {"torch": "2.15", "numpy": "2.4"}, "gpus": [{"name": "H200", "driver_version": "580"}]}
     assert changes(one, other) == [
-        Change("driver", "gpu0 driver_version", ("570", "580")),
-        Change("packages", "python_packages: torch", ("2.14", "2.15")),
+        ProvenanceChange("driver", "gpu0 driver_version", ("570", "580")),
+        ProvenanceChange("packages", "python_packages: torch", ("2.14", "2.15")),
     ]
 
 
@@ -86,6 +86,8 @@ def test_a_tunable_found_otherwise_is_listed_and_one_that_a_run_never_looked_at_
 
     other = read(MADE, found("60"))  # type: ignore[arg-type]
     third = read(Made(arms=(STOCK,), blocks=3))
-    assert [one for one in differences([RUN, other]) if one.group == "tunables"] == [Change("tunables", "vm.swappiness", ("0", "60"))]
+    assert [one for one in differences([RUN, other]) if one.group == "tunables"] == [
+        ProvenanceChange("tunables", "vm.swappiness", ("0", "60"))
+    ]
     assert [one for one in differences([RUN, third]) if one.group == "tunables"] == []
     assert [one.values for one in differences([RUN, other, third]) if one.group == "tunables"] == [("0", "60", None)]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.summary import Row
+    from analysis.summary import SummaryRow
     from analysis.terms import Run
 
 FAST = Arm("tcp|cubic", gain=0.15, requested={"net.ipv4.tcp_congestion_control": "cubic"})
@@ -54,7 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def rows(run: Run) -> list[Row]:
+def rows(run: Run) -> list[SummaryRow]:
     return rows_of([run], compare(run))
 
 
@@ -108,7 +108,7 @@ def test_energy_is_the_counters_and_else_power_times_time() -> None:
     assert energy_j_per_sample([one, cell((9.0, 1.0), 4)]) is None
 
 
-def test_a_row_an_arm_the_baseline_first(rows: list[Row], run: Run) -> None:
+def test_a_row_an_arm_the_baseline_first(rows: list[SummaryRow], run: Run) -> None:
     assert [(row.workload, row.tweakset) for row in rows] == [
         (workload, name) for workload in ("cnn_train", "lora") for name in ("stock", "stock-again", "tcp|cubic")
     ]
@@ -131,7 +131,7 @@ def test_memory_used_is_what_is_not_available() -> None:
     assert rows_of([from_json(saved, "run.json")], [])[0].memory_used_gib == pytest.approx(4.0)
 
 
-def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows: list[Row]) -> None:
+def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows: list[SummaryRow]) -> None:
     records = list(csv.DictReader(StringIO(as_csv.render(answer(rows)))))
     assert len(records) == len(rows)
     assert float(records[2]["gain_fraction"]) == rows[2].gain
@@ -149,7 +149,7 @@ def test_a_name_is_no_formula_to_a_spreadsheet() -> None:
     assert all(float(line["throughput_samples_per_s"]) > 0 for line in lines)  # a number stays one, below 0 too
 
 
-def test_markdown_has_a_table_for_each_workload_and_one_across(rows: list[Row], snapshot: SnapshotAssertion) -> None:
+def test_markdown_has_a_table_for_each_workload_and_one_across(rows: list[SummaryRow], snapshot: SnapshotAssertion) -> None:
     """A bar in a name begins no column; a column that is empty in every row is left out; a set is named only where its verdict says so."""
     assert markdown.render(answer(rows)) == snapshot
     assert [line[4:6] for line in across(rows)] == [

@@ -36,7 +36,7 @@ PLAIN = "no one's in particular: what a script of five lines does"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DecisionRule:
     """A way of calling a difference.
 
     `says` is the rule in words with its constants, `source` where it was read. `runs` is how many runs an arm it needs at least.
@@ -121,7 +121,7 @@ def apart(sessions: Sessions) -> Alarms:
 
 
 RULES = (
-    Rule(
+    DecisionRule(
         "asv compare, factor 1.1",
         f"U-test p < {ASV_P} on all steps of all runs, and medians more than {ASV_FACTOR} times apart "
         "(its defaults; here with 10 rounds, not 2)",
@@ -129,65 +129,71 @@ RULES = (
         2,
         partial(asv, factor=ASV_FACTOR),
     ),
-    Rule("asv compare, factor 1", f"the same U-test, p < {ASV_P}, with `--factor 1`", ASV, 2, partial(asv, factor=1.0)),
-    Rule(
+    DecisionRule("asv compare, factor 1", f"the same U-test, p < {ASV_P}, with `--factor 1`", ASV, 2, partial(asv, factor=1.0)),
+    DecisionRule(
         "benchstat",
         f"exact Mann-Whitney U-test on the run means, p ≤ {LEVEL}",
         "golang/perf@712aea8: benchmath/anone.go (Compare), benchmath/sample.go (CompareAlpha)",
         4,
         benchstat,
     ),
-    Rule("coiled/benchmarks, PR", f"newest run ≥ mean + {COILED_SIGMAS} SD of {HISTORY} runs", COILED, 10, partial(coiled, newest=1)),
-    Rule(
+    DecisionRule(
+        "coiled/benchmarks, PR", f"newest run ≥ mean + {COILED_SIGMAS} SD of {HISTORY} runs", COILED, 10, partial(coiled, newest=1)
+    ),
+    DecisionRule(
         "coiled/benchmarks, main",
         f"each of the 3 newest runs ≥ mean + {COILED_SIGMAS} SD of {HISTORY} runs",
         COILED,
         10,
         partial(coiled, newest=3),
     ),
-    Rule(
+    DecisionRule(
         "conbench",
         f"newest run more than {CONBENCH_Z:.0f} SD slower than the mean of a history of {HISTORY} runs",
         "conbench/conbench@3af4a552: conbench/api/compare.py (DEFAULT_Z_SCORE_THRESHOLD), conbench/entities/history.py",
         10,
         conbench,
     ),
-    Rule(
+    DecisionRule(
         "github-action-benchmark",
         "1 run against 1: mean more than 200 % of the former (its default alert-threshold)",
         "benchmark-action/github-action-benchmark@c38cce98: action.yml (alert-threshold), src/write.ts (getRatio)",
         1,
         github_action,
     ),
-    Rule(
+    DecisionRule(
         "pyperf compare_to",
         f"Student's t on {PYPERF_VALUES} values of each run, pooled, p ≤ {LEVEL} (its default is 20 processes; here 10)",
         "psf/pyperf@ab7fd04: pyperf/_utils.py (is_significant), pyperf/_runner.py (values, processes)",
         2,
         pyperf,
     ),
-    Rule("pytest-benchmark mean:5%", "1 run against 1: mean more than 5 % longer", PYTEST, 1, partial(pytest_benchmark, field=np.mean)),
-    Rule("pytest-benchmark min:5%", "1 run against 1: minimum more than 5 % longer", PYTEST, 1, partial(pytest_benchmark, field=np.min)),
-    Rule(
+    DecisionRule(
+        "pytest-benchmark mean:5%", "1 run against 1: mean more than 5 % longer", PYTEST, 1, partial(pytest_benchmark, field=np.mean)
+    ),
+    DecisionRule(
+        "pytest-benchmark min:5%", "1 run against 1: minimum more than 5 % longer", PYTEST, 1, partial(pytest_benchmark, field=np.min)
+    ),
+    DecisionRule(
         "Welch's t on run means",
         f"Welch's t on one number a run, p < {LEVEL}, arms not paired",
         PLAIN,
         2,
         lambda sessions: t_test(run_means(sessions).swapaxes(1, 2), equal_var=False),
     ),
-    Rule(
+    DecisionRule(
         "t on rounds, 1 run v 1",
         f"Student's t on the steps of one run each, p < {LEVEL}",
         PLAIN,
         1,
         lambda sessions: t_test(few_runs(sessions, 1)[:, 0]),
     ),
-    Rule(
+    DecisionRule(
         "t on rounds, all runs",
         f"Student's t on the steps of all runs, pooled, p < {LEVEL}",
         PLAIN,
         2,
         lambda sessions: t_test(pooled(sessions)),
     ),
-    Rule("ranges 5 % apart, 3 v 3", f"min of 3 runs > {APART} × max of 3 runs", PLAIN, FEW, apart),
+    DecisionRule("ranges 5 % apart, 3 v 3", f"min of 3 runs > {APART} × max of 3 runs", PLAIN, FEW, apart),
 )

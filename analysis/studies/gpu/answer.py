@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .findings import Findings
     from .sources import Sources
-    from .terms import Cell, CellTable, Size
+    from .terms import CellTable, GridCell, Size
 
 ACROSS = 12  # numbers of blocks beside one another
 LINES = 8  # lines of a log that could not be read
@@ -144,14 +144,14 @@ def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
     return Table(columns, rows)
 
 
-def _by_size(findings: Findings) -> dict[Size, list[Cell]]:
-    result: dict[Size, list[Cell]] = {}
+def _by_size(findings: Findings) -> dict[Size, list[GridCell]]:
+    result: dict[Size, list[GridCell]] = {}
     for cell in findings.grid.cells:
         result.setdefault(cell.size, []).append(cell)
     return result
 
 
-def _counts(cells: Sequence[Cell]) -> tuple[str, str]:
+def _counts(cells: Sequence[GridCell]) -> tuple[str, str]:
     """How many samples the runs of one size have, and how many of them lie before and after the active part."""
     counts = "/".join(dict.fromkeys(str(len(log)) for log in cells[0].logs))
     if len(cells) > 1:
@@ -201,7 +201,7 @@ def _grid(findings: Findings) -> dict[str, object]:
     }
 
 
-def _cell(cell: Cell) -> dict[str, object]:
+def _cell(cell: GridCell) -> dict[str, object]:
     before, active, after = idle(cell)
     return {
         "place": cell.place,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .terms import Cell, Chip, Samples, Size
+    from .terms import Chip, GridCell, Samples, Size
 
 ROUNDING = 0.002  # of figures with three decimals, two of them
 DUTY_TOLERANCE = 0.01  # the duty is a measurement itself
@@ -48,7 +48,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class GridBounds:
     """What was tested: each bound with how many samples of how many cells, what broke it, and which were not tested and why."""
 
     tested: dict[str, tuple[int, int]]
@@ -57,7 +57,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class KernelLimits:
     """What a kernel of one size can reach while it runs: shares of SMs with work, of warps, and of warps on an SM that has work."""
 
     smact: float
@@ -65,21 +65,21 @@ class Limits:
     smocc_per_smact: float
 
 
-def limits(size: Size, chip: Chip) -> Limits | None:
+def limits(size: Size, chip: Chip) -> KernelLimits | None:
     """Reckon them: a block takes whole warps, so many blocks fit on an SM, and no more SMs work than there are blocks."""
     if chip.sms is None:
         return None
     blocks, threads = size
     smact = min(blocks, chip.sms) / chip.sms
     if chip.max_warps is None:
-        return Limits(smact, smact, 1.0)
+        return KernelLimits(smact, smact, 1.0)
     warps = math.ceil(threads / WARP)
     fit = min(chip.max_warps // warps, chip.max_blocks or chip.max_warps)
     full = min(1.0, fit * warps / chip.max_warps)
-    return Limits(smact, min(blocks * warps / (chip.sms * chip.max_warps), full), full)
+    return KernelLimits(smact, min(blocks * warps / (chip.sms * chip.max_warps), full), full)
 
 
-def bounds_of(cells: Sequence[Cell], chip: Chip) -> Bounds:
+def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
     """Test every bound on every sample of every cell."""
     tested: dict[str, tuple[int, int]] = {}
     violations: list[Violation] = []
@@ -98,10 +98,10 @@ def bounds_of(cells: Sequence[Cell], chip: Chip) -> Bounds:
     for metric in (GRACT, SMACT, SMOCC):
         if not any(metric in log.columns and not np.isnan(log.columns[metric]).all() for cell in cells for log in cell.logs):
             untested[f"bounds of {metric.upper()}"] = "no sample of it was recorded"
-    return Bounds(tested, tuple(violations), untested)
+    return GridBounds(tested, tuple(violations), untested)
 
 
-def _each(cell: Cell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
+def _each(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
     """Answer each bound with the values that have to lie at or below the limits beside them."""
     for log in cell.logs:
         have = {metric: log.columns[metric] for metric in SHARES if metric in log.columns}
@@ -127,7 +127,7 @@ def _both(values: Samples, limit: Samples) -> tuple[Samples, Samples]:
     return values[there], limit[there]
 
 
-def _broken(cell: Cell, bound: str, values: Samples, limit: Samples, tolerance: float = ROUNDING) -> Iterator[Violation]:
+def _broken(cell: GridCell, bound: str, values: Samples, limit: Samples, tolerance: float = ROUNDING) -> Iterator[Violation]:
     over = values - limit
     count = int((over > tolerance + 1e-9).sum())
     if count:
@@ -137,7 +137,7 @@ def _broken(cell: Cell, bound: str, values: Samples, limit: Samples, tolerance: 
 
 
 def _with_duty(
-    cell: Cell, chip: Chip, tested: dict[str, tuple[int, int]], violations: list[Violation]
+    cell: GridCell, chip: Chip, tested: dict[str, tuple[int, int]], violations: list[Violation]
 ) -> tuple[dict[str, tuple[int, int]], list[Violation]]:
     """Test the mean of the active part against the bound times the duty: of single samples the duty says nothing."""
     most = limits(cell.size, chip)
@@ -160,7 +160,7 @@ NEAR = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedSmact:
     """One cell's SMACT beside the range it should be in; all are means over its runs."""
 
     size: Size
@@ -179,12 +179,12 @@ class Predicted:
 class Predictions:
     """All cells whose duty is known, and how many of them are near their range."""
 
-    cells: tuple[Predicted, ...]
+    cells: tuple[PredictedSmact, ...]
     near: int
     missing: str | None = None
 
 
-def predictions(cells: Sequence[Cell], chip: Chip) -> Predictions:
+def predictions(cells: Sequence[GridCell], chip: Chip) -> Predictions:
     """Set SMACT (median of the cell's samples) beside its prediction, where duty and SMs are known."""
     if chip.sms is None:
         return Predictions((), 0, chip.missing)
@@ -197,5 +197,5 @@ def predictions(cells: Sequence[Cell], chip: Chip) -> Predictions:
             pairs.setdefault(cell.size, []).append((least * duty, most.smact * duty, observed, duty))
     if not pairs:
         return Predictions((), 0, "how long a kernel ran of the time between two launches was not recorded")
-    result = [Predicted(size, *(float(one) for one in np.mean(each, axis=0))) for size, each in sorted(pairs.items())]
+    result = [PredictedSmact(size, *(float(one) for one in np.mean(each, axis=0))) for size, each in sorted(pairs.items())]
     return Predictions(tuple(result), sum(abs(predicted.off) <= NEAR for predicted in result))

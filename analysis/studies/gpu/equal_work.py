@@ -18,7 +18,7 @@ from .sampled import idle
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .terms import Cell, Size
+    from .terms import GridCell, Size
 
 FACTOR = 1.5  # caches fill and clocks fall: a little off is no other work
 SAMPLES = 2.0  # the error of a count: a sample more or less at each end
@@ -26,7 +26,7 @@ SHORT = 0.5  # of two logs of one run, the shorter has less than so much of the 
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class OddCell:
     """A cell whose run does not fit: `samples` that it took, and what the others with as many threads leave it (either may be unknown).
 
     `rival` is the other cell of a pair of which one is wrong and nothing tells which; then the limits are what the rival leaves it.
@@ -47,7 +47,7 @@ class Uneven:
     counts: Mapping[str, int]
 
 
-def odd_ones(samples: Mapping[Size, float]) -> list[Odd]:
+def odd_ones(samples: Mapping[Size, float]) -> list[OddCell]:
     """Find the cells that did not run what the others of equal threads ran; `samples` is how long each took."""
     result = []
     for threads in sorted({size[1] for size in samples}):
@@ -58,7 +58,7 @@ def odd_ones(samples: Mapping[Size, float]) -> list[Odd]:
             for blocks, count in counts.items():
                 rival = next((other for other in blamed if other != blocks), None)
                 others = left if rival is None else {rival: counts[rival]}
-                result.append(Odd((blocks, threads), count, *_between(blocks, others), None if rival is None else (rival, threads)))
+                result.append(OddCell((blocks, threads), count, *_between(blocks, others), None if rival is None else (rival, threads)))
     return sorted(result, key=lambda odd: odd.size)
 
 
@@ -123,7 +123,7 @@ def _between(blocks: int, others: Mapping[int, float]) -> tuple[float | None, fl
     return (low, high) if low is None or high is None or low <= high else (high, low)
 
 
-def uneven(cells: Sequence[Cell]) -> list[Uneven]:
+def uneven(cells: Sequence[GridCell]) -> list[Uneven]:
     """Find cells one of whose logs ended long before the other."""
     result = []
     for cell in cells:
@@ -133,7 +133,7 @@ def uneven(cells: Sequence[Cell]) -> list[Uneven]:
     return result
 
 
-def launches_differ(cells: Sequence[Cell]) -> dict[Size, float]:
+def launches_differ(cells: Sequence[GridCell]) -> dict[Size, float]:
     """Answer the cells that say they launched another number of kernels than most did; none where no number is most cells'."""
     known = {cell.size: cell.work.launches for cell in cells if cell.work.launches is not None}
     if not known:
@@ -142,6 +142,6 @@ def launches_differ(cells: Sequence[Cell]) -> dict[Size, float]:
     return {size: count for size, count in sorted(known.items()) if count != usual} if 2 * times > len(known) else {}
 
 
-def nothing_ran(cells: Sequence[Cell]) -> list[Cell]:
+def nothing_ran(cells: Sequence[GridCell]) -> list[GridCell]:
     """Find cells in which no sample shows any work."""
     return [cell for cell in cells if idle(cell)[1] == 0]

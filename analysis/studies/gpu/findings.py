@@ -15,11 +15,11 @@ from .terms import ACTIVE, MAX, MEAN, MEDIAN, MEMORY_MIB, SMACT, SMOCC, STATISTI
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .bounds import Bounds, Predictions
+    from .bounds import GridBounds, Predictions
     from .csv_tables import Agreement
-    from .equal_work import Odd, Uneven
-    from .relations import Course, Line, Misled
-    from .terms import Cell, CellTable, Grid, Size
+    from .equal_work import OddCell, Uneven
+    from .relations import Course, FittedLine, Misled
+    from .terms import CellTable, GridCell, KernelGrid, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +30,27 @@ class Findings:
     whose courses over blocks are described. `spread` is by how much runs of one size differ at most, by metric.
     """
 
-    grid: Grid
+    grid: KernelGrid
     tables: Mapping[str, CellTable]
     widest: Mapping[str, CellTable]
     agreements: tuple[Agreement, ...]
     misled: Misled | None
-    lines: tuple[Line, ...]
-    by_threads: tuple[Line, ...]
-    memory: tuple[Line, ...]
+    lines: tuple[FittedLine, ...]
+    by_threads: tuple[FittedLine, ...]
+    memory: tuple[FittedLine, ...]
     over: CellTable
     courses: tuple[Course, ...]
-    bounds: Bounds
+    bounds: GridBounds
     predictions: Predictions
     samples: Mapping[Size, float]
-    odd: tuple[Odd, ...]
+    odd: tuple[OddCell, ...]
     uneven: tuple[Uneven, ...]
     launches: Mapping[Size, float]
-    idle: tuple[Cell, ...]
+    idle: tuple[GridCell, ...]
     spread: Mapping[str, float]
 
 
-def findings_of(grid: Grid) -> Findings:
+def findings_of(grid: KernelGrid) -> Findings:
     """Look at one grid from all sides."""
     ours = {statistic: table(grid.cells, statistic) for statistic in STATISTICS} if grid.cells else {}
     widest = {**ours}

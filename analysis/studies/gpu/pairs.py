@@ -18,13 +18,13 @@ from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
 from .sampled import log_of
-from .terms import DRAM, GRACT, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, TENSOR, UTILIZATION, Cell, Grid, chip_of, named
+from .terms import DRAM, GRACT, MEMORY_MIB, MEMORY_UTILIZATION, SMACT, SMOCC, TENSOR, UTILIZATION, GridCell, KernelGrid, chip_of, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from .terms import CellTable, Log, Samples, Size
+    from .terms import CellTable, GpuLog, Samples, Size
 
 NAME = re.compile(r"(\d{1,9})\.(\d{1,9})\.(dcgmi|nvsm)\.txt", re.ASCII)
 DCGMI, NVSM = "dcgmi", "nvsm"
@@ -59,7 +59,9 @@ def folders_with_pairs(path: Path) -> list[Path]:
     return sorted(one for one in result if not any(part.startswith(".") for part in one.relative_to(path).parts))
 
 
-def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: int | None = None, read: tuple[CellTable, ...] = ()) -> Grid:
+def grid_of(
+    folder: Path, refused: list[str], *, gpu: str | None = None, sms: int | None = None, read: tuple[CellTable, ...] = ()
+) -> KernelGrid:
     """Read all pairs of a folder. What cannot be read is said in `refused`, and the rest is used all the same.
 
     Raises: Refused, where no cell is left.
@@ -90,7 +92,7 @@ def grid_of(folder: Path, refused: list[str], *, gpu: str | None = None, sms: in
     if len(devices) > 1:
         notes.append(f"the GPU is not the same in all cells: {', '.join(one_line(name, 40) for name in devices)}")
     device = devices.most_common(1)[0][0] if len(devices) == 1 else None
-    return Grid(str(folder), tuple(made), chip_of(device, sms), read, tuple(ignored), tuple(notes))
+    return KernelGrid(str(folder), tuple(made), chip_of(device, sms), read, tuple(ignored), tuple(notes))
 
 
 def _read(folder: Path, refused: list[str], ignored: list[str]) -> tuple[dict[Size, _Read], list[str]]:
@@ -185,8 +187,8 @@ def _said(program: str, gpu: str) -> str:
     return f"{gpu if gpu.startswith('GPU') else f'GPU {gpu}'} in {PROGRAM[program]}"
 
 
-def _cell(folder: Path, read: _Read, chosen: Mapping[str, str], refused: list[str]) -> Cell | None:
-    logs: list[Log] = []
+def _cell(folder: Path, read: _Read, chosen: Mapping[str, str], refused: list[str]) -> GridCell | None:
+    logs: list[GpuLog] = []
     place = f"{read.size[0]}.{read.size[1]}"
     for program in (NVSM, DCGMI):  # utilisation is nvidia-smi's where both have it
         gpus = read.logs.get(program)
@@ -198,7 +200,7 @@ def _cell(folder: Path, read: _Read, chosen: Mapping[str, str], refused: list[st
             continue
         others = [busy for other, busy in _busy(gpus).items() if other != gpu]
         logs.append(log_of(PROGRAM[program], gpu, gpus[gpu], max(others, default=None)))
-    return Cell(place, *read.size, tuple(logs), read.names.get(chosen.get(NVSM, ""))) if logs else None
+    return GridCell(place, *read.size, tuple(logs), read.names.get(chosen.get(NVSM, ""))) if logs else None
 
 
 def _few(names: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ ARRAYS_BYTES = 8  # a thread: two arrays of float
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FittedLine:
     """`y = slope · x + intercept` over `n` cells of `table`; no figure has a value where `missing` says why."""
 
     x: str
@@ -57,7 +57,7 @@ def fitted(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]
     return slope, float(second.mean() - slope * first.mean()), r2
 
 
-def _line(table: CellTable, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> Line:
+def _line(table: CellTable, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> FittedLine:
     """Fit a table's metric on another one; `only` cells of so many threads. `scale` makes the second a percentage."""
     there = [both for size, both in sorted(table.pairs(x, y).items()) if only is None or size[1] == only]
     names = x, f"{scale:g} × {y}" if scale != 1 else y
@@ -70,24 +70,24 @@ def _line(table: CellTable, x: str, y: str, *, scale: float = 1.0, only: int | N
     )
 
 
-def _made(x: str, y: str, table: CellTable, first: Sequence[float], second: Sequence[float], among: str = "") -> Line:  # noqa: PLR0913, PLR0917  # two named columns
+def _made(x: str, y: str, table: CellTable, first: Sequence[float], second: Sequence[float], among: str = "") -> FittedLine:  # noqa: PLR0913, PLR0917  # two named columns
     result = fitted(first, second)
     if isinstance(result, str):
-        return Line(x, y, table.label, len(first), missing=result, among=among)
+        return FittedLine(x, y, table.label, len(first), missing=result, among=among)
     slope, intercept, r2 = result
     if math.isnan(r2):
-        return Line(
+        return FittedLine(
             x, y, table.label, len(first), slope, intercept, missing="R² has no meaning: the second is the same in all", among=among
         )
-    return Line(x, y, table.label, len(first), slope, intercept, r2, among=among)
+    return FittedLine(x, y, table.label, len(first), slope, intercept, r2, among=among)
 
 
-def lines(table: CellTable) -> list[Line]:
+def lines(table: CellTable) -> list[FittedLine]:
     """Fit what the study asked: GRACT on utilisation, SMACT on GRACT, SMOCC on SMACT."""
     return [_line(table, UTILIZATION, GRACT, scale=100), _line(table, GRACT, SMACT), _line(table, SMACT, SMOCC)]
 
 
-def by_threads(table: CellTable) -> list[Line]:
+def by_threads(table: CellTable) -> list[FittedLine]:
     """Fit SMOCC on SMACT for each number of threads a block by itself: what is one line there is a bundle over all."""
     return [_line(table, SMACT, SMOCC, only=threads) for threads in sorted({threads for _, threads in table.rows})]
 
@@ -97,13 +97,13 @@ def allocated_mib(size: Size) -> float:
     return ARRAYS_BYTES * size[0] * size[1] / MIB
 
 
-def memory(table: CellTable) -> Line:
+def memory(table: CellTable) -> FittedLine:
     """Fit used memory on what the kernel allocated."""
     there = {size: row[MEMORY_MIB] for size, row in sorted(table.rows.items()) if MEMORY_MIB in row}
     return _made("allocated MiB", MEMORY_MIB, table, [allocated_mib(size) for size in there], list(there.values()))
 
 
-def in_words(line: Line) -> str:
+def in_words(line: FittedLine) -> str:
     """Write a line as an equation: `SMOCC = 0.746 × SMACT - 0.092`."""
     y = line.y.replace(GRACT, SAID[GRACT]) if line.y not in SAID else SAID[line.y]
     x = SAID.get(line.x, line.x)

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, METRICS, UTILIZATION, CellTable, Log
+from .terms import ACTIVE, GRACT, MAX, MEAN, MEDIAN, METRICS, UTILIZATION, CellTable, GpuLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from .terms import Cell, Samples, Size
+    from .terms import GridCell, Samples, Size
 
 PLURAL = {MEAN: "means", MEDIAN: "medians", MAX: "peaks", ACTIVE: "active means"}
 
 
-def log_of(source: str, gpu: str, columns: Mapping[str, Samples], others: float | None = None) -> Log:
+def log_of(source: str, gpu: str, columns: Mapping[str, Samples], others: float | None = None) -> GpuLog:
     """Make a log of columns. Something runs where GRACT is above 0; utilisation tells it only where there is no GRACT, for it lags."""
     length = len(next(iter(columns.values()), np.zeros(0)))
     tell = next((name for name in (GRACT, UTILIZATION) if name in columns and not np.isnan(columns[name]).all()), None)
@@ -34,10 +34,10 @@ def log_of(source: str, gpu: str, columns: Mapping[str, Samples], others: float 
         starts, ends = edges[::2], edges[1::2]
         longest = int((ends - starts).argmax())
         at_work[starts[longest] : ends[longest]] = True
-    return Log(source, gpu, dict(columns), at_work, others)
+    return GpuLog(source, gpu, dict(columns), at_work, others)
 
 
-def column(cell: Cell, metric: str) -> tuple[Samples, NDArray[np.bool_]]:
+def column(cell: GridCell, metric: str) -> tuple[Samples, NDArray[np.bool_]]:
     """Answer a metric's samples and which of them were active; none where no log has any. NaN are left out."""
     for log in cell.logs:
         values = log.columns.get(metric)
@@ -47,7 +47,7 @@ def column(cell: Cell, metric: str) -> tuple[Samples, NDArray[np.bool_]]:
     return np.zeros(0), np.zeros(0, bool)
 
 
-def statistics(cell: Cell, metric: str) -> dict[str, float]:
+def statistics(cell: GridCell, metric: str) -> dict[str, float]:
     """Answer mean, median and maximum over the whole log, and the mean over its active part (missing where nothing ran)."""
     values, at_work = column(cell, metric)
     if not values.size:
@@ -56,23 +56,23 @@ def statistics(cell: Cell, metric: str) -> dict[str, float]:
     return result | ({ACTIVE: float(values[at_work].mean())} if at_work.any() else {})
 
 
-def idle(cell: Cell) -> tuple[int, int, int]:
+def idle(cell: GridCell) -> tuple[int, int, int]:
     """Answer the samples before, in and after the active part: by GRACT where a log has it, else of the log that has most."""
     log = max(cell.logs, key=lambda log: (GRACT in log.columns, len(log)))
     where = np.flatnonzero(log.at_work)
     return (int(where[0]), where.size, len(log) - int(where[-1]) - 1) if where.size else (len(log), 0, 0)
 
 
-def table(cells: Sequence[Cell], statistic: str) -> CellTable:
+def table(cells: Sequence[GridCell], statistic: str) -> CellTable:
     """Reckon one statistic of every cell; runs of equal size are one cell, its statistic their mean."""
-    by_size: dict[Size, list[Cell]] = {}
+    by_size: dict[Size, list[GridCell]] = {}
     for cell in cells:
         by_size.setdefault(cell.size, []).append(cell)
     rows = {size: _row(same, statistic) for size, same in sorted(by_size.items())}
     return CellTable(statistic, f"{PLURAL[statistic]} of {len(rows)} cells", rows)
 
 
-def _row(cells: Iterable[Cell], statistic: str) -> dict[str, float]:
+def _row(cells: Iterable[GridCell], statistic: str) -> dict[str, float]:
     result: dict[str, list[float]] = {}
     for cell in cells:
         for metric in METRICS:
@@ -82,7 +82,7 @@ def _row(cells: Iterable[Cell], statistic: str) -> dict[str, float]:
     return {metric: float(np.mean(values)) for metric, values in result.items()}
 
 
-def spread(cells: Iterable[Cell], metric: str) -> float | None:
+def spread(cells: Iterable[GridCell], metric: str) -> float | None:
     """Answer by how much the active means of runs of one size differ at most; None where each size ran once."""
     result: dict[Size, list[float]] = {}
     for cell in cells:
@@ -92,7 +92,7 @@ def spread(cells: Iterable[Cell], metric: str) -> float | None:
     return max((max(values) - min(values) for values in result.values() if len(values) > 1), default=None)
 
 
-def lengths(cells: Iterable[Cell]) -> dict[Size, float]:
+def lengths(cells: Iterable[GridCell]) -> dict[Size, float]:
     """How many samples each cell's run took: the active part (mean of runs of one size)."""
     result: dict[Size, list[int]] = {}
     for cell in cells:

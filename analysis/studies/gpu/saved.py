@@ -15,7 +15,7 @@ from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
 from .sampled import log_of
-from .terms import METRICS, Cell, Grid, Work, chip_of
+from .terms import METRICS, GridCell, KernelGrid, Work, chip_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,13 +37,13 @@ def reports_gpu_metrics(run: Run) -> bool:
     return any(REPORT in cell.report for cell in run.cells)
 
 
-def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> Grid:
+def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGrid:
     """Take the grid out of a run that was read, on the machine as it was found; what cannot be used is said in `refused`.
 
     Raises: Refused, where no cell is left.
     """
     reporting = {cell.workload for cell in run.cells if REPORT in cell.report}
-    cells: list[Cell] = []
+    cells: list[GridCell] = []
     chips: list[Chip] = []
     notes: list[str] = []
     others = 0
@@ -75,10 +75,10 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> Grid:
         notes.append(f"the GPU is not the same in all cells: {', '.join(dict.fromkeys(str(chip.name) for chip in chips))}")
         chips = [replace(chips[0], sms=None, missing="cells ran on different GPUs")]
     missing = dict.fromkeys(f"{metric} was not recorded: {reason}" for cell in cells for metric, reason in cell.missing.items())
-    return Grid(run.origin, tuple(sorted(cells, key=lambda cell: cell.size)), chips[0], notes=(*notes, *missing), run=run)
+    return KernelGrid(run.origin, tuple(sorted(cells, key=lambda cell: cell.size)), chips[0], notes=(*notes, *missing), run=run)
 
 
-def _cell(cell: SavedCell, run: Run, sms: int | None) -> tuple[Cell, Chip]:
+def _cell(cell: SavedCell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
     place = f"{cell.id}.report.{REPORT}"
     told = cell.report.get(REPORT, ())
     if len(told) != 1:
@@ -104,7 +104,7 @@ def _cell(cell: SavedCell, run: Run, sms: int | None) -> tuple[Cell, Chip]:
     if not columns:
         why = "; ".join(f"{key}: {reason}" for key, reason in missing.items()) or "let its cells last longer, or sample more often"
         raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {why}.")
-    return Cell(cell.id, blocks, threads, (log_of(SOURCES.get(source, source), name or "GPU", columns),), name, work, missing), known
+    return GridCell(cell.id, blocks, threads, (log_of(SOURCES.get(source, source), name or "GPU", columns),), name, work, missing), known
 
 
 def _size(sizes: Fields, name: str) -> int:

@@ -12,9 +12,9 @@ from .terms import GRACT, SAID, SMACT, SMOCC, UTILIZATION, named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .equal_work import Odd
+    from .equal_work import OddCell
     from .findings import Findings
-    from .relations import Course, Line
+    from .relations import Course, FittedLine
 
 FEW = 4
 CLOSE_R2 = 0.8
@@ -109,7 +109,7 @@ def _lines(findings: Findings) -> Iterator[str]:
             yield f"{lead[0].upper()}{lead[1:]}: {'; '.join(f'{equation(line)} ({line.table})' for line in every)}."
 
 
-def equation(line: Line) -> str:
+def equation(line: FittedLine) -> str:
     """Write a line with its R², or why it has none."""
     if line.r2 is not None:
         return f"{in_words(line)}, R² {line.r2:.4f}"
@@ -185,7 +185,7 @@ def _work(findings: Findings) -> Iterator[str]:
         )
 
 
-def _limits(odd: Odd) -> str:
+def _limits(odd: OddCell) -> str:
     few, many = odd.least, odd.most
     if few is not None and many is not None:
         return f"{few:.0f} to {many:.0f}"

@@ -14,7 +14,7 @@ from analysis.terms import Refused, Unreadable
 
 from . import csv_tables, pairs, saved
 from .findings import findings_of
-from .terms import Grid, chip_of
+from .terms import KernelGrid, chip_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = 
     Raises: Refused, where no grid is in it.
     """
     refused: list[str] = []
-    grids: list[Grid] = []
+    grids: list[KernelGrid] = []
     for name in names:
         try:
             grids += _grids(name, refused, gpu, sms)
@@ -54,7 +54,7 @@ def gathered(names: Sequence[str], *, gpu: str | None = None, sms: int | None = 
     return Sources(tuple(map(findings_of, grids)), tuple(dict.fromkeys(refused)))
 
 
-def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> list[Grid]:
+def _grids(name: str, refused: list[str], gpu: str | None, sms: int | None) -> list[KernelGrid]:
     path = Path(name)
     if path.is_dir():
         folders = pairs.folders_with_pairs(path)
@@ -103,7 +103,7 @@ def _tables(path: Path, refused: list[str]) -> dict[Path, CellTable]:
 
 def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
     path: Path, folders: Sequence[Path], tables: dict[Path, CellTable], refused: list[str], gpu: str | None, sms: int | None
-) -> list[Grid]:
+) -> list[KernelGrid]:
     """Make a grid of each folder of logs; tables belong to the only one, or to the one at or above which they lie."""
     if not folders:
         return [_of_tables(path, tables, sms)]
@@ -120,9 +120,9 @@ def _of_folder(  # noqa: PLR0913, PLR0917  # what was found and what was asked
     return grids
 
 
-def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> Grid:
+def _of_tables(path: Path, tables: dict[Path, CellTable], sms: int | None) -> KernelGrid:
     note = "only summary tables are here and no logs: neither bounds nor idle samples can be looked at"
-    return Grid(str(path), (), chip_of(None, sms), tuple(tables.values()), notes=(note,))
+    return KernelGrid(str(path), (), chip_of(None, sms), tuple(tables.values()), notes=(note,))
 
 
 def pictures(grids: Sequence[Findings], folder: Path, form: str = "png") -> dict[str, str]:

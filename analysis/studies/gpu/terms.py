@@ -60,7 +60,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class GpuLog:
     """What one monitor wrote of one GPU: equally long columns by metric, in the order of time; `at_work` marks active samples.
 
     `source` is the monitor, `gpu` which GPU it was there and `others` how busy the others were at most (mean of their share of the time).
@@ -78,13 +78,13 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """One run of one kernel: `place` is what messages call it. `missing` is metric → why it was not recorded."""
 
     place: str
     blocks: int
     threads: int
-    logs: tuple[Log, ...]
+    logs: tuple[GpuLog, ...]
     device: str | None = None
     work: Work = Work()
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -110,14 +110,14 @@ class CellTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class KernelGrid:
     """Every cell of one source. `read` are tables that lay beside the logs, `ignored` lines that could not be read.
 
     `notes` say what else is to be known of it; `run` is the saved run it is of, if any.
     """
 
     origin: str
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     chip: Chip
     read: tuple[CellTable, ...] = ()
     ignored: tuple[str, ...] = ()

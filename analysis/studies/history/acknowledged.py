@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from analysis.marked_yaml import Value
 
-    from .history import Change, History, Judged, Series
+    from .history import History, JudgedSeries, LevelChange, RunSeries
 
 KEYS = ("workload", "tweakset", "metric", "run", "date", "note")
 NEAR = 3
@@ -43,12 +43,12 @@ class Acknowledgement:
     date: str | None
     note: str
 
-    def speaks_of(self, series: Series) -> bool:
+    def speaks_of(self, series: RunSeries) -> bool:
         """Whether a series is meant."""
         theirs = (series.workload, series.tweakset, series.metric.name)
         return all(mine in (None, other) for mine, other in zip((self.workload, self.tweakset, self.metric), theirs, strict=True))
 
-    def index_in(self, series: Series) -> int | None:
+    def index_in(self, series: RunSeries) -> int | None:
         """Find the run that is named in a series: by its id, or the first of that date or later; None where there is none."""
         marks = [point.mark for point in series.points]
         if self.run is not None:
@@ -102,7 +102,7 @@ def acknowledge(history: History, entries: list[Acknowledgement]) -> History:
     return replace(history, judged=tuple(judged.values()), notes=tuple(notes))
 
 
-def _nearest(entry: Acknowledgement, judged: Judged) -> Change | None:
+def _nearest(entry: Acknowledgement, judged: JudgedSeries) -> LevelChange | None:
     at = entry.index_in(judged.series) if entry.speaks_of(judged.series) else None
     if at is None:
         return None

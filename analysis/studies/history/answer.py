@@ -24,15 +24,17 @@ from .acknowledged import NEAR
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .history import Change, History, Judged, Mark, Series
+    from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries
 
 SHOWN = 15
 SPARK = 20
 RAMP, PLAIN_RAMP = "▁▂▃▄▅▆▇█", "_.-=+*#@"
-Event = tuple["Change", ...]  # what happened to a workload at one time, in one metric or in both alike
+Event = tuple["LevelChange", ...]  # what happened to a workload at one time, in one metric or in both alike
 
 
-def answer(history: History, worse: Sequence[Change], *, recent: int | None = None, every: bool = False, plain: bool = False) -> Answer:
+def answer(
+    history: History, worse: Sequence[LevelChange], *, recent: int | None = None, every: bool = False, plain: bool = False
+) -> Answer:
     """Make the answer; `worse` are changes for the worse in the last `recent` runs, which fail a build where `recent` is given.
 
     `plain` is for terminals that have only ASCII, `every` for all changes and not the first `SHOWN`.
@@ -67,7 +69,7 @@ def answer(history: History, worse: Sequence[Change], *, recent: int | None = No
     )
 
 
-def _ruling(worse: Sequence[Change], recent: int) -> Line:
+def _ruling(worse: Sequence[LevelChange], recent: int) -> Line:
     if not worse:
         return Line(f"No change for the worse in the last {recent} runs that is not acknowledged.", tone="good")
     names = "; ".join(list(dict.fromkeys(change.series.name for change in worse))[:5])
@@ -99,14 +101,14 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' if count != 1 and not noun.endswith('s') else ''}"
 
 
-def _subject(series: Series) -> tuple[str, ...]:
+def _subject(series: RunSeries) -> tuple[str, ...]:
     """What both metrics of a workload have in common."""
     return series.study, series.workload, series.variant, series.tweakset, series.machine
 
 
 def _events(history: History) -> list[Event]:
     """Put changes of one subject together that began within a few runs of each other and go the same way; the newest first."""
-    events: list[list[Change]] = []
+    events: list[list[LevelChange]] = []
     for change in history.changes:
         for event in events:
             first = event[0]
@@ -160,14 +162,14 @@ def _table(events: Sequence[Event], history: History, *, plain: bool) -> tuple[T
     return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows]), notes
 
 
-def _gain(change: Change) -> str:
+def _gain(change: LevelChange) -> str:
     """A gain with its interval; of another metric than throughput with its name."""
     metric = change.series.metric.name
     label = "" if metric == "throughput_samples_per_s" else f"{label_of(metric)} "
     return f"{label}{number(change.gain)} [{number(change.low).lstrip('+')}, {number(change.high).lstrip('+')}]"
 
 
-def _called(mark: Mark) -> str:
+def _called(mark: ChangeMark) -> str:
     """The commit a run measured, where it is known, with a star where it was edited; else the name of its file."""
     if mark.commit:
         commit, _, edited = mark.commit.partition("+")
@@ -175,7 +177,7 @@ def _called(mark: Mark) -> str:
     return Path(mark.origin).stem[-9:]
 
 
-def _spark(series: Series, *, plain: bool) -> str:
+def _spark(series: RunSeries, *, plain: bool) -> str:
     sign = 1.0 if series.metric.better == "higher" else -1.0
     tame = without_outliers(np.log([point.value for point in series.points]))  # one bad run would flatten all the others
     return sparkline((sign * tame).tolist(), SPARK, plain=plain)
@@ -220,7 +222,7 @@ def _flat(history: History) -> Table:
     return Table([Column(head) for head in heads], rows)
 
 
-def _series(judged: Judged) -> dict[str, object]:
+def _series(judged: JudgedSeries) -> dict[str, object]:
     series = judged.series
     return {
         "study": series.study,
@@ -239,7 +241,7 @@ def _series(judged: Judged) -> dict[str, object]:
     }
 
 
-def _change(change: Change) -> dict[str, object]:
+def _change(change: LevelChange) -> dict[str, object]:
     """One change: gains are fractions, above 0 is better; levels are in the metric's unit, or ratios where the series is relative.
 
     `evidence` is what other tools judge by, on the logarithm of the values.

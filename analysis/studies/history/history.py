@@ -29,7 +29,7 @@ AS_RUN = "as-run"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChangeMark:
     """A run's place in time; `started_utc` is ISO 8601 in UTC, so that its text sorts as the time does."""
 
     run_id: str
@@ -39,15 +39,15 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RunPoint:
     """A run's value of a series: the geometric mean over its blocks, in the metric's unit (a ratio, where the series is relative)."""
 
-    mark: Mark
+    mark: ChangeMark
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class RunSeries:
     """One metric of a workload under a tweak set on one kind of machine, in time order.
 
     `variant` tells workloads of one name with different parameters apart (`batch=16`), empty where there are none. `relative_to`: the
@@ -60,7 +60,7 @@ class Series:
     tweakset: str
     metric: Metric
     machine: str
-    points: tuple[Point, ...]
+    points: tuple[RunPoint, ...]
     relative_to: str | None = None
 
     @property
@@ -73,14 +73,14 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LevelChange:
     """A lasting change of a series; `found.index` is the place of the first run on the new level.
 
     `gain`, `low` and `high` are fractions, above 0 is better whichever way the metric runs. `before` and `after` are the levels, in the
     metric's unit. `found` is the same on the logarithm of the values. `acknowledged` is the note of whoever knows of it.
     """
 
-    series: Series
+    series: RunSeries
     found: ChangePoint
     gain: float
     low: float
@@ -90,12 +90,12 @@ class Change:
     acknowledged: str | None = None
 
     @property
-    def last_before(self) -> Mark:
+    def last_before(self) -> ChangeMark:
         """The last run on the old level."""
         return self.series.points[self.found.index - 1].mark
 
     @property
-    def first(self) -> Mark:
+    def first(self) -> ChangeMark:
         """The first run on the new level."""
         return self.series.points[self.found.index].mark
 
@@ -111,15 +111,15 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedSeries:
     """A series, its changes, and the p-value of there being none; `p_adjusted` is that for all series together (Benjamini-Hochberg).
 
     A series whose `p_adjusted` is above the level has no changes, whatever its own p-value says. `reason` says why a series was not
     judged, and then there are no p-values.
     """
 
-    series: Series
-    changes: tuple[Change, ...] = ()
+    series: RunSeries
+    changes: tuple[LevelChange, ...] = ()
     p: float | None = None
     p_adjusted: float | None = None
     reason: str | None = None
@@ -132,12 +132,12 @@ class History:
     runs: int
     first_utc: str
     last_utc: str
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedSeries, ...]
     refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[LevelChange]:
         """All changes, the newest first, of equally new ones the largest first."""
         every = [change for judged in self.judged for change in judged.changes]
         every.sort(key=lambda change: abs(change.found.shift), reverse=True)
@@ -151,13 +151,13 @@ STEP_TIMES = ("step_time_round_adjusted_s", "step_time_p10_s", "step_time_median
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredHistory:
     """The series of some runs. `notes` say what was left out and what was kept apart, one line each."""
 
     runs: int
     first_utc: str
     last_utc: str
-    series: tuple[Series, ...]
+    series: tuple[RunSeries, ...]
     notes: tuple[str, ...]
 
 
@@ -172,7 +172,7 @@ class _Key(NamedTuple):
     machine: int
 
 
-def gather(runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None) -> Gathered:
+def gather(runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None) -> GatheredHistory:
     """Make series of the throughput and of a low quantile of step time, or of one metric; with `relative_to` of ratios.
 
     A value relative to a tweak set is divided by that of the same run and block: what the machine did to both cancels.
@@ -189,8 +189,8 @@ class _Gatherer:
     def __init__(self, wanted: tuple[str, ...], relative_to: str | None) -> None:
         self.wanted, self.relative_to = wanted, relative_to
         self.machines = Machines()
-        self.marks: dict[tuple[str, str], Mark] = {}
-        self.points: dict[_Key, list[Point]] = {}
+        self.marks: dict[tuple[str, str], ChangeMark] = {}
+        self.points: dict[_Key, list[RunPoint]] = {}
         self.left_out: dict[str, tuple[int, str]] = {}
         self.metrics: set[str] = set()
         self.tweaksets: set[str] = set()
@@ -206,14 +206,14 @@ class _Gatherer:
                 "runs whose settings were alternated inside processes: their cells are no whole runs of a tweak set", run.origin
             )
             return
-        mark = Mark(run.run_id, started, run.origin, run.commit)
+        mark = ChangeMark(run.run_id, started, run.origin, run.commit)
         first = self.marks.setdefault((run.run_id, started), mark)
         if first is not mark:
             self._leave_out("copies of runs that are there already", f"{run.origin} is {first.origin}")
             return
         self.tweaksets |= run.tweaksets.keys()
         for key, values in self._logs(run).items():
-            self.points.setdefault(key, []).append(Point(mark, math.exp(math.fsum(values) / len(values))))
+            self.points.setdefault(key, []).append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
 
     def _logs(self, run: Run) -> dict[_Key, list[float]]:
         """Logarithms of the values of a run's cells, by series."""
@@ -254,7 +254,7 @@ class _Gatherer:
         count, first = self.left_out.get(what, (0, example))
         self.left_out[what] = count + 1, first
 
-    def gathered(self) -> Gathered:
+    def gathered(self) -> GatheredHistory:
         """Order the points in time and choose the metrics."""
         if self.relative_to and self.relative_to not in self.tweaksets:
             raise Refused(f"no run has a tweak set {self.relative_to!r} to be relative to; they have {_listed(self.tweaksets)}.")
@@ -263,7 +263,7 @@ class _Gatherer:
         marks = sorted(self.marks.values(), key=_when)
         keys = sorted(key for key in self.points if not self._stands_behind(key))
         variants = _variants({(key.workload, key.params) for key in keys})
-        return Gathered(
+        return GatheredHistory(
             runs=len(marks),
             first_utc=marks[0].started_utc if marks else "",
             last_utc=marks[-1].started_utc if marks else "",
@@ -277,9 +277,9 @@ class _Gatherer:
             return False
         return key.metric != max(STEP_TIMES, key=lambda name: len(self.points.get(key._replace(metric=name), ())))
 
-    def _series(self, key: _Key, variant: str) -> Series:
+    def _series(self, key: _Key, variant: str) -> RunSeries:
         points = sorted(self.points[key], key=lambda point: _when(point.mark))
-        return Series(
+        return RunSeries(
             study=key.study,
             workload=key.workload,
             variant=variant,
@@ -310,7 +310,7 @@ def _params(workload: Workload, *, turns: bool) -> str:
     return json.dumps({**workload.params, "cells": "in turns" if turns else "whole"}, sort_keys=True, default=str)
 
 
-def _when(mark: Mark) -> tuple[str, str]:
+def _when(mark: ChangeMark) -> tuple[str, str]:
     return mark.started_utc, mark.origin
 
 
@@ -338,7 +338,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def judge(gathered: Gathered, refused: Iterable[str] = ()) -> History:
+def judge(gathered: GatheredHistory, refused: Iterable[str] = ()) -> History:
     """Look for changes in every series that is long enough.
 
     A hundred quiet series would raise five alarms at 5 % each. So the series are one screen: one is called changed only if it is so
@@ -353,20 +353,20 @@ def judge(gathered: Gathered, refused: Iterable[str] = ()) -> History:
     return History(gathered.runs, gathered.first_utc, gathered.last_utc, tuple(judged), tuple(refused), gathered.notes)
 
 
-def _judged(series: Series) -> Judged:
+def _judged(series: RunSeries) -> JudgedSeries:
     if len(series.points) < SHORTEST:
-        return Judged(series, reason=f"{len(series.points)} runs, at least {SHORTEST} are needed")
+        return JudgedSeries(series, reason=f"{len(series.points)} runs, at least {SHORTEST} are needed")
     changes = change_points([math.log(point.value) for point in series.points])
-    return Judged(series, tuple(_change(series, point) for point in changes.points), changes.p)
+    return JudgedSeries(series, tuple(_change(series, point) for point in changes.points), changes.p)
 
 
-def _change(series: Series, point: ChangePoint) -> Change:
+def _change(series: RunSeries, point: ChangePoint) -> LevelChange:
     sign = 1.0 if series.metric.better == "higher" else -1.0
     gain, *ends = (math.expm1(sign * shift) for shift in (point.shift, point.low, point.high))
-    return Change(series, point, gain, min(ends), max(ends), math.exp(point.before), math.exp(point.after))
+    return LevelChange(series, point, gain, min(ends), max(ends), math.exp(point.before), math.exp(point.after))
 
 
-def regressions(history: History, recent: int) -> list[Change]:
+def regressions(history: History, recent: int) -> list[LevelChange]:
     """Changes for the worse that began within the last `recent` runs of their series and that nobody has acknowledged."""
     return [
         change

@@ -18,8 +18,8 @@ from .factors import AGAIN, STOCK, common, configuration, scale_of, varied
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from .responses import Judged
-    from .terms import IoRun, Response
+    from .responses import JudgedResponse
+    from .terms import IoResponse, IoRun
 
 
 BY_DEFAULT = "by default"  # beside configurations that each differ from it in something else
@@ -67,9 +67,9 @@ class Configuration:
     responses: Mapping[str, Mean]
 
 
-def configurations(cells: Sequence[Judged]) -> list[Configuration]:
+def configurations(cells: Sequence[JudgedResponse]) -> list[Configuration]:
     """Put runs of one configuration and tweak set together, stock and its copy too, in the order of the levels of what was varied."""
-    groups: dict[tuple[str, str], list[Judged]] = {}
+    groups: dict[tuple[str, str], list[JudgedResponse]] = {}
     cells = in_order(cells)
     alike = common([cell.run for cell in cells])
     for cell in cells:
@@ -89,7 +89,7 @@ def configurations(cells: Sequence[Judged]) -> list[Configuration]:
     ]
 
 
-def caches(cells: Sequence[Judged]) -> dict[str, Cache]:
+def caches(cells: Sequence[JudgedResponse]) -> dict[str, Cache]:
     """Prove the cache state of each configuration, under all tweak sets together: none of them may change what is to be read."""
     groups: dict[str, list[IoRun]] = {}
     cells = in_order(cells)
@@ -99,14 +99,14 @@ def caches(cells: Sequence[Judged]) -> dict[str, Cache]:
     return {name: _cache(runs) for name, runs in groups.items()}
 
 
-def in_order(cells: Sequence[Judged]) -> list[Judged]:
+def in_order(cells: Sequence[JudgedResponse]) -> list[JudgedResponse]:
     """Put cells in the order of levels: cells of a run are shuffled, and a reader looks for the plain one first."""
     result = varied([cell.run for cell in cells], sets=True)
     places = [{level: at for at, level in enumerate(factor.levels)} for factor in result.factors]
     return sorted(cells, key=lambda cell: [place[level] for place, level in zip(places, result.levels(cell.run), strict=True)])
 
 
-def mean_of(values: Sequence[Response], blocks: Sequence[int | None] = ()) -> Mean:
+def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> Mean:
     """Average one response over blocks; what is missing in some runs is said, and no figure is made of none."""
     known = [(at, value.value) for at, value in enumerate(values) if value.value is not None]
     why = list(dict.fromkeys((value.why_missing or "not given").rstrip(".") for value in values if value.value is None))
@@ -126,7 +126,7 @@ def mean_of(values: Sequence[Response], blocks: Sequence[int | None] = ()) -> Me
     return Mean(len(together), value, low, high, missing)
 
 
-def by_block(cells: Sequence[Judged], response: str) -> dict[int, float]:
+def by_block(cells: Sequence[JudgedResponse], response: str) -> dict[int, float]:
     """Answer a response of some runs of one configuration block by block, as `mean_of` averages them; runs without a block are left out."""
     blocks = sorted({cell.run.block for cell in cells if cell.run.block is not None})
     means = {block: mean_of([cell.responses[response] for cell in cells if cell.run.block == block], ()) for block in blocks}

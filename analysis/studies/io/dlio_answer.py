@@ -23,9 +23,9 @@ from .validity import cannot_be, fewest_steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from .dlio_published import Row
+    from .dlio_published import PublishedRow
     from .dlio_study import Compared, DlioStudy, Oneway, RunError, Tested
-    from .responses import Judged
+    from .responses import JudgedResponse
 
 AGREE = 0.02  # of the value: below it two figures are taken for the same
 NOMINAL = "mb_per_s_nominal_dlio"
@@ -105,7 +105,7 @@ def _published(study: DlioStudy) -> Iterator[str]:
     yield "; ".join(parts)
 
 
-def _others(study: DlioStudy) -> tuple[list[Row], list[Row]]:
+def _others(study: DlioStudy) -> tuple[list[PublishedRow], list[PublishedRow]]:
     """Answer the rows without raw data whose folder is here with another run in it: degenerate ones, and those that are not."""
     lost = [row for row in study.rows if row not in study.raw]
     bad, good = ({judged.run.id for judged in study.judged if is_degenerate(judged) is word} for word in (True, False))
@@ -163,7 +163,7 @@ def _reversals(group: Compared) -> Iterator[str]:
                 break  # both figures are one measurement
 
 
-def _trusted_mean(runs: Iterable[Judged], name: str) -> float | None:
+def _trusted_mean(runs: Iterable[JudgedResponse], name: str) -> float | None:
     """What the formulas give, of runs in which they give what was run; that steps are few is what is told here."""
     trusted = [run for run in runs if not any(doubt.kind in {"contradiction", "oversleep"} for doubt in run.doubts)]
     values = [value for judged in trusted if (value := judged.formula(name)) is not None]

@@ -31,7 +31,7 @@ AGREES = 0.005 + 1e-9  # what rounding to two decimals can do
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PublishedRow:
     """One published run. `setting` is the override's last key and its value, None for the baseline; `order` its place in the design.
 
     `named`: its id has the model before it, since there are several.
@@ -84,7 +84,7 @@ def _head(path: Path) -> tuple[str, ...]:
     return tuple(next(lines, "").strip().split(","))
 
 
-def rows_of(path: Path, design: Path | None = None) -> list[Row]:
+def rows_of(path: Path, design: Path | None = None) -> list[PublishedRow]:
     """Read a table; with its design, rows know their order and keys are those of the overrides.
 
     Raises: Unreadable, with the line.
@@ -98,13 +98,13 @@ def rows_of(path: Path, design: Path | None = None) -> list[Row]:
             raise Unreadable(f"{path}, line {line}: Procs = {cells['Procs']!r} is no count of processes.")
         key = (cells["Model"], int(processes), setting)
         au, rate = (_number(path, line, name, cells[name]) for name in COLUMNS[-2:])
-        result.append(Row(line, *key, au, rate, planned.index(key) if key in planned else None))
+        result.append(PublishedRow(line, *key, au, rate, planned.index(key) if key in planned else None))
     if not result:
         raise Unreadable(f"{path}: no row after the head.")
     return result
 
 
-def match(rows: Sequence[Row], runs: Sequence[IoRun]) -> dict[Row, IoRun]:
+def match(rows: Sequence[PublishedRow], runs: Sequence[IoRun]) -> dict[PublishedRow, IoRun]:
     """Find the run that a row was made of: the same setting where that is known, and reported figures that round to those published."""
     result = {}
     for row in rows:
@@ -124,7 +124,7 @@ def setting_of(run: IoRun) -> tuple[str, str] | None:
     return " ".join(key for key, _ in asked), " ".join(value for _, value in asked)
 
 
-def _same(row: Row, reported: Mapping[str, object]) -> bool:
+def _same(row: PublishedRow, reported: Mapping[str, object]) -> bool:
     lines = [reported.get(name) for name in ("train_au_mean_percentage", "train_io_mean_MB_per_second")]
     return all(
         isinstance(value, float) and abs(value - published) <= AGREES

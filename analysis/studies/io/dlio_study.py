@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from .dlio_published import Row
+    from .dlio_published import PublishedRow
     from .identity import Identity
-    from .responses import Judged
+    from .responses import JudgedResponse
     from .stale import Stale
     from .terms import IoRun
 
@@ -87,7 +87,7 @@ class Compared:
     """
 
     factor: str
-    levels: Mapping[str, tuple[Judged, ...]]
+    levels: Mapping[str, tuple[JudgedResponse, ...]]
     among: str = ""
 
 
@@ -118,14 +118,14 @@ class DlioStudy:
     """
 
     paths: tuple[str, ...]
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedResponse, ...]
     generations: tuple[IoRun, ...]
     identities: Mapping[str, Identity]
     refused: tuple[str, ...]
-    rows: tuple[Row, ...]
-    raw: Mapping[Row, IoRun]
+    rows: tuple[PublishedRow, ...]
+    raw: Mapping[PublishedRow, IoRun]
     stale: tuple[Stale, ...]
-    usable: tuple[Judged, ...]
+    usable: tuple[JudgedResponse, ...]
     error: Mapping[str, RunError | None]
     groups: tuple[Compared, ...]
     tests: tuple[Tested, ...]
@@ -179,10 +179,10 @@ def excluding(run: IoRun, excluded: Excluded) -> IoRun:
     return replace(run, excluded_start_steps=start, excluded_end_steps=end)
 
 
-def _published(paths: Sequence[Path], refused: list[str]) -> list[Row]:
+def _published(paths: Sequence[Path], refused: list[str]) -> list[PublishedRow]:
     tables = [path for path in paths if path.is_file()]
     tables += [one for path in paths if path.is_dir() for one in sorted(path.glob("*.csv")) if is_published(one)]
-    result: list[Row] = []
+    result: list[PublishedRow] = []
     for table in dict.fromkeys(tables):
         design = table.with_name(DESIGN)
         try:
@@ -192,7 +192,7 @@ def _published(paths: Sequence[Path], refused: list[str]) -> list[Row]:
     return result
 
 
-def _stale_rows(lost: Sequence[Row], rows: Sequence[Row], runs: Sequence[IoRun]) -> list[Stale]:
+def _stale_rows(lost: Sequence[PublishedRow], rows: Sequence[PublishedRow], runs: Sequence[IoRun]) -> list[Stale]:
     """Judge published rows; their samples/s are known only with the record length that most of the study's runs had."""
     lengths = Counter(run.record_length_bytes for run in runs if run.kind == "training" and len(run.epochs) > run.processes)
     usual = lengths.most_common(1)[0][0] if lengths else None
@@ -205,7 +205,7 @@ def _stale_rows(lost: Sequence[Row], rows: Sequence[Row], runs: Sequence[IoRun])
 # Which settings can be held against each other.
 
 
-def compared(judged: Sequence[Judged]) -> list[Compared]:
+def compared(judged: Sequence[JudgedResponse]) -> list[Compared]:
     """Find all sets of runs that differ in one factor only."""
     result = []
     judged = [one for one in judged if one.run.configured]
@@ -214,7 +214,7 @@ def compared(judged: Sequence[Judged]) -> list[Compared]:
     merged = {name: parts for name, parts in TOGETHER.items() if varying & set(parts)}
     parts = {part for group in merged.values() for part in group}
     for factor, own in [*((name, (name,)) for name in sorted(varying - parts)), *merged.items()]:
-        groups: dict[tuple[tuple[str, str], ...], dict[str, list[Judged]]] = {}
+        groups: dict[tuple[tuple[str, str], ...], dict[str, list[JudgedResponse]]] = {}
         names = sorted(varying - set(own), key=lambda name: (name not in FIRST, name))
         for one, each in zip(judged, params, strict=True):
             level = "+".join(str(each.get(name)) for name in own)
@@ -237,19 +237,19 @@ def _is_number(level: str) -> bool:
     return level.replace(".", "", 1).isdecimal()
 
 
-def settings(judged: Iterable[Judged]) -> dict[tuple[str, int, object], dict[tuple[str, ...], list[Judged]]]:
+def settings(judged: Iterable[JudgedResponse]) -> dict[tuple[str, int, object], dict[tuple[str, ...], list[JudgedResponse]]]:
     """Gather runs by what they were called for (workload, ranks, override), and in it by tweak set and all their parameters.
 
     One of which nobody knows what it was asked for is a repeat of none.
     """
-    groups: dict[tuple[str, int, object], dict[tuple[str, ...], list[Judged]]] = {}
+    groups: dict[tuple[str, int, object], dict[tuple[str, ...], list[JudgedResponse]]] = {}
     for one in (one for one in judged if one.run.configured):
         fixed = (one.run.tweakset, *(f"{name}={one.run.params[name]}" for name in sorted(one.run.params) if name not in PLACES))
         groups.setdefault((one.run.model, one.run.processes, setting_of(one.run)), {}).setdefault(fixed, []).append(one)
     return groups
 
 
-def values_of(judged: Judged, response: str) -> Sequence[float]:
+def values_of(judged: JudgedResponse, response: str) -> Sequence[float]:
     """The epochs of a run: for steady AU those that DLIO reported, whose end stamps are nearer to its clock than those it saved."""
     reported = judged.run.reported.get("train_au_percentage")
     if response != STEADY or not isinstance(reported, list) or not reported:
@@ -259,7 +259,7 @@ def values_of(judged: Judged, response: str) -> Sequence[float]:
     return judged.responses[response].per_epoch
 
 
-def run_value(judged: Judged, response: str) -> float | None:
+def run_value(judged: JudgedResponse, response: str) -> float | None:
     """One number for a run: the mean of its epochs."""
     values = values_of(judged, response)
     return sum(values) / len(values) if values else None
@@ -329,7 +329,7 @@ def on_run_error(means: Sequence[Sequence[float]], error: RunError) -> Oneway | 
     return Oneway(f, between, error.df, float(stats.f.sf(f, between, error.df)))
 
 
-def error_of(judged: Sequence[Judged], rows: Sequence[Row], response: str = STEADY) -> RunError | None:
+def error_of(judged: Sequence[JudgedResponse], rows: Sequence[PublishedRow], response: str = STEADY) -> RunError | None:
     """What repeated runs of one setting scatter by; published rows whose raw files are not there count as further runs of theirs."""
     groups: dict[object, dict[tuple[str, ...], list[float]]] = {}
     for key, inner in settings(judged).items():

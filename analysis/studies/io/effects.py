@@ -27,9 +27,9 @@ from .variation import FEWEST_BLOCKS, variation
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from .factors import Observed, Varied
-    from .responses import Judged
-    from .variation import Level, Source, Variation
+    from .factors import ObservedFactor, Varied
+    from .responses import JudgedResponse
+    from .variation import Level, VarianceSource, Variation
 
 COMFORTABLE_BLOCKS = 5
 FEWEST_IN_CONTRAST = 2
@@ -40,7 +40,7 @@ Question = dict[int, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class EffectTable:
     """One response by block and point, as logarithms where it is compared by ratios (`log`)."""
 
     blocks: tuple[Mapping[Point, float], ...]
@@ -48,7 +48,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EffectStep:
     """What going from one level to another does; of two factors: by how much what the one does changes with the other.
 
     `levels` is where it leads, a level a factor. `low` and `high` hold with 95 % for all steps of the effect together: the one that is told
@@ -72,18 +72,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class JointEffects:
     """An interaction told as it is used: what `factor` does from `first` to `last` at each level of `along`, by which a step is called."""
 
     factor: str
     first: str
     last: str
     along: str
-    steps: tuple[Step, ...]
+    steps: tuple[EffectStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class IoEffect:
     """One factor's effect, or that of two together. `share` of the variation describes; `p_adjusted` is Holm's over steps and effects.
 
     `levels` are the means at a factor's levels; `together` tells an interaction.
@@ -92,9 +92,9 @@ class Effect:
     factors: tuple[str, ...]
     share: float
     p_adjusted: float
-    steps: tuple[Step, ...]
+    steps: tuple[EffectStep, ...]
     levels: tuple[Level, ...] = ()
-    together: Together | None = None
+    together: JointEffects | None = None
 
     @property
     def shown(self) -> bool:
@@ -102,7 +102,7 @@ class Effect:
         return self.p_adjusted < ALPHA
 
     @property
-    def clearest(self) -> Step:
+    def clearest(self) -> EffectStep:
         """The step to tell it by: the largest of those that are named, else the one of the smallest p."""
         named = [one for one in self.steps if one.shown]
         return max(named, key=lambda one: abs(one.effect)) if named else min(self.steps, key=lambda one: one.p)
@@ -115,15 +115,15 @@ class Analysis:
     response: str
     unit: str
     sets: bool
-    observed: Observed
+    observed: ObservedFactor
     varied: Varied
-    findings: tuple[Effect, ...] = ()
-    variation: tuple[Source, ...] = ()
+    findings: tuple[IoEffect, ...] = ()
+    variation: tuple[VarianceSource, ...] = ()
     refusal: str = ""
     notes: tuple[str, ...] = ()
 
 
-def analysed(cells: Sequence[Judged], response: str, *, sets: bool) -> Analysis:
+def analysed(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> Analysis:
     """Analyse one response over everything that was varied; `sets` takes the tweak set for a factor too."""
     seen, varied = observed(cells, response, sets=sets)
     empty = Analysis(response, seen.unit, sets, seen, varied)
@@ -149,10 +149,10 @@ def analysed(cells: Sequence[Judged], response: str, *, sets: bool) -> Analysis:
     return replace(empty, variation=described.rows, findings=_effects(seen, described, tested, table), notes=notes)
 
 
-def _tested(seen: Observed, described: Variation, table: Table) -> tuple[dict[tuple[str, ...], list[Step]], list[str]]:
+def _tested(seen: ObservedFactor, described: Variation, table: EffectTable) -> tuple[dict[tuple[str, ...], list[EffectStep]], list[str]]:
     """Take all steps of all effects; answer them by effect, and what cannot be told in words."""
     there = seen.levels()
-    result: dict[tuple[str, ...], list[Step]] = {}
+    result: dict[tuple[str, ...], list[EffectStep]] = {}
     gone: list[str] = []
     for row in described.rows:
         if not row.factors:
@@ -174,7 +174,9 @@ def _tested(seen: Observed, described: Variation, table: Table) -> tuple[dict[tu
     return result, gone
 
 
-def _effects(seen: Observed, described: Variation, tested: dict[tuple[str, ...], list[Step]], table: Table) -> tuple[Effect, ...]:
+def _effects(
+    seen: ObservedFactor, described: Variation, tested: dict[tuple[str, ...], list[EffectStep]], table: EffectTable
+) -> tuple[IoEffect, ...]:
     """Adjust all together; the largest first, main effects before those of two."""
     smallest = [min(1.0, len(steps) * min(one.p for one in steps)) for steps in tested.values()]
     shares = {row.factors: row.share for row in described.rows}
@@ -182,12 +184,14 @@ def _effects(seen: Observed, described: Variation, tested: dict[tuple[str, ...],
     for (factors, steps), p, adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
         times = adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
         ours = tuple(replace(one, p_adjusted=min(1.0, times * its)) for one, its in zip(steps, holm([one.p for one in steps]), strict=True))
-        effect = Effect(factors, shares[factors], adjusted, ours, tuple(level for level in described.levels if (level.factor,) == factors))
+        effect = IoEffect(
+            factors, shares[factors], adjusted, ours, tuple(level for level in described.levels if (level.factor,) == factors)
+        )
         result.append(replace(effect, together=_together(seen, effect, table)) if len(factors) > 1 else effect)
     return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
 
 
-def _together(seen: Observed, effect: Effect, table: Table) -> Together | None:
+def _together(seen: ObservedFactor, effect: IoEffect, table: EffectTable) -> JointEffects | None:
     """Tell an interaction by the factor with fewer levels, to the level that shows it best, at each level of the other."""
     there = seen.levels()
     inner = 0 if len(there[effect.factors[0]]) < len(there[effect.factors[1]]) else 1
@@ -201,10 +205,10 @@ def _together(seen: Observed, effect: Effect, table: Table) -> Together | None:
             steps.append(step(level, (last, level), question, table, count))
         except NotComparable:
             continue
-    return Together(factor, first, last, along, tuple(steps)) if steps else None
+    return JointEffects(factor, first, last, along, tuple(steps)) if steps else None
 
 
-def _notes(seen: Observed, described: Variation, varied: Varied, blocks: int) -> list[str]:
+def _notes(seen: ObservedFactor, described: Variation, varied: Varied, blocks: int) -> list[str]:
     notes = [
         f"{name} always went with {twin}: the two cannot be told apart, and what is said of {twin} is of both."
         for name, twin in varied.same
@@ -238,16 +242,16 @@ def means(analysis: Analysis, pair: tuple[str, str]) -> dict[Point, Mean]:
     return result
 
 
-def by_block(seen: Observed) -> Table:
+def by_block(seen: ObservedFactor) -> EffectTable:
     """Lay responses out by block; runs that know no blocks are in none."""
     result: dict[str, dict[Point, float]] = {}
     for row in seen.rows:
         if row.block:
             result.setdefault(row.block, {})[row.levels] = math.log(row.value) if seen.scale == "log" else row.value
-    return Table(tuple(result.values()), seen.scale == "log")
+    return EffectTable(tuple(result.values()), seen.scale == "log")
 
 
-def values(question: Question, table: Table) -> list[float]:
+def values(question: Question, table: EffectTable) -> list[float]:
     """Answer a question in each block that has all its cells.
 
     It is averaged over those combinations of the other factors at which everything that it asks for was measured, often enough to count.
@@ -262,11 +266,11 @@ def values(question: Question, table: Table) -> list[float]:
     return [math.fsum(weight * block[point] for point, weight in weights.items()) for block in whole]
 
 
-def step(name: str, levels: Point, question: Question, table: Table, among: int) -> Step:
+def step(name: str, levels: Point, question: Question, table: EffectTable, among: int) -> EffectStep:
     """Take one step `among` so many. Raises: NotComparable, as `values` and `paired`."""
     result = values(question, table)
     one = paired(result, log=table.log, among=among)
-    return Step(name, levels, len(result), one.effect, one.low, one.high, one.p)
+    return EffectStep(name, levels, len(result), one.effect, one.low, one.high, one.p)
 
 
 def _weights(question: Question, points: Collection[Point]) -> Mapping[Point, float]:
@@ -291,7 +295,7 @@ def _weights(question: Question, points: Collection[Point]) -> Mapping[Point, fl
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class IoContrast:
     """One tweak set against stock in one configuration: a mean over blocks, as a gain (rates) or in the response's own unit.
 
     `p_adjusted` is Holm's over all contrasts of the table. `missing` says why there is no figure. `cache` is the state of the page cache
@@ -322,12 +326,12 @@ class Contrasts:
 
     response: str
     unit: str
-    again: tuple[Contrast, ...]
-    tweaks: tuple[Contrast, ...]
-    differences: tuple[Contrast, ...]
+    again: tuple[IoContrast, ...]
+    tweaks: tuple[IoContrast, ...]
+    differences: tuple[IoContrast, ...]
 
 
-def contrasts(cells: Sequence[Judged], response: str) -> Contrasts:
+def contrasts(cells: Sequence[JudgedResponse], response: str) -> Contrasts:
     """Set every tweak set, and the copy of stock, against stock: paired by block."""
     log = scale_of(response) == "log"
     table: dict[tuple[str, str], dict[int, float]] = {}
@@ -367,8 +371,8 @@ def _changes(blocks: Mapping[int, float], before: Mapping[int, float]) -> dict[i
     return {block: blocks[block] - before[block] for block in sorted(blocks.keys() & before.keys())}
 
 
-def _contrast(tweakset: str, name: str, about: tuple[str, str], changes: Sequence[float], *, log: bool) -> Contrast:
-    empty = Contrast(tweakset, name, *about, len(changes))
+def _contrast(tweakset: str, name: str, about: tuple[str, str], changes: Sequence[float], *, log: bool) -> IoContrast:
+    empty = IoContrast(tweakset, name, *about, len(changes))
     if len(changes) < FEWEST_IN_CONTRAST:
         return replace(empty, missing=f"{len(changes)} block{'' if len(changes) == 1 else 's'} with both")
     try:
@@ -378,6 +382,6 @@ def _contrast(tweakset: str, name: str, about: tuple[str, str], changes: Sequenc
     return replace(empty, effect=one.effect, low=one.low, high=one.high, p=one.p)
 
 
-def _adjusted(result: Sequence[Contrast]) -> tuple[Contrast, ...]:
+def _adjusted(result: Sequence[IoContrast]) -> tuple[IoContrast, ...]:
     ps = iter(holm([contrast.p for contrast in result if contrast.p is not None]))
     return tuple(contrast if contrast.p is None else replace(contrast, p_adjusted=next(ps)) for contrast in result)

@@ -16,7 +16,7 @@ from analysis.reading import is_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .responses import Judged
+    from .responses import JudgedResponse
     from .terms import IoRun
 
 Scale = Literal["log", "raw"]
@@ -35,7 +35,7 @@ KNOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class IoFactor:
     """A parameter that stood at several levels, in the order in which a reader expects them."""
 
     name: str
@@ -43,7 +43,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FactorRow:
     """A value of a response: a level a factor, and its block; "" for a run that knows none."""
 
     levels: tuple[str, ...]
@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostRow:
     """Cells of a point that have no value, and why."""
 
     point: str
@@ -61,16 +61,16 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedFactor:
     """One response laid out over factors; `points` are the combinations that were run, by their names."""
 
     response: str
     unit: str
     scale: Scale
-    factors: tuple[Factor, ...]
+    factors: tuple[IoFactor, ...]
     points: Mapping[str, tuple[str, ...]]
-    rows: tuple[Row, ...]
-    lost: tuple[Lost, ...]
+    rows: tuple[FactorRow, ...]
+    lost: tuple[LostRow, ...]
 
     def levels(self) -> dict[str, list[str]]:
         """The levels of each factor that were measured, in order."""
@@ -89,7 +89,7 @@ class Varied:
     `alone` are parameters and levels of a single configuration beside a complete design, which is left out of it (`without_loners`).
     """
 
-    factors: tuple[Factor, ...]
+    factors: tuple[IoFactor, ...]
     same: tuple[tuple[str, str], ...] = ()
     alone: tuple[tuple[str, str], ...] = ()
 
@@ -122,7 +122,7 @@ def varied(runs: Sequence[IoRun], *, sets: bool = False) -> Varied:
             columns[name] = column
         else:
             same.append((name, twin))
-    return Varied(tuple(Factor(name, tuple(sorted(set(column), key=_place))) for name, column in columns.items()), tuple(same))
+    return Varied(tuple(IoFactor(name, tuple(sorted(set(column), key=_place))) for name, column in columns.items()), tuple(same))
 
 
 def without_loners(runs: Sequence[IoRun], *, sets: bool = False) -> tuple[list[IoRun], Varied]:
@@ -195,7 +195,7 @@ def scale_of(name: str) -> Scale:
     return "log" if is_rate(name) else "raw"
 
 
-def observed(cells: Sequence[Judged], response: str, *, sets: bool) -> tuple[Observed, Varied]:
+def observed(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> tuple[ObservedFactor, Varied]:
     """Lay one response out over the factors of some runs.
 
     With `sets` the tweak set is a factor, stock its first level. Without, only untouched machines count, and stock and its copy in one
@@ -223,23 +223,23 @@ def observed(cells: Sequence[Judged], response: str, *, sets: bool) -> tuple[Obs
             repeats += 1  # runs that know no blocks are each a value of their own
         together.setdefault((levels, block or f"\0{repeats}"), []).append(one.value)
     return (
-        Observed(
+        ObservedFactor(
             response,
             next((judged.responses[response].unit for judged in kept), ""),
             scale_of(response),
             result.factors,
             points,
             tuple(
-                Row(levels, "" if block.startswith("\0") else block, _mean(values, response))
+                FactorRow(levels, "" if block.startswith("\0") else block, _mean(values, response))
                 for (levels, block), values in together.items()
             ),
-            tuple(Lost(point, why, tuple(dict.fromkeys(blocks))) for (point, why), blocks in lost.items()),
+            tuple(LostRow(point, why, tuple(dict.fromkeys(blocks))) for (point, why), blocks in lost.items()),
         ),
         result,
     )
 
 
-def touched(cells: Sequence[Judged]) -> list[str]:
+def touched(cells: Sequence[JudgedResponse]) -> list[str]:
     """Name the tweak sets that were measured beside stock and its copy."""
     return list(dict.fromkeys(cell.run.tweakset for cell in cells if cell.run.tweakset not in {STOCK, AGAIN}))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from .responses import Judged
+    from .responses import JudgedResponse
     from .terms import IoRun
 
 LOW, HIGH = 0.995, 1.005  # ranks that compute unequally long leave it a little off
@@ -39,7 +39,7 @@ class Identity:
     why_missing: str | None = None
 
 
-def identity(judged: Judged) -> Identity:
+def identity(judged: JudgedResponse) -> Identity:
     """Check a run's figures against each other."""
     run = judged.run
     if not run.epochs or run.batch_size is None:
@@ -64,7 +64,7 @@ def identity(judged: Judged) -> Identity:
     )
 
 
-def in_words(judged: Iterable[Judged]) -> str | None:
+def in_words(judged: Iterable[JudgedResponse]) -> str | None:
     """Say of some runs together what the ratio is, nominal and as clocked, and how long sleeps overshot; None where none can be checked."""
     known = [one for one in map(identity, judged) if one.measured is not None]
     if not known:
@@ -80,7 +80,7 @@ def in_words(judged: Iterable[Judged]) -> str | None:
     return f"{what} over {count}: {asked}{_span(clocked)} with that clocked{broken}{slept}"
 
 
-def slept_in_words(judged: Iterable[Judged]) -> str | None:
+def slept_in_words(judged: Iterable[JudgedResponse]) -> str | None:
     """Say that AU is reckoned with the computation time asked for, and why; None where it is not."""
     judged = list(judged)
     late = [ratio for one in judged if (ratio := overslept(one.run)) is not None and ratio > OVERSLEPT]
@@ -118,7 +118,7 @@ def _reported(run: IoRun, steps: int, kept: int) -> float | None:
 # For programs.
 
 
-def record(judged: Judged) -> dict[str, Any]:
+def record(judged: JudgedResponse) -> dict[str, Any]:
     """One run with its figures; of one that is refused there is the reason and nothing else. Step lists are left in their files."""
     return {
         **about(judged.run),

@@ -25,7 +25,7 @@ from .validity import fewest_steps
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from .responses import Judged
+    from .responses import JudgedResponse
     from .terms import IoRun
 
 FOLDER = Path(__file__).parents[3] / "data" / "io"  # of DLIO's workloads, for both sides of the house
@@ -240,7 +240,7 @@ def _number(value: object) -> float | None:
 # Runs of one setting together.
 
 
-def submission(name: str, runs: Sequence[Judged], own: Mapping[str, object] | None = None) -> Submission:
+def submission(name: str, runs: Sequence[JudgedResponse], own: Mapping[str, object] | None = None) -> Submission:
     """Hold runs of one setting against the rules; `own` are the workload's own parameters, where they are known."""
     run, own = runs[0].run, own or {}
     decided = division(departures(run, own))
@@ -281,7 +281,7 @@ def _size(run: IoRun, need: Files | None) -> Iterator[str]:
         yield f"an epoch has {counted(steps, 'step')} of at least {LEAST_STEPS}"
 
 
-def _utilisation(model: str, runs: Sequence[Judged]) -> Iterator[str]:
+def _utilisation(model: str, runs: Sequence[JudgedResponse]) -> Iterator[str]:
     least = threshold_percent(model)
     if least is None:
         yield f"{model} is no workload of the benchmark: 3D-UNet, ResNet-50 and CosmoFlow are"
@@ -294,7 +294,7 @@ def _utilisation(model: str, runs: Sequence[Judged]) -> Iterator[str]:
         yield f"AU is below the {least:g} % it must keep{', in one run or more' if len(runs) > 1 else ''}"
 
 
-def _repeats(runs: Sequence[Judged], rates: Sequence[float]) -> Iterator[str]:
+def _repeats(runs: Sequence[JudgedResponse], rates: Sequence[float]) -> Iterator[str]:
     if len(runs) < RUNS:
         yield f"{len(runs)} of {RUNS} measured runs after one to warm up"
     if len(rates) > 1 and spread(rates) > SPREAD:

@@ -11,7 +11,7 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from . import reckoning
-from .terms import GIB, MIB, Doubt, Response
+from .terms import GIB, MIB, Doubt, IoResponse
 from .validity import AU, EVERY, cannot_be, contradictions, doubts
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ NOMINAL = "with the computation time that was asked for"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedResponse:
     """A run's figures by name, and everything that speaks against them."""
 
     run: IoRun
-    responses: Mapping[str, Response]
+    responses: Mapping[str, IoResponse]
     doubts: tuple[Doubt, ...]
 
     def value(self, name: str) -> float | None:
@@ -43,7 +43,7 @@ class Judged:
         return fmean(values) if values else None
 
 
-def judge(run: IoRun, *, nominal: bool = False) -> Judged:
+def judge(run: IoRun, *, nominal: bool = False) -> JudgedResponse:
     """Reckon all figures of a run and refuse those that cannot be believed, each with the reason.
 
     `nominal` reckons AU with the computation time that was asked for, as its label says; then no sleep that ended late speaks against it.
@@ -62,15 +62,15 @@ def judge(run: IoRun, *, nominal: bool = False) -> Judged:
         values |= {name: [of(job) for job in jobs] for name, _, _, of in formulas if name in AU}
         result = [replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in result]
     responses = {
-        name: Response(name, unit, label, None, unknown[name]) if name in unknown else _response(name, unit, label, values[name], result)
+        name: IoResponse(name, unit, label, None, unknown[name]) if name in unknown else _response(name, unit, label, values[name], result)
         for name, unit, label, _ in formulas
     }
     responses |= {byte.name: byte for byte in _bytes(jobs, result)}
     responses["checkpoint_gb_per_s"] = _checkpoint(run)
-    return Judged(run, responses, tuple(result))
+    return JudgedResponse(run, responses, tuple(result))
 
 
-def doubted(judged: Judged, doubt: Doubt) -> Judged:
+def doubted(judged: JudgedResponse, doubt: Doubt) -> JudgedResponse:
     """Answer a run with one more doubt, its figures refused for it: what reading it again with others has shown."""
     reason = f"{doubt.kind}: {doubt.reason}"
     responses = {
@@ -80,7 +80,7 @@ def doubted(judged: Judged, doubt: Doubt) -> Judged:
     return replace(judged, responses=responses, doubts=(doubt, *judged.doubts))
 
 
-def judged_alike(runs: Iterable[IoRun]) -> list[Judged]:
+def judged_alike(runs: Iterable[IoRun]) -> list[JudgedResponse]:
     """Judge runs with AU reckoned in one way within each saved run: where sleeps of one ended late, with the time asked for in all.
 
     Refusing those runs alone would leave the quiet ones, and compare machines that were idle with machines that worked. Result folders of
@@ -91,12 +91,12 @@ def judged_alike(runs: Iterable[IoRun]) -> list[Judged]:
     return [judge(one.run, nominal=True) if one.run.origin in late else one for one in judged]
 
 
-def is_refused(judged: Judged) -> bool:
+def is_refused(judged: JudgedResponse) -> bool:
     """Whether a run is refused as a whole."""
     return any(set(EVERY) <= set(doubt.refuses) for doubt in judged.doubts)
 
 
-def is_degenerate(judged: Judged) -> bool:
+def is_degenerate(judged: JudgedResponse) -> bool:
     """Whether a run is none: too short, or of too few steps, for any figure."""
     return any(doubt.kind == "degenerate" for doubt in judged.doubts)
 
@@ -173,14 +173,14 @@ def _mean_over_ranks(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Job], 
     return lambda job: fmean(of(blocks) for blocks in job)
 
 
-def _response(name: str, unit: str, label: str, values: Sequence[float], result: Iterable[Doubt]) -> Response:
+def _response(name: str, unit: str, label: str, values: Sequence[float], result: Iterable[Doubt]) -> IoResponse:
     refused = next((f"{doubt.kind}: {doubt.reason}" for doubt in result if name in doubt.refuses), None)
     reason = cannot_be(name, values) if refused is None or not values else refused
     good = reason is None
-    return Response(name, unit, label, fmean(values) if good else None, reason, tuple(values), pstdev(values) if good else None)
+    return IoResponse(name, unit, label, fmean(values) if good else None, reason, tuple(values), pstdev(values) if good else None)
 
 
-def _bytes(jobs: Sequence[Job], result: Iterable[Doubt]) -> list[Response]:
+def _bytes(jobs: Sequence[Job], result: Iterable[Doubt]) -> list[IoResponse]:
     ways = [
         ("mb_per_s_read", "really asked for by the ranks and their readers (rchar)", _rate_of("rchar_bytes")),
         ("mb_per_s_fetched", "of it, fetched from a device (read_bytes)", _rate_of("read_bytes")),
@@ -213,12 +213,12 @@ def _device(job: Job) -> float | None:
     return sum(count for count, _ in counts) / span_s / MIB if span_s > 0 else None
 
 
-def _checkpoint(run: IoRun) -> Response:
+def _checkpoint(run: IoRun) -> IoResponse:
     label = "bytes of all checkpoints over the time they took (2^30 bytes)"
     if not run.checkpoints:
-        return Response("checkpoint_gb_per_s", "GiB/s", label, None, "no checkpoint was written")
+        return IoResponse("checkpoint_gb_per_s", "GiB/s", label, None, "no checkpoint was written")
     sizes = [checkpoint.bytes for checkpoint in run.checkpoints if checkpoint.bytes is not None]
     span_s = math.fsum(checkpoint.duration_s for checkpoint in run.checkpoints)
     if len(sizes) < len(run.checkpoints) or span_s <= 0:
-        return Response("checkpoint_gb_per_s", "GiB/s", label, None, "how large or how long they were is not recorded")
-    return Response("checkpoint_gb_per_s", "GiB/s", label, math.fsum(sizes) / span_s / GIB)
+        return IoResponse("checkpoint_gb_per_s", "GiB/s", label, None, "how large or how long they were is not recorded")
+    return IoResponse("checkpoint_gb_per_s", "GiB/s", label, math.fsum(sizes) / span_s / GIB)

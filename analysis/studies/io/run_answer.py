@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .configurations import Configuration, Mean
-    from .effects import Analysis, Contrast
-    from .study import Study
+    from .effects import Analysis, IoContrast
+    from .study import IoStudy
 
 FIRST = {"samples_per_s_whole": "samples/s", "au_whole_percent": "AU whole %"}
 SECOND = {
@@ -68,7 +68,7 @@ LEGEND = (
 )
 
 
-def answer(study: Study, *, brief: bool = False) -> Answer:
+def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     """Say it, the table of configurations first; `brief` is that table and the tweak sets."""
     if not study.cells:
         return Answer("No run with epochs: nothing can be said.", warnings=left_out(study), data=record_of(study))
@@ -87,7 +87,7 @@ def answer(study: Study, *, brief: bool = False) -> Answer:
     )
 
 
-def left_out(study: Study) -> list[str]:
+def left_out(study: IoStudy) -> list[str]:
     """Cells that could not be used; of those that differ in their numbers alone the reason is said once."""
     alike: dict[str, list[tuple[str, str]]] = {}
     for line in dict.fromkeys(study.refused):
@@ -101,7 +101,7 @@ def left_out(study: Study) -> list[str]:
     return lines
 
 
-def _runs(study: Study, *, brief: bool) -> Section:
+def _runs(study: IoStudy, *, brief: bool) -> Section:
     """Means over blocks with their intervals; a letter where there is no figure, with the reason below."""
     shown = [configuration for configuration in study.configurations if configuration.tweakset == STOCK]
     letters: dict[str, str] = {}
@@ -162,7 +162,7 @@ def _limit(configuration: Configuration) -> str | None:
     return f"{largest} ({shares[largest]:.0f} %)"
 
 
-def _details(study: Study) -> Iterator[Section]:
+def _details(study: IoStudy) -> Iterator[Section]:
     percent: Callable[[float], str] = lambda value: f"{100 * value:.1f}"  # noqa: E731  # a column's writer
     rows = [
         [name, cache.epochs, None if cache.bytes is None else cache.bytes / 2**20, *(getattr(cache, part) for part in CACHE)]
@@ -204,7 +204,7 @@ def _variation(result: Sequence[Analysis]) -> Section:
     return Section(title, [*lines, Table(columns, rows), *(Line(note, "note:", "quiet") for note in notes)])
 
 
-def _tweak_table(study: Study) -> list[Section]:
+def _tweak_table(study: IoStudy) -> list[Section]:
     """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy of stock come last."""
     made, idle = study.contrasts, {contrast.tweakset for contrast in study.idle}
     treated = (*made.tweaks, *study.idle)
@@ -246,15 +246,15 @@ def _tweak_table(study: Study) -> list[Section]:
 class _Gain:
     """A contrast as a value with an interval."""
 
-    def __init__(self, contrast: Contrast) -> None:
+    def __init__(self, contrast: IoContrast) -> None:
         self.value, self.low, self.high, self.shown = contrast.effect or 0.0, contrast.low or 0.0, contrast.high or 0.0, contrast.shown
 
 
-def _known(contrast: Contrast | None) -> _Gain | None:
+def _known(contrast: IoContrast | None) -> _Gain | None:
     return None if contrast is None or contrast.effect is None else _Gain(contrast)
 
 
-def record_of(study: Study) -> dict[str, Any]:
+def record_of(study: IoStudy) -> dict[str, Any]:
     """All of it for programs: names and units are those of the terms; what is refused is null with its reason beside it."""
     return {
         "runs": [record(cell) for cell in study.cells],

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from analysis.stats.effect import Paired
 
-    from .effects import Analysis, Contrast, Contrasts, Effect, Step
-    from .responses import Judged
-    from .study import Study
+    from .effects import Analysis, Contrasts, EffectStep, IoContrast, IoEffect
+    from .responses import JudgedResponse
+    from .study import IoStudy
     from .terms import IoRun
 
 STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
@@ -72,7 +72,7 @@ def ends(response: str, low: float | None, high: float | None) -> str:
 # The answer of a saved run.
 
 
-def findings(study: Study) -> list[str]:
+def findings(study: IoStudy) -> list[str]:
     """Answer in lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
     plain = in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}])
     engines = [judged.run.engine for judged in plain]
@@ -84,7 +84,7 @@ def findings(study: Study) -> list[str]:
     )
 
 
-def basis(study: Study) -> list[str]:
+def basis(study: IoStudy) -> list[str]:
     """Say what the figures stand on: what stock is, and why they may not be carried elsewhere."""
     runs = [cell.run for cell in study.cells]
     settings = []
@@ -101,8 +101,8 @@ def basis(study: Study) -> list[str]:
     return lines
 
 
-def _fastest(cells: Sequence[Judged]) -> list[str]:
-    states: dict[tuple[str, ...], list[Judged]] = {}
+def _fastest(cells: Sequence[JudgedResponse]) -> list[str]:
+    states: dict[tuple[str, ...], list[JudgedResponse]] = {}
     for cell in cells:
         if cell.value(RATE) is not None:
             states.setdefault(_state(cell.run), []).append(cell)
@@ -127,15 +127,15 @@ def _state(run: IoRun) -> tuple[str, ...]:
     return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing)
 
 
-def _by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
+def _by_name(cells: Sequence[JudgedResponse]) -> dict[str, list[JudgedResponse]]:
     alike = common([cell.run for cell in cells])
-    groups: dict[str, list[Judged]] = {}
+    groups: dict[str, list[JudgedResponse]] = {}
     for cell in cells:
         groups.setdefault(configuration(cell.run, alike) or BY_DEFAULT, []).append(cell)
     return groups
 
 
-def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
+def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     means = {name: mean_of([cell.responses[RATE] for cell in cells], [cell.run.block for cell in cells]) for name, cells in groups.items()}
     best = max(means, key=lambda name: means[name].value or 0.0)
     mean = means[best]
@@ -158,7 +158,7 @@ def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
     return f"{'; '.join(parts)} ({pairs})."
 
 
-def _pairs(groups: Mapping[str, Sequence[Judged]]) -> tuple[dict[tuple[str, str], Paired], dict[frozenset[str], float]]:
+def _pairs(groups: Mapping[str, Sequence[JudgedResponse]]) -> tuple[dict[tuple[str, str], Paired], dict[frozenset[str], float]]:
     """Compare all configurations two by two: from the first to the second both ways round, and p of each pair after Holm."""
     values = {name: by_block(cells, RATE) for name, cells in groups.items()}
     changes: dict[tuple[str, str], Paired] = {}
@@ -179,7 +179,7 @@ def _change(values: Sequence[float], response: str) -> Paired | None:
         return None
 
 
-def _engines(cells: Sequence[Judged], base: str) -> list[str]:
+def _engines(cells: Sequence[JudgedResponse], base: str) -> list[str]:
     """Set each other engine against ours: in each block the mean over all configurations that both ran."""
     lines = []
     for name in dict.fromkeys(cell.run.engine for cell in cells if cell.run.engine != base):
@@ -198,10 +198,10 @@ def _engines(cells: Sequence[Judged], base: str) -> list[str]:
     return lines
 
 
-def _against(cells: Sequence[Judged], response: str, base: str, other: str) -> list[float]:
+def _against(cells: Sequence[JudgedResponse], response: str, base: str, other: str) -> list[float]:
     """What another engine changes in each block, as the mean over the configurations that both engines ran in it."""
     alike = common([cell.run for cell in cells]) | {"engine"}
-    groups: dict[tuple[str, str], list[Judged]] = {}
+    groups: dict[tuple[str, str], list[JudgedResponse]] = {}
     for cell in cells:
         groups.setdefault((configuration(cell.run, alike), cell.run.engine), []).append(cell)
     changes: dict[int, list[float]] = {}
@@ -216,7 +216,7 @@ def _against(cells: Sequence[Judged], response: str, base: str, other: str) -> l
     return [math.fsum(values) / most for _, values in sorted(changes.items()) if len(values) == most]
 
 
-def _tweak_sets(study: Study) -> list[str]:
+def _tweak_sets(study: IoStudy) -> list[str]:
     known = [tweak for tweak in study.contrasts.tweaks if tweak.p is not None]
     shown = sorted((contrast for contrast in known if contrast.shown), key=lambda contrast: -abs(math.log1p(contrast.effect or 0.0)))
     lines = []
@@ -245,7 +245,7 @@ def _tweak_sets(study: Study) -> list[str]:
 # Factor by factor, and tweak set by tweak set.
 
 
-def of_factors(study: Study) -> list[str]:
+def of_factors(study: IoStudy) -> list[str]:
     """What is known of each factor; of the utilisation without the first step only where it tells another story."""
     known = [analyse for analyse in study.analyses if not analyse.sets and not analyse.refusal]
     lines = [
@@ -257,7 +257,7 @@ def of_factors(study: Study) -> list[str]:
     return [*lines, *reversals(known)]
 
 
-def of_tweak_sets(study: Study) -> list[str]:
+def of_tweak_sets(study: IoStudy) -> list[str]:
     """What the copy of stock shows, and what each tweak set did."""
     lines = [line for analyse in study.analyses if analyse.sets for line in answers(analyse)]
     return [untouched(study.contrasts), *tweaks(study.contrasts), *(line for line in lines if SETS in line.partition(":")[0])]
@@ -274,18 +274,18 @@ def answers(analysis: Analysis) -> list[str]:
     ]
 
 
-def _how_sure(effect: Effect, analysis: Analysis) -> str:
+def _how_sure(effect: IoEffect, analysis: Analysis) -> str:
     """Write how sure an effect is: `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
     effects = len(analysis.findings)
     over = f"{counted(effects, 'effect')}, {len(effect.steps)} steps" if len(effect.steps) > 1 else f"{effects}"
     return f"{effect.clearest.blocks} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
 
 
-def _written(step: Step | Contrast, response: str, unit: str) -> str:
+def _written(step: EffectStep | IoContrast, response: str, unit: str) -> str:
     return f"{amount(response, unit, step.effect or 0.0)} {ends(response, step.low, step.high)}"
 
 
-def _main(effect: Effect, analysis: Analysis) -> str:
+def _main(effect: IoEffect, analysis: Analysis) -> str:
     name, sure = effect.factors[0], _how_sure(effect, analysis)
     step = f"{effect.clearest.name} {_written(effect.clearest, analysis.response, analysis.unit)}"
     if not effect.shown:
@@ -297,7 +297,7 @@ def _main(effect: Effect, analysis: Analysis) -> str:
     return f"{name}: {means}{unit}; {step}; {unsigned(effect.share)} of the variation, {sure}.{depends}"
 
 
-def _pair(effect: Effect, analysis: Analysis) -> str:
+def _pair(effect: IoEffect, analysis: Analysis) -> str:
     head = " × ".join(effect.factors)
     sure = f"{unsigned(effect.share)} of the variation, {_how_sure(effect, analysis)}"
     if SETS in effect.factors:
@@ -373,7 +373,7 @@ def tweaks(contrasts: Contrasts) -> list[str]:
     return lines
 
 
-def _control(contrast: Contrast, contrasts: Contrasts) -> str:
+def _control(contrast: IoContrast, contrasts: Contrasts) -> str:
     """Cold beside warm, with the difference of the two."""
     twins = {other.cache: other for other in contrasts.tweaks if (other.tweakset, other.rest) == (contrast.tweakset, contrast.rest)}
     sides = ", ".join(f"{state} {_against_stock(twins[state], contrasts)}" for state in ("cold", "warm") if state in twins)
@@ -381,7 +381,7 @@ def _control(contrast: Contrast, contrasts: Contrasts) -> str:
     return f"{contrast.tweakset}{where}: {sides}; the cold cache makes the difference: {_against_stock(contrast, contrasts)}."
 
 
-def _against_stock(contrast: Contrast, contrasts: Contrasts) -> str:
+def _against_stock(contrast: IoContrast, contrasts: Contrasts) -> str:
     if contrast.effect is None:
         return contrast.missing or "not measured"
     p = "" if contrast.p_adjusted is None else f" (p {probability(contrast.p_adjusted)})"

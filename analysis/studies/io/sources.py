@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .dlio_study import Excluded
-    from .responses import Judged
-    from .study import Study
+    from .responses import JudgedResponse
+    from .study import IoStudy
     from .terms import IoRun
 
 
@@ -128,7 +128,7 @@ def _must_be_input(path: Path) -> None:
         raise Refused(f"{path}: {'is neither' if there else 'is not there'}; {KINDS}.")
 
 
-def _saved(path: Path, excluded: Excluded, refused: list[str]) -> list[Study]:
+def _saved(path: Path, excluded: Excluded, refused: list[str]) -> list[IoStudy]:
     left_out: list[str] = []
     try:
         runs = [excluding(run, excluded) for run in saved.runs_of(path, left_out)]
@@ -141,7 +141,7 @@ def _saved(path: Path, excluded: Excluded, refused: list[str]) -> list[Study]:
     return [study(str(path), runs, left_out)]
 
 
-def _submissions(judged: Sequence[Judged]) -> list[mlperf.Submission]:
+def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
     """Hold each setting against the rules, on the untouched machine: tweak sets and the copy of stock are no settings of their own."""
     kept = [one for one in judged if one.run.tweakset == STOCK] or judged
     same = [runs for inner in settings(in_order(kept)).values() for runs in inner.values()]

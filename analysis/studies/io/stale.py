@@ -20,8 +20,8 @@ from .terms import GIB, MIB
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .dlio_published import Row
-    from .responses import Judged
+    from .dlio_published import PublishedRow
+    from .responses import JudgedResponse
     from .terms import IoRun
 
 # What makes files of one name hold other samples. The format gives them another name.
@@ -55,7 +55,7 @@ class _Read:
     generates: bool = False
 
 
-def stale_runs(judged: Sequence[Judged], generations: Sequence[IoRun] = ()) -> list[Stale]:
+def stale_runs(judged: Sequence[JudgedResponse], generations: Sequence[IoRun] = ()) -> list[Stale]:
     """Find result folders whose run read other data than its own."""
     reads = [_of_run(one.run, one.formula("samples_per_s_whole")) for one in judged if one.run.configured]
     reads += [_of_run(generation, None) for generation in generations]
@@ -141,7 +141,7 @@ def _differing(lies: _Read, read: _Read) -> str:
     return ", ".join(f"{name} {there}, its own {own}" for name, there, own in pairs if there != own)
 
 
-def stale_rows(rows: Sequence[Row], record_bytes: float | None, changes_data: Mapping[Row, float]) -> list[Stale]:
+def stale_rows(rows: Sequence[PublishedRow], record_bytes: float | None, changes_data: Mapping[PublishedRow, float]) -> list[Stale]:
     """Find rows of a published table that ran on other data than their own, by the order of the design and their samples/s.
 
     `record_bytes` is the record length that MB/s of most rows were reckoned with, `changes_data` that of rows which had their data made

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .configurations import Cache, Configuration
-    from .effects import Analysis, Contrast, Contrasts
-    from .responses import Judged
+    from .effects import Analysis, Contrasts, IoContrast
+    from .responses import JudgedResponse
     from .terms import IoRun
 
 RATE = "samples_per_s_whole"
@@ -25,7 +25,7 @@ RESPONSES = ("au_whole_percent", "au_steady_percent", RATE)
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class IoStudy:
     """I/O runs of one source and what they say. `alike` is what all of them have in common, in words; `refused` what could not be used.
 
     `idle` are tweak sets that changed nothing here, each against stock: no treatments, but further copies of stock, and in no analysis.
@@ -34,23 +34,23 @@ class Study:
     """
 
     origin: str
-    cells: tuple[Judged, ...]
+    cells: tuple[JudgedResponse, ...]
     alike: str
     configurations: tuple[Configuration, ...]
     caches: Mapping[str, Cache]
     analyses: tuple[Analysis, ...]
     contrasts: Contrasts
-    idle: tuple[Contrast, ...] = ()
+    idle: tuple[IoContrast, ...] = ()
     refused: tuple[str, ...] = ()
 
 
-def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = (), responses: Sequence[str] = RESPONSES) -> Study:
+def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = (), responses: Sequence[str] = RESPONSES) -> IoStudy:
     """Say of training runs all there is to say; runs that only generated data have nothing to tell."""
     cells = tuple(judged_alike(run for run in runs if run.epochs))
     treated, copies = apart(cells)
     analyses = [analysed(treated, response, sets=False) for response in responses] if cells else []
     analyses += [analysed(group, RATE, sets=True) for group in _crossed(treated)]
-    return Study(
+    return IoStudy(
         origin,
         cells,
         alike_in_words([cell.run for cell in cells]),
@@ -63,7 +63,7 @@ def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = (), respo
     )
 
 
-def apart(cells: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
+def apart(cells: Sequence[JudgedResponse]) -> tuple[list[JudgedResponse], list[JudgedResponse]]:
     """Part the cells of tweak sets that changed nothing anywhere from the others; stock stands on both sides, where there is another.
 
     Their names are as they were: only what is said of them is other.
@@ -73,13 +73,13 @@ def apart(cells: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
     return treated, [cell for cell in cells if cell.run.tweakset in idle | {STOCK}] if idle else []
 
 
-def _crossed(cells: Sequence[Judged]) -> list[list[Judged]]:
+def _crossed(cells: Sequence[JudgedResponse]) -> list[list[JudgedResponse]]:
     """Put configurations together that met the same tweak sets: stock elsewhere has nothing to stand beside."""
     met: dict[str, set[str]] = {}
     for cell in cells:
         met.setdefault(configuration(cell.run), set()).add(cell.run.tweakset)
     changed = set(touched(cells))
-    groups: dict[frozenset[str], list[Judged]] = {}
+    groups: dict[frozenset[str], list[JudgedResponse]] = {}
     for cell in cells:
         if sets := frozenset(met[configuration(cell.run)] & changed):
             groups.setdefault(sets, []).append(cell)

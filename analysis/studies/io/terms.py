@@ -143,7 +143,7 @@ class IoRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class IoResponse:
     """One figure of one run. `label` says in words how it is reckoned; `value` is None exactly where `why_missing` says why.
 
     `per_epoch` is what the formula gives for the whole job epoch by epoch (mean or sum over ranks, as the figure asks), also where the
@@ -172,7 +172,7 @@ class Doubt:
     refuses: tuple[str, ...] = ()
 
 
-class Source(Protocol):
+class IoSource(Protocol):
     """A module that reads runs of one kind."""
 
     def runs_of(self, path: Path, refused: list[str]) -> list[IoRun]:

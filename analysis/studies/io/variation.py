@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .factors import Observed
+    from .factors import ObservedFactor
 
     Floats = npt.NDArray[np.float64]
     Term = tuple[int, ...]
@@ -35,7 +35,7 @@ TOO_MANY = "there are more interactions of these factors than a table shows: mai
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VarianceSource:
     """A row of the table: what varied (`factors`), its sum of squares, and its share of the total."""
 
     name: str
@@ -59,14 +59,14 @@ class Level:
 class Variation:
     """The table, the means at levels, what cannot be estimated with the reason, and whether every combination has equally many cells."""
 
-    rows: tuple[Source, ...]
+    rows: tuple[VarianceSource, ...]
     levels: tuple[Level, ...]
     unestimable: tuple[tuple[str, str], ...]
     balanced: bool
     notes: tuple[str, ...]
 
 
-def variation(seen: Observed) -> Variation:
+def variation(seen: ObservedFactor) -> Variation:
     """Allot the variation to factors and every two of them, blocks taken off.
 
     Raises: NotComparable, where there is nothing to analyse: too few cells, or no scatter at all.
@@ -93,8 +93,8 @@ def variation(seen: Observed) -> Variation:
     pairs = {} if many else {(*a, *b): _product(mains[a], mains[b]) for a, b in combinations(mains, 2)}
     columns, error_ss, error_df = _error(seen, base, mains, pairs, y, (error_ss, error_df))
 
-    def source(name: str, df: int, ss: float, term: Term = ()) -> Source:
-        return Source(name, df, ss, ss / total, tuple(seen.factors[at].name for at in term))
+    def source(name: str, df: int, ss: float, term: Term = ()) -> VarianceSource:
+        return VarianceSource(name, df, ss, ss / total, tuple(seen.factors[at].name for at in term))
 
     terms = []
     for term in columns:
@@ -121,7 +121,7 @@ def variation(seen: Observed) -> Variation:
 
 
 def _error(  # noqa: PLR0913, PLR0917  # what a model is chosen by
-    seen: Observed, base: Floats, mains: dict[Term, Floats], pairs: dict[Term, Floats], y: Floats, pure: tuple[float, int]
+    seen: ObservedFactor, base: Floats, mains: dict[Term, Floats], pairs: dict[Term, Floats], y: Floats, pure: tuple[float, int]
 ) -> tuple[dict[Term, Floats], float, int]:
     """Choose the terms, and the error they stand beside: replicates where there are enough, else what the terms leave."""
     if not mains:
@@ -138,7 +138,7 @@ def _error(  # noqa: PLR0913, PLR0917  # what a model is chosen by
     raise NotComparable("no point was run twice, and too few are left over to see how far equal cells differ: run more blocks.")
 
 
-def _levels(seen: Observed, base: Floats, columns: Mapping[Term, Floats], y: Floats) -> tuple[Level, ...]:
+def _levels(seen: ObservedFactor, base: Floats, columns: Mapping[Term, Floats], y: Floats) -> tuple[Level, ...]:
     """Means at levels by least squares: over all other levels alike, whatever was lost."""
     for terms in (list(columns), [term for term in columns if len(term) == 1]):
         made = np.column_stack([base, *(columns[term] for term in terms)])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Run
 
-    from .terms import Effects, Level, Means, Source, Term
+    from .terms import Effects, Level, Means, Term, VariationSource
 
 MOST_ALIASES = 4
 KINDS = {
@@ -226,7 +226,7 @@ def _lettered(alias: str, letters: dict[str, str]) -> str:
 def _anova(effects: Effects) -> Table:
     letters = {factor.name: factor.letter for factor in effects.observed.factors}
 
-    def name(row: Source) -> str:
+    def name(row: VariationSource) -> str:
         return ":".join(letters[factor] for factor in row.factors) if len(row.factors) > 1 else row.name
 
     columns = [Column("df"), *(Column(head, write=digits) for head in ("SS", "MS", "F"))]

@@ -24,7 +24,7 @@ from .terms import Effects
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .frame import Fit, Floats, Frame
+    from .frame import Floats, Frame, FrameFit
     from .terms import Level, Means, Observed, Term
 
 MOST_KEYS = 3  # listed by name
@@ -221,7 +221,7 @@ def _among(made: Frame, columns: Floats) -> float:
     return rss(made.base, made.y)[0] - rss(columns, made.y)[0]
 
 
-def _levels(made: Frame, done: Fit, there: list[str], counts: dict[str, int]) -> Iterator[Level]:
+def _levels(made: Frame, done: FrameFit, there: list[str], counts: dict[str, int]) -> Iterator[Level]:
     first = made.base.shape[1]
     for name, code in zip(there, coded_levels(there, there), strict=True):
         weights = np.concatenate([np.eye(first)[0], code])

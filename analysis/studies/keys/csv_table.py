@@ -17,7 +17,7 @@ from analysis.plain import one_line
 from analysis.terms import Refused, UnknownName, Unreadable
 
 from .observed import letters
-from .terms import Factor, Lost, Observed, Row
+from .terms import DesignFactor, EffectRow, LostPoint, Observed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
         if value is None:
             lost.setdefault((point, _why_lost(line, columns)), []).append(block)
         else:
-            rows.append(Row(point, levels, block, value))
+            rows.append(EffectRow(point, levels, block, value))
     if len(rows) < 2:
         raise Unreadable(f"{path}: {len(rows)} rows with a number in column {columns.response!r}: no effect can be taken of so few.")
     return Observed(
@@ -91,7 +91,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
         factors=factors,
         points=points,
         rows=tuple(rows),
-        lost=tuple(Lost(point, reason, tuple(blocks)) for (point, reason), blocks in lost.items()),
+        lost=tuple(LostPoint(point, reason, tuple(blocks)) for (point, reason), blocks in lost.items()),
         notes=tuple(_copies(lines)),
     )
 
@@ -147,7 +147,7 @@ def _lines(path: Path) -> list[_Line]:
     return [_Line(number, dict(zip(head, fields, strict=True))) for number, fields in split[1:]]
 
 
-def _factor(path: Path, lines: Sequence[_Line], name: str, letter: str) -> Factor:
+def _factor(path: Path, lines: Sequence[_Line], name: str, letter: str) -> DesignFactor:
     """Find a factor's levels: numbers by size, words as they first come."""
     for line in lines:
         if not line.fields[name]:
@@ -164,7 +164,7 @@ def _factor(path: Path, lines: Sequence[_Line], name: str, letter: str) -> Facto
         if len(set(numbers)) < len(numbers):
             raise Unreadable(f"{path}: column {name!r} writes one number in two ways: {one_line(', '.join(levels))}; write it in one.")
         levels.sort(key=lambda level: _number(level) or 0.0)
-    return Factor(name, letter, tuple(levels))
+    return DesignFactor(name, letter, tuple(levels))
 
 
 def _response(path: Path, line: _Line, columns: Columns) -> float | None:

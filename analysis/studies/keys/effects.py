@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from analysis.terms import Run
 
     from .frame import Floats
-    from .terms import Observed, Source, Term, Word
+    from .terms import Observed, Term, VariationSource, Word
 
 
 CHOSEN = (
@@ -155,7 +155,7 @@ def _settled(designs: Sequence[Effects]) -> list[Effects]:
     ]
 
 
-def _own_test(effects: Effects, row: Source) -> bool:
+def _own_test(effects: Effects, row: VariationSource) -> bool:
     """Whether a row is an interaction that no term stands for."""
     return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in effects.terms)
 

@@ -25,7 +25,7 @@ from analysis.stats.effect import ROUNDING
 from analysis.terms import NotComparable
 from control.t_test import LARGEST_LOG, t_quantile, t_tail
 
-from .terms import Level, Pair, Source, Term
+from .terms import Level, Pair, Term, VariationSource
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     from collections.abc import Iterator
 
-    from .terms import Factor, Means, Observed
+    from .terms import DesignFactor, Means, Observed
 
 
 # A column of which less than this part is new adds nothing to those before it.
@@ -43,7 +43,7 @@ DEPENDENT = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class FrameFit:
     """Least squares: coefficients, (XᵀX)⁻¹, residual sum of squares and its degrees of freedom."""
 
     beta: Floats
@@ -56,7 +56,7 @@ class Fit:
         return float(weights @ self.beta), float(weights @ self.inverse @ weights)
 
 
-def fit(columns: Floats, values: Floats) -> Fit:
+def fit(columns: Floats, values: Floats) -> FrameFit:
     """Fit columns that are independent of each other, the first of them constant; `values` as they were measured."""
     from statsmodels.regression.linear_model import OLS  # noqa: PLC0415 of the studies alone, and a second to import
 
@@ -65,7 +65,7 @@ def fit(columns: Floats, values: Floats) -> Fit:
     beta = np.array(done.params, float)
     beta[0] += level
     residual = values - level - columns @ np.asarray(done.params)
-    return Fit(beta, np.asarray(done.normalized_cov_params), float(residual @ residual), len(values) - columns.shape[1])
+    return FrameFit(beta, np.asarray(done.normalized_cov_params), float(residual @ residual), len(values) - columns.shape[1])
 
 
 def rss(columns: Floats, values: Floats) -> tuple[float, int]:
@@ -285,7 +285,7 @@ class Frame:
             return value
         return math.exp(value if self.seen.better == "higher" else -value)
 
-    def blocks_source(self) -> list[Source]:
+    def blocks_source(self) -> list[VariationSource]:
         """The row of the blocks, where there are any."""
         df = self.base.shape[1] - 1
         if not df:
@@ -293,17 +293,17 @@ class Frame:
         without, _ = rss(np.column_stack([self.base[:, :1], self.of_points]), self.y)
         return [self.source("blocks", df, without - self.error_ss if self.error_df else without)]
 
-    def source(self, name: str, df: int, ss: float, factors: tuple[str, ...] = (), *, tested: bool = False) -> Source:
+    def source(self, name: str, df: int, ss: float, factors: tuple[str, ...] = (), *, tested: bool = False) -> VariationSource:
         """Make a row of the analysis of variance."""
         ms = ss / df if df else None
         f = ms / self.error_ms if tested and ms is not None and self.error_ms else None
         p = None if f is None else float(fdtrc(df, self.error_df, max(0.0, f)))
-        return Source(name, df, ss, ss / self.total, ms, f, p, factors)
+        return VariationSource(name, df, ss, ss / self.total, ms, f, p, factors)
 
-    def closing_sources(self) -> list[Source]:
+    def closing_sources(self) -> list[VariationSource]:
         """The rows of the error and of the total."""
         error = [self.source("error", self.error_df, self.error_ss)] if self.error_df else []
-        return [*error, Source("total", len(self.y) - 1, self.total, 1.0)]
+        return [*error, VariationSource("total", len(self.y) - 1, self.total, 1.0)]
 
     def term(  # noqa: PLR0913  # what one term is made of
         self,
@@ -371,7 +371,7 @@ class Frame:
         return tuple(result)
 
 
-def _grid(first: Factor, second: Factor) -> list[tuple[str, str]]:
+def _grid(first: DesignFactor, second: DesignFactor) -> list[tuple[str, str]]:
     return [(a, b) for a in first.levels for b in second.levels]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Singles = npt.NDArray[np.float32]
     from collections.abc import Sequence
 
-    from .frame import Fit, Frame
+    from .frame import Frame, FrameFit
 
 
 DRAWS = 100_000
@@ -102,7 +102,7 @@ def _draw(root: Floats) -> Null:
     return Null(every, largest, alone, together, float(np.quantile(together * error - chance, POWER)))
 
 
-def judged_by_each_other(made: Frame, done: Fit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
+def judged_by_each_other(made: Frame, done: FrameFit, columns: Floats, terms: Sequence[Term]) -> tuple[Lenth | None, list[Term]]:
     """Judge contrasts by each other. Those that no term uses up complete the design: noise as good as any."""
     first = made.base.shape[1]
     inverse = done.inverse[first:, first:]

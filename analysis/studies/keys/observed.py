@@ -15,7 +15,7 @@ from analysis.reading import Reader, metric_named
 from analysis.switched.expand import is_switched
 from analysis.terms import NotComparable, Unreadable
 
-from .terms import Factor, Lost, Observed, Row
+from .terms import DesignFactor, EffectRow, LostPoint, Observed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ def _profile(run: Run, study: str, workload: str, profile: str, metric: Metric) 
     points = {_stock(run, study): dict.fromkeys((factor.name for factor in varied), None)}
     points |= {name: dict(point.levels) for name, point in run.design.points.items() if point.tweakset == profile}
     factors = tuple(
-        Factor(factor.name, letter, tuple(AS_FOUND if level is None else level for level in factor.levels))
+        DesignFactor(factor.name, letter, tuple(AS_FOUND if level is None else level for level in factor.levels))
         for factor, letter in zip(varied, letters(len(varied)), strict=True)
     )
     named = {
@@ -111,7 +111,7 @@ def _matrix(run: Run, study: str, workload: str, names: list[str], metric: Metri
         better=metric.better,
         scale="log",
         margin=run.studies[study].margin,
-        factors=(Factor(SETS, "A", tuple(sets)),),
+        factors=(DesignFactor(SETS, "A", tuple(sets)),),
         points=points,
         rows=rows,
         lost=lost,
@@ -130,7 +130,7 @@ def _cells(run: Run, study: str, workload: str) -> list[Cell]:
 
 def _gather(
     run: Run, where: tuple[str, str], metric: Metric, points: Mapping[str, tuple[str, ...]]
-) -> tuple[tuple[Row, ...], tuple[Lost, ...]]:
+) -> tuple[tuple[EffectRow, ...], tuple[LostPoint, ...]]:
     """Read every cell of these points; what cannot be used is lost, for a reason."""
     cells = {(cell.tweakset, cell.block): cell for cell in _cells(run, *where)}
     untouched = side(Arm(run.origin, (run,)), *where, next(iter(points)))  # more than one arm, where these were declared
@@ -150,8 +150,8 @@ def _gather(
             except NotComparable as reason:
                 lost.setdefault((name, str(reason).rstrip(".")), []).append(str(block))
             else:
-                rows.append(Row(name, points[name], str(block), value))
-    return tuple(rows), tuple(Lost(name, reason, tuple(missing)) for (name, reason), missing in lost.items())
+                rows.append(EffectRow(name, points[name], str(block), value))
+    return tuple(rows), tuple(LostPoint(name, reason, tuple(missing)) for (name, reason), missing in lost.items())
 
 
 def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doubts: Mapping[str, str]) -> float:

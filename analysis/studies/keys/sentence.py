@@ -11,7 +11,7 @@ from .terms import NAMED, SCREENED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .terms import Effects, Source, Term
+    from .terms import Effects, Term, VariationSource
 
 
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "lenth": "simulated"}
@@ -207,7 +207,7 @@ def _by_factor(effects: Effects) -> str:
     )
 
 
-def _significant(row: Source, effects: Effects) -> bool:
+def _significant(row: VariationSource, effects: Effects) -> bool:
     if row.p_adjusted is not None:
         return row.p_adjusted < ALPHA
     from analysis.stats.adjust import holm  # noqa: PLC0415
@@ -216,7 +216,7 @@ def _significant(row: Source, effects: Effects) -> bool:
     return holm([other.p or 0.0 for other in mains])[mains.index(row)] < ALPHA
 
 
-def _f(row: Source, effects: Effects) -> str:
+def _f(row: VariationSource, effects: Effects) -> str:
     return f"F {digits(row.f or 0.0)} ({row.df}, {effects.error_df}), p {probability(row.p or 0.0)}"
 
 

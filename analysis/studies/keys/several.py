@@ -16,12 +16,12 @@ from scipy.special import fdtrc
 from analysis.terms import NotComparable, Refused
 
 from .frame import FEWEST_DF, FEWEST_RUNS, Frame, coded_levels, fit, frame, half_counts, independent, rss
-from .terms import Effects, Level, Source, Term
+from .terms import Effects, Level, Term, VariationSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .frame import Fit, Floats
+    from .frame import Floats, FrameFit
     from .terms import Observed
 
 MOST_COLUMNS = 300  # of interactions; of more nobody reads the table
@@ -43,7 +43,7 @@ class Model:
         """Residual sum of squares of some of the terms, blocks always among them."""
         return rss(np.column_stack([self.made.base, *(self.columns[term] for term in terms)]), self.made.y)
 
-    def source(self, term: tuple[int, ...], name: str) -> Source:
+    def source(self, term: tuple[int, ...], name: str) -> VariationSource:
         """Test a term, adjusted for all that do not contain it."""
         others = [column for column in self.columns if column != term and not set(term) <= set(column)]
         without, df = self.rss(others)
@@ -51,9 +51,9 @@ class Model:
         ss, used = max(0.0, without - with_it), df - df_with
         factors = tuple(self.made.seen.factors[at].name for at in term)
         if not used:
-            return Source(name, 0, 0.0, 0.0, factors=factors)
+            return VariationSource(name, 0, 0.0, 0.0, factors=factors)
         ms, error = ss / used, self.error_ss / self.error_df
-        return Source(name, used, ss, ss / self.made.total, ms, ms / error, float(fdtrc(used, self.error_df, ms / error)), factors)
+        return VariationSource(name, used, ss, ss / self.made.total, ms, ms / error, float(fdtrc(used, self.error_df, ms / error)), factors)
 
 
 def several(seen: Observed, asked: Iterable[tuple[str, ...]] = ()) -> Effects:
@@ -138,7 +138,7 @@ def _full_rank(model: Model, terms: Sequence[tuple[int, ...]]) -> bool:
     return len(independent(columns)) == int(columns.shape[1])
 
 
-def _fit(made: Frame, model: Model, terms: Sequence[tuple[int, ...]]) -> tuple[Fit, dict[tuple[int, ...], slice]]:
+def _fit(made: Frame, model: Model, terms: Sequence[tuple[int, ...]]) -> tuple[FrameFit, dict[tuple[int, ...], slice]]:
     places, at = {}, made.base.shape[1]
     for term in terms:
         width = model.columns[term].shape[1]
@@ -150,7 +150,9 @@ def _fit(made: Frame, model: Model, terms: Sequence[tuple[int, ...]]) -> tuple[F
     return fit(columns, made.y), places
 
 
-def _terms(made: Frame, done: Fit, places: dict[tuple[int, ...], slice], there: dict[str, list[str]]) -> tuple[list[Term], list[Level]]:
+def _terms(
+    made: Frame, done: FrameFit, places: dict[tuple[int, ...], slice], there: dict[str, list[str]]
+) -> tuple[list[Term], list[Level]]:
     terms, levels = [], []
     for at, factor in enumerate(made.seen.factors):
         if (at,) not in places:
@@ -173,7 +175,7 @@ def _terms(made: Frame, done: Fit, places: dict[tuple[int, ...], slice], there: 
     return terms, levels
 
 
-def _blocks(model: Model) -> list[Source]:
+def _blocks(model: Model) -> list[VariationSource]:
     made = model.made
     df = made.base.shape[1] - 1
     if not df:
@@ -184,7 +186,7 @@ def _blocks(model: Model) -> list[Source]:
     return [made.source("blocks", df, without - with_them)]
 
 
-def _left(model: Model) -> list[Source]:
+def _left(model: Model) -> list[VariationSource]:
     ss, df = model.rss(model.columns)
     if df <= model.error_df:
         return []
@@ -206,7 +208,7 @@ def _balanced(made: Frame) -> bool:
     return len(counts) == whole and len(set(counts.values())) == 1
 
 
-def _must_be_told(asked: tuple[str, ...], names: Sequence[str], sources: dict[frozenset[int], Source]) -> None:
+def _must_be_told(asked: tuple[str, ...], names: Sequence[str], sources: dict[frozenset[int], VariationSource]) -> None:
     result = sources.get(frozenset(names.index(text) for text in asked))
     if result is None or not result.df:
         message = ", ".join(source.name for source in sources.values() if source.df)

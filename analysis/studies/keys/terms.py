@@ -21,7 +21,7 @@ Word = Literal["improved", "regressed", "raises", "lowers", "equivalent", "incon
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class DesignFactor:
     """What was varied: its name, the letter it has in the table, its levels in order; the first is the machine as found, or the low one."""
 
     name: str
@@ -30,7 +30,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EffectRow:
     """One cell that was measured: its point (a level a factor), block ("" where there are none) and response in its own unit."""
 
     name: str
@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostPoint:
     """Cells that were planned and cannot be used, of one point and for one reason."""
 
     point: str
@@ -65,10 +65,10 @@ class Observed:
     better: Literal["lower", "higher"] | None
     scale: Scale
     margin: float | None
-    factors: tuple[Factor, ...]
+    factors: tuple[DesignFactor, ...]
     points: dict[str, tuple[str, ...]]
-    rows: tuple[Row, ...]
-    lost: tuple[Lost, ...] = ()
+    rows: tuple[EffectRow, ...]
+    lost: tuple[LostPoint, ...] = ()
     design_notes: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     sequential: bool = False
@@ -116,7 +116,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VariationSource:
     """One row of the analysis of variance; `f` and `p` are None where a row is not tested (blocks, the error, the total).
 
     `p_adjusted` is there for interactions that no single term can stand for (more than two levels): Benjamini-Hochberg over all of them.
@@ -196,7 +196,7 @@ class Effects:
 
     observed: Observed
     terms: tuple[Term, ...] = ()
-    anova: tuple[Source, ...] = ()
+    anova: tuple[VariationSource, ...] = ()
     levels: tuple[Level, ...] = ()
     pairs: tuple[Pair, ...] = ()
     error: str = "none"

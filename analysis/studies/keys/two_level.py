@@ -36,8 +36,8 @@ from .terms import Effects, Lenth, Level, Term
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .frame import Effect, Fit, Floats
-    from .terms import Observed, Source
+    from .frame import Effect, Floats, FrameFit
+    from .terms import Observed, VariationSource
 
 MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there
 MIXED = 0.999
@@ -152,7 +152,7 @@ def _roman(number: int | None) -> str:
     return {None: "full", 1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}.get(number, str(number))
 
 
-def _term(made: Frame, done: Fit, at: int, effect: Effect, defining: Sequence[Effect]) -> Term:
+def _term(made: Frame, done: FrameFit, at: int, effect: Effect, defining: Sequence[Effect]) -> Term:
     """One effect: its coefficient times 2 (main), 4 (interaction of two): what changing the factor does, or changes of another's effect."""
     seen, times = made.seen, 2.0 ** len(effect)
     same: list[Effect] = []
@@ -169,7 +169,7 @@ def _term(made: Frame, done: Fit, at: int, effect: Effect, defining: Sequence[Ef
     )
 
 
-def _anova(made: Frame, terms: Sequence[Term], done: Fit) -> list[Source]:
+def _anova(made: Frame, terms: Sequence[Term], done: FrameFit) -> list[VariationSource]:
     sources = made.blocks_source()
     sources += [made.source(term.label, 1, (term.share or 0.0) * made.total, term.factors, tested=True) for term in terms]
     left = done.df - made.error_df
@@ -179,7 +179,7 @@ def _anova(made: Frame, terms: Sequence[Term], done: Fit) -> list[Source]:
     return sources + made.closing_sources()
 
 
-def _levels(made: Frame, done: Fit, told: Sequence[Effect], first: int) -> list[Level]:
+def _levels(made: Frame, done: FrameFit, told: Sequence[Effect], first: int) -> list[Level]:
     result = []
     for index, effect in enumerate(told):
         if len(effect) == 1:

@@ -18,7 +18,7 @@ from .terms import Check
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .terms import Arm, Control, Dose, Figure, Passed
+    from .terms import Control, Dose, MonitoredArm, OverheadFigure, Passed
 
 INTERPRETED = "python_loop"
 OFTENER = "dearer the oftener"
@@ -31,7 +31,14 @@ SAMPLER_MARGIN = 0.01
 
 
 def checks(  # noqa: PLR0913, PLR0917  # what a workload is judged by
-    workload: str, state: Control, arms: Sequence[Arm], doses: Sequence[Dose], below: Figure | None, margin: float, *, turns: bool = False
+    workload: str,
+    state: Control,
+    arms: Sequence[MonitoredArm],
+    doses: Sequence[Dose],
+    below: OverheadFigure | None,
+    margin: float,
+    *,
+    turns: bool = False,
 ) -> tuple[Check, ...]:
     """Hold one workload against the demands; where its A/A differs, nothing else is shown.
 
@@ -48,17 +55,17 @@ def checks(  # noqa: PLR0913, PLR0917  # what a workload is judged by
     return tuple(result)
 
 
-def named(arms: Sequence[Arm], base: str) -> Arm | None:
+def named(arms: Sequence[MonitoredArm], base: str) -> MonitoredArm | None:
     """The arm of a monitor; of several the first."""
     return next((arm for arm in arms if arm.base == base and arm.cpu is not None), None)
 
 
-def quick_thread(arms: Sequence[Arm]) -> Arm | None:
+def quick_thread(arms: Sequence[MonitoredArm]) -> MonitoredArm | None:
     """The thread that samples every 10 ms."""
     return next((arm for arm in arms if arm.base == THREAD and arm.rate_per_s == QUICK_PER_S and arm.cpu is not None), None)
 
 
-def _sampler(arms: Sequence[Arm]) -> Arm | None:
+def _sampler(arms: Sequence[MonitoredArm]) -> MonitoredArm | None:
     return next((arm for arm in arms if arm.base == SAMPLER and arm.cpu is not None and arm.rate_per_s in {SAMPLER_PER_S, None}), None)
 
 
@@ -71,14 +78,14 @@ def _again(state: Control) -> Check:
     return Check(name, passed, f"{shown(state.figure)}{wide if state.state == 'underpowered' else ''}")
 
 
-def _profile(arm: Arm | None) -> Check:
+def _profile(arm: MonitoredArm | None) -> Check:
     name = f"{PROFILE} costs over {unsigned(PROFILED)}"
     if arm is None or arm.cpu is None:
         return Check(name, "NOT SHOWN", "not measured")
     return Check(name, _verdict(arm.cpu.low > PROFILED, arm.cpu.high < PROFILED), shown(arm.cpu))
 
 
-def _thread(arm: Arm | None, below: Figure | None) -> Check:
+def _thread(arm: MonitoredArm | None, below: OverheadFigure | None) -> Check:
     name = f"{THREAD} each 10 ms costs, and less than {PROFILE}"
     if arm is None or arm.cpu is None:
         return Check(name, "NOT SHOWN", "not measured")
@@ -88,7 +95,7 @@ def _thread(arm: Arm | None, below: Figure | None) -> Check:
     return Check(name, _verdict(good, bad), f"{shown(arm.cpu)}; {PROFILE} against it {amount(below)} {ends(below)}")
 
 
-def _orders(arms: Sequence[Arm], doses: Sequence[Dose]) -> list[Check]:
+def _orders(arms: Sequence[MonitoredArm], doses: Sequence[Dose]) -> list[Check]:
     """Ask it of monitors inside the process: what one beside it takes is its own, and no seconds of the steps."""
     inside = {arm.tweakset for arm in arms if arm.kind == INSIDE}
     result = [_order(dose) for dose in doses if inside.issuperset(dose.arms)]
@@ -102,7 +109,7 @@ def _order(dose: Dose) -> Check:
     return Check(f"{dose.family}: {OFTENER}", passed, f"{dose.test}, Holm p {probability(dose.p)}{against}, n {dose.blocks}: {means}")
 
 
-def _core(arm: Arm | None, *, turns: bool) -> Check:
+def _core(arm: MonitoredArm | None, *, turns: bool) -> Check:
     name = f"{SAMPLER} at 10 Hz takes at most {SAMPLER_CORE * 100:g} % of a core"
     core = arm.own.core if arm is not None else None
     if core is None:
@@ -117,11 +124,11 @@ def _core(arm: Arm | None, *, turns: bool) -> Check:
     return Check(name, _verdict(core.high <= SAMPLER_CORE, core.low > SAMPLER_CORE), figures)
 
 
-def _why_no_core(arm: Arm) -> str:
+def _why_no_core(arm: MonitoredArm) -> str:
     return next((arm.missing[name] for name in ("monitor.cpu_s", "monitor.wall_s") if name in arm.missing), "its CPU time is not known")
 
 
-def _equivalent(arm: Arm | None, margin: float) -> Check:
+def _equivalent(arm: MonitoredArm | None, margin: float) -> Check:
     name = f"{SAMPLER} at 10 Hz: no effect on CPU beyond ±{unsigned(SAMPLER_MARGIN)}"
     if arm is None or arm.cpu is None or arm.cpu.p_equivalent is None:
         return Check(name, "NOT SHOWN", "not measured")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from analysis.answer import Tone
     from analysis.terms import Run
 
-    from .terms import Arm, Overhead, Passed
+    from .terms import MonitoredArm, Overhead, Passed
 
 MIB = 2**20
 DIFFERS = "differs"
@@ -87,14 +87,14 @@ def sentences(overhead: Overhead) -> list[str]:
     return lines
 
 
-def _cost(arm: Arm) -> str:
+def _cost(arm: MonitoredArm) -> str:
     if arm.cpu is None:
         return ""
     p = "" if arm.cpu.p_adjusted is None else f", Holm p {probability(arm.cpu.p_adjusted)}"
     return f"{amount(arm.cpu)} CPU {ends(arm.cpu)}{p}"
 
 
-def _claims(arms: Iterable[Arm]) -> list[Arm]:
+def _claims(arms: Iterable[MonitoredArm]) -> list[MonitoredArm]:
     """Those that claim an effect, the dearest first; one with nothing behind its verdict claims none."""
     claims = [(arm.cpu.value, arm) for arm in arms if arm.verdict in CLAIMS and arm.cpu is not None]
     return [arm for _, arm in sorted(claims, key=lambda claim: -claim[0])]
@@ -133,7 +133,7 @@ def _sections(overhead: Overhead, title: str, *, brief: bool) -> Iterable[Sectio
     yield Section("What such a study must show" + (f", {title}" if title else ""), marks)
 
 
-def _costs(arms: Sequence[Arm], *, open_to: bool) -> Table:
+def _costs(arms: Sequence[MonitoredArm], *, open_to: bool) -> Table:
     columns = [
         Column("monitor", "monitor", left=True),
         Column("CPU", "verdict", left=True),
@@ -149,7 +149,7 @@ def _costs(arms: Sequence[Arm], *, open_to: bool) -> Table:
     return Table(columns, rows)
 
 
-def _verdict(arm: Arm, *, open_to: bool) -> Word:
+def _verdict(arm: MonitoredArm, *, open_to: bool) -> Word:
     """A word beside the number: `costs 188.5 %`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     if arm.cpu is None or arm.verdict == "not comparable" or not open_to:
         return Word(arm.said, TONES[arm.verdict] if open_to else "quiet")
@@ -163,7 +163,7 @@ def _verdict(arm: Arm, *, open_to: bool) -> Word:
     return Word(f"{word} ({size})", "" if arm.verdict == "equivalent" else "open")
 
 
-def _own(arms: Sequence[Arm]) -> Table:
+def _own(arms: Sequence[MonitoredArm]) -> Table:
     mib, seconds = (lambda value: f"{round(value / MIB, 1) + 0.0:.1f}"), "{:.2f}".format
     columns = [
         Column("monitor", "monitor", left=True),

@@ -10,14 +10,14 @@ from analysis.stats.effect import mean_of
 from analysis.wording import LARGEST
 
 from .records import AT_WORK, INSIDE, INTERVAL, START_CPU, rate_of
-from .terms import Own
+from .terms import MonitorUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from analysis.terms import Cell, Run
 
-    from .terms import Figure, Watched
+    from .terms import OverheadFigure, Watched
 
 AGAIN = "stock-again"
 PLACEBO = "placebo"
@@ -55,16 +55,16 @@ def in_order(names: Iterable[str], cells: Mapping[str, Sequence[Watched]], run: 
     return sorted(names, key=place)
 
 
-def own(cells: Sequence[Watched], none: Mapping[int, Watched]) -> Own:
+def own(cells: Sequence[Watched], none: Mapping[int, Watched]) -> MonitorUse:
     """Summarise what a monitor took; `none` are the cells without one, by block."""
     if not cells or cells[0].name is None:
-        return Own()
+        return MonitorUse()
     grown = _differences(cells, none, lambda watched: watched.usage.get("peak_rss_bytes"))
     peaks = _known(cells, "peak_rss_bytes")
     inside = cells[0].kind == INSIDE
     own_peak = _median(peaks)
     memory = None if grown is None or (own_peak is None and not inside) else grown + (own_peak or 0.0)
-    return Own(
+    return MonitorUse(
         core=mean_of([share for cell in cells if (share := core_share(cell)) is not None]),
         unproven="" if inside else unproven(cells),
         cpu_s=_median(_known(cells, "cpu_s")),
@@ -160,23 +160,23 @@ def _differences(cells: Sequence[Watched], none: Mapping[int, Watched], of: Call
 FINE = 0.10  # below it two decimals
 
 
-def amount(figure: Figure) -> str:
+def amount(figure: OverheadFigure) -> str:
     """Write an overhead: `+0.12 %`, `+60.3 %`."""
     return f"{_number(figure.value, _decimals(figure))} %"
 
 
-def ends(figure: Figure) -> str:
+def ends(figure: OverheadFigure) -> str:
     """Write its interval: `[-0.04, +0.43]`."""
     decimals = _decimals(figure)
     return f"[{_number(figure.low, decimals)}, {_number(figure.high, decimals)}]"
 
 
-def whole(figure: Figure | None) -> str:
+def whole(figure: OverheadFigure | None) -> str:
     """Write both for a column whose head says percent: `+0.12 [-0.04, 0.43]`; nothing, where there is none."""
     return "" if figure is None else f"{amount(figure).removesuffix(' %')} {ends(figure).replace('+', '')}"
 
 
-def shown(figure: Figure) -> str:
+def shown(figure: OverheadFigure) -> str:
     """Write an overhead with its interval and how many blocks it is of."""
     return f"{amount(figure)} {ends(figure)}, n {figure.n}"
 
@@ -186,7 +186,7 @@ def signed(fraction: float) -> str:
     return f"{_number(fraction, 2 if abs(fraction) < FINE else 1)} %"
 
 
-def _decimals(figure: Figure) -> int:
+def _decimals(figure: OverheadFigure) -> int:
     return 2 if max(abs(figure.value), abs(figure.low), abs(figure.high)) < FINE else 1
 
 

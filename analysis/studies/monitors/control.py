@@ -16,7 +16,7 @@ from analysis.wording import probability, unsigned
 
 from .arms import amount, ends, shown
 from .records import ALL_CPU, ENERGY
-from .terms import Control, Figure
+from .terms import Control, OverheadFigure
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -102,14 +102,16 @@ def against(run: Run, baseline: str, arms: Collection[str]) -> list[Comparison]:
     return compare(replace(run, cells=cells, tweaksets=known), baseline)
 
 
-def figure(effect: Effect | None, p_adjusted: float | None = None) -> Figure | None:
+def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFigure | None:
     """Turn a gain into an overhead: to do 1/1.25 of the work a second is to pay 25 % more."""
     if effect is None:
         return None
-    return Figure(cost(effect.gain), cost(effect.high), cost(effect.low), effect.n_baseline, effect.p, p_adjusted, effect.p_equivalent)
+    return OverheadFigure(
+        cost(effect.gain), cost(effect.high), cost(effect.low), effect.n_baseline, effect.p, p_adjusted, effect.p_equivalent
+    )
 
 
-def other(comparison: Comparison, metric: str) -> Figure | None:
+def other(comparison: Comparison, metric: str) -> OverheadFigure | None:
     """The overhead in one of the other metrics; None where its cells do not have it."""
     return figure(next((effect for effect in comparison.others if effect.metric.name == metric), None))
 

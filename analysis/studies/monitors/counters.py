@@ -66,7 +66,7 @@ def _busiest(activity: Mapping[str, NDArray[np.float64] | None]) -> str | None:
     return max(means, key=means.__getitem__) if means else None
 
 
-def _of_dcgmi(condition: str, gpu: str, log: dcgmi_dmon.Log) -> Counters:
+def _of_dcgmi(condition: str, gpu: str, log: dcgmi_dmon.DcgmiLog) -> Counters:
     columns = log.entities[gpu]
     busy = columns.get("SMACT", columns.get("GPUTL", np.array([]))) > 0
     names = [*COUNTERS, "POWER"]
@@ -97,7 +97,7 @@ def _of_dcgmi(condition: str, gpu: str, log: dcgmi_dmon.Log) -> Counters:
     )
 
 
-def _no_seconds(gpu: str, log: dcgmi_dmon.Log, energy_w: float, mean_w: float | None) -> str:
+def _no_seconds(gpu: str, log: dcgmi_dmon.DcgmiLog, energy_w: float, mean_w: float | None) -> str:
     """Say why rows cannot be taken to be a second apart, which nothing in the log says; "" where nothing speaks against it."""
     kind, rows = gpu.split(maxsplit=1)[0], log.samples(gpu)
     most = max(log.samples(other) for other in log.entities if other.split()[0] == kind)
@@ -120,7 +120,7 @@ def _no_energy(total: NDArray[np.float64] | None, unit: str | None) -> str:
     return "" if (np.diff(total) >= 0).all() else "TOTEC goes down: the counter was reset"
 
 
-def _of_smi(condition: str, key: str, log: nvidia_smi_csv.Log) -> Counters:
+def _of_smi(condition: str, key: str, log: nvidia_smi_csv.SmiLog) -> Counters:
     gpu = log.gpus[key]
     busy = gpu.columns["utilization.gpu"] > 0
     names = ["utilization.gpu", "memory.used", "power.draw"]

@@ -57,7 +57,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LogFolder:
     """What a folder holds."""
 
     origin: str
@@ -70,7 +70,7 @@ def is_it(path: Path) -> bool:
     return path.is_dir() and next(_files(path), None) is not None
 
 
-def read(folder: Path) -> Found:
+def read(folder: Path) -> LogFolder:
     """Read all conditions at or under a folder. A log that cannot be read is missing, with the reason.
 
     Raises: Unreadable, where there is no file of a condition.
@@ -84,7 +84,7 @@ def read(folder: Path) -> Found:
     trainings = tuple(_training(place.name, files[place]) for place in sorted(files))
     heavy = any(HEAVY.search(training.name) for training in trainings)
     missing = () if heavy else ("no file of the heavy training (ResNet-50), so nothing is said of it",)
-    return Found(str(folder), trainings, missing)
+    return LogFolder(str(folder), trainings, missing)
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, re.Match[str]]]:
@@ -138,7 +138,7 @@ def _condition(name: str, files: dict[str, list[Path]]) -> Condition:
     if "training" not in files:
         missing["training"] = "no output of the training, so no time and no accuracy"
     training = logs.get("training")
-    if isinstance(training, training_output.Log) and training.time_s is None:
+    if isinstance(training, training_output.TrainingLog) and training.time_s is None:
         missing["time"] = training.why_no_time
     if logs.get("errors"):
         notes.append(str(logs["errors"]))
@@ -151,10 +151,10 @@ def _condition(name: str, files: dict[str, list[Path]]) -> Condition:
         monitors=tuple(
             dict.fromkeys((*(text for text in ran if text not in WATCHING), *(text for text in WATCHING if text in {*there, *ran})))
         ),
-        training=training if isinstance(training, training_output.Log) else None,
-        top=top if isinstance(top, top_batch.Log) else None,
-        smi=smi if isinstance(smi, nvidia_smi_csv.Log) else None,
-        dcgmi=dcgmi if isinstance(dcgmi, dcgmi_dmon.Log) else None,
+        training=training if isinstance(training, training_output.TrainingLog) else None,
+        top=top if isinstance(top, top_batch.TopLog) else None,
+        smi=smi if isinstance(smi, nvidia_smi_csv.SmiLog) else None,
+        dcgmi=dcgmi if isinstance(dcgmi, dcgmi_dmon.DcgmiLog) else None,
         missing=missing,
         notes=tuple(notes),
     )

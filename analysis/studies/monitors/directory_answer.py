@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from .counters import Counters
-    from .directory import Found, Training
+    from .directory import LogFolder, Training
     from .of_logs import Condition
 
 NOT_KNOWN = "–"
@@ -30,7 +30,7 @@ LEGEND = (
 )
 
 
-def answer(result: Found) -> Answer:
+def answer(result: LogFolder) -> Answer:
     """Say what the conditions show; nothing is claimed of one run a condition."""
     names = [
         f"{training.name}: {len(training.conditions)} condition{'' if len(training.conditions) == 1 else 's'}, 1 run of each"
@@ -45,7 +45,7 @@ def answer(result: Found) -> Answer:
     )
 
 
-def document(result: Found) -> dict[str, object]:
+def document(result: LogFolder) -> dict[str, object]:
     """Give the same for programs: null is what is not known."""
     return {"origin": result.origin, "trainings": [_document(training) for training in result.trainings], "missing": [*result.missing]}
 

@@ -28,10 +28,10 @@ class Condition:
 
     name: str
     monitors: tuple[str, ...]
-    training: training_output.Log | None = None
-    top: top_batch.Log | None = None
-    dcgmi: dcgmi_dmon.Log | None = None
-    smi: nvidia_smi_csv.Log | None = None
+    training: training_output.TrainingLog | None = None
+    top: top_batch.TopLog | None = None
+    dcgmi: dcgmi_dmon.DcgmiLog | None = None
+    smi: nvidia_smi_csv.SmiLog | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -42,7 +42,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LogDifference:
     """How much longer a condition took than another: +0.01 is 1 % longer."""
 
     condition: str
@@ -70,13 +70,13 @@ class Share:
     why_no_clock: str = ""
 
 
-def differences(conditions: Sequence[Condition]) -> list[Difference]:
+def differences(conditions: Sequence[Condition]) -> list[LogDifference]:
     """Compare each condition with the baselines whose monitors it has, and others; those without a time or of other work are left out."""
     timed = [
         (condition, condition.time_s) for condition in conditions if condition.time_s is not None and not other_work(condition, conditions)
     ]
     return [
-        Difference(condition.name, base.name, time_s / base_s - 1)
+        LogDifference(condition.name, base.name, time_s / base_s - 1)
         for condition, time_s in timed
         for base, base_s in timed
         if base.monitors in BASELINES and {*base.monitors} < {*condition.monitors}
@@ -115,7 +115,7 @@ def shares(condition: Condition) -> list[Share]:
     return [_share(condition, condition.top, command) for command in wanted]
 
 
-def _share(condition: Condition, log: top_batch.Log, command: str) -> Share:
+def _share(condition: Condition, log: top_batch.TopLog, command: str) -> Share:
     seen = [(shot.time_s, process) for shot in log.snapshots for process in shot.processes if process.command == command]
     each = [sum(process.cpu_percent for process in shot.processes if process.command == command) for shot in log.snapshots]
     span_s, cpu_s = (seen[-1][0] - seen[0][0], seen[-1][1].cpu_s - seen[0][1].cpu_s)

@@ -21,7 +21,7 @@ from .arms import AGAIN, PLACEBO, amount, ends, in_order, labels, load, lost, mi
 from .control import WALL, against, contrasts, control, figure, judged, other, paid_inside
 from .doses import doses
 from .records import ALL_CPU, ENERGY, INSIDE, held, is_monitored, watched, with_metrics
-from .terms import Arm, Figure, Overhead, Position
+from .terms import MonitoredArm, Overhead, OverheadFigure, Position
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -56,7 +56,7 @@ def _workload(
     place: tuple[str, str],
     every: Sequence[Watched],
     drafts: Sequence[Comparison],
-    placebos: Mapping[tuple[str, str, str], Figure],
+    placebos: Mapping[tuple[str, str, str], OverheadFigure],
 ) -> Overhead:
     study, workload = place
     here = [cell for cell in run.cells if (cell.study, cell.workload) == place]
@@ -103,11 +103,11 @@ def _units(rows: Collection[Comparison]) -> str:
     return "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
 
 
-def _none(run: Run, here: Sequence[Cell], cells: Sequence[Watched]) -> Arm:
+def _none(run: Run, here: Sequence[Cell], cells: Sequence[Watched]) -> MonitoredArm:
     """The arm that all others are held against: it has no overhead, but a load of its own."""
     own_cells = [cell for cell in here if cell.tweakset == run.baseline]
     measured = sum(cell.outcome == "measured" for cell in own_cells)
-    return Arm(
+    return MonitoredArm(
         tweakset=run.baseline,
         label="none",
         base="",
@@ -128,7 +128,7 @@ def _none(run: Run, here: Sequence[Cell], cells: Sequence[Watched]) -> Arm:
 
 def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made of
     run: Run, here: Sequence[Cell], cells: Sequence[Watched], none: Sequence[Watched], row: Comparison, state: Control, label: str
-) -> Arm:
+) -> MonitoredArm:
     first = next(iter(cells), None)
     verdict, text, reason = judged(row, state)
     of_arm = [cell for cell in here if cell.tweakset == row.tweakset]
@@ -136,7 +136,7 @@ def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made o
         text = "skipped"
     elif of_arm and not any(cell.outcome == "measured" for cell in of_arm):
         text = "failed"
-    return Arm(
+    return MonitoredArm(
         tweakset=row.tweakset,
         label=label,
         base=first.base if first else run.tweaksets[row.tweakset].monitor.partition(":")[0],
@@ -162,7 +162,7 @@ def _arm(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made o
     )
 
 
-def _against_placebo(run: Run, cells: Sequence[Watched]) -> dict[tuple[str, str, str], Figure]:
+def _against_placebo(run: Run, cells: Sequence[Watched]) -> dict[tuple[str, str, str], OverheadFigure]:
     """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing."""
     inside = {cell.tweakset for cell in cells if cell.kind == INSIDE}
     placebo = next((cell.tweakset for cell in cells if cell.base == PLACEBO), None)
@@ -176,7 +176,7 @@ def _against_placebo(run: Run, cells: Sequence[Watched]) -> dict[tuple[str, str,
     return result
 
 
-def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[Arm]) -> Figure | None:
+def _thread_below(run: Run, place: tuple[str, str], arms: Sequence[MonitoredArm]) -> OverheadFigure | None:
     """What cProfile costs more than the quickest sampling thread, block by block; None where one of them was not measured."""
     thread, profile = acceptance.quick_thread(arms), acceptance.named(arms, acceptance.PROFILE)
     if thread is None or profile is None:
@@ -213,7 +213,7 @@ def position(cells: Sequence[tuple[int, str, int, float]], none: str) -> Positio
     at = slice(len(blocks), len(blocks) + len(others))
     moved = float(np.abs(np.expm1(fitted[at]) - np.expm1(without[at])).max())
     low, value, high = (math.expm1(end) for end in (slope - half, slope, slope + half))
-    figure = Figure(value, low, high, len(cells), p)
+    figure = OverheadFigure(value, low, high, len(cells), p)
     shown = f"{amount(figure)} {ends(figure)} from first place to last, p {probability(p)}, {len(cells)} cells"
     tells = f"with place in the model no overhead moves by more than {100 * moved:.2f} %"
     verb = "matters" if p < ALPHA else "is not shown to matter"

@@ -46,7 +46,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class OverheadFigure:
     """An overhead with its 95 % interval over `n` blocks; `p` is two-sided, `p_adjusted` Holm's where a family was adjusted."""
 
     value: float
@@ -59,7 +59,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class MonitorUse:
     """What the monitor itself took, over the blocks; None where it could not be told (`Arm.missing` says why).
 
     `core`: of one core, its processes' CPU seconds, those of its report included and of its start not, by the seconds at work, or all by
@@ -82,7 +82,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class MonitoredArm:
     """One monitor under one workload, against none. `label` is what tables call it.
 
     `cpu` is of the measured steps (the primary metric), `wall` of their wall time, `total` of all CPU from the process's start to its exit,
@@ -103,13 +103,13 @@ class Arm:
     verdict: Verdict
     said: str
     reason: str
-    cpu: Figure | None = None
-    wall: Figure | None = None
-    total: Figure | None = None
-    energy: Figure | None = None
-    placebo: Figure | None = None
+    cpu: OverheadFigure | None = None
+    wall: OverheadFigure | None = None
+    total: OverheadFigure | None = None
+    energy: OverheadFigure | None = None
+    placebo: OverheadFigure | None = None
     mde: float | None = None
-    own: Own = field(default_factory=Own)
+    own: MonitorUse = field(default_factory=MonitorUse)
     load: tuple[float, float, float] | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Control:
     """None against none again: `half` is half its 95 % interval. Only a quiet workload can show that a monitor costs nothing."""
 
     state: State
-    figure: Figure | None
+    figure: OverheadFigure | None
     half: float | None
     sentence: str
 
@@ -156,7 +156,7 @@ class Position:
     Its n counts cells. `moved` is by how much the overhead of an arm changes at most where place is in the model.
     """
 
-    figure: Figure
+    figure: OverheadFigure
     moved: float
     sentence: str
 
@@ -184,7 +184,7 @@ class Overhead:
     base: float | None
     family: int
     control: Control
-    arms: tuple[Arm, ...]
+    arms: tuple[MonitoredArm, ...]
     doses: tuple[Dose, ...]
     position: Position | None
     checks: tuple[Check, ...]

@@ -271,7 +271,7 @@ RULES = {"O'Brien-Fleming": obrien_fleming, "Lan-DeMets": spending, "Pocock": po
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PlanRule:
     """One way to divide the level among the looks.
 
     At each look, after so many `blocks`, a difference is called where the unadjusted paired p of its contrast is below `p` (|z| above
@@ -292,7 +292,7 @@ class Looks:
     looks: int
     alpha: float
     naive: float
-    rules: tuple[Rule, ...]
+    rules: tuple[PlanRule, ...]
 
 
 def looks_of(looks: int, blocks: int, alpha: float, power: float) -> Looks:
@@ -314,5 +314,5 @@ def looks_of(looks: int, blocks: int, alpha: float, power: float) -> Looks:
         last = math.ceil(blocks * blocks_factor(bounds, alpha, power))
         at = tuple(math.ceil(last * look / looks) for look in range(1, looks + 1))
         p = tuple(math.erfc(z / math.sqrt(2)) for z in bounds)
-        rules.append(Rule(name, at, tuple(bounds), p, last * expected_share(bounds, alpha, power)))
+        rules.append(PlanRule(name, at, tuple(bounds), p, last * expected_share(bounds, alpha, power)))
     return Looks(looks, alpha, naive_type_i(looks, ALPHA), tuple(rules))

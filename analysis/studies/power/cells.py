@@ -32,7 +32,7 @@ def given_in(workload: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in workload.split(":")[1:] if "=" in part)
 
 
-class Names:
+class PowerNames:
     """How the cells of one run are called."""
 
     def __init__(self, run: Run) -> None:
@@ -82,7 +82,7 @@ def is_capped(run: Run) -> bool:
     return any(ROWS in cell.report for cell in run.cells)
 
 
-def capped(run: Run, names: Names, refused: list[str]) -> list[Capped]:
+def capped(run: Run, names: PowerNames, refused: list[str]) -> list[Capped]:
     """Read every measured cell that told of iterations; what cannot be used is said in `refused`, a line each.
 
     Cells under a tweak set are for `compare`: here algorithms are compared, on the machine as it was found.
@@ -97,7 +97,7 @@ def capped(run: Run, names: Names, refused: list[str]) -> list[Capped]:
     return result
 
 
-def _capped(cell: Cell, origin: str, names: Names) -> Capped:
+def _capped(cell: Cell, origin: str, names: PowerNames) -> Capped:
     place = f"cell {cell.id}, report"
     rows = [Fields(record, origin, f"{place}.{ROWS}[{at}]") for at, record in enumerate(cell.report[ROWS])]
     if not rows:
@@ -214,7 +214,7 @@ LONGEST, WORST = "above_cap_longest_s", "above_cap_worst"
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class PowerResponse:
     """A figure of a cell: compared by ratios (`log`) or by differences (`raw`), and which way it is better."""
 
     name: str
@@ -226,18 +226,18 @@ class Response:
 RESPONSES = {
     response.name: response
     for response in (
-        Response(THROUGHPUT, "log", "higher"),
-        Response(ABOVE_102, "raw", "lower"),
-        Response(ABOVE, "raw", "lower"),
-        Response(EXCESS, "raw", "lower"),
-        Response(WHOLE_102, "raw", "lower"),
-        Response(POWER, "log", "lower"),
-        Response(PER_IMAGE, "log", "lower"),
-        Response("latency_p50_ms", "log", "lower"),
-        Response(P95, "log", "lower"),
-        Response("latency_p99_ms", "log", "lower"),
-        Response(OVER_SLO, "raw", "lower"),
-        Response("decision_s", "log", "lower"),
+        PowerResponse(THROUGHPUT, "log", "higher"),
+        PowerResponse(ABOVE_102, "raw", "lower"),
+        PowerResponse(ABOVE, "raw", "lower"),
+        PowerResponse(EXCESS, "raw", "lower"),
+        PowerResponse(WHOLE_102, "raw", "lower"),
+        PowerResponse(POWER, "log", "lower"),
+        PowerResponse(PER_IMAGE, "log", "lower"),
+        PowerResponse("latency_p50_ms", "log", "lower"),
+        PowerResponse(P95, "log", "lower"),
+        PowerResponse("latency_p99_ms", "log", "lower"),
+        PowerResponse(OVER_SLO, "raw", "lower"),
+        PowerResponse("decision_s", "log", "lower"),
     )
 }
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Comparison, Effect, Outcome, Run
 
-    from .cells import Names
+    from .cells import PowerNames
     from .report_terms import Capped
 
 FEWEST_BLOCKS = 2
@@ -165,7 +165,7 @@ def tabled(cells: Sequence[Capped], lost: Mapping[Key, Lost]) -> Table:
     return table
 
 
-def lost_of(run: Run, names: Names, place: tuple[str, str], read: Sequence[Capped]) -> dict[Key, Lost]:
+def lost_of(run: Run, names: PowerNames, place: tuple[str, str], read: Sequence[Capped]) -> dict[Key, Lost]:
     """Cells of a study and back-end that were not measured, or could not be read, with the reason.
 
     One that left the choice of the back-end to the run is of that which ran its task.
@@ -183,7 +183,7 @@ def lost_of(run: Run, names: Names, place: tuple[str, str], read: Sequence[Cappe
     return result
 
 
-def nowhere(run: Run, names: Names, read: Sequence[Capped]) -> list[str]:
+def nowhere(run: Run, names: PowerNames, read: Sequence[Capped]) -> list[str]:
     """Say of back-ends that were asked for and measured nothing why that is, a line each reason."""
     told = {capped.backend for capped in read}
     counts: dict[tuple[str, str], int] = {}

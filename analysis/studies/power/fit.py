@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .material import Material
     from .quality import Finding
-    from .traces import Row
+    from .traces import PartitionRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _own(material: Material, sources: Sequence[dict[str, str]]) -> Own:
     return replace(model, sources={"files": list(sources), **counts})
 
 
-def _read(traces: Sequence[Path]) -> tuple[list[Row], list[dict[str, str]], tuple[str, ...]]:
+def _read(traces: Sequence[Path]) -> tuple[list[PartitionRow], list[dict[str, str]], tuple[str, ...]]:
     """All rows of files and folders, each file's name and hash, and what the quality gate notes.
 
     Raises: Refused, for what cannot be read and for what the gate refuses.
@@ -99,7 +99,7 @@ def _read(traces: Sequence[Path]) -> tuple[list[Row], list[dict[str, str]], tupl
     files = [file for place in traces for file in (sorted(place.glob("*.csv")) if place.is_dir() else [place])]
     if not files:
         raise Refused(f"{', '.join(map(str, traces))}: no .csv files in it.")
-    rows: list[Row] = []
+    rows: list[PartitionRow] = []
     sources = []
     result: list[Finding] = []
     for file in dict.fromkeys(files):

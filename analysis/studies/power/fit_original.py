@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from control.power.terms import Floats, Partition
 
-    from .material import Material, Point
+    from .material import Material, MeasuredPoint
 
 BUCKETS = (8, 16, 32, 64, 128)
 NEAR, FEWEST = (0.8, 1.2), 5
@@ -58,7 +58,7 @@ def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
     return float(kappa_a), float(kappa_b)
 
 
-def throughput_curve(series: Iterable[Sequence[Point]], kappa: tuple[float, float], low: float, high: float) -> ThroughputCurve:
+def throughput_curve(series: Iterable[Sequence[MeasuredPoint]], kappa: tuple[float, float], low: float, high: float) -> ThroughputCurve:
     """The exponent, the median over partitions, and the start, the lowest throughput of all; each partition's points run over the clock."""
     series = list(series)
     start = min(point.throughput_images_per_s for points in series for point in points)
@@ -74,7 +74,7 @@ def throughput_curve(series: Iterable[Sequence[Point]], kappa: tuple[float, floa
     return ThroughputCurve(*kappa, float(np.median(gammas)) if gammas else float("nan"), start, low, high)
 
 
-def power_curve(series: Iterable[Sequence[Point]], static: Sequence[tuple[float, float]], low: float, high: float) -> PowerCurve:
+def power_curve(series: Iterable[Sequence[MeasuredPoint]], static: Sequence[tuple[float, float]], low: float, high: float) -> PowerCurve:
     """The cubic of static power, and exponent and base of dynamic power, from its median over partitions at each clock."""
     clocks, watts = np.array(static, dtype=np.float64).T
     cubic = np.polyfit(clocks / high, watts, 3) / high ** np.array([3.0, 2.0, 1.0, 0.0])
@@ -219,7 +219,7 @@ def fit(material: Material) -> Reference:
     return _with_trees(model, points)
 
 
-def _with_trees(model: Reference, points: list[Point]) -> Reference:
+def _with_trees(model: Reference, points: list[MeasuredPoint]) -> Reference:
     among = padded([point.partition for point in points])
     throughput, power, sm, mem = _columns(points)
     dynamic = power - static_w(model.power, np.array(model.power.high_mhz))
@@ -234,7 +234,7 @@ def _with_trees(model: Reference, points: list[Point]) -> Reference:
     )
 
 
-def _columns(points: list[Point]) -> tuple[Floats, ...]:
+def _columns(points: list[MeasuredPoint]) -> tuple[Floats, ...]:
     """Throughput, power, SM and memory utilisation, shape (points,) each."""
     return tuple(np.array([getattr(point, name) for point in points], dtype=np.float64) for name in ("throughput_images_per_s", *NEEDED))
 
@@ -261,15 +261,15 @@ def _grow(rows: Floats, values: Floats) -> Ensemble:
 _NO_TREES = Ensemble(1, 0.0, 0.0, np.array([1]), np.array([LEAF]), np.array([LEAF]), np.array([0]), np.array([0.0]), np.array([0.0]))
 
 
-def _series(material: Material) -> list[list[Point]]:
+def _series(material: Material) -> list[list[MeasuredPoint]]:
     """Points of each partition that was measured at three clocks or more, the anchor's among them where there is one."""
-    of: dict[Partition, list[Point]] = defaultdict(list)
+    of: dict[Partition, list[MeasuredPoint]] = defaultdict(list)
     for point in (*material.others, *material.anchors):
         of[point.partition].append(point)
     return [points for points in of.values() if len({round(point.clock) for point in points}) > 2]
 
 
-def _must_suffice(material: Material, points: list[Point], series: list[list[Point]]) -> None:
+def _must_suffice(material: Material, points: list[MeasuredPoint], series: list[list[MeasuredPoint]]) -> None:
     alone = sum(len(point.partition.shares) == 1 for point in points)
     lacking = [
         text

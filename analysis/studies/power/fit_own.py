@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from control.power.models.own import Features
     from control.power.terms import Floats
 
-    from .material import Material, Point
+    from .material import Material, MeasuredPoint
 
 MOST_KNOTS, MOST_STEPS = 16, 60
 NOISE = 0.03  # sd of the logarithm of one row; how strictly the priors below are to be taken depends on it
@@ -238,7 +238,7 @@ def fit_responses(material: Material, model: Own) -> Own:
 
 def _response(material: Material, quantity: str, idle: Static) -> Response:
     """The curve over the clock, from all partitions that were measured at two clocks or more."""
-    series: dict[object, list[Point]] = defaultdict(list)
+    series: dict[object, list[MeasuredPoint]] = defaultdict(list)
     for point in (*material.others, *material.anchors):
         if getattr(point, quantity) is not None:
             series[point.partition].append(point)
@@ -247,7 +247,7 @@ def _response(material: Material, quantity: str, idle: Static) -> Response:
     return fit_clock(usable, material.anchor) if reaches_below else one_clock(material.anchor)
 
 
-def _over_clock(points: list[Point], quantity: str, idle: Static) -> tuple[Floats, Floats]:
+def _over_clock(points: list[MeasuredPoint], quantity: str, idle: Static) -> tuple[Floats, Floats]:
     clock = np.array([point.clock for point in points])
     values = np.array([getattr(point, quantity) for point in points], dtype=np.float64)
     return clock, np.maximum(values - idle.at(clock), SMALLEST)

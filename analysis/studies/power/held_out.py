@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from control.power.models.own import Own
     from control.power.terms import Floats, Partition
 
-    from .material import Material, Point
+    from .material import Material, MeasuredPoint
 
 Key = float | tuple[float, ...]  # of a group; of one grouping all are of one kind
 GROUPINGS: dict[str, Callable[[Partition], Key]] = {
@@ -100,7 +100,7 @@ def by_anchor(material: Material, model: Own, key: Callable[[Partition], Key]) -
     return result
 
 
-def _judge(result: dict[str, list[Held]], other: Own, held: list[Point], group: Key, idle_w: float) -> None:
+def _judge(result: dict[str, list[Held]], other: Own, held: list[MeasuredPoint], group: Key, idle_w: float) -> None:
     estimated = other.anchor([point.partition for point in held])
     throughput = np.array([point.throughput_images_per_s for point in held])
     _add(result["throughput_images_per_s"], group, estimated.throughput_images_per_s / throughput, estimated.throughput_log_sd)

@@ -157,7 +157,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedPoint:
     """Speed and mean power, with the sds of their logarithms; shape (points,)."""
 
     speed: Floats
@@ -167,22 +167,22 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The fastest measured point within the cap, None where none is; and all that was measured to find it, in order."""
 
     best: Measured | None
     measured: tuple[Measured, ...]
 
 
-def predict(measured: Sequence[Measured], points: Sequence[At]) -> Predicted:
+def predict(measured: Sequence[Measured], points: Sequence[At]) -> PredictedPoint:
     """What points give, after what was measured (three or more)."""
     known, asked = _columns([one.at for one in measured]), _columns(points)
     speed, speed_sd = _surface(known, np.log([one.speed for one in measured]), asked)
     power, power_sd = _surface(known, np.log([one.power_w for one in measured]), asked)
-    return Predicted(np.exp(speed), np.exp(power), speed_sd, power_sd)
+    return PredictedPoint(np.exp(speed), np.exp(power), speed_sd, power_sd)
 
 
-def search(grid: Sequence[At], measure: Callable[[At], Measured], cap_w: float) -> Found:
+def search(grid: Sequence[At], measure: Callable[[At], Measured], cap_w: float) -> SearchResult:
     """Look for the fastest point of the grid whose mean power is within the cap, measuring as few as it takes."""
     order = first(grid)
     measured = {at: measure(at) for at in order}
@@ -192,7 +192,7 @@ def search(grid: Sequence[At], measure: Callable[[At], Measured], cap_w: float) 
         left = [at for at in grid if at not in measured]
         following = _following(list(measured.values()), left, cap_w, best) if left else None
         if following is None:
-            return Found(best, tuple(measured.values()))
+            return SearchResult(best, tuple(measured.values()))
         measured[following] = measure(following)
 
 
@@ -252,7 +252,7 @@ Job = tuple[str, str, str]  # data set, network, optimiser
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedJob:
     """What a search answered for a job under a cap and what was best of all `points`; None where nothing is within the cap."""
 
     job: Job
@@ -277,14 +277,14 @@ def jobs(rows: Iterable[Trained]) -> dict[Job, dict[At, Measured]]:
     return dict(result)
 
 
-def judge(job: Job, points: dict[At, Measured], cap_w: float) -> Judged:
+def judge(job: Job, points: dict[At, Measured], cap_w: float) -> JudgedJob:
     """Search a job's points under a cap, as if each had to be measured first."""
     result = search(list(points), points.__getitem__, cap_w)
     best = max((point for point in points.values() if point.power_w <= cap_w), key=lambda point: point.speed, default=None)
-    return Judged(job, cap_w, result.best, best, len(result.measured), len(points))
+    return JudgedJob(job, cap_w, result.best, best, len(result.measured), len(points))
 
 
-def judge_all(rows: Iterable[Trained], cap_w: float, network: str | None = None) -> list[Judged]:
+def judge_all(rows: Iterable[Trained], cap_w: float, network: str | None = None) -> list[JudgedJob]:
     """Judge each job, of one network or of all. Raises: Refused, for a network that is not there."""
     there = jobs(rows)
     asked = {job: points for job, points in there.items() if network in {None, job[1]}}

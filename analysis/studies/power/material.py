@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from control.power.terms import Floats
 
-    from .traces import Row
+    from .traces import PartitionRow
 
 QUANTITIES = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_percent")
 FEWEST = 5
@@ -30,7 +30,7 @@ ONE_OF = ("backend", "power_source", "image_size")  # columns of which a fit tak
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MeasuredPoint:
     """A measured partition at a clock; `power` is in the material's `cap_unit`, a value that was not measured is None.
 
     `asked` is the clock that was to be: what is read of it differs a little each time.
@@ -60,8 +60,8 @@ class Material:
     clock: str
     cap_unit: str
     anchor: float
-    anchors: tuple[Point, ...]
-    others: tuple[Point, ...] = ()
+    anchors: tuple[MeasuredPoint, ...]
+    others: tuple[MeasuredPoint, ...] = ()
     static: tuple[tuple[float, float], ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
 
@@ -72,12 +72,12 @@ class Material:
         return rows, np.array([result[place] for place in rows], dtype=np.float64)
 
 
-def networks(rows: Iterable[Row]) -> list[tuple[str, float]]:
+def networks(rows: Iterable[PartitionRow]) -> list[tuple[str, float]]:
     """Networks and memory clocks that the rows hold, sorted; a row that does not tell its memory clock counts as 0 MHz."""
     return sorted({(row.network, row.mem_mhz or 0.0) for row in rows if row.network != STATIC})
 
 
-def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Material:
+def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str) -> Material:
     """Sort the rows of one network at one memory clock.
 
     Raises: Refused, if fewer than five can be used, or they were measured on more than one back-end, by more than one source of power or
@@ -111,13 +111,13 @@ def gather(rows: Sequence[Row], network: str, mem_mhz: float, gpu: str) -> Mater
     return Material(network, gpu, mem_mhz, clock, cap_unit, anchor, anchors, others, _static(static), dict(left_out))
 
 
-def _merged(points: Sequence[Point]) -> tuple[Point, ...]:
+def _merged(points: Sequence[MeasuredPoint]) -> tuple[MeasuredPoint, ...]:
     """One point a partition, the mean of its repetitions: a process over repetitions would take them for neighbours that agree."""
-    of: dict[Partition, list[Point]] = defaultdict(list)
+    of: dict[Partition, list[MeasuredPoint]] = defaultdict(list)
     for point in points:
         of[point.partition].append(point)
     return tuple(
-        Point(
+        MeasuredPoint(
             partition,
             each[0].clock,
             sum(point.throughput_images_per_s for point in each) / len(each),
@@ -134,18 +134,18 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(there) / len(there) if there else None
 
 
-def _unit(rows: Sequence[Row]) -> str:
+def _unit(rows: Sequence[PartitionRow]) -> str:
     if any(_watts(row) is not None for row in rows):
         return "W"
     return "cpu_s_per_s" if any("cpu_s_per_s" in row.extra for row in rows) else "none"
 
 
-def _watts(row: Row) -> float | None:
+def _watts(row: PartitionRow) -> float | None:
     """The largest reading, as a cap has to hold for it; the mean where a source knows no more."""
     return row.power_mean_w if row.power_max_w is None else row.power_max_w
 
 
-def _unusable(row: Row) -> str | None:
+def _unusable(row: PartitionRow) -> str | None:
     if row.outcome != "measured":
         return row.outcome
     if not row.throughput_images_per_s or row.throughput_images_per_s <= 0.0:
@@ -155,11 +155,11 @@ def _unusable(row: Row) -> str | None:
     return None
 
 
-def _point(row: Row, clock: str, cap_unit: str) -> Point:
+def _point(row: PartitionRow, clock: str, cap_unit: str) -> MeasuredPoint:
     said = row.extra.get("throttle", 1.0) if clock == "throttle" else row.sm_mhz or row.target_mhz or 0.0
     power = row.extra.get("cpu_s_per_s") if cap_unit == "cpu_s_per_s" else _watts(row)
     assert row.throughput_images_per_s is not None  # noqa: S101  # `_unusable` has seen to it
-    return Point(
+    return MeasuredPoint(
         Partition(row.shares, row.batches),
         float(said),
         row.throughput_images_per_s,
@@ -170,7 +170,7 @@ def _point(row: Row, clock: str, cap_unit: str) -> Point:
     )
 
 
-def _must_be_of_one(rows: Sequence[Row], what: str) -> None:
+def _must_be_of_one(rows: Sequence[PartitionRow], what: str) -> None:
     """A row that does not tell one of these counts as one of any."""
     for name in ONE_OF:
         lines = sorted({str(row.extra[name]) for row in rows if row.outcome == "measured" and name in row.extra})
@@ -179,7 +179,7 @@ def _must_be_of_one(rows: Sequence[Row], what: str) -> None:
             raise Refused(f"{what}: rows of more than one {name}: {each}. No law holds across them; fit the rows of each alone.")
 
 
-def _static(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
+def _static(rows: Sequence[PartitionRow]) -> tuple[tuple[float, float], ...]:
     """Clocks and watts of idle rows."""
     told = [(row.sm_mhz or row.target_mhz, _watts(row)) for row in rows if row.outcome == "measured"]
     return tuple((clock, watts) for clock, watts in told if clock and watts)

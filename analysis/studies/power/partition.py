@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from analysis.answer import Part
-    from control.power.greedy import Answer
+    from control.power.greedy import PartitionAnswer
     from control.power.terms import Model
 
     from .quality import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PartitionQuestion:
     """A network's models on a platform, by memory clock in MHz. Without `caps_w` it is all of them that are asked for.
 
     `copies` are models that share parameters with one of these, or with another that lies beside them.
@@ -59,7 +59,9 @@ class Asked:
         return list(dict.fromkeys([*self.copies, *result]))
 
 
-def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None) -> Asked:
+def of_names(
+    path: Path, network: str | None, gpu: str | None, cap_w: float | None, clocks: Sequence[float] | None = None
+) -> PartitionQuestion:
     """Read the models of a network on a GPU; where `path` has only one of either it need not be named.
 
     `clocks` are what can be set, in place of what the GPU supports; a device that no list of GPUs knows must have them. Raises: Refused.
@@ -69,10 +71,10 @@ def of_names(path: Path, network: str | None, gpu: str | None, cap_w: float | No
     if unit_of(*models.values()) not in NAMED:
         raise Refused(f"the model of {chosen[0]} on {chosen[1]} was fitted without power: it cannot say what keeps a cap.")
     copies = tuple(quality.copies_of([(*chosen, mem_mhz) for mem_mhz in models], path))
-    return Asked(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
+    return PartitionQuestion(chosen[0], _platform(chosen[1], models, clocks), models, () if cap_w is None else (cap_w,), copies)
 
 
-def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> Asked:
+def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks: Sequence[float] | None = None) -> PartitionQuestion:
     """Read what a task names; `gpu` only where the task leaves it open, `clocks` as in `of_names`. Raises: Refused."""
     known = {task.id: task for task in parameters.read_tasks(parameters.MATRIX if file is None else file)}
     if task_id not in known:
@@ -85,7 +87,7 @@ def of_task(path: Path, task_id: int, file: Path | None, gpu: str | None, clocks
     return replace(request, caps_w=tuple(dict.fromkeys(cap for _, cap in task.schedule)))
 
 
-def answers(request: Asked, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[Answer]:
+def answers(request: PartitionQuestion, *, greedy_mode: str | None, limits: Mapping[str, Any]) -> list[PartitionAnswer]:
     """Search under each cap, or along the front where there is none. `limits` are those of `search.best`. Raises: Refused, Infeasible."""
     place = request.models, request.platform
     if not request.caps_w:
@@ -108,7 +110,7 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
     return Platform(name, settable, tuple(models), tuple(models), max(model.sm_range_mhz[1] for model in models.values()), inf)
 
 
-def document(request: Asked, result: Sequence[Answer]) -> dict[str, Any]:
+def document(request: PartitionQuestion, result: Sequence[PartitionAnswer]) -> dict[str, Any]:
     """Write answers for programs; names and units are those of the terms, or of the models where these know no watts or no clock."""
     return {
         "network": request.network,
@@ -132,7 +134,7 @@ def front(  # noqa: PLR0913  # the bounds of `search.best`
     sds: float = 0.0,
     max_processes: int | None = None,
     mixes: bool = True,
-) -> list[Answer]:
+) -> list[PartitionAnswer]:
     """Answer the best settings under `points` caps, evenly spaced from the smallest that can be kept to one that binds nothing.
 
     By ascending power, each with more images/s than all before it; a cap that adds nothing has no setting of its own.
@@ -142,14 +144,14 @@ def front(  # noqa: PLR0913  # the bounds of `search.best`
     smallest_w, free = _smallest_w(under), under(inf)
     caps_w = np.linspace(smallest_w, max(smallest_w, free.power_w + margin_w), points)[:-1]
     some = [*map(under, caps_w.tolist()), free]
-    result: list[Answer] = []
+    result: list[PartitionAnswer] = []
     for one in sorted(some, key=lambda answer: (answer.power_w, -answer.throughput_images_per_s)):
         if not result or one.throughput_images_per_s > result[-1].throughput_images_per_s:
             result.append(one)
     return result
 
 
-def _smallest_w(under: Callable[[float], Answer]) -> float:
+def _smallest_w(under: Callable[[float], PartitionAnswer]) -> float:
     """Answer the smallest cap that has an answer."""
     try:
         return under(0.0).power_w
@@ -157,7 +159,7 @@ def _smallest_w(under: Callable[[float], Answer]) -> float:
         return none.smallest_cap or 0.0
 
 
-def parts(request: Asked, result: Sequence[Answer]) -> Iterator[Part]:
+def parts(request: PartitionQuestion, result: Sequence[PartitionAnswer]) -> Iterator[Part]:
     """Answer with the partitions. Everything there is a prediction, and it says so."""
     rows: list[list[str]] = []
     decimals = 1 if request.unit == "W" else 3
@@ -182,14 +184,14 @@ def parts(request: Asked, result: Sequence[Answer]) -> Iterator[Part]:
     yield from marked([*(("•", line) for line in _notes(request, result)), *lines])
 
 
-def _row(answer: Answer, head: str, decimals: int) -> list[str]:
+def _row(answer: PartitionAnswer, head: str, decimals: int) -> list[str]:
     setting = answer.setting
     clocks = [f"{setting.sm_mhz:.6g}", f"{setting.mem_mhz:g}"]
     numbers = [(answer.throughput_images_per_s, 1), (answer.power_w, decimals), (answer.sm_util_percent, 1), (answer.mem_util_percent, 1)]
     return [head, processes(setting.partition), *clocks, *("–" if isnan(value) else f"{value:.{digits}f}" for value, digits in numbers)]
 
 
-def _notes(request: Asked, result: Sequence[Answer]) -> list[str]:
+def _notes(request: PartitionQuestion, result: Sequence[PartitionAnswer]) -> list[str]:
     unit = SPOKEN.get(request.unit, request.unit)
     notes = [f"The model was asked for {sum(answer.evaluations for answer in result)} partitions, counted once a memory clock."]
     notes += [

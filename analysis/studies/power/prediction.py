@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from control.power.terms import Model
 
     from .quality import Finding
-    from .traces import Row
+    from .traces import PartitionRow
 
 
 LARGE = 1e15  # from here on numbers are said by their size
@@ -38,7 +38,7 @@ MOST = 1000  # processes; a GPU under MPS takes 48
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PowerPrediction:
     """What a setting gives. `beyond` says, a sentence each, where it lies outside what the model was fitted on.
 
     Utilisations are NVML's, percent of time, at the anchor clock; NaN where the model knows none. `power_w` is in `cap_unit`, and
@@ -55,14 +55,14 @@ class Predicted:
     clock: str = CLOCK
 
 
-def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[Predicted]:
+def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[PowerPrediction]:
     """Answer what each setting gives; `models` are by memory clock, MHz. Many settings cost little more than one.
 
     Raises: Refused, for a setting that is none, and for a memory clock no model is of.
     """
     for setting in settings:
         _must_be_setting(setting, models)
-    said: dict[int, Predicted] = {}
+    said: dict[int, PowerPrediction] = {}
     for mem_mhz, model in models.items():
         chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
         if chosen:
@@ -73,7 +73,7 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
             for number, (sm_util, mem_util, images_per_s, watts) in zip(chosen, rows, strict=True):
                 setting = settings[number]
                 outside, words = beyond(model, setting), (unit_of(model), pace_of(model))
-                said[number] = Predicted(setting, sm_util, mem_util, images_per_s, watts, outside, *words)
+                said[number] = PowerPrediction(setting, sm_util, mem_util, images_per_s, watts, outside, *words)
     return [said[number] for number in range(len(settings))]
 
 
@@ -139,7 +139,7 @@ def _must_be_setting(setting: Setting, models: Mapping[float, Model]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PredictionQuestion:
     """A setting of a network on a GPU. A `mem_mhz` of None is the only one there is a model of."""
 
     network: str
@@ -149,9 +149,9 @@ class Asked:
     mem_mhz: float | None
 
 
-def predicted(path: Path, settings: Sequence[Asked]) -> list[Predicted]:
+def predicted(path: Path, settings: Sequence[PredictionQuestion]) -> list[PowerPrediction]:
     """Predict each setting by the model that `path` has of it, in order. Raises: Refused."""
-    said: dict[int, Predicted] = {}
+    said: dict[int, PowerPrediction] = {}
     for network, gpu in dict.fromkeys((setting.network, setting.gpu) for setting in settings):
         chosen = [number for number, setting in enumerate(settings) if (setting.network, setting.gpu) == (network, gpu)]
         models = _models(path, network, gpu)
@@ -160,7 +160,9 @@ def predicted(path: Path, settings: Sequence[Asked]) -> list[Predicted]:
     return [said[number] for number in range(len(settings))]
 
 
-def of_rows(path: Path, rows: Iterable[Row], network: str | None, gpu: str | None, mem_mhz: float | None) -> list[Asked]:
+def of_rows(
+    path: Path, rows: Iterable[PartitionRow], network: str | None, gpu: str | None, mem_mhz: float | None
+) -> list[PredictionQuestion]:
     """Answer what rows of traces ask for: partition, clock (as it was, or as asked) and memory clock. What is named outdoes the row.
 
     Raises: Refused.
@@ -176,7 +178,7 @@ def of_rows(path: Path, rows: Iterable[Row], network: str | None, gpu: str | Non
         if row.network not in names:
             names[row.network] = only(path, network or row.network, gpu)
         chosen = mem_mhz if mem_mhz is not None else row.mem_mhz
-        asked.append(Asked(*names[row.network], Partition(row.shares, row.batches), clock, chosen))
+        asked.append(PredictionQuestion(*names[row.network], Partition(row.shares, row.batches), clock, chosen))
     if not asked:
         raise Refused("no row to predict.")
     return asked
@@ -193,12 +195,12 @@ def only(path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
     return fitting[0]
 
 
-def copies(path: Path, asked: Sequence[Asked], result: Sequence[Predicted]) -> list[Finding]:
+def copies(path: Path, asked: Sequence[PredictionQuestion], result: Sequence[PowerPrediction]) -> list[Finding]:
     """Answer what the models behind predictions share with others, which one of each pair has no right to. Raises: Refused."""
     return copies_of({(request.network, request.gpu, said.setting.mem_mhz) for request, said in zip(asked, result, strict=True)}, path)
 
 
-def document(path: Path, asked: Sequence[Asked], result: Sequence[Predicted]) -> dict[str, Any]:
+def document(path: Path, asked: Sequence[PredictionQuestion], result: Sequence[PowerPrediction]) -> dict[str, Any]:
     """Write predictions for programs; names and units are those of the terms, or of the model where it knows no watts or no clock."""
     return {
         "parameters": str(path),
@@ -224,7 +226,7 @@ def _models(path: Path, network: str, gpu: str) -> dict[float, Model]:
     return {key[2]: read() for key, read in there.items() if key[:2] == (network, gpu)}
 
 
-def _setting(request: Asked, models: dict[float, Model]) -> Setting:
+def _setting(request: PredictionQuestion, models: dict[float, Model]) -> Setting:
     if request.mem_mhz is None and len(models) > 1:
         known = ", ".join(f"{mhz:g}" for mhz in models)
         raise Refused(f"{one_line(request.network)} on {one_line(request.gpu)}: models of memory clocks {known} MHz; say which with --mem.")
@@ -234,7 +236,7 @@ def _setting(request: Asked, models: dict[float, Model]) -> Setting:
 NOTED = 9  # notes with a number each; more are counted
 
 
-def parts(asked: Sequence[Asked], result: Sequence[Predicted], copied: Sequence[Finding] = ()) -> Iterator[Part]:
+def parts(asked: Sequence[PredictionQuestion], result: Sequence[PowerPrediction], copied: Sequence[Finding] = ()) -> Iterator[Part]:
     """Answer with predictions, those of one network on one GPU together, in order; below them which models are `copied`."""
     pairs = zip(asked, result, strict=True)
     for (network, gpu), group in groupby(pairs, key=lambda pair: (pair[0].network, pair[0].gpu)):
@@ -266,7 +268,7 @@ def processes(partition: Partition) -> str:
     return " + ".join(f"{count} × {share:g} % b{batch}" for (share, batch), count in groups)
 
 
-def _row(one: Predicted, notes: Sequence[str]) -> list[str]:
+def _row(one: PowerPrediction, notes: Sequence[str]) -> list[str]:
     marks = "".join(f"[{notes.index(note) + 1}]" for note in one.beyond if notes.index(note) < NOTED)
     clocks = [f"{one.setting.sm_mhz:g}", f"{one.setting.mem_mhz:g}"]
     measures = _decimals((one.sm_util_percent, one.mem_util_percent, one.throughput_images_per_s))

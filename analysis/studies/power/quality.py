@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from control.power.models.reference import Ensemble
     from control.power.terms import Anchor, Floats, Model
 
-    from .traces import Row
+    from .traces import PartitionRow
 
 
 FALL = 0.03  # of the value before: less is noise between two measurements
@@ -55,7 +55,7 @@ class Finding:
         return "!" if self.refuses else "·"
 
 
-def findings(rows: Sequence[Row], where: str = "traces") -> list[Finding]:
+def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Finding]:
     """Answer what is wrong with traces; `where` names them."""
     measured = [row for row in rows if row.outcome == "measured"]
     result = [*_left_out(rows, where), *_impossible(measured, where), *_copies(measured, where)]
@@ -64,7 +64,7 @@ def findings(rows: Sequence[Row], where: str = "traces") -> list[Finding]:
     return result
 
 
-def clock_of(row: Row) -> float | None:
+def clock_of(row: PartitionRow) -> float | None:
     """The throttle, 0 to 1, where there is one, as a fit has it; else the SM clock as it was, MHz, or as it was asked for."""
     throttle = row.extra.get("throttle")
     if isinstance(throttle, float):
@@ -72,7 +72,7 @@ def clock_of(row: Row) -> float | None:
     return row.sm_mhz if row.sm_mhz is not None else row.target_mhz
 
 
-def _left_out(rows: Sequence[Row], where: str) -> Iterator[Finding]:
+def _left_out(rows: Sequence[PartitionRow], where: str) -> Iterator[Finding]:
     for kind, chosen, text in (
         ("zeros", [row for row in rows if row.reason == traces.ZEROS], "stored as zeros; they failed, and were left out"),
         ("failed", [row for row in rows if row.outcome != "measured" and row.reason != traces.ZEROS], "failed; they were left out"),
@@ -81,8 +81,8 @@ def _left_out(rows: Sequence[Row], where: str) -> Iterator[Finding]:
             yield Finding(kind, where, f"{len(chosen)} of {len(rows)} rows {text}: {_lines(chosen)}.")
 
 
-def _impossible(rows: Sequence[Row], where: str) -> Iterator[Finding]:
-    checks: tuple[tuple[str, Callable[[Row], bool], bool], ...] = (
+def _impossible(rows: Sequence[PartitionRow], where: str) -> Iterator[Finding]:
+    checks: tuple[tuple[str, Callable[[PartitionRow], bool], bool], ...] = (
         ("a value below 0", _negative, True),
         ("no images at all", lambda row: row.throughput_images_per_s == 0 and row.network != traces.STATIC, True),
         ("a share of more than 100 % or none", lambda row: any(not 0 < share <= 100 for share in row.shares), True),
@@ -95,7 +95,7 @@ def _impossible(rows: Sequence[Row], where: str) -> Iterator[Finding]:
             yield Finding("impossible", where, f"{len(chosen)} of {len(rows)} rows with {text}: {_lines(chosen)}.", refuses)
 
 
-def _copies(rows: Sequence[Row], where: str) -> Iterator[Finding]:
+def _copies(rows: Sequence[PartitionRow], where: str) -> Iterator[Finding]:
     """Find networks whose numbers are another's: two networks never give the same images/s and watts at several configurations."""
     told: dict[str, dict[object, set[object]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
@@ -110,7 +110,7 @@ def _copies(rows: Sequence[Row], where: str) -> Iterator[Finding]:
             yield Finding("copy", where, f"{what}: one is a copy of the other.", refuses=True)
 
 
-def _falls(rows: Sequence[Row], where: str, name: str, value: Callable[[Row], float | None]) -> list[Finding]:
+def _falls(rows: Sequence[PartitionRow], where: str, name: str, value: Callable[[PartitionRow], float | None]) -> list[Finding]:
     """Find configurations whose value falls while the clock rises."""
     curves: dict[object, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
@@ -140,35 +140,35 @@ def _means(points: Sequence[tuple[float, float]]) -> dict[float, float]:
     return {clock: sum(values) / len(values) for clock, values in at.items()}
 
 
-def _throughput(row: Row) -> float | None:
+def _throughput(row: PartitionRow) -> float | None:
     return row.throughput_images_per_s
 
 
-def _power(row: Row) -> float | None:
+def _power(row: PartitionRow) -> float | None:
     """Watts; without a sensor the CPU's activity, CPU seconds per second."""
     activity = row.extra.get("cpu_s_per_s")
     known = row.power_max_w if row.power_max_w is not None else row.power_mean_w
     return known if known is not None else activity if isinstance(activity, float) else None
 
 
-def _numbers(row: Row) -> list[float]:
+def _numbers(row: PartitionRow) -> list[float]:
     values = [getattr(row, name) for name in traces.NUMBERS.values()]
     return [value for value in values if value is not None]
 
 
-def _negative(row: Row) -> bool:
+def _negative(row: PartitionRow) -> bool:
     return any(value < 0 for value in _numbers(row))
 
 
-def _mean_above_max(row: Row) -> bool:
+def _mean_above_max(row: PartitionRow) -> bool:
     return row.power_mean_w is not None and row.power_max_w is not None and row.power_mean_w > row.power_max_w * 1.001
 
 
-def _above_full(row: Row) -> bool:
+def _above_full(row: PartitionRow) -> bool:
     return any(value is not None and value > 100 + ROUNDING_PERCENT for value in (row.sm_util_percent, row.mem_util_percent))
 
 
-def _lines(rows: Sequence[Row]) -> str:
+def _lines(rows: Sequence[PartitionRow]) -> str:
     text = ", ".join(str(row.line) for row in rows[:5])
     return f"line{'s' * (len(rows) > 1)} {text}{' …' * (len(rows) > 5)}"
 
@@ -314,7 +314,7 @@ def looked_at(paths: Iterable[Path]) -> Looked:
 
     Raises: Refused.
     """
-    of_file: dict[Path, list[Row]] = {}
+    of_file: dict[Path, list[PartitionRow]] = {}
     models: dict[Key, Any] = {}
     result: list[Finding] = []
     for path in dict.fromkeys(paths):

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from analysis.stats.effect import Mean
     from analysis.terms import Run
 
-    from .report_terms import Arm, Foretold, Group, Side, Together
+    from .report_terms import AllTasks, Foretold, Group, MeasuredAlgorithm, PowerSide
 
 UNITS = {WATT: "W", ACTIVITY: "CPU s/s"}
 EXCESSES = {WATT: "W·s", ACTIVITY: "CPU s"}
 
 
-def unit_of(side: Side) -> str:
+def unit_of(side: PowerSide) -> str:
     """The unit of the cap as people write it."""
     return UNITS.get(side.unit, side.unit)
 
 
-def excess_of(side: Side) -> str:
+def excess_of(side: PowerSide) -> str:
     """The unit of what is above the cap, times how long it is."""
     return EXCESSES.get(side.unit, f"{unit_of(side)}·s")
 
 
-def drawn_from(side: Side) -> str:
+def drawn_from(side: PowerSide) -> str:
     """What is limited: power, or where no watts are read, activity."""
     return "power" if side.unit == WATT else "activity"
 
 
-def caps(values: Sequence[float], side: Side) -> str:
+def caps(values: Sequence[float], side: PowerSide) -> str:
     """Write a cap, or those of a schedule in their order: `130 W`, `200, 160, 120 W`."""
     return f"{', '.join(f'{value:g}' for value in values)} {unit_of(side)}" if values else "unknown"
 
@@ -71,7 +71,7 @@ def value(mean: Mean | None, most: int = 4) -> str:
     return "" if mean is None else digits(mean.value, most)
 
 
-def source(side: Side) -> str:
+def source(side: PowerSide) -> str:
     """Say where the readings come from, which decides what may be said of the cap."""
     if side.power_source == SIMULATED:
         return f"SIMULATED: back-end {side.backend} is a plant made from a model or tables. No figure here was measured on a GPU."
@@ -99,12 +99,12 @@ FIGURES = {
 }
 
 
-def of_side(side: Side) -> list[str]:
+def of_side(side: PowerSide) -> list[str]:
     """What one back-end says: where its readings are from, the A/A, who holds the cap, and who gets most out of it."""
     return [source(side), *_control(side), *_holding(side), *_most_throughput(side)]
 
 
-def _control(side: Side) -> list[str]:
+def _control(side: PowerSide) -> list[str]:
     """Arms against their copies: the difference that nothing made."""
     known = [(group, group.again) for group in side.groups if group.again.value is not None]
     if not known:
@@ -127,7 +127,7 @@ def _control(side: Side) -> list[str]:
     return [f"A/A holds in {tasks}: arms against their copies, 95 % intervals contain 0 and reach {unsigned(half)} to either side at most."]
 
 
-def _holding(side: Side) -> list[str]:
+def _holding(side: PowerSide) -> list[str]:
     """Who keeps the cap: by all tasks together, or by the one that there is."""
     if not any(arm.holds != "no sensor" for group in side.groups for arm in group.arms if arm.n):
         return []
@@ -138,7 +138,7 @@ def _holding(side: Side) -> list[str]:
     return lines
 
 
-def _most_throughput(side: Side) -> list[str]:
+def _most_throughput(side: PowerSide) -> list[str]:
     """Who has most throughput, of those that hold the cap where any does."""
     rows = [(name, holds, rate) for name, _, holds, rate in _arms(side) if name != side.baseline]
     more = [(name, holds, rate) for name, holds, rate in rows if _differs(rate) and (rate.value or 0) > 0]
@@ -157,7 +157,7 @@ def _most_throughput(side: Side) -> list[str]:
     return [*lines, *(f"Not compared with {side.baseline}: {', '.join(names)}: {reason}." for reason, names in reasons.items())]
 
 
-def leaders(side: Side) -> tuple[list[tuple[str, Against]], list[tuple[str, Against]]]:
+def leaders(side: PowerSide) -> tuple[list[tuple[str, Against]], list[tuple[str, Against]]]:
     """Algorithms that get more images/s than the baseline and hold the cap, the most first; and all that are held against it."""
     rows = [(name, holds, rate) for name, _, holds, rate in _arms(side) if name != side.baseline]
     more = [(name, rate) for name, holds, rate in rows if holds == "yes" and _differs(rate) and (rate.value or 0) > 0]
@@ -168,7 +168,7 @@ def _differs(against: Against) -> bool:
     return against.p_adjusted is not None and against.p_adjusted < ALPHA
 
 
-def _arms(side: Side) -> list[tuple[str, str, str, Against]]:
+def _arms(side: PowerSide) -> list[tuple[str, str, str, Against]]:
     """Name, share above 1.02 times the cap in words, whether it holds, and throughput against the baseline, over all tasks."""
     if side.together:
         return [(together.name, _of_all(together), together.holds, together.throughput) for together in side.together]
@@ -180,7 +180,7 @@ def _arms(side: Side) -> list[tuple[str, str, str, Against]]:
     ]
 
 
-def _of_all(together: Together) -> str:
+def _of_all(together: AllTasks) -> str:
     """What an arm has above its cap over all its tasks, and in how many it holds by itself, where that is not all."""
     held, tasks = together.held
     return f"{_above(together.above, together.lacking, ' in a task')}{'' if held == tasks else f'; held in {held} of {tasks} tasks'}"
@@ -219,7 +219,7 @@ def of_group(group: Group) -> list[tuple[str, str]]:
     return [*lines, *((head, f"{', '.join(names)}: {note}") for (head, note), names in notes.items())]
 
 
-def _unread(arm: Arm) -> list[str]:
+def _unread(arm: MeasuredAlgorithm) -> list[str]:
     """Which figures some blocks lack, those with as many in one line."""
     by_count: dict[int, list[str]] = {}
     for name, text in FIGURES.items():
@@ -233,7 +233,7 @@ def _foretold(result: Sequence[Foretold]) -> str:
     return f"{', '.join(lines)}; {max(foretold.n for foretold in result)} iterations."
 
 
-def legend(side: Side) -> list[tuple[str, str]]:
+def legend(side: PowerSide) -> list[tuple[str, str]]:
     """What the columns mean."""
     limited = drawn_from(side)
     return [
@@ -258,7 +258,7 @@ LOUD = ("SIMULATED", "ACTIVITY", "NO SENSOR", "A/A DIFFERS", "Does not hold")
 PERCENT = "+ % [95 %]"
 
 
-def answer(run: Run, result: Sequence[Side], *, brief: bool = False) -> Answer:
+def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Answer:
     """Say what algorithms made of a cap; `brief` leaves out energy, latency and what stands beside a task's figures."""
     several = len(result) > 1
     sections = []
@@ -280,14 +280,14 @@ def answer(run: Run, result: Sequence[Side], *, brief: bool = False) -> Answer:
     )
 
 
-def document(run: Run, result: Sequence[Side]) -> dict[str, object]:
+def document(run: Run, result: Sequence[PowerSide]) -> dict[str, object]:
     """Give the same for programs: the fields are those of `terms`; shares and differences are fractions."""
     about = {"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit, "seed": run.design.seed}
     told = {"interrupted": run.interrupted, "warnings": list(run.warnings)}
     return {**about, **told, "backends": [{**asdict(side), "answer": of_side(side)} for side in result]}
 
 
-def _title(side: Side) -> str:
+def _title(side: PowerSide) -> str:
     more, others = leaders(side)
     if more:
         names = ", ".join(f"{name} {unsigned(rate.value or 0.0)}" for name, rate in more)
@@ -297,7 +297,7 @@ def _title(side: Side) -> str:
     return f"No algorithm is shown to get more images/s than {side.baseline} and to hold the cap."
 
 
-def _together(side: Side) -> Table:
+def _together(side: PowerSide) -> Table:
     columns = [
         Column("algorithm", "algorithm", left=True),
         Column("tasks", "tasks"),
@@ -321,7 +321,7 @@ def _together(side: Side) -> Table:
     return Table(columns, rows)
 
 
-def _group(group: Group, side: Side, head: str, *, brief: bool) -> Section:
+def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
     slo = "" if group.slo_ms is None else f", SLO {group.slo_ms:g} ms"
     steady, every = group.steady
     columns = [
@@ -351,7 +351,7 @@ def _group(group: Group, side: Side, head: str, *, brief: bool) -> Section:
     return Section(f"{group.title}   cap {caps(group.caps, side)}{slo}; {steady} of {every} iterations steady{head}", parts)
 
 
-def _verdict(arm: Arm, rate: Against | None) -> Word:
+def _verdict(arm: MeasuredAlgorithm, rate: Against | None) -> Word:
     """A word beside the number: `3.2 % faster`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     if rate is None or rate.value is None or arm.verdict == "not comparable":
         return Word("not comparable", "quiet")
@@ -370,10 +370,10 @@ def _interval(rate: Against) -> str:
     return "" if rate.low is None or rate.high is None else f"[{number(rate.low)}, {number(rate.high)}]"
 
 
-def _rest(arms: Sequence[Arm], side: Side) -> Table | None:
+def _rest(arms: Sequence[MeasuredAlgorithm], side: PowerSide) -> Table | None:
     """The other figures; a column that no arm has is left out."""
     unit, limited = unit_of(side), drawn_from(side)
-    columns: list[tuple[str, str, Callable[[Arm], str]]] = [
+    columns: list[tuple[str, str, Callable[[MeasuredAlgorithm], str]]] = [
         ("front", "front", lambda arm: "yes" if arm.front and len(arms) > 1 else ""),
         (f"{limited}\n{unit}", "limited", lambda arm: value(arm.means.get(POWER))),
         ("energy\nJ/image", "energy_j_per_image", lambda arm: value(arm.means.get(PER_IMAGE), 3)),
@@ -392,7 +392,7 @@ def _rest(arms: Sequence[Arm], side: Side) -> Table | None:
     return Table(heads, [[arm.name, *(of(arm) or None for _, _, of in kept)] for arm in arms])
 
 
-def _most(arm: Arm, name: str) -> str:
+def _most(arm: MeasuredAlgorithm, name: str) -> str:
     """Write the largest of all iterations; what is missing in one may be larger."""
     least = "≥" if name in arm.unread else ""
     return f"{least}{digits(arm.most[name], 3)}" if name in arm.most else ""

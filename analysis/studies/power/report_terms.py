@@ -133,7 +133,7 @@ class Foretold:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class MeasuredAlgorithm:
     """One algorithm on one task. `means` are over blocks, by response; `most` the largest of all iterations; `against` the baseline.
 
     `verdict` is the house's word on throughput. `front`: no other arm has more images/s from as little power. `lost` says which cells
@@ -177,12 +177,12 @@ class Group:
     caps: tuple[float, ...]
     slo_ms: float | None
     steady: tuple[int, int]
-    arms: tuple[Arm, ...]
+    arms: tuple[MeasuredAlgorithm, ...]
     again: Against
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class AllTasks:
     """One arm on all tasks of a back-end: means of log-ratios, and of shares, over tasks in a block, then over blocks.
 
     What is against the baseline is of the `tasks` that both have, `above` and `holds` of all that the arm has; `lacking` of its blocks are
@@ -200,7 +200,7 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PowerSide:
     """One back-end of one run: its tasks, and its arms on all of them together. `family` counts the contrasts that Holm adjusts for."""
 
     backend: str
@@ -210,4 +210,4 @@ class Side:
     margin: float
     family: int
     groups: tuple[Group, ...]
-    together: tuple[Together, ...]
+    together: tuple[AllTasks, ...]

@@ -44,7 +44,7 @@ TOLERATED = 1.02  # of the cap
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PlayedIteration:
     """One iteration: settings as they were, readings of its window, and the part of it above the cap and above 1.02 of it.
 
     `true_above_102_share` is of the power itself, the others of the readings, which have the sensor's noise.
@@ -63,7 +63,7 @@ class Row:
 
 def play(
     question: Question, controller: Controller, plant: Plant, *, warmup_s: float = WARMUP_S, measure_s: float = MEASURE_S
-) -> list[Row]:
+) -> list[PlayedIteration]:
     """Let the controller run the question's iterations on the plant. `warmup_s` of each goes by unmeasured, as in a run."""
     decision, rows = controller.first(), []
     caps = [cap_at(question, at) for at in range(question.iterations + 1)]
@@ -82,9 +82,9 @@ def cap_at(question: Question, iteration: int) -> float:
     return next(cap for start, cap in reversed(question.caps) if start <= iteration)
 
 
-def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> Row:
+def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteration:
     """What is kept of an iteration."""
-    return Row(
+    return PlayedIteration(
         cap_w=cap_w,
         settings=actual,
         why=reason,
@@ -122,7 +122,7 @@ MOST_ABOVE = 0.05  # of the readings may be above 1.02 of the cap
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SimulationPlan:
     """What to compare: `shadow` adds PctoDL with its shadow optimiser, as an arm of its own."""
 
     parameters: str
@@ -141,7 +141,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class SimulatedAlgorithm:
     """One algorithm on one task. Shares are of the counted readings above 1.02 of the cap: the mean of the seeds, and the worst one.
 
     `true_share` is that of the power itself, without the sensor's noise. `against` is ours compared with this one, seed by seed; None for
@@ -166,7 +166,7 @@ class Outcome:
     task: Task
     seeds: tuple[int, ...]
     impossible: tuple[int, ...]
-    arms: tuple[Arm, ...]
+    arms: tuple[SimulatedAlgorithm, ...]
 
     @property
     def kept(self) -> bool:
@@ -182,7 +182,7 @@ class Outcome:
         )
 
 
-def outcomes(request: Asked) -> list[Outcome]:
+def outcomes(request: SimulationPlan) -> list[Outcome]:
     """Run all of it. Raises: Refused, where a task has no parameters, or its cap or its parameters are not in W, as plants are."""
     for task in request.tasks:
         must_be_in(task.cap_unit, parameters.models_for(Path(request.parameters), task.model, task.gpu).values(), f"task {task.id}")
@@ -191,25 +191,25 @@ def outcomes(request: Asked) -> list[Outcome]:
     return [_outcome(request, task) for task in request.tasks]
 
 
-def copies(request: Asked) -> list[Finding]:
+def copies(request: SimulationPlan) -> list[Finding]:
     """Answer what the models of the tasks share with others, which one of each pair has no right to. Raises: Refused."""
     path, used = Path(request.parameters), {(task.model, task.gpu) for task in request.tasks}
     return copies_of([key for key in parameters.available(path) if key[:2] in used], path)
 
 
-def iterations_of(request: Asked, task: Task) -> int:
+def iterations_of(request: SimulationPlan, task: Task) -> int:
     """What is asked for; under a schedule, so many that its last phase is as long as the one before."""
     starts = [start for start, _ in task.schedule]
     return request.iterations if len(starts) == 1 else 2 * starts[-1] - starts[-2]
 
 
-def counted(question: Question, rows: Sequence[Row]) -> list[Row]:
+def counted(question: Question, rows: Sequence[PlayedIteration]) -> list[PlayedIteration]:
     """The second half of each phase of the caps."""
     starts = [start for start, _ in question.caps if start < len(rows)] + [len(rows)]
     return [row for low, high in pairwise(starts) for row in rows[(low + high) // 2 : high]]
 
 
-def _outcome(request: Asked, task: Task) -> Outcome:
+def _outcome(request: SimulationPlan, task: Task) -> Outcome:
     tables = tables_for(request.parameters, task.model, task.gpu)
     plants = [replace(request.mismatch, seed=seed) for seed in range(1, request.seeds + 1)]
     least_cap = min(cap for _, cap in task.schedule)
@@ -221,7 +221,7 @@ def _outcome(request: Asked, task: Task) -> Outcome:
     return Outcome(task, tuple(mismatch.seed for mismatch in possible), impossible, tuple(_against(ours, arm) for arm in result))
 
 
-def _arm(request: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Sequence[Mismatch]) -> Arm:
+def _arm(request: SimulationPlan, task: Task, arm: tuple[str, str, bool], mismatches: Sequence[Mismatch]) -> SimulatedAlgorithm:
     name, algorithm, shadow = arm
     tables = tables_for(request.parameters, task.model, task.gpu)
     seeds = []
@@ -241,12 +241,12 @@ def _arm(request: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Seq
         try:
             seeds.append(counted(question, play(question, algorithms.at_work(question), plant)))
         except (Infeasible, Unsupported) as reason:
-            return Arm(name, refused=str(reason))
+            return SimulatedAlgorithm(name, refused=str(reason))
     if not seeds:
-        return Arm(name, refused="no seed has a setting within the cap")
+        return SimulatedAlgorithm(name, refused="no seed has a setting within the cap")
     values = tuple(fmean(row.throughput_images_per_s for row in rows) for rows in seeds)
     above = [fmean(row.above_102_share for row in rows) for rows in seeds]
-    return Arm(
+    return SimulatedAlgorithm(
         name=name,
         throughput_images_per_s=fmean(values),
         power_w=fmean(row.power_mean_w for rows in seeds for row in rows),
@@ -257,7 +257,7 @@ def _arm(request: Asked, task: Task, arm: tuple[str, str, bool], mismatches: Seq
     )
 
 
-def _against(ours: Arm | None, other: Arm) -> Arm:
+def _against(ours: SimulatedAlgorithm | None, other: SimulatedAlgorithm) -> SimulatedAlgorithm:
     """Compare ours, where there are values to compare; the ratio to none at all is no number."""
     if ours is None or other is ours or len(ours.values) < 2 or len(other.values) != len(ours.values) or min(other.values) <= 0:
         return other
@@ -282,13 +282,13 @@ def tables_for(path: str, network: str, gpu: str) -> Tables:
 HEADS = ("algorithm", "images/s", "W", "above 1.02 cap", "worst seed", "so in truth", f"{OURS} against it")
 
 
-def parts(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> Iterator[Part]:
+def parts(request: SimulationPlan, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> Iterator[Part]:
     """Answer with a table for each task, what that comes to, and which of the models are `copied`."""
     yield from _parts(request, result)
     yield from marked((finding.mark, f"quality of {finding.where}: {finding.what}") for finding in copied)
 
 
-def document(request: Asked, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> dict[str, Any]:
+def document(request: SimulationPlan, result: Sequence[Outcome], copied: Sequence[Finding] = ()) -> dict[str, Any]:
     """All of it for programs; `against` has the fields of an effect, gains and shares are fractions."""
     return {
         "simulated": True,
@@ -317,12 +317,12 @@ def _named(outcome: Outcome) -> str:
     return f"{outcome.task.id} on {outcome.task.gpu}"
 
 
-def _arm_document(arm: Arm) -> dict[str, object]:
+def _arm_document(arm: SimulatedAlgorithm) -> dict[str, object]:
     said = asdict(arm)
     return {key: None if isinstance(value, float) and isnan(value) else value for key, value in said.items()}
 
 
-def _parts(request: Asked, result: Sequence[Outcome]) -> Iterator[Part]:
+def _parts(request: SimulationPlan, result: Sequence[Outcome]) -> Iterator[Part]:
     off = request.mismatch
     own = f", each partition by {off.partition_error:.1%} more (sd)" if off.partition_error else ""
     yield (
@@ -344,7 +344,7 @@ def _parts(request: Asked, result: Sequence[Outcome]) -> Iterator[Part]:
         yield from _verdict(result)
 
 
-def _row(arm: Arm) -> list[str]:
+def _row(arm: SimulatedAlgorithm) -> list[str]:
     if arm.refused:
         return [f"{arm.name}: {arm.refused}", *[""] * (len(HEADS) - 1)]
     effect = arm.against

@@ -24,14 +24,14 @@ from .cells import (
     RESPONSES,
     THROUGHPUT,
     WORST,
-    Names,
+    PowerNames,
     capped,
     is_capped,
     most_of,
     steady,
 )
 from .contrasts import copies, lost_of, nowhere, tabled
-from .report_terms import NO_SENSOR, WATT, Against, Arm, Foretold, Group, Side, Together
+from .report_terms import NO_SENSOR, WATT, Against, AllTasks, Foretold, Group, MeasuredAlgorithm, PowerSide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ def against(table: Table, task: str, arm: str, baseline: str, row: Comparison | 
 
 def arm_of_task(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is made of
     table: Table, task: str, name: str, cells: Sequence[Capped], row: Comparison | None, compared: Mapping[str, Against]
-) -> Arm:
+) -> MeasuredAlgorithm:
     """Say of one algorithm what its blocks come to."""
     blocks = [value for (its, arm, _), value in table.items() if (its, arm) == (task, name)]
     means = {
@@ -93,7 +93,7 @@ def arm_of_task(  # noqa: PLR0913, PLR0917  # one row of a table, and what it is
     every = [iteration for cell in cells for iteration in cell.iterations]
     sensed = any(cell.power_source != NO_SENSOR or cell.unit != WATT for cell in cells)
     unread = unread_of([block for block in blocks if isinstance(block, dict)], cells, sensed=sensed)
-    return Arm(
+    return MeasuredAlgorithm(
         name=name,
         n=sum(isinstance(block, dict) for block in blocks),
         blocks=len(blocks),
@@ -149,7 +149,7 @@ def foretold(rows: Iterable[Iteration]) -> list[Foretold]:
     return result
 
 
-def front(arms: Sequence[Arm]) -> set[str]:
+def front(arms: Sequence[MeasuredAlgorithm]) -> set[str]:
     """The arms that no other beats: none has as much throughput from as little power, and more of one of the two."""
     places = {arm.name: (arm.means[THROUGHPUT].value, -arm.means[POWER].value) for arm in arms if {THROUGHPUT, POWER} <= arm.means.keys()}
     return {
@@ -196,7 +196,7 @@ def caps_of(cells: Sequence[Capped]) -> tuple[float, ...]:
 BASELINE = "powercap"
 
 
-def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Side]:
+def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[PowerSide]:
     """Say of every back-end of a run what its algorithms made of their caps; what cannot be used is said in `refused`, a line each.
 
     `baseline` is the algorithm that the others are held against: powercap unless another is asked for, or the first where that has no
@@ -210,7 +210,7 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Sid
             "`pytest benchmarks/bench_power_cap.py --benchmark-save=NAME` saves such."
         )
     wrong: list[str] = []
-    names = Names(run)
+    names = PowerNames(run)
     cells = capped(run, names, wrong)
     refused += [*wrong, *nowhere(run, names, cells)]
     if not cells:
@@ -226,7 +226,7 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Sid
     return result
 
 
-def _side(run: Run, cells: Sequence[Capped], table: Table, wanted: str | None) -> Side:
+def _side(run: Run, cells: Sequence[Capped], table: Table, wanted: str | None) -> PowerSide:
     first = cells[0]
     measured = sorted({arm for (_, arm, _), value in table.items() if isinstance(value, dict)})
     baseline = wanted or (BASELINE if BASELINE in measured or not measured else measured[0])
@@ -238,7 +238,7 @@ def _side(run: Run, cells: Sequence[Capped], table: Table, wanted: str | None) -
     groups = tuple(
         _group((task, labels[task]), [cell for cell in cells if cell.group == task], table, baseline, (rows, compared)) for task in tasks
     )
-    return Side(
+    return PowerSide(
         backend=first.backend,
         unit=first.unit,
         power_source=first.power_source,
@@ -292,7 +292,7 @@ def _group(
     )
 
 
-def _together(groups: Sequence[Group], table: Table, baseline: str) -> tuple[Together, ...]:
+def _together(groups: Sequence[Group], table: Table, baseline: str) -> tuple[AllTasks, ...]:
     """Every arm on all tasks: tasks are the same in every block and count alike; blocks are the replicates."""
     names = sorted({arm.name for group in groups for arm in group.arms if arm.n}, key=lambda name: (name != baseline, name))
     made = [_all_tasks(name, groups, table, baseline) for name in names]
@@ -300,7 +300,7 @@ def _together(groups: Sequence[Group], table: Table, baseline: str) -> tuple[Tog
     return tuple(replace(together, throughput=rate, above_against=share) for together, rate, share in zip(made, rates, above, strict=True))
 
 
-def _all_tasks(name: str, groups: Sequence[Group], table: Table, baseline: str) -> Together:
+def _all_tasks(name: str, groups: Sequence[Group], table: Table, baseline: str) -> AllTasks:
     own, base = (_means(groups, table, arm, (name, baseline), THROUGHPUT, log=True) for arm in (name, baseline))
     own_above, base_above = (_means(groups, table, arm, (name, baseline), ABOVE_102, log=False) for arm in (name, baseline))
     tasks = _common(groups, table, (name, baseline), THROUGHPUT)
@@ -311,7 +311,7 @@ def _all_tasks(name: str, groups: Sequence[Group], table: Table, baseline: str) 
     above = contrasts.mean(ABOVE_102, every.values())
     measured = {block for (task, arm, block), value in table.items() if arm == name and task in mine and isinstance(value, dict)}
     lacking = len(measured) - len(every)
-    return Together(
+    return AllTasks(
         name=name,
         tasks=len(tasks),
         throughput=contrasts.difference(base, own, log=True),

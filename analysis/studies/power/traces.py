@@ -49,7 +49,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PartitionRow:
     """One configuration, measured or not; None where a value is missing, which it is throughout unless `outcome` is "measured".
 
     `shares` in percent of the SMs, `batches` in images; both are empty for idle rows (network `static`). `target_mhz` is what was asked,
@@ -80,7 +80,7 @@ class Row:
             object.__setattr__(self, "mem_mhz", float(round(self.mem_mhz)))
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[PartitionRow]:
     """Read a file of traces.
 
     Raises: Unreadable, for what is no such file; the sentence says which line.
@@ -92,7 +92,7 @@ def read(path: Path) -> list[Row]:
     return parse(text, str(path))
 
 
-def parse(text: str, where: str) -> list[Row]:
+def parse(text: str, where: str) -> list[PartitionRow]:
     """Read traces out of CSV; `where` begins what is said of it. Raises: Unreadable."""
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -108,12 +108,12 @@ def parse(text: str, where: str) -> list[Row]:
     return rows
 
 
-def write(path: Path, rows: Iterable[Row]) -> None:
+def write(path: Path, rows: Iterable[PartitionRow]) -> None:
     """Write traces; `read` gives the same rows back. Columns beyond the usual are written where a row has them."""
     path.write_text(as_csv(rows), encoding="utf-8")
 
 
-def as_csv(rows: Iterable[Row]) -> str:
+def as_csv(rows: Iterable[PartitionRow]) -> str:
     """Write traces as the text of a CSV file."""
     rows = list(rows)
     used = {name for row in rows for name in row.extra}
@@ -146,7 +146,7 @@ def _named(cells: Sequence[str], names: Sequence[str], at: str) -> dict[str, str
     return dict(zip(names, cells, strict=True))
 
 
-def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> Row:
+def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> PartitionRow:
     network = cells["model_name"].strip()
     shares = _numbers(cells["p_list"], f"{at}: p_list")
     batches = _numbers(cells["b_list"], f"{at}: b_list")
@@ -162,7 +162,7 @@ def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> Row:
     _must_be_throttle(extra, at)
     keep = values if measured else {name: value if name in {"target_mhz", "mem_mhz"} else None for name, value in values.items()}
     whole = tuple(int(batch) for batch in batches)
-    return Row(network, tuple(shares), whole, **keep, outcome=outcome or "measured", reason=reason, extra=extra, line=line)
+    return PartitionRow(network, tuple(shares), whole, **keep, outcome=outcome or "measured", reason=reason, extra=extra, line=line)
 
 
 def _is_there(name: str, cell: str) -> bool:
@@ -241,7 +241,7 @@ def is_profile(run: Run) -> bool:
     return any(POINT in cell.report for cell in run.cells)
 
 
-def rows_of(run: Run, refused: list[str]) -> list[Row]:
+def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
     """Make traces of a run, in the order its cells ran; what was skipped, or cannot be read, is said in `refused`, a line each.
 
     Raises: Refused, for a run that is no profile.
@@ -268,7 +268,7 @@ def rows_of(run: Run, refused: list[str]) -> list[Row]:
     return result
 
 
-def _measured_point(cell: Cell, origin: str) -> Row:
+def _measured_point(cell: Cell, origin: str) -> PartitionRow:
     told = cell.report.get(POINT, ())
     place = f"{origin}: cell {cell.id}, report.{POINT}"
     if len(told) != 1:
@@ -276,7 +276,7 @@ def _measured_point(cell: Cell, origin: str) -> Row:
     return _row_of_report(told[0], place)
 
 
-def _failed_point(cell: Cell, run: Run) -> Row:
+def _failed_point(cell: Cell, run: Run) -> PartitionRow:
     params = {name: str(value) for name, value in run.workloads[cell.workload].params.items()} | given_in(cell.workload)
     place = f"{run.origin}: cell {cell.id}"
     said = FAILED.search(cell.reason or "")
@@ -296,7 +296,7 @@ def _failed_point(cell: Cell, run: Run) -> Row:
     return _row_of_report(row, place)
 
 
-def _row_of_report(told: Mapping[str, object], place: str) -> Row:
+def _row_of_report(told: Mapping[str, object], place: str) -> PartitionRow:
     """Read a row as a file of traces is read. Raises: Unreadable."""
     names = [*COLUMNS, *OURS]
     text = io.StringIO(newline="")
@@ -319,16 +319,16 @@ def _listed(text: str, place: str) -> list[float]:
     return [float(part[2]) for part in parts if part for _ in range(int(part[1] or 1))]
 
 
-def files(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def files(rows: Sequence[PartitionRow]) -> dict[str, list[PartitionRow]]:
     """Part rows into files, which have one network of one back-end each: `cpu/mobilenet_v2.csv`; back-ends are never mixed."""
-    result: dict[str, list[Row]] = {}
+    result: dict[str, list[PartitionRow]] = {}
     for row in rows:
         backend = must_be_a_name(str(row.extra.get("backend", "unknown")), "traces of a back-end")
         result.setdefault(f"{backend}/{must_be_a_name(row.network, 'traces of a network')}.csv", []).append(row)
     return result
 
 
-def write_files(rows: Sequence[Row], folder: Path) -> dict[Path, list[Row]]:
+def write_files(rows: Sequence[PartitionRow], folder: Path) -> dict[Path, list[PartitionRow]]:
     """Write the files under a folder; one of the same name is replaced. Raises: Refused, OSError."""
     made = {folder / name: part for name, part in files(rows).items()}
     for path, part in made.items():

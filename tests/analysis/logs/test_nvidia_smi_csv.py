@@ -27,7 +27,7 @@ CELLS = st.sampled_from(
 SOUP = st.lists(st.one_of(st.lists(CELLS, max_size=5).map(", ".join), st.text(max_size=30))).map("\n".join)
 
 
-def read(folder: Path, text: str, **known: int) -> nvidia_smi_csv.Log:
+def read(folder: Path, text: str, **known: int) -> nvidia_smi_csv.SmiLog:
     path = folder / "smi.csv"
     path.write_text(text)
     return nvidia_smi_csv.read(path, **known)  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def own(ticks: int, names: tuple[str, ...] = STATION, **how: bool) -> Smi:
     return Smi(names, [list(range(len(names)))] * ticks, **how)  # type: ignore[arg-type]
 
 
-def utils(log: nvidia_smi_csv.Log) -> dict[str, list[float]]:
+def utils(log: nvidia_smi_csv.SmiLog) -> dict[str, list[float]]:
     return {key: gpu.columns["utilization.gpu"].tolist() for key, gpu in log.gpus.items()}
 
 

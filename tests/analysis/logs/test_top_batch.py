@@ -46,7 +46,7 @@ def row(one: Process) -> str:
     return f"{one.pid:7} ehyo      20   0 2381860 {one.res_bytes / 1024:.0f}  72288 R {one.cpu_percent:.1f}   0.0 {time} {one.command}"
 
 
-def read(folder: Path, text: str) -> top_batch.Log:
+def read(folder: Path, text: str) -> top_batch.TopLog:
     path = folder / "top.txt"
     path.write_text(text)
     return top_batch.read(path)

@@ -24,7 +24,7 @@ WORDS = st.sampled_from(
 SOUP = st.lists(st.one_of(st.lists(WORDS, max_size=5).map("".join), st.text(max_size=30))).map("\n".join)
 
 
-def read(folder: Path, text: str) -> training_output.Log:
+def read(folder: Path, text: str) -> training_output.TrainingLog:
     path = folder / "model.txt"
     path.write_text(text)
     return training_output.read(path)

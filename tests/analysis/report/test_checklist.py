@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.report.checklist import Rule
+    from analysis.report.checklist import ReportRule
     from analysis.report.subject import Subject
     from tests.synthetic import JSON
 
@@ -49,7 +49,7 @@ def of(made: Made = MADE, *changes: Callable[[JSON], None]) -> Subject:
 kept = cache(of)  # the run that keeps the rules
 
 
-def rule(number: int, told: Subject) -> Rule:
+def rule(number: int, told: Subject) -> ReportRule:
     return checklist(told)[number - 1]
 
 

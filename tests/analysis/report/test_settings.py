@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.report.settings import Row
+    from analysis.report.settings import SettingRow
     from tests.synthetic import JSON
 
 HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -62,7 +62,7 @@ CASES: dict[str, tuple[Arm, Callable[[JSON], None] | None, str]] = {
 }  # fmt: skip
 
 
-def rows(case: str) -> tuple[Row, ...]:
+def rows(case: str) -> tuple[SettingRow, ...]:
     arm, change, _ = CASES[case]
     (one,) = asked(read(Made(arms=(STOCK, arm), blocks=3), change))
     assert one.tweakset.name == arm.name

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from analysis.answer import Answer
 
-    from .tables import By, Table
+    from .tables import By, FactorTable
 
 MODELS = "a white box: amdahl, usl, work, roofline"
 BOTH: tuple[By, ...] = ("configuration", "run")
@@ -29,7 +29,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--without", metavar="FACTOR", nargs="+", default=[], help="factors that models must not see")
 
 
-def _table(args: argparse.Namespace) -> Table:
+def _table(args: argparse.Namespace) -> FactorTable:
     """Read the files. Raises: Refused."""
     from .reading import read
 

@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern,
 from sklearn.linear_model import Ridge
 
 from analysis.terms import Refused
-from control.scaling import Point, fits, time_s
+from control.scaling import TimedJob, fits, time_s
 
 from . import tables
 from .tables import TooFew
@@ -29,7 +29,7 @@ from .tables import TooFew
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .tables import Floats, Points, Table, Texts
+    from .tables import FactorTable, Floats, Points, Texts
 
     Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]
@@ -46,18 +46,18 @@ class Learner(Protocol):
     Raises: Refused, where the table cannot tell what the model needs.
     """
 
-    def __call__(self, table: Table, groups: Texts) -> Fitted:
+    def __call__(self, table: FactorTable, groups: Texts) -> Fitted:
         """Fit it."""
 
 
-def mean(table: Table, groups: Texts) -> Fitted:
+def mean(table: FactorTable, groups: Texts) -> Fitted:
     """The mean of the training set as models see it: the geometric one, where they see logarithms."""
     del groups
     level = float(table.seen().mean())
     return lambda points: np.full(points.count, level)
 
 
-def ridge(table: Table, groups: Texts) -> Fitted:
+def ridge(table: FactorTable, groups: Texts) -> Fitted:
     """Ridge regression on the coded factors; its penalty is chosen by leaving groups out."""
     code = tables.learn(table.points)
     rows, seen = code.coded(table.points), table.seen()
@@ -80,7 +80,7 @@ def _ridges(rows: Floats, seen: Floats, points: Floats) -> Floats:
     return np.asarray((points - centre) @ right.T @ shrunk + level)
 
 
-def trees(table: Table, groups: Texts) -> Fitted:
+def trees(table: FactorTable, groups: Texts) -> Fitted:
     """Gradient-boosted regression trees (Friedman 2001): 100 of depth 3, each grown on 80 % of the rows."""
     del groups
     code = tables.learn(table.points)
@@ -91,7 +91,7 @@ def trees(table: Table, groups: Texts) -> Fitted:
     return lambda points: np.asarray(model.predict(code.coded(points)))
 
 
-def gp(table: Table, groups: Texts) -> Fitted:
+def gp(table: FactorTable, groups: Texts) -> Fitted:
     """A Gaussian process: a linear trend, a Matérn-5/2 surface over it, and noise; rows of equal factors are one point, their mean.
 
     Where there are more than 250 points, so many of them are drawn.
@@ -114,7 +114,7 @@ def gp(table: Table, groups: Texts) -> Fitted:
     return lambda points: np.asarray(level + spread * model.predict(code.coded(points)))
 
 
-def same(table: Table, groups: Texts) -> Fitted:
+def same(table: FactorTable, groups: Texts) -> Fitted:
     """The mean of what was measured under the very same factors; where there is none, it cannot tell (NaN)."""
     del groups
     code = tables.learn(table.points)
@@ -129,7 +129,7 @@ BLACK: dict[str, Learner] = {"ridge": ridge, "trees": trees, "gp": gp}
 CLASS, REPLICAS, WORK, FLOP, BYTES = "class", "replicas", "work", "flop", "bytes"
 
 
-def white_boxes(table: Table) -> dict[str, Learner]:
+def white_boxes(table: FactorTable) -> dict[str, Learner]:
     """The white boxes whose factors the table has."""
     there = set(table.points.numbers)
     boxes: dict[str, Learner] = {}
@@ -147,7 +147,7 @@ def white_boxes(table: Table) -> dict[str, Learner]:
     return boxes
 
 
-def _by_class(table: Table, groups: Texts, law: Callable[[Table], Law]) -> Fitted:
+def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], Law]) -> Fitted:
     del groups
     classes = table.points.names.get(CLASS)
     if classes is None:
@@ -173,7 +173,7 @@ def _by_class(table: Table, groups: Texts, law: Callable[[Table], Law]) -> Fitte
     return predict
 
 
-def scaling(table: Table, name: str) -> Law:
+def scaling(table: FactorTable, name: str) -> Law:
     """Fit Amdahl's law or Gunther's, each row a job. Raises: Refused."""
     fitted = next((fit for fit in fits(_points(table)) if fit.name == name), None)
     if fitted is None:
@@ -181,7 +181,7 @@ def scaling(table: Table, name: str) -> Law:
     return lambda points: time_s(fitted.law, _column(points, WORK, 1.0), _column(points, REPLICAS, 1.0))
 
 
-def of_work(table: Table) -> Law:
+def of_work(table: FactorTable) -> Law:
     """Fit time = start + cost·work, both at least 0, by least squares of relative errors. Raises: Refused, where all have one size."""
     work = table.points.numbers[WORK]
     known = ~np.isnan(work)
@@ -192,7 +192,7 @@ def of_work(table: Table) -> Law:
     return lambda points: np.asarray(start + cost * points.numbers[WORK])
 
 
-def roofline(table: Table) -> Law:
+def roofline(table: FactorTable) -> Law:
     """Fit time = max(flop / peak, bytes / bandwidth) on logarithms (Williams, Waterman and Patterson 2009). Raises: Refused.
 
     In order of their flop a byte, rows up to some place are bound by bandwidth and the others by the peak; every place is tried.
@@ -214,10 +214,10 @@ def roofline(table: Table) -> Law:
     return lambda points: np.maximum(points.numbers[FLOP] / np.exp(peak), points.numbers[BYTES] / np.exp(bandwidth))
 
 
-def _points(table: Table) -> list[Point]:
+def _points(table: FactorTable) -> list[TimedJob]:
     replicas, work = (_column(table.points, name, 1.0).tolist() for name in (REPLICAS, WORK))
     rows = zip(replicas, work, table.values.tolist(), strict=True)
-    return [Point(int(n), size, value) for n, size, value in rows if n >= 1 and n == int(n) and size > 0]
+    return [TimedJob(int(n), size, value) for n, size, value in rows if n >= 1 and n == int(n) and size > 0]
 
 
 def _column(points: Points, name: str, missing: float) -> Floats:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analysis.studies.jobs.output import Document
 
     from .predictions import ClassTime, ModelChoice, Prediction
-    from .tables import Table
+    from .tables import FactorTable
     from .validation import Coverage, CrossValidation, Scored
 
     Leans = Sequence[tuple[str, float]]  # factor, and by how much predictions move with it
@@ -37,7 +37,7 @@ METHOD = (
 )
 
 
-def _head(table: Table) -> Iterator[Part]:
+def _head(table: FactorTable) -> Iterator[Part]:
     yield Line(one_line(table.response), tone="strong")
     varied = ", ".join([*table.points.names, *table.points.numbers])
     yield from marked([("", f"{len(table.values)} rows; varied: {one_line(varied, 600)}")])
@@ -47,7 +47,7 @@ def _head(table: Table) -> Iterator[Part]:
     yield ""
 
 
-def _table(table: Table) -> Document:
+def _table(table: FactorTable) -> Document:
     return {
         "response": table.response,
         "rows": len(table.values),
@@ -71,12 +71,12 @@ def _validation(validation: CrossValidation) -> Document:
     }
 
 
-def validations_document(table: Table, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Document:
+def validations_document(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Document:
     """Cross-validations for programs, with what every model said of every row when it was left out."""
     return {"table": _table(table), "method": METHOD, "validations": [*map(_validation, validations)], "said": list(notes)}
 
 
-def validations_page(table: Table, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[Part]:
+def validations_page(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Iterator[Part]:
     """Write cross-validations of one table; `notes` are what could not be done, a sentence each."""
     yield from _head(table)
     heads = ("model", "MAPE", "RMSE", "typically off", "than the mean's [95 %]", "p", "", "covered [95 %]")
@@ -139,12 +139,12 @@ def _legend(validations: Sequence[CrossValidation]) -> Iterator[str]:
     yield METHOD
 
 
-def fit_document(table: Table, model: str, leans: Leans, validation: CrossValidation) -> Document:
+def fit_document(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Document:
     """What a model leans on, and how far it may be trusted, for programs."""
     return {"table": _table(table), "model": model, "leans_on": dict(leans), "validation": _validation(validation)}
 
 
-def fit_page(table: Table, model: str, leans: Leans, validation: CrossValidation) -> Iterator[Part]:
+def fit_page(table: FactorTable, model: str, leans: Leans, validation: CrossValidation) -> Iterator[Part]:
     """Write what a model leans on, and how far it may be trusted."""
     yield from _head(table)
     unit = "typically by" if table.log else f"by, {table.response}"
@@ -179,12 +179,12 @@ def _verdict(scored: Scored) -> str:
     return f"{words[scored.difference.verdict]} (p {tiny(scored.difference.p)})"
 
 
-def predictions_document(table: Table, choice: ModelChoice, predictions: Sequence[Prediction]) -> Document:
+def predictions_document(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Document:
     """Predictions of points for programs."""
     return {"table": _table(table), **asdict(choice), "method": METHOD, "predictions": [*map(asdict, predictions)]}
 
 
-def predictions_page(table: Table, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[Part]:
+def predictions_page(table: FactorTable, choice: ModelChoice, predictions: Sequence[Prediction]) -> Iterator[Part]:
     """Write predictions of points."""
     yield from _head(table)
     promised = f"intervals of {unsigned(choice.level)} for a {choice.by} that was never measured"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .models import Learner
-    from .tables import Floats, Measurement, Table, Whole
+    from .tables import FactorTable, Floats, Measurement, Whole
     from .validation import CrossValidation
 
     Flags = NDArray[np.bool_]
@@ -58,7 +58,7 @@ class Prediction:
 SEED = 1
 
 
-def learner(table: Table, by: By, name: str) -> Learner:
+def learner(table: FactorTable, by: By, name: str) -> Learner:
     """Answer a model by its name. Raises: Refused, with those there are."""
     known = validation.learners(table, by)
     if name not in known:
@@ -66,7 +66,7 @@ def learner(table: Table, by: By, name: str) -> Learner:
     return known[name]
 
 
-def by_of(table: Table) -> By:
+def by_of(table: FactorTable) -> By:
     """By what to leave groups out: configurations, or runs where there are too few of these."""
     many = len(np.unique(table.configurations)) >= tables.LEAST
     return "configuration" if many else "run"
@@ -83,7 +83,7 @@ def parsed(words: Sequence[str]) -> dict[str, float | str]:
     return factors
 
 
-def filled(table: Table, given: Mapping[str, float | str]) -> dict[str, float | str]:
+def filled(table: FactorTable, given: Mapping[str, float | str]) -> dict[str, float | str]:
     """Add to a point what was not said: the commonest value among the rows that agree with it, or among all where none does.
 
     Raises: Refused, for a factor that did not vary.
@@ -104,7 +104,7 @@ def filled(table: Table, given: Mapping[str, float | str]) -> dict[str, float | 
     return point
 
 
-def predicted(table: Table, choice: ModelChoice, wanted: Sequence[Mapping[str, float | str]]) -> list[Prediction]:
+def predicted(table: FactorTable, choice: ModelChoice, wanted: Sequence[Mapping[str, float | str]]) -> list[Prediction]:
     """Predict points that are filled, with intervals for a group that was never measured. Raises: Refused."""
     by = choice.by
     chosen = learner(table, by, choice.model)
@@ -122,7 +122,7 @@ def predicted(table: Table, choice: ModelChoice, wanted: Sequence[Mapping[str, f
     return [Prediction(end, _end(value[at]), _end(low[at]), _end(high[at]), far[at]) for at, end in enumerate(wanted)]
 
 
-def leans_on(table: Table, name: str) -> list[tuple[str, float]]:
+def leans_on(table: FactorTable, name: str) -> list[tuple[str, float]]:
     """By how much predictions move when one factor is taken from another row, the most first.
 
     As a typical ratio - 1 where models see logarithms, else in the response's unit. It is what the model uses, not what is so.
@@ -158,7 +158,7 @@ def _rows(points: Points) -> list[dict[str, float | str]]:
     return rows
 
 
-def _not_varied(table: Table, name: str, known: Sequence[str]) -> str:
+def _not_varied(table: FactorTable, name: str, known: Sequence[str]) -> str:
     for kept, copies in table.copies.items():
         if name in copies:
             return f"these rows cannot tell it from {kept}, which stands for both; give {kept}."

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from analysis.studies.jobs.records import Job, Stream
     from analysis.terms import Cell, Run
 
-    from .tables import Table
+    from .tables import FactorTable
 
     Factors = dict[str, float | str]
     Runs = Sequence[tuple[Run, Sequence[Stream]]]  # with their streams of jobs
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHOWN = 24  # names in one sentence
 
 
-def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()) -> Table:
+def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()) -> FactorTable:
     """Read all that is named. `without` are factors that models must not see.
 
     The response, where it is not said, is the service time of jobs, the primary metric of other runs, `time_s` of CSV.

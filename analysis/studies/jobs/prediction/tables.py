@@ -24,7 +24,7 @@ MOST_ROWS = 2000
 MOST_LEVELS = 64  # a name with more is a label of rows rather than a factor
 
 
-def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ()) -> Table:
+def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ()) -> FactorTable:
     """Make the table that models learn from.
 
     More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, where nothing varies.
@@ -39,7 +39,7 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
     if not varying:
         raise Refused(f"{response}: all {len(rows)} rows have the same factors; what a model is to tell apart must have been varied.")
     values = np.array([row.value for row in kept])
-    return Table(
+    return FactorTable(
         response,
         _typed(varying, len(kept)),
         values,
@@ -64,7 +64,7 @@ def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurem
     return [rows[at] for at in sorted(int(at) for _, _, at in sorted(turns)[:most])]
 
 
-def points(factors: Sequence[Mapping[str, float | str]], like: Table) -> Points:
+def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> Points:
     """Write points that were asked for as a table's columns. Raises: Refused, for a number that is none."""
     numbers: dict[str, Floats] = {}
     for name in like.points.numbers:
@@ -288,7 +288,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FactorTable:
     """What models learn from. `log`: all values are above 0, and errors are by a factor; models then see logarithms.
 
     `copies`: factor → those that say the same in every row and were left away.
@@ -311,8 +311,8 @@ class Table:
         """The group of each row."""
         return self.configurations if by == "configuration" else self.runs
 
-    def take(self, at: Whole) -> Table:
+    def take(self, at: Whole) -> FactorTable:
         """Answer some of the rows, by their places."""
-        return Table(
+        return FactorTable(
             self.response, self.points.take(at), self.values[at], self.configurations[at], self.runs[at], self.log, self.notes, self.copies
         )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .models import Fitted, Learner
-    from .tables import Points, Table, Whole
+    from .tables import FactorTable, Points, Whole
 
 
 LEVEL = 0.9
@@ -50,7 +50,7 @@ def enough(groups: int, level: float) -> bool:
     return level * (groups + 1) <= groups + 1e-9
 
 
-def calibrated(table: Table, by: By, learner: Learner, most: int = tables.INNER) -> Calibrated:
+def calibrated(table: FactorTable, by: By, learner: Learner, most: int = tables.INNER) -> Calibrated:
     """Fit a model to all but each fold, and note its errors there. Raises: TooFew, Refused."""
     units = table.units(by)
     fold = tables.folds(units, most)
@@ -89,7 +89,7 @@ def _quantile(values: Floats, weight: Floats, level: float, groups: int) -> Floa
 SAME = "same"
 
 
-def learners(table: Table, by: By) -> dict[str, Learner]:
+def learners(table: FactorTable, by: By) -> dict[str, Learner]:
     """All models that can be asked: the black boxes, the white ones that have their factors here, and by run the mean of the same factors.
 
     Jobs have sizes of their own: there the last would have nothing to go by.
@@ -98,7 +98,7 @@ def learners(table: Table, by: By) -> dict[str, Learner]:
     return {**models.BLACK, **({SAME: models.same} if again else {}), **models.white_boxes(table)}
 
 
-def validate(table: Table, by: By, wanted: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
+def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
     """Leave groups out, fold by fold, and score every model, or those asked for, on them.
 
     Raises: TooFew, with how many groups there are; Refused, for a model that is none.
@@ -136,7 +136,7 @@ def validate(table: Table, by: By, wanted: Sequence[str] = (), level: float = LE
 class _LeaveOut:
     """How groups are left out: the same for every model."""
 
-    table: Table
+    table: FactorTable
     by: By
     splits: Sequence[tuple[Whole, Whole]]
     level: float
@@ -167,14 +167,14 @@ class _LeaveOut:
         return replace(score, coverage=covered, why=reason)
 
 
-def in_unit(seen: Floats, table: Table) -> Floats:
+def in_unit(seen: Floats, table: FactorTable) -> Floats:
     """Answer values in the response's unit; an end that is infinitely far is none (NaN)."""
     with np.errstate(over="ignore"):
         values = np.exp(seen) if table.log else seen
     return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
 
 
-def _extrapolated(table: Table, splits: Sequence[tuple[Whole, Whole]]) -> int:
+def _extrapolated(table: FactorTable, splits: Sequence[tuple[Whole, Whole]]) -> int:
     """How many rows, when they were left out, lay outside what was left."""
     return sum(
         bool(reasons) for training, test in splits for reasons in tables.beyond(table.points.take(training), table.points.take(test))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from analysis.studies.jobs.estimates import average, gain, over_runs, unknown_gain
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import letters
-from analysis.studies.keys.terms import Factor, Lost, Observed
-from analysis.studies.keys.terms import Row as Cell
+from analysis.studies.keys.terms import DesignFactor, LostPoint, Observed
+from analysis.studies.keys.terms import EffectRow as Cell
 from analysis.terms import Refused
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
     return Hyper(tuple(factor.name for factor in factors), points, best, after, effect, effects, why, why_no_gain)
 
 
-def _factors(streams: Sequence[Stream]) -> list[Factor]:
+def _factors(streams: Sequence[Stream]) -> list[DesignFactor]:
     """Parameters that are known in every stream and not the same in all: numbers by size, words as they first come."""
     varied: list[tuple[str, tuple[str, ...]]] = []
     for name in streams[0].params:
@@ -94,7 +94,7 @@ def _factors(streams: Sequence[Stream]) -> list[Factor]:
             varied.append((name, tuple(sorted(levels, key=float) if None not in numbers else levels)))
     if not varied:
         raise Refused("All streams of jobs that learn have the same parameters: vary some, as in --vary lr=0.01,0.1.")
-    return [Factor(name, letter, levels) for (name, levels), letter in zip(varied, letters(len(varied)), strict=True)]
+    return [DesignFactor(name, letter, levels) for (name, levels), letter in zip(varied, letters(len(varied)), strict=True)]
 
 
 def _point(levels: tuple[str, ...], streams: Sequence[Stream], times: Times) -> GridPoint:
@@ -123,7 +123,7 @@ def _known(times: Times) -> dict[Unit, float]:
 
 
 def _effects(
-    factors: Sequence[Factor], order: Sequence[tuple[str, ...]], times: Mapping[tuple[str, ...], Times]
+    factors: Sequence[DesignFactor], order: Sequence[tuple[str, ...]], times: Mapping[tuple[str, ...], Times]
 ) -> tuple[Effects | None, str]:
     """Effects on the time to the accuracy; none where the grid has holes, for what is missing there is what never got so far."""
     named = {levels: ", ".join(f"{factor.name} {level}" for factor, level in zip(factors, levels, strict=True)) for levels in order}
@@ -136,7 +136,7 @@ def _effects(
         return None, f"in no run did all jobs of {points} reach the accuracy: no effect on the time to it."
     rows = [Cell(named[levels], levels, _block(unit), time_s) for levels in order for unit, time_s in _known(times[levels]).items()]
     lost = [
-        Lost(named[levels], "not all jobs reached the accuracy", tuple(_block(unit) for unit, time_s in its.items() if time_s is None))
+        LostPoint(named[levels], "not all jobs reached the accuracy", tuple(_block(unit) for unit, time_s in its.items() if time_s is None))
         for levels in order
         if None in (its := times[levels]).values()
     ]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from .fitting import Fit
     from .formulas import Inputs
-    from .validation import Predicted
+    from .validation import PredictedWaits
 
-    Answers = list[tuple[str, Sequence[Predicted], str]]  # of what, by each model, and a sentence
+    Answers = list[tuple[str, Sequence[PredictedWaits], str]]  # of what, by each model, and a sentence
 
 
 def _add_fit(parser: argparse.ArgumentParser) -> None:
@@ -178,20 +178,20 @@ def _of_typed(args: argparse.Namespace) -> Answers:
     return answers
 
 
-def _of_inputs(inputs: Inputs, args: argparse.Namespace) -> list[Predicted]:
+def _of_inputs(inputs: Inputs, args: argparse.Namespace) -> list[PredictedWaits]:
     """Predict by every model, or by the one that turns jobs away. Raises: Refused, Unstable."""
     from analysis.studies.jobs.estimates import Figure
 
     from .formulas import mmck, mmck_wait_quantile, mmck_wait_within
-    from .validation import Predicted, models, tails
+    from .validation import PredictedWaits, models, tails
 
     if args.room is None:
-        bare = [Predicted(queue, Figure(queue.wait_s), Figure(queue.response_s)) for queue in models(inputs)]
+        bare = [PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s)) for queue in models(inputs)]
         return [tails(prediction, args.percentiles, args.within) for prediction in bare]
     queue = mmck(inputs, args.room)
     waits = {share: mmck_wait_quantile(inputs, args.room, share) for share in args.percentiles}
     within = {time_s: mmck_wait_within(inputs, args.room, time_s) for time_s in args.within}
-    return [Predicted(queue, Figure(queue.wait_s), Figure(queue.response_s), waits, wait_within=within)]
+    return [PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s), waits, wait_within=within)]
 
 
 def _of_runs(args: argparse.Namespace, refused: list[str]) -> Answers:

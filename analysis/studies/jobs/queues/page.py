@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .priorities import PriorityWaits
     from .shape import Shape
     from .valid_times import Little
-    from .validation import ModelCheck, Predicted, WaitValidation
+    from .validation import ModelCheck, PredictedWaits, WaitValidation
 
 ENOUGH = 1e-9
 
@@ -116,7 +116,7 @@ def _optional(record: Any) -> Document | None:  # noqa: ANN401  # any dataclass
     return None if record is None else asdict(record)
 
 
-def predictions_page(answers: Sequence[tuple[str, Sequence[Predicted], str]]) -> Iterator[Part]:
+def predictions_page(answers: Sequence[tuple[str, Sequence[PredictedWaits], str]]) -> Iterator[Part]:
     """Write predictions: of each what it is of, the models, and a sentence in their place where there are none."""
     for title, predictions, sentence in answers:
         yield Line(one_line(title, 300), tone="strong")
@@ -127,7 +127,7 @@ def predictions_page(answers: Sequence[tuple[str, Sequence[Predicted], str]]) ->
         yield ""
 
 
-def _predictions(predictions: Sequence[Predicted]) -> Iterator[Part]:
+def _predictions(predictions: Sequence[PredictedWaits]) -> Iterator[Part]:
     queues = [prediction.queue for prediction in predictions]
     scale, name = unit(queue.wait_s for queue in queues)
     heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
@@ -142,7 +142,7 @@ def _predictions(predictions: Sequence[Predicted]) -> Iterator[Part]:
         yield from marked([("•", "~ an approximation; percentiles of what is no M/M/c are approximations too.")], "quiet")
 
 
-def _queue(prediction: Predicted, scale: float) -> list[str]:
+def _queue(prediction: PredictedWaits, scale: float) -> list[str]:
     queue = prediction.queue
     waits = [figure(prediction.wait_s, scale), figure(prediction.response_s, scale).partition(" ")[0]]
     return [_called(queue), number(queue.load), number(queue.p_wait), *waits, number(queue.waiting), number(queue.inside)]
@@ -152,7 +152,7 @@ def _called(model: Any) -> str:  # noqa: ANN401  # a queue, or a check of one
     return str(model.model if model.exact else f"~ {model.model}")
 
 
-def _tails(prediction: Predicted, scale: float, name: str) -> str:
+def _tails(prediction: PredictedWaits, scale: float, name: str) -> str:
     """Say within which times most jobs are admitted, and done where that is known."""
 
     def within(tails: Mapping[float, float]) -> str:
@@ -162,11 +162,11 @@ def _tails(prediction: Predicted, scale: float, name: str) -> str:
     return f"waits {within(prediction.wait_tails_s)}{responses}"
 
 
-def _within(prediction: Predicted) -> str:
+def _within(prediction: PredictedWaits) -> str:
     return ", ".join(f"{100 * share:.4g} % wait no longer than {time_s:g} s" for time_s, share in prediction.wait_within.items())
 
 
-def predictions_document(answers: Sequence[tuple[str, Sequence[Predicted], str]]) -> Document:
+def predictions_document(answers: Sequence[tuple[str, Sequence[PredictedWaits], str]]) -> Document:
     """Predictions for programs; where there is no stationary figure, `models` is empty and `said` says why."""
     documents = [{"of": title, "models": [*map(asdict, predictions)], "said": sentence} for title, predictions, sentence in answers]
     return {"predictions": documents}

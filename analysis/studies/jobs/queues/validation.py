@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedWaits:
     """A queue by a model, and its mean wait and response with the interval that the fit leaves them.
 
     `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of responses only M/M/c tells.
@@ -69,7 +69,7 @@ def models(inputs: Inputs) -> list[Queue]:
     return [model(inputs) for model in (of_one if inputs.servers == 1 else (mmc, allen_cunneen, sakasegawa))]
 
 
-def predicted(fit: Fit, servers: int) -> list[Predicted]:
+def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
     """Predict what the fitted stream would do on so many servers. Empty where its service times are not known.
 
     Raises: Unstable.
@@ -81,11 +81,11 @@ def predicted(fit: Fit, servers: int) -> list[Predicted]:
     predictions = []
     for at, queue in enumerate(models(inputs)):
         waits, responses = (estimate(partial(value_of, servers=servers, at=at, name=name), fit.units) for name in ("wait_s", "response_s"))
-        predictions.append(Predicted(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
+        predictions.append(PredictedWaits(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
     return predictions
 
 
-def tails(prediction: Predicted, shares: Sequence[float], times_s: Sequence[float] = ()) -> Predicted:
+def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()) -> PredictedWaits:
     """Add percentiles, and shares within times, to a prediction of a queue that turns nobody away. Raises: Refused, for what is none."""
     responses = shares if prediction.queue.model.startswith("M/M/") else ()
     return replace(

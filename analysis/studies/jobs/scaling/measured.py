@@ -15,7 +15,7 @@ from analysis.studies.jobs.profiles.profile import done_with_times
 from analysis.studies.jobs.records import streams, tells_of_jobs
 from analysis.studies.jobs.replicates import in_order, of_one_machine
 from analysis.terms import Refused, Unreadable
-from control.scaling import TOLERANCE, Law, Point, time_s
+from control.scaling import TOLERANCE, Law, TimedJob, time_s
 
 from .study import ScaledStream, ScalingArm, against, within
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NEEDED = ("replicas", "time_s")
 
 
-def points(names: Sequence[str]) -> tuple[list[Point], list[str]]:
+def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     """Read all that is named: CSV with `replicas`, `time_s` and, where sizes differ, `work`; saved runs of streams of jobs.
 
     Returns: the points, and what was left out, a sentence each. Raises: Refused, where nothing is left, and for runs of different machines.
@@ -43,7 +43,7 @@ def points(names: Sequence[str]) -> tuple[list[Point], list[str]]:
     return measured, left_out
 
 
-def _csv(path: Path) -> list[Point]:
+def _csv(path: Path) -> list[TimedJob]:
     names, lines = csv_file.parse(csv_file.text_of(path), path)
     missing = [name for name in NEEDED if name not in names]
     if missing:
@@ -51,7 +51,7 @@ def _csv(path: Path) -> list[Point]:
     return [_point(row, at) for at, row in lines]
 
 
-def _run(run: Run, left_out: list[str]) -> list[Point]:
+def _run(run: Run, left_out: list[str]) -> list[TimedJob]:
     points = []
     for stream in streams(run, left_out) if tells_of_jobs(run) else ():
         done = [job for job in stream.jobs if job.outcome == "done" and job.work is not None]
@@ -65,7 +65,7 @@ def _run(run: Run, left_out: list[str]) -> list[Point]:
     return points
 
 
-def _point(row: Mapping[str, Any], where: str) -> Point:
+def _point(row: Mapping[str, Any], where: str) -> TimedJob:
     values = []
     for name in ("replicas", "work", "time_s"):
         said = row.get(name, 1.0 if name == "work" else None)
@@ -76,7 +76,7 @@ def _point(row: Mapping[str, Any], where: str) -> Point:
         if not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
             raise Unreadable(f"{where}: {name} is {said!r}; a {'whole ' if name == 'replicas' else ''}number above 0 belongs there.")
         values.append(value)
-    return Point(int(values[0]), values[1], values[2])
+    return TimedJob(int(values[0]), values[1], values[2])
 
 
 def law(path: Path) -> Law:

@@ -17,7 +17,7 @@ from analysis.studies.jobs.simulation.loop import play
 from analysis.studies.jobs.simulation.stream import Coming, errors
 from analysis.studies.jobs.simulation.stream import TimesLaw as Times
 from analysis.terms import Metric, NotComparable, Refused
-from control.scaling import TOLERANCE, Point, choose, fits, time_s
+from control.scaling import TOLERANCE, TimedJob, choose, fits, time_s
 from control.scheduling.terms import Job
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _profiled(study: ScalingStudy, uniform: Floats) -> Law:
     numbers, sizes, often = PROFILED
     grid = [(n, size) for n in numbers if n <= study.most for size in sizes for _ in range(often)]
     off = errors(uniform[: len(grid)], study.noise).tolist()
-    points = [Point(n, size, float(time_s(study.law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
+    points = [TimedJob(n, size, float(time_s(study.law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
     return fits(points)[0].law
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.answer import Answer
-    from analysis.studies.power.limits import Judged
+    from analysis.studies.power.limits import JudgedJob
 
 ANSWERS = True
 HELP = "the fastest batch and power limit under a cap, from few points"
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> Answer:
     return of_parts({"jobs": [_document(judged) for judged in result]}, map(_line, result))
 
 
-def _line(judged: Judged) -> str:
+def _line(judged: JudgedJob) -> str:
     name = " ".join(judged.job)
     if judged.answer is None or judged.slower is None:
         return f"{name}: nothing within {judged.cap_w:g} W was found in {judged.measured} of {judged.points} points"
@@ -58,7 +58,7 @@ def _line(judged: Judged) -> str:
     )
 
 
-def _document(judged: Judged) -> dict[str, object]:
+def _document(judged: JudgedJob) -> dict[str, object]:
     return {
         "dataset": judged.job[0],
         "network": judged.job[1],

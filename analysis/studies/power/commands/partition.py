@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.answer import Answer
-    from analysis.studies.power.partition import Asked
+    from analysis.studies.power.partition import PartitionQuestion
 
 ANSWERS = True
 HELP = "the best partition, batches and clocks under a cap"
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> Answer:
 
     _check(args)
     limits = {"margin_w": args.margin, "sds": args.sds, "max_processes": args.most_processes, "mixes": not args.profiled_only}
-    request: Asked
+    request: PartitionQuestion
     if args.task is not None:
         request = asking.of_task(args.parameters, args.task, args.tasks, args.gpu, args.clocks)
     else:

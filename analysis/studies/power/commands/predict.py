@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.answer import Answer
-    from analysis.studies.power.prediction import Asked
+    from analysis.studies.power.prediction import PredictionQuestion
 
 ANSWERS = True
 HELP = "what partitions, batches and clocks give by a model"
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> Answer:
     return of_parts(document(args.parameters, settings, result), parts(settings, result, copies(args.parameters, settings, result)))
 
 
-def _settings(args: argparse.Namespace) -> list[Asked]:
+def _settings(args: argparse.Namespace) -> list[PredictionQuestion]:
     from analysis.studies.power import prediction as asking  # noqa: PLC0415
     from control.power.terms import Partition  # noqa: PLC0415
 
@@ -79,4 +79,4 @@ def _settings(args: argparse.Namespace) -> list[Asked]:
             f"{', '.join(missing)}: missing; a setting is typed with --shares, --batches and --sm, or its rows are a file's with --rows."
         )
     network, gpu = asking.only(args.parameters, args.network, args.gpu)
-    return [asking.Asked(network, gpu, Partition(args.shares, args.batches), clock, args.mem) for clock in args.sm]
+    return [asking.PredictionQuestion(network, gpu, Partition(args.shares, args.batches), clock, args.mem) for clock in args.sm]

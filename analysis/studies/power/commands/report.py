@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.answer import Answer
-    from analysis.studies.power.report_terms import Side
+    from analysis.studies.power.report_terms import PowerSide
     from analysis.terms import Run
 
 ANSWERS = True
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> Answer:
     return replace(together(result), data={"steady": RULE, "runs": [answer.data for answer in result]}, refused=refused)
 
 
-def _runs(names: list[str], baseline: str | None, refused: list[str]) -> list[tuple[Run, list[Side]]]:
+def _runs(names: list[str], baseline: str | None, refused: list[str]) -> list[tuple[Run, list[PowerSide]]]:
     """Judge every run that tells of a cap; the others are refused, a line each."""
     from analysis.studies.power.study import sides  # noqa: PLC0415  # scipy takes a second to import
 

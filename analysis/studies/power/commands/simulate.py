@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
 
     from analysis.answer import Answer
-    from analysis.studies.power.simulation import Asked
+    from analysis.studies.power.simulation import SimulationPlan
     from control.power.terms import Task
 
 MOST = 1e6  # W of noise, s of lag: far above any board's, far below where sums of them overflow
@@ -67,9 +67,9 @@ def run(args: argparse.Namespace) -> Answer:
     return of_parts(study.document(wanted, result, copied), study.parts(wanted, result, copied))
 
 
-def _wanted(args: argparse.Namespace) -> Asked:
+def _wanted(args: argparse.Namespace) -> SimulationPlan:
     from analysis.studies.power import parameters  # noqa: PLC0415  # yaml
-    from analysis.studies.power.simulation import Asked  # noqa: PLC0415  # scipy
+    from analysis.studies.power.simulation import SimulationPlan  # noqa: PLC0415  # scipy
     from control.power import algorithms  # noqa: PLC0415  # yaml
     from control.power.plant import Mismatch  # noqa: PLC0415  # numpy
 
@@ -89,7 +89,7 @@ def _wanted(args: argparse.Namespace) -> Asked:
     )
     matrix = parameters.read_tasks(args.tasks) if args.tasks else parameters.read_tasks()
     chosen = _known(_chosen(matrix, args.task_id) if args.task_id else matrix, args.parameters)
-    return Asked(str(args.parameters), chosen, names, args.seeds, mismatch, args.iterations, args.shadow)
+    return SimulationPlan(str(args.parameters), chosen, names, args.seeds, mismatch, args.iterations, args.shadow)
 
 
 def _part(option: str, text: str) -> float:

@@ -16,7 +16,7 @@ from analysis.terms import Refused
 if TYPE_CHECKING:
     import argparse
 
-    from analysis.studies.power.traces import Row
+    from analysis.studies.power.traces import PartitionRow
 
 HELP = "saved profiles → files of traces (CSV)"
 EXAMPLE = """\
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from analysis.studies.power.traces import rows_of, write_files  # noqa: PLC0415  # --help need not wait for it
 
     refused: list[str] = []
-    rows: list[Row] = []
+    rows: list[PartitionRow] = []
     for one in load_each(args.runs, refused):
         try:
             rows += rows_of(one, refused)

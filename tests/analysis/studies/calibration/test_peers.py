@@ -10,7 +10,7 @@ import scipy.stats
 
 from analysis.stats.simulate import Sessions
 from analysis.studies.calibration.peers import RULES as ALL_RULES
-from analysis.studies.calibration.peers import Rule
+from analysis.studies.calibration.peers import DecisionRule
 
 RULES = {rule.name: rule for rule in ALL_RULES}
 BLOCKS, STEPS = 10, 20
@@ -60,7 +60,7 @@ def test_a_rule_calls_on_one_side_of_its_constant_only(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_says_what_it_is_and_answers_for_every_session(rule: Rule) -> None:
+def test_a_rule_says_what_it_is_and_answers_for_every_session(rule: DecisionRule) -> None:
     """The source is a file at a commit, unless the rule is nobody's."""
     assert rule.says
     assert re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]{7,8}: \S", rule.source) or rule.source.startswith("no one's")

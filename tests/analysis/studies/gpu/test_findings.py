@@ -16,7 +16,7 @@ from analysis.studies.gpu.bounds import bounds_of, limits
 from analysis.studies.gpu.equal_work import odd_ones
 from analysis.studies.gpu.relations import courses, fitted, lines, misled
 from analysis.studies.gpu.sampled import idle, log_of, statistics, table
-from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, METRICS, SMACT, SMOCC, UTILIZATION, Cell, CellTable, Chip, Work
+from analysis.studies.gpu.terms import ACTIVE, GRACT, MAX, MEAN, METRICS, SMACT, SMOCC, UTILIZATION, CellTable, Chip, GridCell, Work
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ A100 = Chip("A100", 108, 64, 32)
 shares = st.floats(0, 1, allow_nan=False)
 
 
-def cell(blocks: int = 128, threads: int = 32, duty: float | None = None, **columns: list[float]) -> Cell:
+def cell(blocks: int = 128, threads: int = 32, duty: float | None = None, **columns: list[float]) -> GridCell:
     arrays = {name: np.array(values, float) for name, values in columns.items()}
-    return Cell(f"{blocks}.{threads}", blocks, threads, (log_of("made", "GPU 0", arrays),), work=Work(duty=duty))
+    return GridCell(f"{blocks}.{threads}", blocks, threads, (log_of("made", "GPU 0", arrays),), work=Work(duty=duty))
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50), st.lists(st.integers(-1000, 1000), min_size=3, unique=True))

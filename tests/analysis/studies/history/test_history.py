@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.history.history import Gathered, History
+    from analysis.studies.history.history import GatheredHistory, History
     from analysis.terms import Run
     from tests.synthetic import JSON
 
@@ -38,7 +38,7 @@ def ours(day: int, made: Made = THREE_ARMS) -> Run:
     return replace(from_json(saved_run(made), f"{day}.json"), run_id=f"run-{day}", started_utc=f"2026-01-{day:02}T00:00:00+00:00")
 
 
-def values(gathered: Gathered, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
+def values(gathered: GatheredHistory, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
     """The values of the one series with this tweak set and metric."""
     ((*points,),) = [one.points for one in gathered.series if (one.tweakset, one.metric.name) == (tweakset, metric)]
     return [point.value for point in points]
@@ -135,7 +135,7 @@ def lose_jobs(first: JSON, second: JSON) -> None:
 IDLE = Arm("idle", requested={"vm.swappiness": "1"}, observed={"vm.swappiness": "60"})
 BROKEN = replace(THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER))
 # What is left out or kept apart, and how many points of the series of stock (or faster) are left.
-NOTED: dict[str, tuple[int, Callable[[], Gathered]]] = {
+NOTED: dict[str, tuple[int, Callable[[], GatheredHistory]]] = {
     "not in force": (1, lambda: gather([ours(1, Made(arms=(STOCK, IDLE), blocks=2, steps=4))])),
     "contradicting": (1, lambda: gather([stock_alone(contradict)])),
     "lost jobs": (1, lambda: gather([stock_alone(lose_jobs)])),

@@ -21,7 +21,7 @@ from analysis.studies.io.run_answer import answer
 from analysis.studies.io.saved import io_runs as read
 from analysis.studies.io.sentences import basis, findings
 from analysis.studies.io.study import study
-from analysis.studies.io.terms import Response
+from analysis.studies.io.terms import IoResponse
 from tests.made_io import MadeIo, io_runs, saved_io
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.study import Study
+    from analysis.studies.io.study import IoStudy
     from analysis.studies.io.terms import IoRun
 
 RATE = "samples_per_s_whole"
@@ -49,7 +49,7 @@ MADE = MadeIo(
 
 
 @cache
-def study_of(**changed: Any) -> Study:  # noqa: ANN401  # fields of MadeIo
+def study_of(**changed: Any) -> IoStudy:  # noqa: ANN401  # fields of MadeIo
     """Read ahead stands at 8192 KiB on this machine."""
     disk = {"device": "vda", "read_ahead_kb": "8192", "scheduler": "none"}
     runs = io_runs(replace(MADE, **changed))
@@ -145,11 +145,11 @@ def test_dlio_is_set_against_torch_paired_by_block() -> None:
 @given(st.lists(st.floats(0.5, 100.0), min_size=2, max_size=8))
 def test_no_interval_leaves_what_it_measures(values: list[float]) -> None:
     """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100."""
-    rate = mean_of([Response(RATE, "samples/s", "", one) for one in values])
+    rate = mean_of([IoResponse(RATE, "samples/s", "", one) for one in values])
     assert rate.value == pytest.approx(scipy.stats.gmean(values))
     assert rate.low is not None
     assert 0 < rate.low <= (rate.value or 0) * (1 + 1e-9)
-    au = mean_of([Response("au_whole_percent", "%", "", one) for one in values])
+    au = mean_of([IoResponse("au_whole_percent", "%", "", one) for one in values])
     assert au.value == pytest.approx(np.mean(values))
     assert au.low is not None
     assert au.high is not None

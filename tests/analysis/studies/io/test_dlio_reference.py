@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from analysis.studies.io.dlio_study import DlioStudy
-    from analysis.studies.io.responses import Judged
+    from analysis.studies.io.responses import JudgedResponse
 
 pytestmark = pytest.mark.needs("reference")
 
@@ -58,7 +58,7 @@ def study() -> DlioStudy:
     return dlio_study([FOLDER])
 
 
-def by_id(study: DlioStudy) -> dict[str, Judged]:
+def by_id(study: DlioStudy) -> dict[str, JudgedResponse]:
     return {one.run.id: one for one in study.usable}
 
 

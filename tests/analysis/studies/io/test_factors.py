@@ -20,7 +20,7 @@ from analysis.studies.io.effects import analysed
 from analysis.studies.io.factors import configuration, varied
 from analysis.studies.io.responses import judge
 from analysis.studies.io.sentences import answers, reversals
-from analysis.studies.io.terms import Response
+from analysis.studies.io.terms import IoResponse
 from tests.made_io import MadeIo, io_runs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.effects import Analysis, Effect
+    from analysis.studies.io.effects import Analysis, IoEffect
 
 RATE = "samples_per_s_whole"
 FORMATS = {"raw": 0.0, "npy": 0.02, "png": -1.2}
@@ -61,7 +61,7 @@ def test_sentences(snapshot: SnapshotAssertion) -> None:
     assert {case: (answers(found), found.notes, found.refusal) for case, found in situations.items()} == snapshot
 
 
-def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], Effect]:
+def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], IoEffect]:
     return {one.factors: one for one in analysis_of(made, response).findings}
 
 
@@ -194,7 +194,7 @@ def test_a_configuration_is_named_by_what_sets_it_apart() -> None:
 @given(st.lists(st.one_of(st.none(), st.floats(0.1, 100)), min_size=1, max_size=8))
 def test_a_mean_is_of_what_there_is_and_says_what_is_missing(values: list[float | None]) -> None:
     known = [one for one in values if one is not None]
-    mean = mean_of([Response("x", "%", "", one, None if one is not None else "too few steps") for one in values])
+    mean = mean_of([IoResponse("x", "%", "", one, None if one is not None else "too few steps") for one in values])
     assert mean.runs == len(known)
     assert (mean.missing is None) == (len(known) == len(values))
     assert mean.value == (pytest.approx(statistics.fmean(known)) if known else None)

@@ -31,7 +31,7 @@ from tests.dlio_like import epoch, io_run
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.io.responses import Judged
+    from analysis.studies.io.responses import JudgedResponse
 
 UNET3D = (146600628, 1)
 
@@ -126,7 +126,7 @@ def test_the_spread_of_runs_is_of_the_slowest() -> None:
     assert spread([100.0, 104.0, 105.0]) == pytest.approx(0.05)
 
 
-def good(rate: float = 1.0, seed: int = 1, **rest: object) -> Judged:
+def good(rate: float = 1.0, seed: int = 1, **rest: object) -> JudgedResponse:
     """A run of cosmoflow that lacks nothing: 600 steps at 83 %, 1200 files where 5 x 3 MiB of memory ask for 15 and steps for 500."""
     waits = 0.02 * rate
     given: dict[str, object] = {
@@ -141,7 +141,7 @@ def good(rate: float = 1.0, seed: int = 1, **rest: object) -> Judged:
     return judge(io_run(epoch([0.5, *[waits] * 599]), **given))
 
 
-def runs(*rates: float) -> list[Judged]:
+def runs(*rates: float) -> list[JudgedResponse]:
     return [good(rate, seed) for seed, rate in enumerate(rates)]
 
 

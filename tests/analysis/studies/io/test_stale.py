@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.studies.io.dlio_published import Row
+from analysis.studies.io.dlio_published import PublishedRow
 from analysis.studies.io.dlio_study import dlio_study
 from analysis.studies.io.stale import stale_rows
 from tests.dlio_like import Made, folder
@@ -97,10 +97,12 @@ def test_a_throughput_of_its_own_kind_clears_it(tmp_path: Path) -> None:
     assert suspects(tmp_path, 5.0, QUICK).stale == ()
 
 
-def rows(*rates: float) -> list[Row]:
+def rows(*rates: float) -> list[PublishedRow]:
     """A baseline, a row with other records (4 MiB), and rows after it, in the design's order; MB/s as published."""
     settings = [None, ("record_length_bytes", "4194304"), ("checkpoint", "False"), ("prefetch_size", "2")]
-    return [Row(at + 2, "unet3d", 4, setting, 50.0, rate, at) for at, (setting, rate) in enumerate(zip(settings, rates, strict=False))]
+    return [
+        PublishedRow(at + 2, "unet3d", 4, setting, 50.0, rate, at) for at, (setting, rate) in enumerate(zip(settings, rates, strict=False))
+    ]
 
 
 def test_published_rows_after_one_that_changed_the_data() -> None:
@@ -120,5 +122,5 @@ def test_a_table_by_itself_is_judged_by_its_utilisation() -> None:
 
 
 def test_rows_whose_order_nobody_knows_are_not_judged() -> None:
-    table = [Row(one.line, one.model, one.processes, one.setting, one.au_percent, one.mb_per_s) for one in rows(100.0, 80.0, 20.0)]
+    table = [PublishedRow(one.line, one.model, one.processes, one.setting, one.au_percent, one.mb_per_s) for one in rows(100.0, 80.0, 20.0)]
     assert stale_rows(table, 2.0**20, {table[1]: 4 * 2.0**20}) == []

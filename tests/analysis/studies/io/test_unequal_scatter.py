@@ -12,32 +12,32 @@ import scipy.stats
 
 from analysis.studies.io.effects import analysed
 from analysis.studies.io.responses import judge
-from analysis.studies.io.terms import Response
+from analysis.studies.io.terms import IoResponse
 from tests.made_io import MadeIo, io_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from analysis.studies.io.responses import Judged
+    from analysis.studies.io.responses import JudgedResponse
 
 RATE = "samples_per_s_whole"
 
 
-def bare(factors: Mapping[str, Sequence[object]], blocks: int) -> list[Judged]:
+def bare(factors: Mapping[str, Sequence[object]], blocks: int) -> list[JudgedResponse]:
     """Cells of a crossed design, whose figures come from `answered`."""
     return [judge(run) for run in io_runs(MadeIo(factors=factors, tweaksets=("stock",), blocks=blocks, steps=3))]
 
 
 def answered(
-    cells: Sequence[Judged],
+    cells: Sequence[JudgedResponse],
     scatter: Callable[[Mapping[str, object]], float],
     rng: np.random.Generator,
     gain: Callable[[Mapping[str, object]], float] = lambda _levels: 0.0,
-) -> list[Judged]:
+) -> list[JudgedResponse]:
     """Give cells samples/s out of thin air: blocks 10 % apart, each configuration with its own scatter."""
     blocks = {block: rng.normal(0, 0.1) for block in dict.fromkeys(one.run.block for one in cells)}
     logs = [blocks[one.run.block] + gain(one.run.overrides) + rng.normal(0, scatter(one.run.overrides)) for one in cells]
-    return [replace(one, responses={RATE: Response(RATE, "samples/s", "", math.exp(log))}) for one, log in zip(cells, logs, strict=True)]
+    return [replace(one, responses={RATE: IoResponse(RATE, "samples/s", "", math.exp(log))}) for one, log in zip(cells, logs, strict=True)]
 
 
 SCATTER = {

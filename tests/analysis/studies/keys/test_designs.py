@@ -13,7 +13,7 @@ import scipy.stats
 from analysis import load
 from analysis.compare import Options, compare
 from analysis.studies.keys.effects import effects_of, of_table
-from analysis.studies.keys.terms import Factor, Observed, Row
+from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
 from analysis.terms import Refused
 from tests.made_designs import Keys, ablation, designed, factorial, fraction, plackett_burman_12
 from tests.synthetic import Made
@@ -228,9 +228,9 @@ def test_the_answer_never_covers_keys_that_cannot_be_judged(kind: str) -> None:
 def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
     """Cells of one level ran in blocks of their own: a key, or the day."""
     rng = np.random.default_rng(5)
-    factors = (Factor("one", "A", ("1", "2")), Factor("two", "B", ("1", "2")))
+    factors = (DesignFactor("one", "A", ("1", "2")), DesignFactor("two", "B", ("1", "2")))
     rows = tuple(
-        Row(f"{1 + block % 2}{two}", (str(1 + block % 2), two), str(block), float(rng.normal(10 + block, 0.1)))
+        EffectRow(f"{1 + block % 2}{two}", (str(1 + block % 2), two), str(block), float(rng.normal(10 + block, 0.1)))
         for block in range(4)
         for two in "1212"
     )
@@ -341,9 +341,9 @@ def test_a_search_is_believed_by_its_confirmation_and_never_beyond_the_interval(
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
     """A factorial of three levels and two: each level of a key against the first, over the others, and F tests for the whole key."""
     rng = np.random.default_rng(5)
-    factors = (Factor("vm.swappiness", "A", ("as found", "1", "60")), Factor("vm.dirty_ratio", "B", ("as found", "5")))
+    factors = (DesignFactor("vm.swappiness", "A", ("as found", "1", "60")), DesignFactor("vm.dirty_ratio", "B", ("as found", "5")))
     rows = [
-        Row(f"{a}/{b}", (a, b), str(block), 100 * (1.08 if a == "60" else 1.0) * float(np.exp(rng.normal(0, 0.005))))
+        EffectRow(f"{a}/{b}", (a, b), str(block), 100 * (1.08 if a == "60" else 1.0) * float(np.exp(rng.normal(0, 0.005))))
         for block in range(1, 5)
         for a in factors[0].levels
         for b in factors[1].levels

@@ -17,7 +17,7 @@ from analysis.studies.keys import frame as coding
 from analysis.studies.keys import frame as model
 from analysis.studies.keys import lenth
 from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.terms import Factor, Observed, Row
+from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
 from tests.made_designs import plackett_burman_12
 
 
@@ -85,9 +85,9 @@ def test_points_that_tell_hardly_anything_apart_are_not_listed_for_ever() -> Non
         coding.words(np.array([[-1.0] * 30, [1.0] * 30]))
 
 
-def observed(rows: list[Row], levels: dict[str, tuple[str, ...]]) -> Observed:
+def observed(rows: list[EffectRow], levels: dict[str, tuple[str, ...]]) -> Observed:
     """A table of another study."""
-    factors = tuple(Factor(name, letter, known) for (name, known), letter in zip(levels.items(), "ABCDE", strict=False))
+    factors = tuple(DesignFactor(name, letter, known) for (name, known), letter in zip(levels.items(), "ABCDE", strict=False))
     points = {row.name: row.levels for row in rows}
     return Observed("study", "y", "", "table", "y", None, "raw", None, factors, points, tuple(rows))
 
@@ -115,7 +115,7 @@ def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: 
     """Two factors of three and two levels, three to five cells a combination, random; `anova_lm(typ=2)` is the reference."""
     rng = np.random.default_rng(seed)
     rows = [
-        Row(f"{a}{b}", (a, b), "", float(rng.normal(10 + 2 * (a == "y") - (b == "v") * (a == "z"), 1)))
+        EffectRow(f"{a}{b}", (a, b), "", float(rng.normal(10 + 2 * (a == "y") - (b == "v") * (a == "z"), 1)))
         for a in "xyz"
         for b in "uv"
         for _ in range(int(rng.integers(3, 6)))
@@ -134,7 +134,7 @@ def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: 
 
 def test_one_repeat_is_not_called_none_where_its_error_has_a_row() -> None:
     """2² with one cell run again: 1 degree of freedom, on which no F stands."""
-    rows = [Row(a + b, (a, b), "", value) for a, b, value in zip("xyxyy", "uuvvv", (1.0, 3.0, 2.0, 5.0, 6.0), strict=True)]
+    rows = [EffectRow(a + b, (a, b), "", value) for a, b, value in zip("xyxyy", "uuvvv", (1.0, 3.0, 2.0, 5.0, 6.0), strict=True)]
     (found,) = of_table(observed(rows, {"one": ("x", "y"), "two": ("u", "v")}))
     assert [(row.name, row.df) for row in found.anova if row.name == "error"] == [("error", 1)]
     assert all(row.f is None for row in found.anova)
@@ -147,7 +147,7 @@ def test_certified_digits_survive_a_level_of_a_million() -> None:
     values = np.round(rng.normal(0, 1, (3, 6)), 1)
 
     def f(shift: float) -> float:
-        rows = [Row(name, (name,), "", float(value) + shift) for name, group in zip("abc", values, strict=True) for value in group]
+        rows = [EffectRow(name, (name,), "", float(value) + shift) for name, group in zip("abc", values, strict=True) for value in group]
         (found,) = of_table(observed(rows, {"group": ("a", "b", "c")}))
         return found.anova[0].f or 0.0
 

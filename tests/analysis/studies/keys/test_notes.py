@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.terms import Effects, Factor, Observed, Row
+from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed
 from fixtures.designs import Factor as Varied
 from fixtures.designs import Laid, Options, fractional, screening
 from fixtures.terms import TweakSet
@@ -23,9 +23,9 @@ def analysed(design: str, laid: Laid, keys: int) -> Effects:
     letters = laid.notes["letters"]
     for point in laid.points:
         levels[point.name] = tuple("as found" if value is None else value for value in point.levels.values())
-    factors = tuple(Factor(name, letter, ("as found", "1")) for letter, name in letters.items())
+    factors = tuple(DesignFactor(name, letter, ("as found", "1")) for letter, name in letters.items())
     rows = tuple(
-        Row(name, point, str(block), 100 + 7 * block + at % 5 + block * at % 3)
+        EffectRow(name, point, str(block), 100 + 7 * block + at % 5 + block * at % 3)
         for block in (1, 2)
         for at, (name, point) in enumerate(levels.items())
     )

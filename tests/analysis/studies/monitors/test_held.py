@@ -16,10 +16,10 @@ from tests.made_monitoring import PLACEBO, PROFILE, SAMPLER, MadeMonitoring, mon
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analysis.studies.monitors.terms import Arm
+    from analysis.studies.monitors.terms import MonitoredArm
 
 
-def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> Arm:
+def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> MonitoredArm:
     """Let the cells of an arm in the first `blocks` of 6 blocks tell something else of their monitor, or nothing at all."""
     saved = monitored_run(MadeMonitoring(monitors=(PLACEBO, PROFILE, SAMPLER), blocks=6))
     for one in saved["benchmarks"]:

@@ -145,7 +145,7 @@ def test_every_log_is_read_whole() -> None:
     for path in sorted(METRICS.glob("*.txt")):
         log = dcgmi_dmon.read(path) if ".dcgmi." in path.name else nvidia_smi_csv.read(path)
         assert log.ignored == (), path.name
-        assert len(log.entities if isinstance(log, dcgmi_dmon.Log) else log.gpus) == 5, path.name
+        assert len(log.entities if isinstance(log, dcgmi_dmon.DcgmiLog) else log.gpus) == 5, path.name
 
 
 @pytest.mark.parametrize(("name", "samples"), [("1.1", 7), ("1.1024", 7), ("9632.1024", 79)])

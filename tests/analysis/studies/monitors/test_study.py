@@ -30,14 +30,14 @@ from tests.made_monitoring import (
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.monitors.terms import Arm, Overhead
+    from analysis.studies.monitors.terms import MonitoredArm, Overhead
 
 
 def found_in(made: MadeMonitoring) -> Overhead:
     return overheads(from_json(monitored_run(made), "made.json"))[0]
 
 
-def arm(found: Overhead, label: str) -> Arm:
+def arm(found: Overhead, label: str) -> MonitoredArm:
     return next(one for one in found.arms if one.label == label)
 
 

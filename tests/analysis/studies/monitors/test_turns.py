@@ -15,7 +15,7 @@ from tests.made_turns import turned_run
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.monitors.terms import Arm, Overhead
+    from analysis.studies.monitors.terms import MonitoredArm, Overhead
     from analysis.terms import Run
 
 COSTS = {"sampler": 0.0, "top": 0.05}
@@ -32,7 +32,7 @@ def found(run: Run) -> Overhead:
     return one
 
 
-def arm(found: Overhead, name: str) -> Arm:
+def arm(found: Overhead, name: str) -> MonitoredArm:
     return next(one for one in found.arms if one.tweakset == name)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.studies.power import fit_own, parameters
 from analysis.studies.power.material import gather
-from analysis.studies.power.traces import Row
+from analysis.studies.power.traces import PartitionRow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 DUTIES = (0.25, 0.5, 1.0)
 
 
-def rows() -> list[Row]:
+def rows() -> list[PartitionRow]:
     """Of `resnet50`: a process of share s at a duty d takes 0.02·s·d CPU seconds per second and gives in proportion."""
     return [
-        Row(
+        PartitionRow(
             "resnet50",
             (share,) * count,
             (batch,) * count,

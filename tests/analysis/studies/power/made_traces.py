@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.studies.power.traces import STATIC, Row
+from analysis.studies.power.traces import STATIC, PartitionRow
 from control.power import catalog
 from control.power.models import laws
 from control.power.models.laws import (
@@ -42,13 +42,13 @@ class Truth:
     power: PowerCurve = POWER
 
 
-def rows(truth: Truth | None = None, network: str = "made", mem_mhz: float = 5001.0) -> list[Row]:
+def rows(truth: Truth | None = None, network: str = "made", mem_mhz: float = 5001.0) -> list[PartitionRow]:
     """Anchors, sweep and static rows as tools write them: utilisation to 0.1 points, power to 0.01 W, throughput to 0.01 images/s."""
     truth = truth or Truth()
     found = [_row(truth, point, None, network, mem_mhz) for point in catalog.anchor_points()]
     found += [_row(truth, point, clock, network, mem_mhz) for point in catalog.sweep_points() for clock in CLOCKS_MHZ]
     found += [
-        Row(STATIC, (), (), target_mhz=clock, mem_mhz=mem_mhz, sm_mhz=clock, power_max_w=round(float(_static(truth, clock)), 2))
+        PartitionRow(STATIC, (), (), target_mhz=clock, mem_mhz=mem_mhz, sm_mhz=clock, power_max_w=round(float(_static(truth, clock)), 2))
         for clock in CLOCKS_MHZ
     ]
     return found
@@ -58,7 +58,7 @@ def _static(truth: Truth, clock: float) -> np.ndarray:
     return laws.static_w(truth.power, np.array(clock))
 
 
-def _row(truth: Truth, point: catalog.Point, target: float | None, network: str, mem_mhz: float) -> Row:
+def _row(truth: Truth, point: catalog.OperatingPoint, target: float | None, network: str, mem_mhz: float) -> PartitionRow:
     partition = point.partition
     among = padded([partition])
     sm = float(sm_prior_percent(truth.sm_single, truth.sm_system, among)[0])
@@ -67,7 +67,7 @@ def _row(truth: Truth, point: catalog.Point, target: float | None, network: str,
     clock = np.array(target or ANCHOR_MHZ)
     throughput = float(laws.throughput_images_per_s(truth.throughput, reference, clock))
     power = float(laws.power_w(truth.power, np.array(40.0 + 1.6 * mem), clock))
-    return Row(
+    return PartitionRow(
         network,
         partition.shares,
         partition.batches,

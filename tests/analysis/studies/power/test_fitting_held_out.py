@@ -92,9 +92,11 @@ def throughput_free() -> Material:
     return gather(made(), "net", 0.0, "made")
 
 
-def made() -> list[traces.Row]:
+def made() -> list[traces.PartitionRow]:
     return [
-        traces.Row("net", (share,) * count, (batch,) * count, throughput_images_per_s=share * count * batch / (batch + 4.0), sm_mhz=1000.0)
+        traces.PartitionRow(
+            "net", (share,) * count, (batch,) * count, throughput_images_per_s=share * count * batch / (batch + 4.0), sm_mhz=1000.0
+        )
         for batch in (4, 8, 32)
         for share in (10.0, 30.0)
         for count in (1, 2)

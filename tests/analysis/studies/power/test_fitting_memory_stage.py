@@ -10,7 +10,7 @@ import pytest
 from analysis.studies.power import held_out, traces
 from analysis.studies.power.fit_own import NOISE
 from analysis.studies.power.material import Material, gather, networks
-from analysis.studies.power.traces import Row
+from analysis.studies.power.traces import PartitionRow
 from tests.conftest import REFERENCE
 
 SETS = sorted((REFERENCE / "pctodl").glob("reconstructed_anchor_*.csv"))
@@ -27,7 +27,7 @@ def material() -> Material:
                 memory = float(chance.uniform(5.0, 95.0))
                 throughput = 30.0 * memory**0.7 * batch**0.3
                 rows.append(
-                    Row(
+                    PartitionRow(
                         "net",
                         (share,) * count,
                         (batch,) * count,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analysis.studies.power import fit_own, held_out, material, parameters
 from analysis.studies.power.material import gather
-from analysis.studies.power.traces import Row
+from analysis.studies.power.traces import PartitionRow
 from analysis.terms import Refused
 from control.power.models.own import Estimated
 from control.power.terms import Anchor, Partition
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SEED = 20261122
 
 
-def gpu_rows(seed: int = SEED) -> list[Row]:
+def gpu_rows(seed: int = SEED) -> list[PartitionRow]:
     """A GPU of another law than the model's, in which each tenant adds less than the one before; 2 % noise."""
     chance = np.random.default_rng(seed)
     rows = []
@@ -40,7 +40,7 @@ def gpu_rows(seed: int = SEED) -> list[Row]:
                     throughput = compute / (1.0 + compute / 2500.0) * np.exp(chance.normal(0.0, 0.02))
                     dynamic = (20.0 + throughput / 12.0) * (0.3 + 0.7 * ratio**1.5)
                     rows.append(
-                        Row(
+                        PartitionRow(
                             "net",
                             (share,) * count,
                             (batch,) * count,
@@ -55,7 +55,10 @@ def gpu_rows(seed: int = SEED) -> list[Row]:
                     )
     return [
         *rows,
-        *(Row("static", (), (), mem_mhz=5001.0, sm_mhz=mhz, power_max_w=60.0 + mhz / 97.5) for mhz in (210.0, 900.0, 1500.0, 1950.0)),
+        *(
+            PartitionRow("static", (), (), mem_mhz=5001.0, sm_mhz=mhz, power_max_w=60.0 + mhz / 97.5)
+            for mhz in (210.0, 900.0, 1500.0, 1950.0)
+        ),
     ]
 
 
@@ -250,5 +253,5 @@ def test_the_originals_synthetic_traces_fit_too() -> None:
 
 def test_a_memory_clock_that_a_driver_reads_one_mhz_lower_now_and_then_is_one_clock() -> None:
     """As on an H200, of which the mean of some readings was 3200.98 MHz."""
-    rows = [Row("mobilenet_v2", (100.0,), (batch,), mem_mhz=mhz) for batch, mhz in ((16, 3201.0), (64, 3200.981))]
+    rows = [PartitionRow("mobilenet_v2", (100.0,), (batch,), mem_mhz=mhz) for batch, mhz in ((16, 3201.0), (64, 3200.981))]
     assert material.networks(rows) == [("mobilenet_v2", 3201.0)]

@@ -19,7 +19,7 @@ def test_the_grid_has_263_points_of_which_199_share_the_gpu_and_the_sweep_nine_t
     assert max(point.share_percent * point.processes for point in points) == 100
     assert len(catalog.sweep_points()) == 9
     assert {(point.share_percent, point.processes) for point in catalog.sweep_points()} == {(25, 4), (50, 2), (10, 10)}
-    assert catalog.Point(25, 3, 16).partition == Partition((25.0,) * 3, (16,) * 3)
+    assert catalog.OperatingPoint(25, 3, 16).partition == Partition((25.0,) * 3, (16,) * 3)
 
 
 def test_each_share_has_its_number_of_points() -> None:
@@ -39,5 +39,5 @@ def test_each_share_has_its_number_of_points() -> None:
 @pytest.mark.needs("reference")
 def test_it_is_the_originals_grid_in_its_order() -> None:
     rows = csv.DictReader((REFERENCE / "pctodl" / "profiling_grid.csv").read_text().splitlines())
-    theirs = [catalog.Point(int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])) for row in rows]
+    theirs = [catalog.OperatingPoint(int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])) for row in rows]
     assert list(catalog.anchor_points()) == theirs

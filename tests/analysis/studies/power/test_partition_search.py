@@ -21,7 +21,7 @@ from tests.analysis.studies.power.toy import GPU, Toy, UnsureToy, by_memory, par
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from control.power.greedy import Answer
+    from control.power.greedy import PartitionAnswer
     from control.power.search import Tiles
     from control.power.terms import Floats, Partition
 
@@ -229,5 +229,5 @@ def test_a_cap_that_adds_nothing_has_no_setting_of_its_own() -> None:
     assert all(_beats(later, one) for one, later in pairwise(found))
 
 
-def _beats(later: Answer, one: Answer) -> bool:
+def _beats(later: PartitionAnswer, one: PartitionAnswer) -> bool:
     return later.power_w > one.power_w and later.throughput_images_per_s > one.throughput_images_per_s

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.studies.power import parameters, quality, traces
-from analysis.studies.power.traces import Row
+from analysis.studies.power.traces import PartitionRow
 from control.power.models.parameters import FORMAT, VERSION
 from tests.analysis.studies.power import made_cpu
 from tests.analysis.studies.power.made_reference import falling, reference
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 PCTODL = REFERENCE / "pctodl"
 
 
-def row(images_per_s: float = 100.0, power_w: float = 200.0, sm_mhz: float = 1950.0, **others: object) -> Row:
+def row(images_per_s: float = 100.0, power_w: float = 200.0, sm_mhz: float = 1950.0, **others: object) -> PartitionRow:
     said: dict[str, object] = {"throughput_images_per_s": images_per_s, "power_max_w": power_w, "sm_mhz": sm_mhz, "mem_mhz": 5001.0}
     said |= {"network": "one", "shares": (25.0,) * 4, "batches": (16,) * 4, **others}
-    return Row(**said)  # type: ignore[arg-type]  # by name
+    return PartitionRow(**said)  # type: ignore[arg-type]  # by name
 
 
 def kinds(found: list[Finding]) -> list[tuple[str, bool]]:
@@ -61,11 +61,11 @@ def test_rows_stored_as_zeros_are_told_apart_from_those_that_say_they_failed() -
         (row(mem_util_percent=112.2), False),
     ],
 )
-def test_what_cannot_be_is_named(wrong: Row, refuses: bool) -> None:  # noqa: FBT001  # a parameter of the test
+def test_what_cannot_be_is_named(wrong: PartitionRow, refuses: bool) -> None:  # noqa: FBT001  # a parameter of the test
     assert kinds(quality.findings([row(), wrong])) == [("impossible", refuses)]
 
 
-def many(network: str, factor: float = 1.0) -> list[Row]:
+def many(network: str, factor: float = 1.0) -> list[PartitionRow]:
     return [
         row(100.0 * count * factor, 150.0 + count, network=network, shares=(5.0,) * count, batches=(8,) * count) for count in range(1, 9)
     ]
@@ -87,7 +87,7 @@ def test_a_measured_curve_that_falls_with_the_clock_is_said_where_it_falls_most(
 
 
 def test_a_throttle_stands_in_the_clocks_place_and_activity_in_powers() -> None:
-    def point(duty: float, images_per_s: float, activity: float) -> Row:
+    def point(duty: float, images_per_s: float, activity: float) -> PartitionRow:
         return replace(row(images_per_s), power_max_w=None, sm_mhz=None, extra={"throttle": duty, "cpu_s_per_s": activity})
 
     assert quality.findings([point(0.5, 50.0, 0.6), point(1.0, 100.0, 1.1)]) == []

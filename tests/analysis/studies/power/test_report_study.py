@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.power.report_terms import Arm, Group, Side
+    from analysis.studies.power.report_terms import Group, MeasuredAlgorithm, PowerSide
     from tests.synthetic import JSON
 
 SMALL = MadeCapped(tasks={6: ((0, 130.0),)}, blocks=5, iterations=12)
@@ -28,19 +28,19 @@ TWO = replace(SMALL, tasks={6: ((0, 130.0),), 13: ((0, 170.0),)})
 LOST = replace(POWERCAP, broken=dict.fromkeys(range(1, 6), ("skipped", "it needs a limit of power")))
 
 
-def judged(saved: JSON) -> tuple[Side, list[str]]:
+def judged(saved: JSON) -> tuple[PowerSide, list[str]]:
     """The one side of a run, and what was left out."""
     refused: list[str] = []
     (side,) = sides(from_json(saved, "made.json"), refused)
     return side, refused
 
 
-def only(made: MadeCapped, baseline: str | None = None) -> Side:
+def only(made: MadeCapped, baseline: str | None = None) -> PowerSide:
     (side,) = sides(from_json(capped_run(made), "made.json"), [], baseline)
     return side
 
 
-def arm(group: Group, name: str) -> Arm:
+def arm(group: Group, name: str) -> MeasuredAlgorithm:
     return next(one for one in group.arms if one.name == name)
 
 

@@ -40,7 +40,7 @@ def test_ours_has_more_throughput_than_every_other_and_keeps_the_cap(task_id: in
     """
     (task,) = (one for one in parameters.read_tasks() if one.id == task_id)
     (found,) = study.outcomes(
-        study.Asked(PCTODL, (task,), ("batchdvfs", "directcap", "morak", "pctodl", "powercap", "steady"), 4, iterations=40)
+        study.SimulationPlan(PCTODL, (task,), ("batchdvfs", "directcap", "morak", "pctodl", "powercap", "steady"), 4, iterations=40)
     )
     assert found.seeds == (1, 2, 3, 4)
     assert found.kept
@@ -51,8 +51,8 @@ def test_ours_has_more_throughput_than_every_other_and_keeps_the_cap(task_id: in
         assert min(mine - theirs for mine, theirs in zip(ours.values, other.values, strict=True)) > 0
 
 
-def asked_of(place: Path, *names: str, **more: object) -> study.Asked:
-    return replace(study.Asked(str(place), (MADE,), names, 3, QUIET, 20), **more)  # type: ignore[arg-type]  # as the test says it
+def asked_of(place: Path, *names: str, **more: object) -> study.SimulationPlan:
+    return replace(study.SimulationPlan(str(place), (MADE,), names, 3, QUIET, 20), **more)  # type: ignore[arg-type]  # as the test says it
 
 
 def test_an_algorithm_that_cannot_run_is_named_with_its_reason(place: Path) -> None:
@@ -88,13 +88,17 @@ def test_ours_is_compared_with_each_other_seed_by_seed(place: Path) -> None:
 def test_who_ours_is_not_shown_to_reach_is_named(snapshot: SnapshotAssertion) -> None:
     effect = paired_effect(study.THROUGHPUT, (100.0, 101.0, 102.0), (99.0, 101.0, 104.0), 0.0)
     values = (99.0, 101.0, 104.0)
-    ours = study.Arm("steady", throughput_images_per_s=101.3, above_102_share=0.06, worst_share=0.1, true_share=0.0, values=values)
-    other = study.Arm("morak", throughput_images_per_s=101.0, above_102_share=0.0, worst_share=0.0, true_share=0.0, against=effect)
-    idle = study.Arm("powercap", throughput_images_per_s=0.0, above_102_share=0.0, worst_share=0.0, true_share=0.0)
+    ours = study.SimulatedAlgorithm(
+        "steady", throughput_images_per_s=101.3, above_102_share=0.06, worst_share=0.1, true_share=0.0, values=values
+    )
+    other = study.SimulatedAlgorithm(
+        "morak", throughput_images_per_s=101.0, above_102_share=0.0, worst_share=0.0, true_share=0.0, against=effect
+    )
+    idle = study.SimulatedAlgorithm("powercap", throughput_images_per_s=0.0, above_102_share=0.0, worst_share=0.0, true_share=0.0)
     refused = replace(idle, name="pctodl", refused="it cannot")
     found = study.Outcome(MADE, (1, 2, 3), (4,), (ours, other, idle, refused))
     assert (found.kept, found.behind) == (False, ("morak",))
-    assert text.render(of_parts({}, study.parts(study.Asked("x", (MADE,), ("steady",)), [found]))) == snapshot
+    assert text.render(of_parts({}, study.parts(study.SimulationPlan("x", (MADE,), ("steady",)), [found]))) == snapshot
 
 
 def test_the_last_phase_of_a_schedule_is_as_long_as_the_one_before(place: Path) -> None:
@@ -106,7 +110,7 @@ def test_the_last_phase_of_a_schedule_is_as_long_as_the_one_before(place: Path) 
 @pytest.mark.needs("reference")
 def test_the_shadow_optimiser_is_an_arm_of_its_own() -> None:
     (task,) = (one for one in parameters.read_tasks() if one.id == 12)
-    (found,) = study.outcomes(study.Asked(PCTODL, (task,), ("pctodl",), 1, QUIET, 20, shadow=True))
+    (found,) = study.outcomes(study.SimulationPlan(PCTODL, (task,), ("pctodl",), 1, QUIET, 20, shadow=True))
     assert [arm.name for arm in found.arms] == ["pctodl", "pctodl+shadow"]
     assert found.arms[0].values != found.arms[1].values
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.power import traces
-from analysis.studies.power.traces import Row
+from analysis.studies.power.traces import PartitionRow
 from analysis.terms import Unreadable
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ MEASURED = 'resnet50,"[25, 25, 25, 25]","[16, 16, 16, 16]",,5001,1950.0,96.1,87.
 ZEROS = 'vgg19,"[5, 5, 5, 5]","[24, 24, 24, 24]",,9501,0,0,0,0,0,0\n'
 
 
-def rows(text: str) -> list[Row]:
+def rows(text: str) -> list[PartitionRow]:
     return traces.parse(text, "there.csv")
 
 
 def test_a_measured_row_has_its_numbers_and_what_is_missing_is_missing() -> None:
     (row,) = rows(HEAD + MEASURED)
-    assert row == Row(
+    assert row == PartitionRow(
         "resnet50",
         (25.0,) * 4,
         (16,) * 4,
@@ -75,7 +75,7 @@ NOTES = st.from_regex(r"[a-z][a-z ,\"'é]{0,20}[a-z]", fullmatch=True).filter(la
 
 
 @st.composite
-def made(draw: st.DrawFn) -> Row:
+def made(draw: st.DrawFn) -> PartitionRow:
     count = draw(st.integers(1, 12))
     shares = draw(st.lists(st.floats(0.5, 100), min_size=count, max_size=count))
     batches = draw(st.lists(st.integers(1, 4096), min_size=count, max_size=count))
@@ -87,16 +87,16 @@ def made(draw: st.DrawFn) -> Row:
         numbers = {name: value if name in {"target_mhz", "mem_mhz"} else None for name, value in numbers.items()}
     reason = "" if outcome == "measured" else draw(NOTES)
     said = {"outcome": outcome, "reason": reason, "extra": extra}
-    return Row(draw(NAMES), tuple(shares), tuple(batches), **numbers, **said)  # type: ignore[arg-type]  # by name
+    return PartitionRow(draw(NAMES), tuple(shares), tuple(batches), **numbers, **said)  # type: ignore[arg-type]  # by name
 
 
-def not_zeros(row: Row) -> bool:
+def not_zeros(row: PartitionRow) -> bool:
     values = [getattr(row, name) for name in traces.NUMBERS.values() if name not in {"target_mhz", "mem_mhz"}]
     return row.outcome != "measured" or any(values) or sum(value is not None for value in values) < 2
 
 
 @given(st.lists(made().filter(not_zeros), max_size=5))
-def test_what_is_written_is_read(some: list[Row]) -> None:
+def test_what_is_written_is_read(some: list[PartitionRow]) -> None:
     assert traces.parse(traces.as_csv(some), "x") == some
 
 

@@ -13,7 +13,7 @@ from tests.analysis.studies.jobs.queues.made_streams import MadeStream, streamed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.studies.jobs.prediction.tables import Table
+    from analysis.studies.jobs.prediction.tables import FactorTable
 
 BATCHES = (1, 2, 4, 8, 16, 32)
 COLD = 3.0
@@ -36,7 +36,7 @@ def rows(runs: int = 6, noise: float = 0.02, seed: int = 1) -> list[Measurement]
     return made
 
 
-def made_table(runs: int = 6, noise: float = 0.02, seed: int = 1) -> Table:
+def made_table(runs: int = 6, noise: float = 0.02, seed: int = 1) -> FactorTable:
     return table(rows(runs, noise, seed), "time_s")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.studies.jobs.scaling import study
-from control.scaling import Law, Point, choose, fits, held_out, most_useful, time_s
+from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
 from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ TRUE = Law(cost_s=600, serial=0.01, crosstalk=1e-4, startup_s=5)
 REPLICAS, SIZES = (1, 2, 4, 8, 16, 32), (0.25, 1.0, 4.0)
 
 
-def profile(law: Law, noise: float = 0.0, often: int = 2, seed: int = 1) -> list[Point]:
+def profile(law: Law, noise: float = 0.0, often: int = 2, seed: int = 1) -> list[TimedJob]:
     grid = [(n, size) for n in REPLICAS for size in SIZES for _ in range(often)]
     off = np.random.default_rng(seed).lognormal(0, noise, len(grid)).tolist()
-    return [Point(n, size, float(time_s(law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
+    return [TimedJob(n, size, float(time_s(law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
 
 
 def test_times_by_hand() -> None:
@@ -74,7 +74,7 @@ def test_the_error_held_out_is_that_of_jobs_the_fit_never_saw() -> None:
     away = held_out(odd, fits(odd)[0])
     assert away is not None
     assert away > 0.6 / 18
-    few = [Point(n, 1.0, 100 / n) for n in (1, 2, 4, 8)]
+    few = [TimedJob(n, 1.0, 100 / n) for n in (1, 2, 4, 8)]
     assert held_out(few, fits(few)[0]) is None
 
 
@@ -127,7 +127,7 @@ def test_every_way_meets_the_same_jobs() -> None:
     assert found.arms[1].node_seconds is None
 
 
-def csv_of(points: list[Point]) -> str:
+def csv_of(points: list[TimedJob]) -> str:
     return "replicas,work,time_s\n" + "".join(f"{one.replicas},{one.work},{one.time_s}\n" for one in points)
 
 
