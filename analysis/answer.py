@@ -105,7 +105,7 @@ class Answer:
     exit_code: int = 0
 
 
-def bullets(lines: Sequence[str], mark: str = "•", tone: Tone = "") -> list[Line]:
+def bullets(lines: Iterable[str], mark: str = "•", tone: Tone = "") -> list[Line]:
     """Sentences of a list."""
     return [Line(text, mark, tone) for text in lines]
 

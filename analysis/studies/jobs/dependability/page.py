@@ -9,7 +9,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, bullets, marked, text_table
 from analysis.plain import one_line
 from analysis.studies.jobs.output import NONE, figure, number, p_value, value_of
 from analysis.wording import percent, unsigned
@@ -65,14 +65,14 @@ def report_page(arms: Sequence[FaultArm], policies: Sequence[SparedJobs], poison
         named = [(one_line(f"{policy.policy}, {policy.label}"), policy) for policy in policies]
         rows = [[name, f"{policy.blocks}", figure(policy.response), p_value(policy.p)] for name, policy in named]
         yield text_table(("", "blocks", "response [95 %]", "p"), rows)
-        yield from marked(("•", f"{name}: {policy.why}") for name, policy in named if policy.why)
+        yield from bullets(f"{name}: {policy.why}" for name, policy in named if policy.why)
         yield ""
     if not faulty and not poisonings:
         yield Line("No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream.")
     if poisonings:
         yield from _poisonings(poisonings)
     if faulty:
-        yield from marked((("•", line) for line in LEGEND), "quiet")
+        yield from bullets(LEGEND, tone="quiet")
 
 
 def _condition(arms: Sequence[FaultArm], margin: float) -> Iterator[Part]:
@@ -89,7 +89,7 @@ def _condition(arms: Sequence[FaultArm], margin: float) -> Iterator[Part]:
             if arm.slowdown and arm.slowdown.low90 is not None:
                 of = f" (margin {unsigned(margin)}; 90 % {number(arm.slowdown.low90)} to {number(arm.slowdown.high90)})"
             yield Line(f"{arm.label}: {arm.isolation}{of}", "•", TONES.get(arm.isolation, ""))
-    yield from marked(("•", line) for line in _notes(arms))
+    yield from bullets(_notes(arms))
     if any(arm.isolation for arm in arms):
         yield from marked([("•", RULE)], "quiet")
 
@@ -194,7 +194,7 @@ def _trial(trial: CheckpointTrial, advice: Advice | None) -> Iterator[Part]:
         every = f"{tried.checkpoint_s:g}" if tried.checkpoint_s else "none"
         rows.append([every, f"{tried.streams}", figure(tried.time), number(tried.foretold), more, p_value(tried.p)])
     yield text_table(heads, rows)
-    yield from marked(("•", line) for line in _trial_lines(trial, advice))
+    yield from bullets(_trial_lines(trial, advice))
     yield ""
 
 
@@ -285,7 +285,7 @@ def loss_page(lines: Sequence[LossyLine]) -> Iterator[Part]:
         about = [f"round trip {rtt}, segments of {number(line.mss_bytes, 4)} bytes", line.congestion]
         yield ", ".join(one_line(part) for part in about if part)
         yield text_table(heads, map(_loss, line.losses))
-        yield from marked(("•", sentence) for sentence in _line_sentences(line))
+        yield from bullets(_line_sentences(line))
         yield ""
     yield from marked([("•", LOSS_RULE)], "quiet")
 

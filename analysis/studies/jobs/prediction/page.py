@@ -9,7 +9,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, bullets, marked, text_table
 from analysis.plain import one_line
 from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE
@@ -43,7 +43,7 @@ def _head(table: FactorTable) -> Iterator[Part]:
     yield from marked([("", f"{len(table.values)} rows; varied: {one_line(varied, 600)}")])
     for kept, copies in table.copies.items():
         yield from marked([("•", f"{kept} stands for {', '.join(map(one_line, copies))} too: these rows cannot tell them apart.")])
-    yield from marked([("•", one_line(note)) for note in table.notes])
+    yield from bullets(one_line(note) for note in table.notes)
     yield ""
 
 
@@ -84,10 +84,10 @@ def validations_page(table: FactorTable, validations: Sequence[CrossValidation],
         groups = f"{validation.groups} {validation.by}s left out in {validation.folds} folds"
         yield Line(f"{groups}, never a row of one on both sides", tone="strong")
         yield text_table(heads, [_scored(scored, validation) for scored in validation.scored])
-        yield from marked(("•", note) for note in _notes(validation))
+        yield from bullets(_notes(validation))
         yield ""
-    yield from marked([("•", note) for note in notes], "open")
-    yield from marked([("•", line) for line in _legend(validations)], "quiet")
+    yield from bullets(notes, tone="open")
+    yield from bullets(_legend(validations), tone="quiet")
 
 
 def _scored(scored: Scored, of: CrossValidation) -> list[str]:
@@ -152,7 +152,7 @@ def fit_page(table: FactorTable, model: str, leans: Leans, validation: CrossVali
     moves = [(one_line(name, 40), NONE if math.isnan(move) else _error(move, validation)) for name, move in leans[:SHOWN_FACTORS]]
     yield text_table(heads, moves)
     yield from marked([("•", "What the model uses; whether it is so, only what was left out can tell:")])
-    yield from marked([("•", line) for line in answers(validation)])
+    yield from bullets(answers(validation))
 
 
 def answers(validation: CrossValidation) -> list[str]:
@@ -211,7 +211,7 @@ def classes_page(model: str, times: Sequence[ClassTime], validation: CrossValida
     yield Line(f"Seconds a unit of work, on one replica, by {model}", tone="strong")
     heads = ("class", "predicted_s_per_work", "measured", "jobs", "typically off", "pairs in order")
     yield text_table(heads, map(_class_time, times))
-    yield from marked([("•", line) for line in [*map(one_line, notes), *answers(validation)]])
+    yield from bullets([*map(one_line, notes), *answers(validation)])
     line = "typically off, pairs in order: of jobs left out; measured: as they ran. A coin puts half of the pairs in order."
     yield from marked([("•", line)], "quiet")
 

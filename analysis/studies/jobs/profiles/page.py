@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, bullets, marked, text_table
 from analysis.plain import one_line
 from analysis.studies.jobs.output import NONE, faster, figure, value_of
 from analysis.studies.keys.answers import answer as effects_answer
@@ -57,7 +57,7 @@ def profile_page(rows: Sequence[ClassProfile], best: Sequence[BestSystem]) -> It
         yield Line(f"{one_line(system.class_) or 'jobs'}: {jobs} jobs in {runs} runs", tone="strong")
         yield text_table(["system", "time s [95 %]", "work/s", "core s", "CPU", "memory"], [_figures(row, called) for row in own])
         yield text_table(["", *(f"{part} %" for part in PARTS), "bottleneck"], [_shares(row, called) for row in own])
-        yield from marked(("•", line) for line in _profile_lines(system, own, called))
+        yield from bullets(_profile_lines(system, own, called))
         yield ""
     yield from marked(PROFILE_LEGEND, "quiet")
 

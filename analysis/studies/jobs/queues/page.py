@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, bullets, marked, text_table
 from analysis.plain import one_line
 from analysis.printing import tiny
 from analysis.studies.jobs.output import NONE, figure, number, unit
@@ -50,7 +50,7 @@ def fits_page(fits: Sequence[Fit]) -> Iterator[Part]:
             ("response", figure(fit.response_s, scale), name),
         ]
         yield text_table(("", "value [95 %]", ""), [(what, value, of if value != NONE else "") for what, value, of in rows])
-        yield from marked(("•", note) for note in _notes(fit))
+        yield from bullets(_notes(fit))
         yield ""
 
 
@@ -132,9 +132,9 @@ def _predictions(predictions: Sequence[PredictedWaits]) -> Iterator[Part]:
     scale, name = unit(queue.wait_s for queue in queues)
     heads = ["model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside"]
     yield text_table(heads, [_queue(prediction, scale) for prediction in predictions])
-    yield from marked(("•", f"{_called(each.queue)}: {_tails(each, scale, name)}.") for each in predictions if each.wait_tails_s)
+    yield from bullets(f"{_called(each.queue)}: {_tails(each, scale, name)}." for each in predictions if each.wait_tails_s)
     if within := [prediction for prediction in predictions if prediction.wait_within]:
-        yield from marked(("•", f"{_called(each.queue)}: {_within(each)}.") for each in within)
+        yield from bullets(f"{_called(each.queue)}: {_within(each)}." for each in within)
     if any(queue.loss for queue in queues):
         lost = ", ".join(f"{queue.model} {100 * queue.loss:.3g} %" for queue in queues if queue.loss is not None)
         yield from marked([("•", f"turned away: {lost}; waits are of those let in.")])
@@ -195,7 +195,7 @@ def _validation(validation: WaitValidation) -> Iterator[Part]:
         yield from marked([("•", f"margin ±{unsigned(validation.margin)}. * {validation.why}.")])
     lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
     lines += [little(fit.laws)] if any(fit.laws) else []
-    yield from marked(("•", line) for line in (*lines, *validation.notes, *fit.findings))
+    yield from bullets((*lines, *validation.notes, *fit.findings))
     yield ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from analysis.answer import Line, marked, text_table
+from analysis.answer import Line, bullets, marked, text_table
 from analysis.studies.jobs.estimates import FEWEST
 from analysis.studies.jobs.output import inverse
 from analysis.wording import digits, probability
@@ -132,7 +132,7 @@ def reports_page(reports: Sequence[TargetReport]) -> Iterator[Part]:
         yield ""
         yield from _tables(report.arms)
         yield ""
-        yield from marked(("•", line) for line in _report_lines(report))
+        yield from bullets(_report_lines(report))
         yield ""
     yield from marked(LEGEND, "quiet")
 
