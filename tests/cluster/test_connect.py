@@ -202,6 +202,20 @@ def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: st
         create(cluster, NODES, {"metadata": {"name": "one"}})
 
 
+def test_the_environment_is_read_when_it_connects_and_not_at_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library hands a token over by setting everything anew, proxies too; and pytest changes the environment between two phases."""
+    monkeypatch.setattr(module, "send", lambda *_, **__: {"gitVersion": "v1.0.0"})
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
+    cluster = connect(Where(kubeconfig=written(tmp_path / "k", "home")))
+
+    def changed_meanwhile() -> None:
+        raise KeyError("PYTEST_CURRENT_TEST")
+
+    monkeypatch.setattr("kubernetes.client.configuration.getproxies", changed_meanwhile)
+    assert cluster.headers()["Authorization"] == "Bearer t"
+    assert cluster.client.configuration.proxy == "http://127.0.0.1:3128"
+
+
 def test_in_a_pod_its_service_account_is_used(kubeconfig: Path, namespace: str, image: str, overlay_file: Path, node_name: str) -> None:
     """Its token, its certificate authority, its namespace: a run may be started in the cluster without any kubeconfig."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
