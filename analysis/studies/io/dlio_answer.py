@@ -13,11 +13,11 @@ from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets,
 from analysis.printing import tiny
 from analysis.wording import digits
 
-from .dlio_study import STALE, STEADY, WHOLE, mean_over_runs, run_value, settings
+from .dlio_study import STALE, STEADY, WHOLE, mean_over_runs, run_values, settings
 from .identity import about, record
 from .responses import is_degenerate
 from .run_answer import letter
-from .sentences import counted
+from .sentences import counted, listed
 from .validity import cannot_be, fewest_steps
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _published(study: DlioStudy) -> Iterator[str]:
     parts += [f"{len(lost)} have none here ({', '.join(lost)})"] if lost else []
     parts += [f"{len(stale)} ran on stale data"] if stale else []
     for rows, what in zip(_others(study), ("another, degenerate run", "another run"), strict=True):
-        parts += [f"the folder of {_listed(row.id for row in rows)} holds {what}{' each' if len(rows) > 1 else ''}"] if rows else []
+        parts += [f"the folder of {listed(row.id for row in rows)} holds {what}{' each' if len(rows) > 1 else ''}"] if rows else []
     yield "; ".join(parts)
 
 
@@ -124,10 +124,10 @@ def _steady(study: DlioStudy) -> Iterator[str]:
             kinds[reason.partition(":")[0]] = kinds.get(reason.partition(":")[0], 0) + 1
     reason = ", ".join(f"{kind.replace('_', ' ')} in {count}" for kind, count in kinds.items())
     if not good:
-        yield f"no steady {_listed(DLIOS.values(), 'or')} can be believed: {reason} of {counted(len(runs), 'run')}"
+        yield f"no steady {listed(DLIOS.values(), 'or')} can be believed: {reason} of {counted(len(runs), 'run')}"
     else:
         yield (
-            f"steady {_listed(DLIOS.values())} can be believed in {len(good)} of "
+            f"steady {listed(DLIOS.values())} can be believed in {len(good)} of "
             f"{counted(len(runs), 'run')}{f': {reason}' if reason else ''}"
         )
 
@@ -244,7 +244,7 @@ def _repeated(study: DlioStudy) -> Section | None:
     again = [runs for inner in settings(study.usable).values() for runs in inner.values() if len(runs) > 1]
     rows = []
     for runs in again:
-        means = [mean_over_runs([value for run in runs if (value := run_value(run, name)) is not None]) for name in RESPONSES]
+        means = [mean_over_runs(run_values(runs, name)) for name in RESPONSES]
         rows.append([runs[0].run.id, len(runs), *(part for mean, sd in means for part in (mean, sd))])
     columns = [Column("run", left=True), Column("n", "runs")]
     for name, head in RESPONSES.items():
@@ -303,11 +303,6 @@ def _notes(study: DlioStudy) -> list[str]:
         if isinstance(size, float) and host.cached_bytes and size * 2**30 <= host.cached_bytes:
             noted.append((judged.run.id, "the page cache held as much as the data set when it began: storage was hardly read"))
     return grouped(noted, len(study.judged))
-
-
-def _listed(names: Iterable[str], word: str = "and") -> str:
-    words = list(names)
-    return f" {word} ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
 
 
 def record_of(study: DlioStudy) -> dict[str, Any]:

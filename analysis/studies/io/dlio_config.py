@@ -8,20 +8,24 @@ own default, not ours.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.formats.fields import Fields
 from analysis.opening import read_whole
+from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .dlio_json import yaml_of
 from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, PREFETCH_FACTOR
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"
 OLD_NAMES = {
     "record_length": "record_length_bytes",
     "record_length_stdev": "record_length_bytes_stdev",
@@ -51,20 +55,47 @@ COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\
 SHUFFLES = ("file_shuffle", "sample_shuffle")
 
 
+def json_of(path: Path) -> Fields:
+    """Read an object; DLIO's bare `NaN`, which is no JSON and no measurement, is read as absent. Raises: Unreadable."""
+    try:
+        return Fields(json.loads(read_whole(path), parse_constant=lambda _word: None), str(path))
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path}: not a text file; {DAMAGED}.") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"{path}: not JSON at line {error.lineno} column {error.colno} ({error.msg}); {DAMAGED}.") from None
+    except ValueError as error:
+        raise Unreadable(f"{path}: {one_line(error, 100)}; {DAMAGED}.") from None
+    except RecursionError:
+        raise Unreadable(f"{path}: nested too deeply for a result of DLIO.") from None
+
+
+def yaml_of(path: Path) -> object:
+    """Read what hydra composed. Raises: Unreadable."""
+    import yaml  # noqa: PLC0415  # only such folders need it
+
+    try:
+        return yaml.safe_load(read_whole(path))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise Unreadable(f"{path}: not YAML ({' '.join(str(error).split())[:120]}); {DAMAGED}.") from None
+
+
+@dataclass
 class Config:
     """The parameters of one run. `asked` are its overrides: DLIO's dotted key, without `workload.`, to the text that was given.
 
     `notes` is what a reader should know of them, `old` whether DLIO 2.0.0 as on PyPI ran, `known` whether they are all.
     """
 
-    def __init__(self, params: Mapping[str, object], asked: Mapping[str, str], workload: str | None, origin: str) -> None:
-        self.params, self.asked, self.workload, self.origin = params, asked, workload, origin
-        self.notes: list[str] = []
-        self.old = False
-        self.known = True
+    params: Mapping[str, object]
+    asked: Mapping[str, str]
+    workload: str | None
+    origin: str
+    old: bool
+    notes: list[str]
+    known: bool = True
 
     def optional_whole(self, name: str, least: int = 0) -> int | None:
-        """Answer a whole number; None where the configuration is not there to say it. Raises: Unreadable."""
+        """Answer a whole number; None where nothing says it. Raises: Unreadable."""
         return self.whole(name, least) if self.known or name in self.params else None
 
     def whole(self, name: str, least: int = 0) -> int:
@@ -118,28 +149,21 @@ def config_of(folder: Path, *, old: bool) -> Config:
     if not isinstance(sections, Mapping):
         raise Unreadable(f"{path}: has no section workload; it is no configuration of DLIO.")
     flat, ignored = _flat(sections, old=old)
-    config = Config({**DEFAULTS, **flat}, asked, workload, str(path))
-    config.old = old
-    config.notes += [f"{key} is no key of the DLIO that ran, which ignores it without a word" for key in ignored]
-    return config
+    notes = [f"{key} is no key of the DLIO that ran, which ignores it without a word" for key in ignored]
+    return Config({**DEFAULTS, **flat}, asked, workload, str(path), old, notes)
 
 
 def _of_log(log: Path, asked: Mapping[str, str], workload: str | None, *, old: bool) -> Config:
     text = read_whole(log).decode(errors="replace") if log.is_file() else ""
     steps, computation = STEPS.search(text), COMPUTATION.search(text)
-    params = (
-        dict[str, object](zip(("num_samples_per_file", "num_files_train", "batch_size"), map(int, steps.groups()), strict=True))
-        if steps
-        else {}
-    )
+    names = ("num_samples_per_file", "num_files_train", "batch_size")
+    params: dict[str, object] = dict(zip(names, map(int, steps.groups()), strict=True)) if steps else {}
     if computation:
         params["computation_time"] = float(computation[1])
-    config = Config(params, asked, workload, str(log))
-    config.old, config.known = old, False
-    config.notes.append(
+    note = (
         "its configuration (.hydra/config.yaml) is not there: no other run is held against it, and the steps left out are DLIO's own choice"
     )
-    return config
+    return Config(params, asked, workload, str(log), old, [note], known=False)
 
 
 def _flat(sections: Mapping[object, object], *, old: bool) -> tuple[dict[str, object], list[str]]:

@@ -5,19 +5,21 @@ The step lists are what is read; DLIO's own averages are kept beside them, as `r
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.opening import read_whole
 from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .dlio_config import config_of
-from .dlio_facts import dataset_of, host_of, number_of, record_length_of, reported_in, started_of
-from .dlio_json import json_of
+from .dlio_config import DAMAGED, config_of, json_of, yaml_of
 from .dlio_steps import checkpoints_of, epochs_of, rank_files
-from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, Host, IoRun
+from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, Host, IoRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from .terms import Checkpoint, Epoch
 
 SUMMARY = "summary.json"
+BEGAN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # how hydra names a run's folder
 CHECKPOINTS = "workflow.checkpoint"
 NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
@@ -36,10 +39,7 @@ IGNORED_SIZE_BYTES = 10240  # what DLIO writes as a checkpoint where no size rea
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
-    """Read every result folder at or under a path, in the order in which they ran.
-
-    What cannot be read is left out and said in `refused`, a line each. Folders that only generated data are runs without epochs.
-    """
+    """Read every result folder at or under a path, in the order in which they ran; `refused` says what cannot be read, a line each."""
     runs = []
     for folder in folders_under(path):
         try:
@@ -73,10 +73,7 @@ def _looks_like(path: Path) -> Iterator[Path]:
 
 
 def run_of(folder: Path) -> IoRun:
-    """Read one result folder.
-
-    Raises: Unreadable, naming the file that is missing or damaged.
-    """
+    """Read one result folder; one that only generated data is a run without epochs. Raises: Unreadable, naming the file."""
     path = folder / SUMMARY
     old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 as on PyPI kept the stamps of one rank; those after it keep each rank's
     config = config_of(folder, old=old)
@@ -98,7 +95,8 @@ def run_of(folder: Path) -> IoRun:
         raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {there} only; copy every <rank>_output.json.")
     if any(file.output.parent != folder for file in files):
         config.notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
-    checkpoints = checkpoints_of(files[0], number_of(metric, "checkpoint_size_GB"))
+    size_gb = metric.value.get("checkpoint_size_GB")
+    checkpoints = checkpoints_of(files[0], float(size_gb) if isinstance(size_gb, int | float) and not isinstance(size_gb, bool) else None)
     size = config.params.get("model_size")
     if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
         config.notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
@@ -109,7 +107,7 @@ def _run(
     folder: Path, config: Config, summary: Fields | None, epochs: tuple[Epoch, ...] = (), checkpoints: tuple[Checkpoint, ...] = ()
 ) -> IoRun:
     processes = summary.whole("num_accelerators") if summary else 1
-    reported, usual = reported_in(summary), (EXCLUDED_START_STEPS, EXCLUDED_END_STEPS)
+    reported, usual = _reported_in(summary), (EXCLUDED_START_STEPS, EXCLUDED_END_STEPS)
     return IoRun(
         origin=str(folder),
         id=_name(folder, config, processes),
@@ -123,17 +121,17 @@ def _run(
         read_threads=config.optional_whole("read_threads"),
         prefetch_factor=config.prefetch_factor,
         computation_time_s=config.computation_time_s,
-        record_length_bytes=config.number("record_length_bytes") if config.known else record_length_of(reported),
+        record_length_bytes=config.number("record_length_bytes") if config.known else _record_length_of(reported),
         epochs=epochs,
         excluded_start_steps=usual[0] if config.old or not config.known else config.whole("exclude_start_steps"),
         excluded_end_steps=usual[1] if config.old or not config.known else config.whole("exclude_end_steps"),
         checkpoints=checkpoints,
         params=config.params if config.known else {},
         overrides={key: value for key, value in config.asked.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
-        dataset=dataset_of(folder, config),
+        dataset=_dataset_of(folder, config),
         reported=reported,
-        host=host_of(summary) if summary else Host(),
-        started_utc=started_of(folder, summary),
+        host=_host_of(summary) if summary else Host(),
+        started_utc=_started_of(folder, summary),
         notes=tuple(config.notes),
     )
 
@@ -154,3 +152,59 @@ def _model_above(folder: Path) -> str:
     place = folder.resolve()
     names = (path.name for path in (place, *place.parents) if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name))
     return next(names, "") or "unknown"
+
+
+# What DLIO notes beside its step lists.
+
+
+def _reported_in(summary: Fields | None) -> dict[str, object]:
+    if summary is None:
+        return {}
+    return {**summary.optional_mapping("metric"), "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")}
+
+
+def _record_length_of(reported: Mapping[str, object]) -> float | None:
+    """The record length that DLIO counted with, by its two rates."""
+    rate, mb = (reported.get(name) for name in ("train_throughput_mean_samples_per_second", "train_io_mean_MB_per_second"))
+    if not (isinstance(rate, float) and isinstance(mb, float) and 0 < rate < math.inf and 0 < mb < math.inf):
+        return None
+    return mb * MIB / rate
+
+
+def _dataset_of(folder: Path, config: Config) -> dict[str, object]:
+    """What the run was to read. Its folder is relative to where the job ran, which hydra notes: two jobs may use the same name."""
+    hydra = folder / ".hydra" / "hydra.yaml"
+    result = yaml_of(hydra) if hydra.is_file() else None
+    for key in ("hydra", "runtime", "cwd"):
+        result = result.get(key) if isinstance(result, Mapping) else None
+    return {
+        "folder": str(Path(str(result or "")) / str(config.params.get("data_folder", ""))),
+        "format": config.params.get("format"),
+        "files": config.optional_whole("num_files_train"),
+        "samples_per_file": config.optional_whole("num_samples_per_file"),
+    }
+
+
+def _host_of(summary: Fields) -> Host:
+    memory, cpus = (summary.value.get(name) for name in ("host_memory_GB", "host_cpu_count"))
+    cached = str(summary.optional_mapping("host_meminfo").get("Cached", "")).removesuffix(" kB")
+    return Host(
+        name=summary.optional_text("hostname"),
+        hosts=summary.whole("num_hosts") if summary.has("num_hosts") else None,
+        cpus=cpus[0] if isinstance(cpus, list) and cpus and isinstance(cpus[0], int) else None,
+        memory_bytes=sum(memory) * GIB if isinstance(memory, list) and all(isinstance(one, int | float) for one in memory) else None,
+        cached_bytes=float(cached) * 1024 if cached.isdecimal() else None,
+    )
+
+
+def _started_of(folder: Path, summary: Fields | None) -> str | None:
+    """When it began, by its summary or its log; DLIO writes UTC without saying so."""
+    text = summary.optional_text("start") if summary else None
+    log = folder / "dlio.log"
+    if text is None and log.is_file():
+        match = BEGAN.search(read_whole(log).decode(errors="replace"))
+        text = match[0] if match else None
+    try:
+        return text and datetime.fromisoformat(text).replace(tzinfo=UTC).isoformat()
+    except ValueError:
+        raise Unreadable(f"{folder / 'summary.json'}: has start = {text!r}, where a time belongs; {DAMAGED}.") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from analysis.terms import Unreadable
 
-from .dlio_json import DAMAGED, json_of
+from .dlio_config import DAMAGED, json_of
 from .terms import GIB, Checkpoint, Epoch
 
 if TYPE_CHECKING:

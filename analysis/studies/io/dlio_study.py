@@ -29,7 +29,7 @@ from .identity import identity
 from .responses import doubted, is_degenerate, is_refused, judge
 from .stale import stale_rows, stale_runs
 from .terms import Doubt
-from .validity import EVERY
+from .validity import EVERY, is_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -252,17 +252,12 @@ def settings(judged: Iterable[JudgedResponse]) -> dict[tuple[str, int, object], 
 def values_of(judged: JudgedResponse, response: str) -> Sequence[float]:
     """The epochs of a run: for steady AU those that DLIO reported, whose end stamps are nearer to its clock than those it saved."""
     reported = judged.run.reported.get("train_au_percentage")
-    if response != STEADY or not isinstance(reported, list) or not reported:
-        return judged.responses[response].per_epoch
-    if all(isinstance(value, int | float) and math.isfinite(value) for value in reported):
-        return reported
-    return judged.responses[response].per_epoch
+    return reported if response == STEADY and is_numbers(reported) else judged.responses[response].per_epoch
 
 
-def run_value(judged: JudgedResponse, response: str) -> float | None:
-    """One number for a run: the mean of its epochs."""
-    values = values_of(judged, response)
-    return sum(values) / len(values) if values else None
+def run_values(runs: Iterable[JudgedResponse], response: str) -> list[float]:
+    """One number a run: the mean of its epochs."""
+    return [sum(values) / len(values) for run in runs if (values := values_of(run, response))]
 
 
 def mean_over_runs(values: Sequence[float]) -> tuple[Mean | None, float | None]:
@@ -288,17 +283,17 @@ def _tests(group: Compared, error: Mapping[str, RunError | None]) -> Iterator[Te
 
 def _test(group: Compared, names: tuple[str, ...], response: str, error: RunError | None, skipped: int = 0) -> Tested:
     epochs = {name: [value for judged in group.levels[name] for value in values_of(judged, response)[skipped:]] for name in names}
-    means = [[value for judged in group.levels[name] if (value := run_value(judged, response)) is not None] for name in names]
+    means = [run_values(group.levels[name], response) for name in names]
     runs = on_run_error(means, error) if error is not None and all(means) else None
     return Tested(group.factor, names, response, over_epochs(epochs), runs, skipped, group.among)
 
 
-def over_epochs(levels: Mapping[str, Sequence[float]], skip: int = 0) -> Oneway | None:
-    """F with epochs as if they were replicates, the first `skip` of each run left out; None where too few are left, or none scatters.
+def over_epochs(levels: Mapping[str, Sequence[float]]) -> Oneway | None:
+    """F with epochs as if they were replicates; None where too few are left, or none scatters.
 
     Pseudo-replication: to be shown as such, and concluded from by nobody.
     """
-    groups = [np.asarray(values[skip:], float) for values in levels.values()]
+    groups = [np.asarray(values, float) for values in levels.values()]
     between, error = len(groups) - 1, sum(map(len, groups)) - len(groups)
     if between < 1 or error < 1 or not all(map(len, groups)) or all(np.ptp(group) == 0 for group in groups):
         return None
@@ -331,9 +326,9 @@ def on_run_error(means: Sequence[Sequence[float]], error: RunError) -> Oneway | 
 
 def error_of(judged: Sequence[JudgedResponse], rows: Sequence[PublishedRow], response: str = STEADY) -> RunError | None:
     """What repeated runs of one setting scatter by; published rows whose raw files are not there count as further runs of theirs."""
-    groups: dict[object, dict[tuple[str, ...], list[float]]] = {}
-    for key, inner in settings(judged).items():
-        groups[key] = {fixed: [value for run in runs if (value := run_value(run, response)) is not None] for fixed, runs in inner.items()}
+    groups: dict[object, dict[tuple[str, ...], list[float]]] = {
+        key: {fixed: run_values(runs, response) for fixed, runs in inner.items()} for key, inner in settings(judged).items()
+    }
     if response == STEADY:
         for row in rows:
             same = groups.setdefault((row.model, row.processes, row.setting), {})

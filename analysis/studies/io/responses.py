@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Job = Sequence[Sequence[Epoch]]  # the blocks of each rank, in one epoch
 
 OVERSLEEP = "oversleep"
+CHECKPOINT = "checkpoint_gb_per_s"
 NOMINAL = "with the computation time that was asked for"
 
 
@@ -52,13 +53,13 @@ def judge(run: IoRun, *, nominal: bool = False) -> JudgedResponse:
     formulas = _formulas(run)
     unknown = _unknown(run)
     values = {name: [of(job) for job in jobs] for name, _, _, of in formulas if name not in unknown}
-    result = doubts(run)
+    result = list(doubts(run)) if jobs else []
     if jobs and not any(doubt.kind == "times" for doubt in result):
         result += contradictions(run, values["au_steady_percent"], values.get("samples_per_s_dlio", ()))
     # What says most comes first: it is the reason that is given.
     result.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
     if nominal and run.computation_time_s:
-        formulas = [*(entry for entry in formulas if entry[0] not in AU), *_nominal(run, run.computation_time_s)]
+        formulas = _formulas(run, run.computation_time_s)
         values |= {name: [of(job) for job in jobs] for name, _, _, of in formulas if name in AU}
         result = [replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in result]
     responses = {
@@ -66,7 +67,7 @@ def judge(run: IoRun, *, nominal: bool = False) -> JudgedResponse:
         for name, unit, label, _ in formulas
     }
     responses |= {byte.name: byte for byte in _bytes(jobs, result)}
-    responses["checkpoint_gb_per_s"] = _checkpoint(run)
+    responses[CHECKPOINT] = _checkpoint(run)
     return JudgedResponse(run, responses, tuple(result))
 
 
@@ -126,12 +127,14 @@ def _unknown(run: IoRun) -> dict[str, str]:
     return dict.fromkeys(names, reason)
 
 
-def _formulas(run: IoRun) -> list[tuple[str, str, str, Callable[[Job], float]]]:
+def _formulas(run: IoRun, asked_s: float | None = None) -> list[tuple[str, str, str, Callable[[Job], float]]]:
+    """Each figure's name, unit, label and formula; with `asked_s` AU counts that for each computation."""
     batch, start, end, mb = run.batch_size or 0, run.excluded_start_steps, run.excluded_end_steps, (run.record_length_bytes or 0) / MIB
     left_out = f"first {start} and last {end} steps left out" if end else f"first {'step' if start == 1 else f'{start} steps'} left out"
     old = run.dlio_counts_all
     dlio_way = "as DLIO 2.0.0 reports it: all steps over all time" if old else "as DLIO reports it: S - 2 steps over the time of S - 1"
     nominal = "nominal record length, "
+    asked = "" if asked_s is None else f"; {NOMINAL}"
 
     def steady(job: Job) -> float:
         return math.fsum(reckoning.samples_per_s_steady(blocks, batch, start, end) for blocks in job)
@@ -144,10 +147,17 @@ def _formulas(run: IoRun) -> list[tuple[str, str, str, Callable[[Job], float]]]:
             return math.fsum(reckoning.samples_per_s_dlio_2_0_0(blocks, batch) for blocks in job)
         return math.fsum(reckoning.samples_per_s_dlio(blocks, batch, start, end) for blocks in job)
 
-    mean = _mean_over_ranks
+    def mean(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Job], float]:
+        return lambda job: fmean(of(blocks) for blocks in job)
+
     return [
-        ("au_steady_percent", "%", f"AU as DLIO defines it, {left_out}", mean(lambda b: reckoning.au_steady_percent(b, start, end))),
-        ("au_whole_percent", "%", "AU over the whole epoch, nothing left out", mean(reckoning.au_whole_percent)),
+        (
+            AU[0],
+            "%",
+            f"AU as DLIO defines it, {left_out}{asked}",
+            mean(lambda rank: reckoning.au_steady_percent(rank, start, end, asked_s)),
+        ),
+        (AU[1], "%", f"AU over the whole epoch, nothing left out{asked}", mean(lambda rank: reckoning.au_whole_percent(rank, asked_s))),
         ("samples_per_s_steady", "samples/s", f"{left_out}, of the samples and of the time", steady),
         ("samples_per_s_whole", "samples/s", "all samples over the whole epoch", whole),
         ("samples_per_s_dlio", "samples/s", dlio_way, dlio),
@@ -157,20 +167,6 @@ def _formulas(run: IoRun) -> list[tuple[str, str, str, Callable[[Job], float]]]:
         ("first_step_share", "", "part of the epoch until the first batch is there", mean(reckoning.first_step_share)),
         ("barrier_share", "", "part of the epoch that is neither load nor computation", mean(reckoning.barrier_share)),
     ]
-
-
-def _nominal(run: IoRun, computation_s: float) -> list[tuple[str, str, str, Callable[[Job], float]]]:
-    start, end = run.excluded_start_steps, run.excluded_end_steps
-    labels = {name: label for name, _, label, _ in _formulas(run)}
-    ways: dict[str, Callable[[Sequence[Epoch]], float]] = {
-        "au_steady_percent": lambda blocks: reckoning.au_steady_nominal_percent(blocks, computation_s, start, end),
-        "au_whole_percent": lambda blocks: reckoning.au_whole_nominal_percent(blocks, computation_s),
-    }
-    return [(name, "%", f"{labels[name]}; {NOMINAL}", _mean_over_ranks(of)) for name, of in ways.items()]
-
-
-def _mean_over_ranks(of: Callable[[Sequence[Epoch]], float]) -> Callable[[Job], float]:
-    return lambda job: fmean(of(blocks) for blocks in job)
 
 
 def _response(name: str, unit: str, label: str, values: Sequence[float], result: Iterable[Doubt]) -> IoResponse:
@@ -186,12 +182,8 @@ def _bytes(jobs: Sequence[Job], result: Iterable[Doubt]) -> list[IoResponse]:
         ("mb_per_s_fetched", "of it, fetched from a device (read_bytes)", _rate_of("read_bytes")),
         ("device_mb_per_s", "read from the device by the whole machine", _device),
     ]
-    made = []
-    for name, label, of in ways:
-        values = [of(job) for job in jobs]
-        known = [value for value in values if value is not None]
-        made.append(_response(name, "MiB/s", label, known if len(known) == len(values) else [], result))
-    return made
+    values = {name: [value for job in jobs if (value := of(job)) is not None] for name, _, of in ways}
+    return [_response(name, "MiB/s", label, values[name] if len(values[name]) == len(jobs) else [], result) for name, label, _ in ways]
 
 
 def _rate_of(column: str) -> Callable[[Job], float | None]:
@@ -214,11 +206,9 @@ def _device(job: Job) -> float | None:
 
 
 def _checkpoint(run: IoRun) -> IoResponse:
-    label = "bytes of all checkpoints over the time they took (2^30 bytes)"
-    if not run.checkpoints:
-        return IoResponse("checkpoint_gb_per_s", "GiB/s", label, None, "no checkpoint was written")
     sizes = [checkpoint.bytes for checkpoint in run.checkpoints if checkpoint.bytes is not None]
     span_s = math.fsum(checkpoint.duration_s for checkpoint in run.checkpoints)
-    if len(sizes) < len(run.checkpoints) or span_s <= 0:
-        return IoResponse("checkpoint_gb_per_s", "GiB/s", label, None, "how large or how long they were is not recorded")
-    return IoResponse("checkpoint_gb_per_s", "GiB/s", label, math.fsum(sizes) / span_s / GIB)
+    reason = "how large or how long they were is not recorded" if run.checkpoints else "no checkpoint was written"
+    known = len(sizes) == len(run.checkpoints) and span_s > 0
+    label = "bytes of all checkpoints over the time they took (2^30 bytes)"
+    return IoResponse(CHECKPOINT, "GiB/s", label, *((math.fsum(sizes) / span_s / GIB,) if known else (None, reason)))

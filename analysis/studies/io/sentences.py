@@ -16,12 +16,12 @@ from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
-from .configurations import BY_DEFAULT, by_block, in_order, mean_of
+from .configurations import by_block, by_name, in_order, mean_of
 from .effects import FEWEST_IN_CONTRAST
 from .factors import AGAIN, SETS, STOCK, common, configuration, level_of, scale_of, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from analysis.stats.effect import Paired
 
@@ -40,6 +40,12 @@ OTHERS_SHORT_S = 0.005  # a step's computation below which hand-over and process
 def counted(number: int, what: str) -> str:
     """Write `1 run`, `2 runs`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str], word: str = "and") -> str:
+    """Write `a, b and c`."""
+    *others, last = names
+    return f" {word} ".join([*([", ".join(others)] if others else []), last])
 
 
 def amount(response: str, unit: str, effect: float) -> str:
@@ -74,14 +80,12 @@ def ends(response: str, low: float | None, high: float | None) -> str:
 
 def findings(study: IoStudy) -> list[str]:
     """Answer in lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
+    if not study.cells:
+        return []
     plain = in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}])
     engines = [judged.run.engine for judged in plain]
     base = "torch" if "torch" in engines else next(iter(engines), "")  # ours, where it was measured
-    return (
-        [*_fastest([judged for judged in plain if judged.run.engine == base]), *_engines(plain, base), *_tweak_sets(study)]
-        if study.cells
-        else []
-    )
+    return [*_fastest([judged for judged in plain if judged.run.engine == base]), *_engines(plain, base), *_tweak_sets(study)]
 
 
 def basis(study: IoStudy) -> list[str]:
@@ -106,7 +110,7 @@ def _fastest(cells: Sequence[JudgedResponse]) -> list[str]:
     for cell in cells:
         if cell.value(RATE) is not None:
             states.setdefault(_state(cell.run), []).append(cell)
-    grouped = {key: _by_name(members) for key, members in states.items()}
+    grouped = {key: by_name(members) for key, members in states.items()}
     chosen = {key: groups for key, groups in grouped.items() if len(groups) > 1} or grouped
     lines = []
     for key, groups in list(chosen.items())[:MOST_STATES]:
@@ -125,14 +129,6 @@ def _state(run: IoRun) -> tuple[str, ...]:
     writes = "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
     computing = "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms a step"
     return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing)
-
-
-def _by_name(cells: Sequence[JudgedResponse]) -> dict[str, list[JudgedResponse]]:
-    alike = common([cell.run for cell in cells])
-    groups: dict[str, list[JudgedResponse]] = {}
-    for cell in cells:
-        groups.setdefault(configuration(cell.run, alike) or BY_DEFAULT, []).append(cell)
-    return groups
 
 
 def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:

@@ -1,28 +1,21 @@
 """The words of the I/O study: one epoch of one rank as it was clocked, one run, and what may be said of it.
 
-Each source of runs is a file with one function, `runs_of(path, refused) -> list[IoRun]`: `dlio_folder` for result folders of DLIO, `saved`
-for our own runs. What cannot be read is left out and said in `refused`, a line each that names the file.
-
-What runs say together is a `study.Study`: `study.study(origin, runs, refused)` makes it, `page.render` writes it (`page.parts` for a page
-that has more on it), `as_json.as_dict` puts it into plain types, `pictures.write(runs, folder)` draws it.
+Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); what they say together is an `IoStudy` or a `DlioStudy`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 MIB = 2.0**20  # DLIO's "MB"
 GIB = 2.0**30  # and its "GB"
 # DLIO's own figures, wherever it does not say otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`, `metric.au`).
 EXCLUDED_START_STEPS, EXCLUDED_END_STEPS, EXPECTED_AU = 1, 0, 0.90
 PREFETCH_FACTOR = 2  # batches a reader fetches ahead: the DataLoader's own default
-
-Kind = Literal["training", "generation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +110,7 @@ class IoRun:
     computation_time_s: float | None
     record_length_bytes: float | None
     epochs: tuple[Epoch, ...]
-    kind: Kind = "training"
+    kind: Literal["training", "generation"] = "training"
     engine_version: str | None = None
     dlio_counts_all: bool = False
     excluded_start_steps: int = EXCLUDED_START_STEPS
@@ -170,10 +163,3 @@ class Doubt:
     kind: str
     reason: str
     refuses: tuple[str, ...] = ()
-
-
-class IoSource(Protocol):
-    """A module that reads runs of one kind."""
-
-    def runs_of(self, path: Path, refused: list[str]) -> list[IoRun]:
-        """Read all runs at a path; what cannot be read is left out and said in `refused`."""

@@ -49,11 +49,6 @@ EVERY = (
 )
 
 
-def doubts(run: IoRun) -> list[Doubt]:
-    """Say what the steps of a run speak against; what a formula gives that cannot be is found by `cannot_be`, figure by figure."""
-    return list(_doubts(run)) if run.epochs else []
-
-
 def fewest_steps(run: IoRun) -> tuple[int, int]:
     """The steps of the shortest epoch of a rank, and how many of them are retained."""
     steps, kept = dict[tuple[int, int], int](), dict[tuple[int, int], int]()
@@ -99,7 +94,8 @@ def contradicts_itself(run: IoRun) -> str | None:
     return None
 
 
-def _doubts(run: IoRun) -> Iterator[Doubt]:
+def doubts(run: IoRun) -> Iterator[Doubt]:
+    """Say what the steps of a run speak against; what a formula gives that cannot be is found by `cannot_be`, figure by figure."""
     wrong = contradicts_itself(run)
     if wrong is not None:
         yield Doubt("times", wrong, EVERY)
@@ -147,7 +143,7 @@ def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Se
     counts = [len(values) for values in lines if isinstance(values, list)]
     if any(count != epochs for count in counts):
         return [Doubt("contradiction", f"{counts[0]} epochs are reported, and step lists of {epochs} are there")]
-    au, rate = (fmean(values) if _numbers(values) else None for values in lines)
+    au, rate = (fmean(values) if is_numbers(values) else None for values in lines)
     result = []
     if au is not None and not abs(au - fmean(au_per_epoch)) <= AGREES_PERCENT:
         result.append(f"AU was reported as {au:.2f} %, and the step lists give {fmean(au_per_epoch):.2f} %")
@@ -162,7 +158,8 @@ def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Se
     return [Doubt("contradiction", "; ".join(result))] if result else []
 
 
-def _numbers(values: object) -> TypeGuard[list[float]]:
+def is_numbers(values: object) -> TypeGuard[list[float]]:
+    """Whether a source reported finite numbers, one at least."""
     return isinstance(values, list) and bool(values) and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 

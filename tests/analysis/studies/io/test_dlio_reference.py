@@ -19,7 +19,7 @@ from analysis.studies.io.dlio_study import (
     on_run_error,
     over_epochs,
     run_error,
-    run_value,
+    run_values,
     values_of,
 )
 from tests.conftest import REFERENCE
@@ -137,7 +137,7 @@ def test_variation_over_epochs(  # noqa: PLR0913, PLR0917  # a row of the publis
 
     AU is the reported one: from the step lists F of the threads is 21 473, 2.6 % less, for their end stamps are a little earlier.
     """
-    found = over_epochs({name: values_of(by_id(study)[name], response) for name in names}, skip)
+    found = over_epochs({name: values_of(by_id(study)[name], response)[skip:] for name in names})
     assert found is not None
     assert found.f == pytest.approx(f, rel=0.005, abs=0.005)
     assert (found.df_between, found.df_error) == df
@@ -166,7 +166,7 @@ def test_shuffling_is_within_what_runs_scatter_by(study: DlioStudy) -> None:
     assert error is not None
     assert error.sd == pytest.approx(0.338, abs=0.0005)
     assert error.df == 5
-    means = [[value] for name in SHUFFLES if (value := run_value(by_id(study)[name], STEADY)) is not None]
+    means = [run_values([by_id(study)[name]], STEADY) for name in SHUFFLES]
     found = on_run_error(means, error)
     assert found is not None
     assert (found.df_between, found.df_error) == (3, 5)
