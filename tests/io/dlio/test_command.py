@@ -8,21 +8,17 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.io import parameters
-from fixtures.studies.io.dlio import SPELLINGS, Installed, Length, NoDlio, Places, command, environment, overrides
+from fixtures.studies.io.dlio import SPELLINGS, Installed, NoDlio, command, environment, overrides
 from tests.io.dlio.recorded import LATER, RELEASE
 
-PLACES = Places(Path("/a folder, with {signs}=of hydra"))
 HERE = Installed(
     Path("/opt/dlio_benchmark"), Path("/usr/bin/mpirun"), open_mpi=True, version="2.0.0", keys=RELEASE, workloads=frozenset({"unet3d_h100"})
 )
 THERE = dataclasses.replace(HERE, keys=LATER)
 
 
-ALL = Length(1, None)
-
-
-def told(here: Installed, length: Length = ALL, /, **given: str) -> dict[str, str]:
-    return overrides(here, parameters.complete({"engine": "dlio", **given}), length, seed=7)
+def told(here: Installed, epochs: int = 1, steps: int | None = None, /, **given: str) -> dict[str, str]:
+    return overrides(here, parameters.complete({"engine": "dlio", **given}), epochs, steps, seed=7)
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
@@ -74,18 +70,18 @@ def test_what_it_would_do_otherwise_is_told(given: dict[str, str], key: str, val
 
 
 def test_so_many_steps_are_told_of_each_epoch() -> None:
-    known = told(HERE, Length(2, 5))
+    known = told(HERE, 2, 5)
     assert (known["train.epochs"], known["train.total_training_steps"]) == ("2", "5")
 
 
 def test_the_command_has_mpi_the_workload_and_one_folder_for_all_ranks() -> None:
     params = parameters.complete({"engine": "dlio", "processes": "4"})
-    said = command(HERE, params, told(HERE, processes="4"), PLACES)
+    said = command(HERE, params, told(HERE, processes="4"))
     assert said[:7] == ["/usr/bin/mpirun", "-np", "4", "--bind-to", "none", "--oversubscribe", "/opt/dlio_benchmark"]
     assert said[7:9] == ["workload=unet3d_h100", "hydra.run.dir=output"]
     assert {"++workload.output.folder=output", "++workload.dataset.data_folder=data"} <= set(said)
-    assert "workload=default" in command(dataclasses.replace(HERE, workloads=frozenset({"default"})), params, {}, PLACES)
-    other = command(dataclasses.replace(HERE, open_mpi=False), params, {}, PLACES)
+    assert "workload=default" in command(dataclasses.replace(HERE, workloads=frozenset({"default"})), params, {})
+    other = command(dataclasses.replace(HERE, open_mpi=False), params, {})
     assert other[:4] == ["/usr/bin/mpirun", "-np", "4", "/opt/dlio_benchmark"]
 
 
