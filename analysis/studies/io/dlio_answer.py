@@ -14,8 +14,7 @@ from analysis.printing import tiny
 from analysis.wording import digits
 
 from .dlio_study import STALE, STEADY, WHOLE, mean_over_runs, run_values, settings
-from .identity import about, record
-from .responses import is_degenerate
+from .responses import about, is_degenerate, record
 from .run_answer import letter
 from .sentences import counted, listed
 from .validity import cannot_be, fewest_steps

@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,22 +19,22 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 
 from .dlio_config import DAMAGED, config_of, json_of, yaml_of
-from .dlio_steps import checkpoints_of, epochs_of, rank_files
-from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, Host, IoRun
+from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, Checkpoint, Epoch, Host, IoRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from analysis.formats.fields import Fields
 
     from .dlio_config import Config
-    from .terms import Checkpoint, Epoch
 
 SUMMARY = "summary.json"
 BEGAN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # how hydra names a run's folder
 CHECKPOINTS = "workflow.checkpoint"
 NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
+BLOCK = re.compile(r"block(\d+)")
+CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
 MOST_IN_NAME = 2
 IGNORED_SIZE_BYTES = 10240  # what DLIO writes as a checkpoint where no size reaches it
 
@@ -83,8 +84,8 @@ def run_of(folder: Path) -> IoRun:
         raise Unreadable(f"{path}: not there; DLIO writes it at the end, so that run did not end, or the folder was not copied whole.")
     summary = json_of(path)
     metric, processes = summary.optional_fields("metric"), summary.whole("num_accelerators")
-    files = rank_files(folder, processes)
-    epochs = epochs_of(files, config.notes)
+    files = _rank_files(folder, processes)
+    epochs = _epochs_of(files, config.notes)
     if not epochs and any(name.startswith("train_") for name in metric.value):
         raise Unreadable(f"{path}: reports a training, and {files[0].output.name} holds no step of it; the folder is incomplete.")
     if not epochs and not config.only_generates:
@@ -96,7 +97,7 @@ def run_of(folder: Path) -> IoRun:
     if any(file.output.parent != folder for file in files):
         config.notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
     size_gb = metric.value.get("checkpoint_size_GB")
-    checkpoints = checkpoints_of(files[0], float(size_gb) if isinstance(size_gb, int | float) and not isinstance(size_gb, bool) else None)
+    checkpoints = _checkpoints_of(files[0], float(size_gb) if isinstance(size_gb, int | float) and not isinstance(size_gb, bool) else None)
     size = config.params.get("model_size")
     if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
         config.notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
@@ -208,3 +209,114 @@ def _started_of(folder: Path, summary: Fields | None) -> str | None:
         return text and datetime.fromisoformat(text).replace(tzinfo=UTC).isoformat()
     except ValueError:
         raise Unreadable(f"{folder / 'summary.json'}: has start = {text!r}, where a time belongs; {DAMAGED}.") from None
+
+
+# The step lists of its ranks and the clock stamps around them.
+
+
+@dataclass(frozen=True, slots=True)
+class _RankFiles:
+    """What one rank wrote. `stamps` are of the rank itself, or of rank 0 for all where only that wrote any (`shared_clock`)."""
+
+    rank: int
+    output: Path
+    stamps: Path
+    shared_clock: bool
+
+
+def _rank_files(folder: Path, processes: int) -> list[_RankFiles]:
+    """Find the files of each rank, in the folder or beside it in one that DLIO 2.0.0 named a moment earlier or later.
+
+    Raises: Unreadable, where those of rank 0 are missing.
+    """
+    result = []
+    shared = folder / "per_epoch_stats.json"
+    for rank in range(processes):
+        home = next((path for path in (folder, *_beside(folder)) if (path / f"{rank}_output.json").is_file()), None)
+        if home is not None:
+            own = home / f"{rank}_per_epoch_stats.json"
+            alone = shared.is_file() and not own.is_file()
+            result.append(_RankFiles(rank, home / f"{rank}_output.json", shared if alone else own, alone))
+    if not result or result[0].rank:
+        raise Unreadable(f"{folder / '0_output.json'}: not there; it holds the steps, copy the folder whole.")
+    return result
+
+
+def _beside(folder: Path) -> list[Path]:
+    """Sibling folders without a summary, nearest in name (that is, in time) first."""
+    siblings = [path for path in folder.parent.iterdir() if path != folder and path.is_dir() and not (path / "summary.json").exists()]
+    return sorted(siblings, key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))
+
+
+def _stamp_s(name: str) -> float:
+    try:
+        return datetime.strptime(name, "%Y-%m-%d-%H-%M-%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return float("inf")
+
+
+def _epochs_of(files: Sequence[_RankFiles], notes: list[str]) -> tuple[Epoch, ...]:
+    """Read all epochs of all ranks; blocks in which no step was taken are left out.
+
+    Raises: Unreadable.
+    """
+    result: list[Epoch] = []
+    for file in files:
+        output, stamps = json_of(file.output), None
+        for number in sorted(int(key) for key in output.value if key.isdecimal()):
+            epoch = output.fields(str(number))
+            lists = {name: epoch.optional_fields(name) for name in ("load", "proc", "compute")}
+            for block in sorted(int(match[1]) for name in lists["compute"].value if (match := BLOCK.fullmatch(name))):
+                load, proc, compute = (lists[name].times(f"block{block}", zero=True) for name in ("load", "proc", "compute"))
+                load = _with_first(load, proc, compute) if block > 1 else load
+                steps = min(len(load), len(proc), len(compute))
+                if max(len(load), len(proc), len(compute)) > steps + 1:
+                    epoch.refuse(f"has {len(load)} load, {len(proc)} proc and {len(compute)} compute times in block{block}", DAMAGED)
+                if not steps:
+                    continue
+                stamps = stamps or json_of(file.stamps)
+                start_s, end_s = _span(stamps.fields(str(number)).fields(f"block{block}"))
+                result.append(Epoch(number, file.rank, start_s, end_s, load[:steps], compute[:steps], proc_s=proc[:steps], block=block))
+    result.sort(key=lambda epoch: (epoch.number, epoch.block, epoch.rank))
+    if any(file.shared_clock for file in files[1:]) and result:
+        notes.append("all ranks are timed by rank 0's stamps, the only ones that this DLIO writes")
+    return tuple(result)
+
+
+def _with_first(load: Sequence[float], proc: Sequence[float], compute: Sequence[float]) -> tuple[float, ...]:
+    """Put back the first wait of a block that a checkpoint began: DLIO notes it before it clears the list for the new block."""
+    missing = len(load) == len(proc) - 1 == len(compute) - 1
+    return (max(0.0, proc[0] - compute[0]), *load) if missing else tuple(load)
+
+
+def _checkpoints_of(files: _RankFiles, size_gb: float | None) -> tuple[Checkpoint, ...]:
+    """Read the checkpoints that rank 0 wrote; `size_gb` is what DLIO says of them all, in units of 2^30 bytes.
+
+    Raises: Unreadable.
+    """
+    if not files.stamps.is_file():
+        return ()
+    stamps, result = json_of(files.stamps), []
+    for number in sorted(int(key) for key in stamps.value if key.isdecimal()):
+        epoch = stamps.fields(str(number))
+        for name in epoch.value:
+            if CHECKPOINT.fullmatch(name):
+                start_s, end_s = _span(epoch.fields(name))
+                result.append(Checkpoint(None if size_gb is None else size_gb * GIB, end_s - start_s))
+    return tuple(result)
+
+
+def _span(fields: Fields) -> tuple[float, float]:
+    """Start and end in seconds since 1970; only their difference is used."""
+    start_s, end_s = (_seconds(fields, name) for name in ("start", "end"))
+    if end_s < start_s:
+        fields.refuse("ends before it starts", "the clock was set while it ran: run again")
+    return start_s, end_s
+
+
+def _seconds(fields: Fields, name: str) -> float:
+    text = fields.text(name)
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        fields.refuse(f"has {name} = {text!r}, where a time belongs", DAMAGED)

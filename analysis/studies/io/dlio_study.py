@@ -25,8 +25,7 @@ from analysis.terms import Unreadable
 from .configurations import Mean
 from .dlio_folder import runs_of
 from .dlio_published import beside, is_published, match, rows_of, setting_of
-from .identity import identity
-from .responses import doubted, is_degenerate, is_refused, judge
+from .responses import doubted, identity, is_degenerate, is_refused, judge
 from .stale import stale_rows, stale_runs
 from .terms import Doubt
 from .validity import EVERY, is_numbers
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .dlio_published import PublishedRow
-    from .identity import Identity
-    from .responses import JudgedResponse
+    from .responses import Identity, JudgedResponse
     from .stale import Stale
     from .terms import IoRun
 

@@ -116,7 +116,6 @@ class Analysis:
     unit: str
     sets: bool
     observed: ObservedFactor
-    varied: Varied
     findings: tuple[IoEffect, ...] = ()
     variation: tuple[VarianceSource, ...] = ()
     refusal: str = ""
@@ -126,7 +125,7 @@ class Analysis:
 def analysed(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> Analysis:
     """Analyse one response over everything that was varied; `sets` takes the tweak set for a factor too."""
     seen, varied = observed(cells, response, sets=sets)
-    empty = Analysis(response, seen.unit, sets, seen, varied)
+    empty = Analysis(response, seen.unit, sets, seen)
     table = by_block(seen)
     blocks = len(table.blocks)
     if not varied.factors:
@@ -313,6 +312,11 @@ class IoContrast:
     p: float | None = None
     p_adjusted: float | None = None
     missing: str | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The effect, as tables call it."""
+        return self.effect
 
     @property
     def shown(self) -> bool:

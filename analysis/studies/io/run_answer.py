@@ -11,8 +11,9 @@ from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
 from analysis.wording import digits, probability, size
 
 from .configurations import BY_DEFAULT
+from .effects import IoContrast
 from .factors import AGAIN, SETS, STOCK
-from .identity import in_words, record, slept_in_words
+from .responses import in_words, record, slept_in_words
 from .sentences import (
     LABELS,
     amount,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .configurations import Configuration, Mean
-    from .effects import Analysis, IoContrast
+    from .effects import Analysis
     from .study import IoStudy
 
 FIRST = {"samples_per_s_whole": "samples/s", "au_whole_percent": "AU whole %"}
@@ -232,10 +233,10 @@ def _tweak_table(study: IoStudy) -> list[Section]:
         ]
         for name, rest in places
     ]
-    rows.sort(key=lambda row: not any(isinstance(gain, _Gain) and gain.shown for gain in row))
+    rows.sort(key=lambda row: not any(isinstance(gain, IoContrast) and gain.shown for gain in row))
 
-    def write(gain: _Gain) -> str:
-        change = f"{amount(made.response, made.unit, gain.value).replace(' %', '')} {ends(made.response, gain.low, gain.high)}"
+    def write(gain: IoContrast) -> str:
+        change = f"{amount(made.response, made.unit, gain.value or 0.0).replace(' %', '')} {ends(made.response, gain.low, gain.high)}"
         return f"{change}{'*' if gain.shown else ''}"
 
     columns = [Column("tweak set", left=True), *(Column(state or "change", state or "change", write) for state in states)]
@@ -243,15 +244,8 @@ def _tweak_table(study: IoStudy) -> list[Section]:
     return [Section("Tweak sets against stock: samples/s, %, block by block [95 %]", [Table(columns, rows)])]
 
 
-class _Gain:
-    """A contrast as a value with an interval."""
-
-    def __init__(self, contrast: IoContrast) -> None:
-        self.value, self.low, self.high, self.shown = contrast.effect or 0.0, contrast.low or 0.0, contrast.high or 0.0, contrast.shown
-
-
-def _known(contrast: IoContrast | None) -> _Gain | None:
-    return None if contrast is None or contrast.effect is None else _Gain(contrast)
+def _known(contrast: IoContrast | None) -> IoContrast | None:
+    return None if contrast is None or contrast.effect is None else contrast
 
 
 def record_of(study: IoStudy) -> dict[str, Any]:

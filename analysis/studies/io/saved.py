@@ -139,7 +139,7 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = Non
         epochs=tuple(sorted(epochs, key=lambda epoch: (epoch.number, epoch.rank))),
         excluded_start_steps=part.whole("excluded_start_steps"),
         excluded_end_steps=part.whole("excluded_end_steps"),
-        checkpoints=tuple(_checkpoint(mark) for mark in marks),
+        checkpoints=tuple(Checkpoint(mark.whole("bytes"), mark.time("duration_s")) for mark in marks),
         dataset=part.optional_mapping("dataset"),
         reported=part.optional_mapping("reported"),
         params=params or {},
@@ -207,6 +207,7 @@ def _epoch(part: Fields) -> Epoch:
     for name, values in (("compute_s", compute_s), ("barrier_s", barrier_s)):
         if values is not None and len(values) != len(load_s):
             part.refuse(f"has {len(values)} {name} for {len(load_s)} load_s")
+    asked, fetched, device = (part.whole(name) if part.has(name) else None for name in ("rchar_bytes", "read_bytes", "device_read_bytes"))
     # To DLIO a checkpoint ends a block of steps: what it took is in none.
     return Epoch(
         number=part.whole("epoch"),
@@ -216,24 +217,12 @@ def _epoch(part: Fields) -> Epoch:
         load_s=load_s,
         compute_s=compute_s,
         barrier_s=barrier_s,
-        rchar_bytes=part.whole("rchar_bytes") if part.has("rchar_bytes") else None,
-        read_bytes=part.whole("read_bytes") if part.has("read_bytes") else None,
-        device_read_bytes=part.whole("device_read_bytes") if part.has("device_read_bytes") else None,
+        rchar_bytes=asked,
+        read_bytes=fetched,
+        device_read_bytes=device,
         resident_before=part.up_to("resident_before", 1.0),
         resident_after=part.up_to("resident_after", 1.0),
-        evicted_s=part.up_to("evicted_s", LONGEST_S),
         locked=part.has("locked") and part.flag("locked"),
-    )
-
-
-def _checkpoint(part: Fields) -> Checkpoint:
-    return Checkpoint(
-        epoch=part.whole("epoch"),
-        bytes=part.whole("bytes"),
-        duration_s=part.time("duration_s"),
-        step=part.whole("step") if part.has("step") else None,
-        write_s=part.up_to("write_s", LONGEST_S),
-        fsync_s=part.up_to("fsync_s", LONGEST_S),
     )
 
 

@@ -6,8 +6,8 @@ the best is chosen by the very figures that are compared, and only all pairs tog
 
 from __future__ import annotations
 
-import itertools
 import math
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
@@ -139,8 +139,11 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     rate = f"{digits(mean.value or 0.0, 3)} samples/s{interval}"
     if len(groups) == 1:
         return f"{rate}; nothing was measured beside it."
-    changes, adjusted = _pairs(groups)
-    below = {name: change for (first, name), change in changes.items() if first == best}
+    values = {name: by_block(cells, RATE) for name, cells in groups.items()}
+    # Two by two, for Holm's adjustment over all pairs: from the first to the second, and from the best to each.
+    pairs = {frozenset(pair): change for pair in combinations(groups, 2) if (change := _step(values, *pair))}
+    adjusted = dict(zip(pairs, holm([change.p for change in pairs.values()]), strict=True))
+    below = {name: change for name in groups if frozenset((best, name)) in adjusted and (change := _step(values, best, name))}
     slower = sorted((name for name in below if adjusted[frozenset((best, name))] < ALPHA), key=lambda name: -below[name].effect)
     others = [name for name in groups if name != best and name not in slower]
     parts = [f"{best} was fastest, {rate}"]
@@ -150,21 +153,13 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     if slower:
         each = [f"{name} was {unsigned(abs(below[name].effect))} slower {ends(RATE, below[name].low, below[name].high)}" for name in slower]
         parts.append(", ".join(each) if len(each) < 3 else f"{len(each)} were slower, from {each[0]} to {each[-1]}")
-    pairs = f"Holm over {counted(len(adjusted), 'pair')}" if adjusted else "no two share two blocks"
-    return f"{'; '.join(parts)} ({pairs})."
+    family = f"Holm over {counted(len(adjusted), 'pair')}" if adjusted else "no two share two blocks"
+    return f"{'; '.join(parts)} ({family})."
 
 
-def _pairs(groups: Mapping[str, Sequence[JudgedResponse]]) -> tuple[dict[tuple[str, str], Paired], dict[frozenset[str], float]]:
-    """Compare all configurations two by two: from the first to the second both ways round, and p of each pair after Holm."""
-    values = {name: by_block(cells, RATE) for name, cells in groups.items()}
-    changes: dict[tuple[str, str], Paired] = {}
-    for first, second in itertools.permutations(groups, 2):
-        blocks = sorted(values[first].keys() & values[second].keys())
-        change = _change([math.log(values[second][block] / values[first][block]) for block in blocks], RATE)
-        if change is not None:
-            changes[first, second] = change
-    ps = {frozenset(pair): change.p for pair, change in changes.items()}
-    return changes, dict(zip(ps, holm(list(ps.values())), strict=True))
+def _step(values: Mapping[str, Mapping[int, float]], first: str, second: str) -> Paired | None:
+    blocks = sorted(values[first].keys() & values[second].keys())
+    return _change([math.log(values[second][block] / values[first][block]) for block in blocks], RATE)
 
 
 def _change(values: Sequence[float], response: str) -> Paired | None:

@@ -43,7 +43,6 @@ class Epoch:
     device_read_bytes: int | None = None
     resident_before: float | None = None
     resident_after: float | None = None
-    evicted_s: float | None = None
     locked: bool = False
 
     @property
@@ -64,14 +63,10 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint written: how many bytes, and how long it took in all; `write_s` and `fsync_s` where they were clocked apart."""
+    """One checkpoint written: how many bytes, and how long it took in all."""
 
-    epoch: int
     bytes: float | None
     duration_s: float
-    step: int | None = None
-    write_s: float | None = None
-    fsync_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def test_a_checkpoint_moves_the_end_that_dlio_reckons_with() -> None:
     judged = judge(recorded("2"))
     assert [doubt.kind for doubt in judged.doubts if "73.17 %" in doubt.reason] == ["degenerate"]
     assert judged.value("au_whole_percent") is None
-    assert [one.epoch for one in judged.run.checkpoints] == [1, 2]
+    assert len(judged.run.checkpoints) == 2
     assert "rank 0's stamps" in judged.run.notes[0]
 
 

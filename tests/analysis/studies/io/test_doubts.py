@@ -14,8 +14,7 @@ from analysis.load import from_json
 from analysis.studies.io import validity
 from analysis.studies.io.dlio_answer import reversals
 from analysis.studies.io.dlio_study import dlio_study
-from analysis.studies.io.identity import identity, in_words, slept_in_words
-from analysis.studies.io.responses import NOMINAL, judge, judged_alike
+from analysis.studies.io.responses import NOMINAL, identity, in_words, judge, judged_alike, slept_in_words
 from analysis.studies.io.study import study
 from analysis.studies.io.validity import EVERY, OVERSLEPT, cannot_be
 from fixtures.studies.io import pagecache

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.io.identity import identity, in_words
-from analysis.studies.io.responses import judge
+from analysis.studies.io.responses import identity, in_words, judge
 from analysis.studies.io.terms import GIB, MIB, Checkpoint, Epoch, IoRun
 from tests.dlio_like import epoch, io_run
 
@@ -46,7 +45,7 @@ def test_why_there_is_no_figure(snapshot: SnapshotAssertion) -> None:
         "more computation than time": why(io_run(Epoch(1, 0, 0.0, 1.9, (0.0,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
         "no time": why(io_run(Epoch(1, 0, 5.0, 5.0, (0.1,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
         "no checkpoint": why(unread, "checkpoint_gb_per_s"),
-        "checkpoint without size": why(io_run(epoch(LOADS), checkpoints=(Checkpoint(1, None, 1.0),)), "checkpoint_gb_per_s"),
+        "checkpoint without size": why(io_run(epoch(LOADS), checkpoints=(Checkpoint(None, 1.0),)), "checkpoint_gb_per_s"),
     } | {name: why(unread, name) for name in ("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s")}
     assert reasons == snapshot
     assert judge(idle).value("samples_per_s_whole") == pytest.approx(4 / 0.1)
@@ -127,7 +126,7 @@ def test_bytes_really_read_are_rates_of_their_own() -> None:
 
 def test_checkpoints_are_all_bytes_over_all_time() -> None:
     """1 GiB in 1 s and 1 GiB in 3 s are 0.5 GiB/s; a mean of the two rates would say 0.67."""
-    marks = (Checkpoint(1, GIB, 1.0), Checkpoint(2, GIB, 3.0))
+    marks = (Checkpoint(GIB, 1.0), Checkpoint(GIB, 3.0))
     assert judge(io_run(epoch(LOADS), checkpoints=marks)).value("checkpoint_gb_per_s") == pytest.approx(0.5)
 
 
