@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,67 +71,54 @@ def test_what_a_saved_run_says_of_a_data_set(made: Path) -> None:
     assert lines == "".join(f"{name} {size}\n" for name, size in manifest.sizes.items())
 
 
-def missing(folder: Path) -> None:
-    (folder / "train/img_1_of_3.indexed_binary.sz.idx").unlink()
-
-
-def truncated(folder: Path) -> None:
-    with (folder / "train/img_2_of_3.indexed_binary").open("r+b") as file:
-        file.truncate(100)
-
-
-def grown(folder: Path) -> None:
-    with (folder / "train/img_0_of_3.indexed_binary").open("ab") as file:
-        file.write(b"x")
-
-
-def foreign(folder: Path) -> None:
-    (folder / "train/notes.txt").write_text("mine")
-
-
 def linked(folder: Path) -> None:
     path = folder / "train/img_0_of_3.indexed_binary"
     path.rename(folder.parent / "elsewhere")
     path.symlink_to(folder.parent / "elsewhere")
 
 
-def not_listed(folder: Path) -> None:
-    text = (folder / MANIFEST).read_text()
-    (folder / MANIFEST).write_text(text.replace("img_1_of_3.indexed_binary.off", "img_7_of_3.indexed_binary.off"))
+def manifest_with(pattern: str, text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / MANIFEST).write_text(re.sub(pattern, text, (folder / MANIFEST).read_text()))
 
 
-def edited(folder: Path) -> None:
-    text = (folder / MANIFEST).read_text()
-    (folder / MANIFEST).write_text(re.sub(r'("train/img_1_of_3.indexed_binary": )\d+', r"\g<1>5", text))
-
-
-def of_the_future(folder: Path) -> None:
-    said = json.loads((folder / MANIFEST).read_text()) | {"schema": 9}
-    (folder / MANIFEST).write_text(json.dumps(said))
-
-
-def without_manifest(folder: Path) -> None:
-    (folder / MANIFEST).unlink()
-
-
-DAMAGE: dict[Callable[[Path], None], str] = {
-    missing: r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*fixtures\.studies\.io remove",
-    truncated: r"img_2_of_3\.indexed_binary: truncated, 100 bytes instead of \d+; remove",
-    grown: r"img_0_of_3\.indexed_binary: longer than written, \d+ bytes instead of \d+; remove",
-    foreign: r"train/notes\.txt: no file of this data set \(1 such\); move it away",
-    linked: r"img_0_of_3\.indexed_binary: a link, where a file of \d+ bytes was written; remove",
-    not_listed: r"its sizes do not add up to its sizes_sha256",
-    edited: r"its sizes do not add up to its sizes_sha256",
-    of_the_future: r"made by 'deeptweak fixtures\.io', schema 9; this version reads .*, schema 1; delete .* and generate it anew",
-    without_manifest: r"no manifest\.json in it, so it is no data set of this harness",
+SUMS = "its sizes do not add up to its sizes_sha256"
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (
+        lambda folder: (folder / "train/img_1_of_3.indexed_binary.sz.idx").unlink(),
+        r"img_1_of_3\.indexed_binary\.sz\.idx: missing \(8 of 9 files are there\); remove the data set.*fixtures\.studies\.io remove",
+    ),
+    "truncated": (
+        lambda folder: os.truncate(folder / "train/img_2_of_3.indexed_binary", 100),
+        r"img_2_of_3\.indexed_binary: truncated, 100 bytes instead of \d+; remove",
+    ),
+    "grown": (
+        lambda folder: os.truncate(folder / "train/img_0_of_3.indexed_binary", 99999),
+        r"img_0_of_3\.indexed_binary: longer than written, \d+ bytes instead of \d+; remove",
+    ),
+    "foreign": (
+        lambda folder: (folder / "train/notes.txt").write_text("mine"),
+        r"train/notes\.txt: no file of this data set \(1 such\); move it away",
+    ),
+    "linked": (linked, r"img_0_of_3\.indexed_binary: a link, where a file of \d+ bytes was written; remove"),
+    "not listed": (
+        manifest_with("img_1_of_3.indexed_binary.off", "img_7_of_3.indexed_binary.off"),
+        SUMS,
+    ),
+    "edited": (manifest_with(r'("train/img_1_of_3.indexed_binary": )\d+', r"\g<1>5"), SUMS),
+    "of the future": (
+        manifest_with('"schema": 1', '"schema": 9'),
+        r"made by 'deeptweak fixtures\.io', schema 9; this version reads .*, schema 1; delete .* and generate it anew",
+    ),
+    "no manifest": (lambda folder: (folder / MANIFEST).unlink(), r"no manifest\.json in it, so it is no data set of this harness"),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_what_is_wrong_with_a_data_set_is_named(damage: Callable[[Path], None], made: Path) -> None:
+def test_what_is_wrong_with_a_data_set_is_named(damage: str, made: Path) -> None:
     assert check(made, SMALL).folder == made
-    damage(made)
-    with pytest.raises(Refused, match=DAMAGE[damage]) as refused:
+    spoil, says = DAMAGE[damage]
+    spoil(made)
+    with pytest.raises(Refused, match=says) as refused:
         check(made, SMALL)
     assert "\n" not in str(refused.value)
     assert str(made) in str(refused.value)

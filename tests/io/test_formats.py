@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fixtures.studies.io import formats
 from fixtures.studies.io.formats import Samples
-from fixtures.terms import BadInput, Refused
+from fixtures.terms import Refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,12 +155,6 @@ def test_a_missing_library_is_said_with_what_to_install(name: str, monkeypatch: 
     module, package = formats.load(name).needs or ("", "")
     monkeypatch.setattr(importlib.util, "find_spec", lambda wanted: None if wanted == module else object())
     assert formats.load(name).missing() == f"format {name}: this Python has no module {module}; pip install {package}"
-
-
-def test_an_unknown_format_is_answered_with_those_there_are() -> None:
-    there = "hdf5, indexed_binary, mmap_indexed_binary, npy, npz, png, raw, tfrecord"
-    with pytest.raises(BadInput, match=f"No format 'csv'. There are: {there}."):
-        formats.load("csv")
 
 
 @pytest.mark.parametrize("name", [one for name, one in NEEDING.items() if not formats.load(name).one_image_a_file])

@@ -96,10 +96,6 @@ def test_a_tweak_set_that_met_some_configurations_only_is_judged_where_it_was() 
     assert {one.rest for one in found.contrasts.tweaks} == {"raw"}
 
 
-def test_one_block_beside_stock_is_no_contrast() -> None:
-    assert all(one.missing for one in found_in(blocks=1).tweaks)
-
-
 def test_values_that_are_copies_of_each_other_are_no_measurements() -> None:
     runs = io_runs(replace(MADE, blocks=3))
     stock = {(run.overrides["format"], run.overrides["cache"], run.block): run for run in runs if run.tweakset == "stock"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from analysis.stats.adjust import holm
 from analysis.studies.io.configurations import mean_of
 from analysis.studies.io.effects import analysed
-from analysis.studies.io.factors import configuration, varied
+from analysis.studies.io.factors import varied
 from analysis.studies.io.responses import judge
 from analysis.studies.io.sentences import answers, reversals
 from analysis.studies.io.terms import IoResponse
@@ -165,12 +165,6 @@ def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot:
     made = replace(MADE, steps=60, first=lambda levels: 0.9 if levels["read_threads"] == 4 else 0.1)
     (line,) = reversals([analysis_of(made, name) for name in ("au_steady_percent", "au_whole_percent")])
     assert line == snapshot
-
-
-def test_a_configuration_is_named_by_what_sets_it_apart() -> None:
-    run = io_runs(MADE)[0]
-    assert configuration(run).split(" · ") == ["unet3d_h100", "1 process", "raw", "read_threads 1", "cold"]
-    assert configuration(run, ["model", "processes", "cache"]) == "raw · read_threads 1"
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0.5, 100)), min_size=1, max_size=8))
