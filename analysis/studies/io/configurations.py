@@ -1,8 +1,7 @@
 """Each response of each configuration: the mean over blocks with a t interval, or the reason why there is no figure.
 
-A run is one value, whatever its steps and epochs: epochs of one run hang together, and an interval over them would be too narrow. Stock
-and its copy in one block are one value, too: two looks at one thing. Rates have geometric means, for they are compared by ratios; AU and
-shares arithmetic ones, whose intervals end where what they measure does.
+A run is one value: its epochs hang together, and an interval over them would be too narrow. Stock and its copy in one block are one value
+too. Rates have geometric means, AU and shares arithmetic ones, whose intervals end where what they measure does.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ BY_DEFAULT = "by default"  # beside configurations that each differ from it in s
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over `runs` values, one a block; the interval is None where one value alone has none.
-
-    `missing` says why runs, or all, have no value.
-    """
+    """A mean over `runs` values, one a block; a single one has no interval. `missing` says why runs, or all, have no value."""
 
     runs: int
     value: float | None = None
@@ -41,10 +37,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """What was really read, against the data set: fractions of its bytes or pages, means over all epochs of all runs.
+    """What was really read: fractions of the data set's bytes or pages, means over all epochs of all runs.
 
-    `asked` are bytes of read calls, `fetched` those the processes had fetched from a device, `device` what the whole machine read; each
-    over an epoch and all ranks. The extremes of residency are told, for one epoch that began otherwise than it should is a wrong one.
+    `asked` are bytes of read calls, `fetched` those that came from a device for the processes, `device` what the whole machine read.
+    `before` has its extremes: one epoch that began otherwise than it should is a wrong one.
     """
 
     epochs: int
@@ -68,7 +64,7 @@ class Configuration:
 
 
 def configurations(cells: Sequence[JudgedResponse]) -> list[Configuration]:
-    """Put runs of one configuration and tweak set together, stock and its copy too, in the order of the levels of what was varied."""
+    """Put runs of one configuration and tweak set together, stock and its copy too, in the order of levels."""
     groups: dict[tuple[str, str], list[JudgedResponse]] = {}
     for name, members in by_name(in_order(cells)).items():
         for cell in members:
@@ -88,7 +84,7 @@ def configurations(cells: Sequence[JudgedResponse]) -> list[Configuration]:
 
 
 def caches(cells: Sequence[JudgedResponse]) -> dict[str, Cache]:
-    """Prove the cache state of each configuration, under all tweak sets together: none of them may change what is to be read."""
+    """Prove the cache state of each configuration, under all tweak sets together: none of them may change it."""
     return {name: _cache([cell.run for cell in members]) for name, members in by_name(in_order(cells)).items()}
 
 
@@ -102,7 +98,7 @@ def by_name(cells: Sequence[JudgedResponse]) -> dict[str, list[JudgedResponse]]:
 
 
 def in_order(cells: Sequence[JudgedResponse]) -> list[JudgedResponse]:
-    """Put cells in the order of levels: cells of a run are shuffled, and a reader looks for the plain one first."""
+    """Put cells in the order of levels, the plain one first; those of a run are shuffled."""
     result = varied([cell.run for cell in cells], sets=True)
     places = [{level: at for at, level in enumerate(factor.levels)} for factor in result.factors]
     return sorted(cells, key=lambda cell: [place[level] for place, level in zip(places, result.levels(cell.run), strict=True)])
@@ -129,7 +125,7 @@ def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> 
 
 
 def by_block(cells: Sequence[JudgedResponse], response: str) -> dict[int, float]:
-    """Answer a response of some runs of one configuration block by block, as `mean_of` averages them; runs without a block are left out."""
+    """One response of some runs block by block, as `mean_of` averages them; runs without a block are left out."""
     blocks = sorted({cell.run.block for cell in cells if cell.run.block is not None})
     means = {block: mean_of([cell.responses[response] for cell in cells if cell.run.block == block]) for block in blocks}
     return {block: mean.value for block, mean in means.items() if mean.value is not None}
@@ -151,7 +147,7 @@ def _cache(runs: Sequence[IoRun]) -> Cache:
         return [value for run in runs for epoch in run.epochs if (value := getattr(epoch, name)) is not None]
 
     def of_data_set(name: str, reports: int) -> float | None:
-        """Bytes of an epoch, all ranks together, as a fraction of the data set; None where any rank that should know does not."""
+        """Bytes of an epoch, all ranks together, over those of the data set; None where a rank that should know does not."""
         values = known(name)
         return math.fsum(values) / len(epochs) / size if size is not None and epochs and len(values) >= reports else None
 

@@ -78,7 +78,7 @@ def answer(study: DlioStudy) -> Answer:
 
 
 def findings(study: DlioStudy) -> list[str]:
-    """Say how many published rows stand, whether a steady figure can be believed, what whole epochs say, and whether there is a test."""
+    """Say how many published rows stand, whether steady figures can be believed, what whole epochs say, and whether there is a test."""
     lines = [*_published(study), *_steady(study), *_whole(study)]
     sizes = [len(runs) for inner in settings(study.usable).values() for runs in inner.values()]
     if again := sum(size > 1 for size in sizes):
@@ -105,7 +105,7 @@ def _published(study: DlioStudy) -> Iterator[str]:
 
 
 def _others(study: DlioStudy) -> tuple[list[PublishedRow], list[PublishedRow]]:
-    """Answer the rows without raw data whose folder is here with another run in it: degenerate ones, and those that are not."""
+    """Rows without raw data whose folder holds another run: degenerate ones, and those that are not."""
     lost = [row for row in study.rows if row not in study.raw]
     bad, good = ({judged.run.id for judged in study.judged if is_degenerate(judged) is word} for word in (True, False))
     return [row for row in lost if row.id in bad], [row for row in lost if row.id in good - bad]

@@ -1,9 +1,7 @@
 """What a run of DLIO was asked to do: hydra's composed configuration, flattened to DLIO's own parameter names.
 
-A copy of a result folder often lacks it, since its folder is hidden. Then what DLIO wrote into its log is read, and the rest is not known.
-
-DLIO 2.0.0 says `record_length` where later ones say `record_length_bytes`; both are read. What the configuration leaves out has DLIO's
-own default, not ours.
+A copy of a result folder often lacks the hidden folder it is in; then the log says some of it. DLIO 2.0.0 says `record_length` where later
+ones say `record_length_bytes`; both are read. What the configuration leaves out has DLIO's own default.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ SHUFFLES = ("file_shuffle", "sample_shuffle")
 
 
 def json_of(path: Path) -> Fields:
-    """Read an object; DLIO's bare `NaN`, which is no JSON and no measurement, is read as absent. Raises: Unreadable."""
+    """Read an object; DLIO's bare `NaN`, which is no measurement, is read as absent. Raises: Unreadable."""
     try:
         return Fields(json.loads(read_whole(path), parse_constant=lambda _word: None), str(path))
     except UnicodeDecodeError:
@@ -83,7 +81,7 @@ def yaml_of(path: Path) -> object:
 class Config:
     """The parameters of one run. `asked` are its overrides: DLIO's dotted key, without `workload.`, to the text that was given.
 
-    `notes` is what a reader should know of them, `old` whether DLIO 2.0.0 as on PyPI ran, `known` whether they are all.
+    `old`: DLIO 2.0.0 as on PyPI ran. `known`: these are all its parameters.
     """
 
     params: Mapping[str, object]
@@ -114,7 +112,7 @@ class Config:
 
     @property
     def computation_time_s(self) -> float | None:
-        """The computation that each step emulates; the mean of a normal distribution, None of one that is given otherwise."""
+        """The computation that each step emulates: its mean, or None where it is given otherwise."""
         given = self.params.get("computation_time")
         if isinstance(given, Mapping):
             given = given.get("mean")
@@ -127,7 +125,7 @@ class Config:
 
     @property
     def prefetch_factor(self) -> int | None:
-        """Batches that each reader fetches ahead, as DLIO gives it to the DataLoader; where no size is set, the DataLoader's own two."""
+        """Batches that each reader fetches ahead, as DLIO gives it to the DataLoader; its own two where no size is set."""
         if not self.known:
             return None
         size, threads = self.whole("prefetch_size"), self.whole("read_threads")
@@ -135,10 +133,7 @@ class Config:
 
 
 def config_of(folder: Path, *, old: bool) -> Config:
-    """Read `.hydra/config.yaml` and, where it is there, `.hydra/overrides.yaml` of a result folder; `old` is DLIO 2.0.0 as on PyPI.
-
-    Where the former is not there, the log says some of it. Raises: Unreadable.
-    """
+    """Read the configuration and overrides of a result folder, or what its log says of them. Raises: Unreadable."""
     path = folder / ".hydra" / "config.yaml"
     overrides = folder / ".hydra" / "overrides.yaml"
     asked, workload = _asked(yaml_of(overrides), overrides) if overrides.exists() else ({}, None)

@@ -1,6 +1,6 @@
-"""DLIO's result folders, as runs: one folder (`summary.json`, `<rank>_output.json`, `.hydra/`), or all that lie under one.
+"""DLIO's result folders as runs: one folder (`summary.json`, `<rank>_output.json`, `.hydra/`), or all that lie under one.
 
-The step lists are what is read; DLIO's own averages are kept beside them, as `reported`, and never taken for them.
+The step lists are read; DLIO's own averages are kept beside them, as `reported`, and never taken for them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
 
 
 def folders_under(path: Path) -> list[Path]:
-    """Find result folders: those with a summary, and those that look like one whose summary is missing.
+    """Find result folders: those with a summary, and those that look like one without.
 
-    DLIO 2.0.0 lets each rank name its own folder by the clock; what other ranks left beside a folder with a summary is part of that one.
+    DLIO 2.0.0 lets each rank name its own folder by the clock; other ranks' beside one with a summary belong to that one.
     """
     result = sorted(_looks_like(path))
     whole = {folder.parent for folder in result if (folder / SUMMARY).is_file()}
@@ -149,7 +149,7 @@ def _name(folder: Path, config: Config, processes: int) -> str:
 
 
 def _model_above(folder: Path) -> str:
-    """Call a run whose configuration is not there by the folder that is neither of its time nor of its number of ranks."""
+    """The name of the folder that is neither of its time nor of its number of ranks."""
     place = folder.resolve()
     names = (path.name for path in (place, *place.parents) if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name))
     return next(names, "") or "unknown"
@@ -173,7 +173,7 @@ def _record_length_of(reported: Mapping[str, object]) -> float | None:
 
 
 def _dataset_of(folder: Path, config: Config) -> dict[str, object]:
-    """What the run was to read. Its folder is relative to where the job ran, which hydra notes: two jobs may use the same name."""
+    """What the run was to read. Its folder is relative to where the job ran: two jobs may use the same name."""
     hydra = folder / ".hydra" / "hydra.yaml"
     result = yaml_of(hydra) if hydra.is_file() else None
     for key in ("hydra", "runtime", "cwd"):
@@ -216,7 +216,7 @@ def _started_of(folder: Path, summary: Fields | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _RankFiles:
-    """What one rank wrote. `stamps` are of the rank itself, or of rank 0 for all where only that wrote any (`shared_clock`)."""
+    """What one rank wrote; with `shared_clock` its stamps are rank 0's, the only ones there."""
 
     rank: int
     output: Path
@@ -225,10 +225,7 @@ class _RankFiles:
 
 
 def _rank_files(folder: Path, processes: int) -> list[_RankFiles]:
-    """Find the files of each rank, in the folder or beside it in one that DLIO 2.0.0 named a moment earlier or later.
-
-    Raises: Unreadable, where those of rank 0 are missing.
-    """
+    """Find each rank's files, in the folder or in one that DLIO 2.0.0 named a moment earlier or later. Raises: Unreadable."""
     result = []
     shared = folder / "per_epoch_stats.json"
     for rank in range(processes):
@@ -284,16 +281,13 @@ def _epochs_of(files: Sequence[_RankFiles], notes: list[str]) -> tuple[Epoch, ..
 
 
 def _with_first(load: Sequence[float], proc: Sequence[float], compute: Sequence[float]) -> tuple[float, ...]:
-    """Put back the first wait of a block that a checkpoint began: DLIO notes it before it clears the list for the new block."""
+    """Put back a block's first wait after a checkpoint: DLIO notes it before it clears the list for the new block."""
     missing = len(load) == len(proc) - 1 == len(compute) - 1
     return (max(0.0, proc[0] - compute[0]), *load) if missing else tuple(load)
 
 
 def _checkpoints_of(files: _RankFiles, size_gb: float | None) -> tuple[Checkpoint, ...]:
-    """Read the checkpoints that rank 0 wrote; `size_gb` is what DLIO says of them all, in units of 2^30 bytes.
-
-    Raises: Unreadable.
-    """
+    """The checkpoints of rank 0; `size_gb` is what DLIO says of each, in units of 2^30 bytes. Raises: Unreadable."""
     if not files.stamps.is_file():
         return ()
     stamps, result = json_of(files.stamps), []

@@ -22,7 +22,7 @@ DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
 
 
 def retained(block: Epoch, start: int, end: int) -> range:
-    """Which steps remain when so many are left out at the start and at the end; none, where that is more than there are."""
+    """Which steps remain when so many are left out at the start and at the end."""
     first = min(start, block.steps)
     return range(first, max(first, block.steps - end))
 

@@ -1,7 +1,4 @@
-"""What a run's input did, side by side and labelled: utilisation and throughput, with the first steps and without, nominal and read.
-
-The formulas (`reckoning`) stand apart; here each figure of a run is given, or refused with the reason.
-"""
+"""What a run's input did: utilisation and throughput, whole and without the first steps; given, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ class JudgedResponse:
 def judge(run: IoRun, *, nominal: bool = False) -> JudgedResponse:
     """Reckon all figures of a run and refuse those that cannot be believed, each with the reason.
 
-    `nominal` reckons AU with the computation time that was asked for, as its label says; then no sleep that ended late speaks against it.
+    `nominal` reckons AU with the computation time that was asked for; then no sleep that ended late speaks against it.
     """
     jobs = job_epochs(run)
     formulas = _formulas(run)
@@ -74,7 +71,7 @@ def judge(run: IoRun, *, nominal: bool = False) -> JudgedResponse:
 
 
 def doubted(judged: JudgedResponse, doubt: Doubt) -> JudgedResponse:
-    """Answer a run with one more doubt, its figures refused for it: what reading it again with others has shown."""
+    """Answer a run with one more doubt, its figures refused for it."""
     reason = f"{doubt.kind}: {doubt.reason}"
     responses = {
         name: replace(response, value=None, sd_epochs=None, why_missing=reason) if name in doubt.refuses else response
@@ -86,8 +83,7 @@ def doubted(judged: JudgedResponse, doubt: Doubt) -> JudgedResponse:
 def judged_alike(runs: Iterable[IoRun]) -> list[JudgedResponse]:
     """Judge runs with AU reckoned in one way within each saved run: where sleeps of one ended late, with the time asked for in all.
 
-    Refusing those runs alone would leave the quiet ones, and compare machines that were idle with machines that worked. Result folders of
-    DLIO are judged as DLIO reckons.
+    Refusing those alone would leave the quiet ones, and compare idle machines with busy ones. Folders of DLIO are judged as DLIO reckons.
     """
     judged = [judge(run) for run in runs]
     late = {one.run.origin for one in judged if one.run.block is not None and any(doubt.kind == OVERSLEEP for doubt in one.doubts)}
@@ -120,7 +116,7 @@ def job_epochs(run: IoRun) -> list[Job]:
 
 
 def _unknown(run: IoRun) -> dict[str, str]:
-    """The rates that cannot be reckoned, each with the reason: AU and shares of time need no configuration, samples and bytes do."""
+    """The rates that cannot be reckoned, each with the reason: samples and bytes need the configuration."""
     missing = [what for what, value in (("batch size", run.batch_size), ("record length", run.record_length_bytes)) if value is None]
     if not missing:
         return {}
@@ -225,8 +221,7 @@ def _checkpoint(run: IoRun) -> IoResponse:
 class Identity:
     """Throughput over what AU implies: `nominal` with t_c as it was asked for, `measured` with the computation that was clocked.
 
-    `overslept` is how long a computation took, of what was asked for. `reported` is that of the source's own two figures, counted as the
-    source counts; None where it reports none. `why_missing` says why there is no ratio at all.
+    `overslept` is how long a computation took, of what was asked for. `reported` is of the source's own two figures, counted as it counts.
     """
 
     nominal: float | None = None
@@ -262,7 +257,7 @@ def identity(judged: JudgedResponse) -> Identity:
 
 
 def in_words(judged: Iterable[JudgedResponse]) -> str | None:
-    """Say of some runs together what the ratio is, nominal and as clocked, and how long sleeps overshot; None where none can be checked."""
+    """Say of some runs together what the ratio is, nominal and as clocked, and how long sleeps overshot."""
     known = [one for one in map(identity, judged) if one.measured is not None]
     if not known:
         return None
@@ -302,7 +297,7 @@ def _computation_s(run: IoRun) -> float:
 
 
 def _reported(run: IoRun, steps: int, kept: int) -> float | None:
-    """DLIO's two figures against each other: it counts S - 2 steps over the time of those retained; 2.0.0 counted otherwise."""
+    """DLIO's two figures against each other: S - 2 steps over the time of those retained; 2.0.0 counted otherwise."""
     au, rate = (run.reported.get(name) for name in ("train_au_mean_percentage", "train_throughput_mean_samples_per_second"))
     if not isinstance(au, float) or not isinstance(rate, float) or not au:
         return None
@@ -313,7 +308,7 @@ def _reported(run: IoRun, steps: int, kept: int) -> float | None:
 
 
 def record(judged: JudgedResponse) -> dict[str, Any]:
-    """One run with its figures; of one that is refused there is the reason and nothing else. Step lists are left in their files."""
+    """One run with its figures; of one that is refused there is the reason and nothing else."""
     return {
         **about(judged.run),
         "responses": {

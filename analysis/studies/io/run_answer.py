@@ -206,7 +206,7 @@ def _variation(result: Sequence[Analysis]) -> Section:
 
 
 def _tweak_table(study: IoStudy) -> list[Section]:
-    """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy of stock come last."""
+    """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy last."""
     made, idle = study.contrasts, {contrast.tweakset for contrast in study.idle}
     treated = (*made.tweaks, *study.idle)
     if not treated:
@@ -249,7 +249,7 @@ def _known(contrast: IoContrast | None) -> IoContrast | None:
 
 
 def record_of(study: IoStudy) -> dict[str, Any]:
-    """All of it for programs: names and units are those of the terms; what is refused is null with its reason beside it."""
+    """All of it for programs; what is refused is null with its reason beside it."""
     return {
         "runs": [record(cell) for cell in study.cells],
         "origin": study.origin,

@@ -1,7 +1,7 @@
 """I/O runs in words: what feeds most, which factor matters, how much, how sure; never more than the intervals hold.
 
-Configurations are compared two by two on the untouched machine, paired by block, and Holm adjusts for all pairs of a state of the cache:
-the best is chosen by the very figures that are compared, and only all pairs together leave no room for that choice.
+Configurations are compared two by two on the untouched machine, paired by block. Holm adjusts for all pairs of a state of the cache, for
+the best is chosen by the very figures that are compared.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def amount(response: str, unit: str, effect: float) -> str:
 
 
 def points_of(response: str) -> float:
-    """What to multiply a response by so that it is in percent: 1 for percentages, 100 for shares, 0 for what is neither."""
+    """What to multiply a response by so that it is in percent; 0 for what is neither percentage nor share."""
     return 1.0 if response.endswith("_percent") else 100.0 if response.endswith("_share") else 0.0
 
 
@@ -163,7 +163,7 @@ def _step(values: Mapping[str, Mapping[int, float]], first: str, second: str) ->
 
 
 def _change(values: Sequence[float], response: str) -> Paired | None:
-    """Average changes over blocks; None where too few blocks have one, or all the very same: these are no measurements."""
+    """Average changes over blocks; None where too few have one, or all the very same: these are no measurements."""
     try:
         return paired(values, log=scale_of(response) == "log") if len(values) >= FEWEST_IN_CONTRAST else None
     except NotComparable:
@@ -237,7 +237,7 @@ def _tweak_sets(study: IoStudy) -> list[str]:
 
 
 def of_factors(study: IoStudy) -> list[str]:
-    """What is known of each factor; of the utilisation without the first step only where it tells another story."""
+    """What is known of each factor; of AU without the first step only where it tells another story."""
     known = [analyse for analyse in study.analyses if not analyse.sets and not analyse.refusal]
     lines = [
         f"{LABELS.get(analysis.response, analysis.response)}: {line}"
@@ -255,7 +255,7 @@ def of_tweak_sets(study: IoStudy) -> list[str]:
 
 
 def answers(analysis: Analysis) -> list[str]:
-    """Say of every factor, and of every two that are shown to do something together, what is known; a line each."""
+    """What is known of every factor, and of every two that are shown to do something together; a line each."""
     if analysis.refusal:
         return [f"{analysis.response}: nothing can be said: {analysis.refusal}"]
     return [
@@ -266,7 +266,7 @@ def answers(analysis: Analysis) -> list[str]:
 
 
 def _how_sure(effect: IoEffect, analysis: Analysis) -> str:
-    """Write how sure an effect is: `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
+    """Write `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
     effects = len(analysis.findings)
     over = f"{counted(effects, 'effect')}, {len(effect.steps)} steps" if len(effect.steps) > 1 else f"{effects}"
     return f"{effect.clearest.blocks} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"

@@ -33,7 +33,7 @@ FLAT = 0.2  # of the difference that exchanging the data sets would have made in
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A run that did not read its own data: `id` and `origin` of it, `ran_on` whose data it read, and why that is so, in a sentence."""
+    """A run that read the data of `ran_on`, and why that is so, in a sentence."""
 
     id: str
     origin: str
@@ -148,8 +148,8 @@ def stale_rows(rows: Sequence[PublishedRow], record_bytes: float | None, changes
     """Find rows of a published table that ran on other data than their own, by the order of the design and their samples/s.
 
     `record_bytes` is the record length that MB/s of most rows were reckoned with, `changes_data` that of rows which had their data made
-    anew with another one. Where the former is unknown, AU stands for samples/s, which is the same measurement at one batch and computation.
-    Rows whose order is unknown are not judged.
+    anew with another one. Without the former AU stands for samples/s, the same measurement at one batch and computation. Rows whose order
+    is unknown are not judged.
     """
     known = sorted((row for row in rows if row.order is not None), key=lambda row: row.order or 0)
     if record_bytes is None:

@@ -71,7 +71,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine as the source saw it when the run began. `cached_bytes` is /proc/meminfo's Cached, of one host."""
+    """The machine when the run began. `cached_bytes` is /proc/meminfo's Cached, of one host."""
 
     name: str | None = None
     hosts: int | None = None
@@ -134,9 +134,9 @@ class IoRun:
 class IoResponse:
     """One figure of one run. `label` says in words how it is reckoned; `value` is None exactly where `why_missing` says why.
 
-    `per_epoch` is what the formula gives for the whole job epoch by epoch (mean or sum over ranks, as the figure asks), also where the
-    figure is refused: to check a source's own figures, and for nothing else. `value` is their mean and `sd_epochs` their population
-    deviation, as DLIO reports it. Epochs of one run are no replicates: no interval is put around them here.
+    `per_epoch` is what the formula gives for the whole job epoch by epoch, also where the figure is refused: only to check a source's own
+    figures. `value` is their mean, `sd_epochs` their population deviation, as DLIO reports it. Epochs are no replicates: no interval is put
+    around them.
     """
 
     name: str
@@ -152,7 +152,7 @@ class IoResponse:
 class Doubt:
     """Why figures of a run are not to be believed: `kind` for programs (`insufficient_steps`), `reason` for people.
 
-    `refuses` names the responses that are not given because of it; empty, where figures stand with the doubt beside them.
+    `refuses` names the responses that are not given because of it; the others stand with the doubt beside them.
     """
 
     kind: str

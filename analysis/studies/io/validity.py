@@ -1,6 +1,6 @@
 """Which figures of a run may be believed, and why the others are refused.
 
-A run with few steps measures what its readers fetched before the first step ended, and says so instead of giving a figure.
+A run with few steps measures what its readers fetched before the first step ended.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def contradicts_itself(run: IoRun) -> str | None:
 
 
 def doubts(run: IoRun) -> Iterator[Doubt]:
-    """Say what the steps of a run speak against; what a formula gives that cannot be is found by `cannot_be`, figure by figure."""
+    """Say what the steps of a run speak against; `cannot_be` finds figures that are none."""
     wrong = contradicts_itself(run)
     if wrong is not None:
         yield Doubt("times", wrong, EVERY)
@@ -133,8 +133,8 @@ def excludes_its_own(run: IoRun) -> bool:
 def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Sequence[float]) -> list[Doubt]:
     """Say where a source's own AU and samples/s, averaged over epochs, are not those of its step lists.
 
-    DLIO ends a block twice where a checkpoint follows it; the second call moves the end that its figures are reckoned with, but not the
-    one it saves. In an epoch shorter than a second that is a good part of it, and then no figure stands.
+    DLIO ends a block twice where a checkpoint follows it; the second call moves the end that its figures are reckoned with, not the one it
+    saves. In an epoch shorter than a second that is a good part, and no figure stands.
     """
     if not excludes_its_own(run):
         return []
@@ -172,10 +172,7 @@ def _steps(count: int) -> str:
 
 
 def not_as_named(run: IoRun) -> str | None:
-    """Say what speaks against the state that was asked for; None where nothing does, or no state was.
-
-    What was not recorded speaks against nothing: `Cache` shows what was.
-    """
+    """Say what speaks against the state that was asked for; what was not recorded speaks against nothing."""
     return next(_against(run), None)
 
 
@@ -216,7 +213,7 @@ def _fetched(run: IoRun, state: str, number: int, ranks: Sequence[Epoch]) -> Ite
 
 
 def _went_through(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
-    """Bytes that all steps of an epoch need. Where they are not all of the data set, no more than was asked for: sizes of files differ."""
+    """Bytes that all steps of an epoch need; of a part of the data set, no more than was asked for: sizes of files differ."""
     files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
     if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
         return 0.0
