@@ -95,7 +95,6 @@ def test_a_data_set_with_something_else_in_it_is_not_removed(run: Command, tmp_p
 
 
 def test_a_link_to_a_data_set_is_not_removed(run: Command, tmp_path: Path) -> None:
-    """Nor is it renamed, nor what it leads to touched."""
     folder = ensure([TINY], tmp_path / "elsewhere", print)[TINY].folder
     (tmp_path / TINY.folder_name).symlink_to(folder)
     code, _, err = run("remove", TINY.folder_name)

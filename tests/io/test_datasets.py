@@ -125,7 +125,6 @@ def test_what_is_wrong_with_a_data_set_is_named(damage: str, made: Path) -> None
 
 
 def test_a_data_set_of_another_name_or_another_in_its_place_is_told_so(made: Path) -> None:
-    """Nobody would look for it there."""
     with pytest.raises(Refused, match=r"another data set than asked for \(record_length_bytes 900\.0, asked for 901\.0\)"):
         check(made, Spec("indexed_binary", 3, 4, 901.0, 200.0))
     other = made.rename(made.with_name("unet3d"))
@@ -135,7 +134,6 @@ def test_a_data_set_of_another_name_or_another_in_its_place_is_told_so(made: Pat
 
 @pytest.mark.parametrize("spec", [SMALL, Spec("png", 2, 1, 900.5)])
 def test_one_that_is_not_there_is_said_to_be_missing_with_the_command_that_makes_it(spec: Spec, tmp_path: Path) -> None:
-    """That command makes the very one."""
     with pytest.raises(Refused, match=r"missing, there is no such data set; python -m fixtures\.studies\.io generate format=") as refused:
         check(tmp_path / spec.folder_name, spec)
     *_, given_, option, where = str(refused.value).split()

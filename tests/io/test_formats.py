@@ -68,7 +68,6 @@ def test_every_sample_comes_back_as_it_was_drawn(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("size", [(1, 1, 1), (30, 17, 5), (700, 900, 1), (5, 5, 300)])
 def test_a_file_is_never_larger_than_was_said_nor_much_smaller(name: str, size: tuple[int, int, int], tmp_path: Path) -> None:
-    """What is kept free for a data set is enough for it, and not twice as much."""
     samples = of(name, *size)
     written(name, tmp_path, samples)
     taken = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
@@ -90,7 +89,6 @@ def test_a_file_that_ends_too_early_is_named(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.needs("tfrecord")
 def test_a_tfrecord_that_was_changed_does_not_match_its_checksum(tmp_path: Path) -> None:
-    """TensorFlow checks it on each read, so it belongs to what reading costs."""
     path = written("tfrecord", tmp_path, of("tfrecord"))
     content = bytearray(path.read_bytes())
     content[200] ^= 1
@@ -120,7 +118,6 @@ def test_the_index_of_a_tfrecord_is_offset_and_length_of_each_record(tmp_path: P
 
 
 def test_an_index_says_where_each_sample_lies(tmp_path: Path) -> None:
-    """Samples of 30 x 17 = 510 bytes: at 0, 510, 1020, …"""
     path = written("indexed_binary", tmp_path, of("indexed_binary"))
     assert np.fromfile(f"{path}.off.idx", dtype="<u8").tolist() == [0, 510, 1020, 1530, 2040]
     assert np.fromfile(f"{path}.sz.idx", dtype="<u8").tolist() == [510] * 5
@@ -162,7 +159,6 @@ def test_a_missing_library_is_said_with_what_to_install(name: str, monkeypatch: 
 def test_a_sample_is_read_into_the_room_there_is(
     name: str, room: int, transfer_size: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A sample of 510 bytes fills at most 510, and never what lies behind its room, whatever the size of a transfer."""
     form = formats.load(name)
     path = written(name, tmp_path_factory.mktemp("into"), of(name))
     expected = read_back(name, path, 5)[3][:room]

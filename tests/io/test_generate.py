@@ -85,7 +85,6 @@ def test_room_for_huge_numbers_of_files_is_reckoned_from_a_part_of_them(files: i
 
 
 def test_a_part_of_the_files_tells_their_size_to_a_hundredth() -> None:
-    """At least what they take, and at most two hundredths more."""
     spec = Spec("raw", 120_000, 1, 1e6, 470_000.0)
     real = sum(samples.total_bytes for samples in contents(spec))
     assert real <= estimate_bytes([spec]) <= 1.02 * real
@@ -120,7 +119,6 @@ def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: P
 
 
 def test_too_little_room_is_said_beforehand(tmp_path: Path) -> None:
-    """unet3d by the petabyte, on the real file system."""
     huge = [Spec("raw", 10, 1, 1e14), SETS[0]]
     *_, last = generate.outlook(huge, tmp_path)
     says = r"2 data sets need 1000000\.\d\d GB, \d+\.\d\d GB are free there"
@@ -143,7 +141,6 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 @pytest.mark.needs("root")
 @pytest.mark.parametrize("name", formats.names())
 def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process took the room that was there when it was reckoned."""
     monkeypatch.setattr(generate, "require_room", lambda _specs, _root: None)
     with small_disk(2) as root:
         with pytest.raises(Refused, match=r"img_\d_of_9.*: No space left on device; what was begun is removed again") as refused:

@@ -19,7 +19,6 @@ from fixtures.terms import BadInput, Refused
 
 @given(st.integers(1, 500), st.integers(1, 5), st.data())
 def test_the_steps_of_all_epochs_are_those_asked_for(each: int, epochs: int, data: st.DataObject) -> None:
-    """All epochs but the last are whole."""
     wanted = data.draw(st.integers(1, each * epochs))
     steps = job.steps_of_epochs(each, epochs, wanted)
     assert sum(steps) == wanted
@@ -74,7 +73,6 @@ def test_more_steps_than_one_report_can_tell_are_refused(files: str, says: str |
     ],
 )
 def test_checkpoints_that_do_not_fit_are_refused(given_: dict[str, str], says: str | None, tmp_path: Path) -> None:
-    """In a folder that is not there yet, on the file system that it will be on."""
     found = job.no_room(parameters.complete(given_), tmp_path / "not" / "yet")
     assert found is None if says is None else str(found).startswith(says)
 
@@ -93,7 +91,6 @@ def shardings(draw: st.DrawFn) -> Sharding:
 
 @given(shardings(), st.integers(1, 5), st.integers(0, 2**31), st.integers(0, 2**60))
 def test_the_ranks_together_read_each_sample_at_most_once(sharding: Sharding, epoch: int, seed: int, drawn: int) -> None:
-    """S x batch samples each, S = floor(samples / batch / P), of those that there are."""
     orders = [job.order(sharding, rank, epoch, seed, drawn) for rank in range(sharding.processes)]
     total = sharding.files * sharding.samples_per_file
     assert {len(order) for order in orders} == {total // sharding.batch_size // sharding.processes * sharding.batch_size}
@@ -107,13 +104,11 @@ def sharding(file_shuffle: str, sample_shuffle: str) -> Sharding:
 
 
 def test_unshuffled_each_rank_has_a_stretch_of_its_own() -> None:
-    """100 samples, two ranks: 0 to 49 and 50 to 99, in order, in every epoch."""
     for epoch in (1, 2):
         assert [list(job.order(sharding("off", "off"), rank, epoch, 7, 8)) for rank in (0, 1)] == [[*range(50)], [*range(50, 100)]]
 
 
 def test_files_are_shuffled_whole_and_samples_within_the_rank() -> None:
-    """Of a shuffled file the samples follow one another; shuffled samples stay with the rank that has them."""
     by_file = job.order(sharding("seed", "off"), 0, 1, 7, 8)
     assert list(by_file) != [*range(50)]
     assert all(sample % 5 == place % 5 for place, sample in enumerate(by_file))
@@ -124,7 +119,6 @@ def test_files_are_shuffled_whole_and_samples_within_the_rank() -> None:
 
 @pytest.mark.parametrize(("files", "samples"), [("seed", "off"), ("off", "seed"), ("seed", "seed")])
 def test_a_seed_gives_each_epoch_an_order_and_always_the_same(files: str, samples: str) -> None:
-    """Whatever was drawn; another seed gives another."""
     one = job.order(sharding(files, samples), 0, 1, seed=7, drawn=8)
     assert one == job.order(sharding(files, samples), 0, 1, seed=7, drawn=9)
     assert one != job.order(sharding(files, samples), 0, 2, seed=7, drawn=8)
@@ -141,7 +135,6 @@ def test_random_is_what_was_drawn(files: str, samples: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 1_000_000, (16 << 20) + 1])
 def test_a_checkpoint_takes_the_place_of_the_last(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of exactly so many bytes, larger than its block too; file and folder are fsynced, in that order."""
     synced: list[str] = []
     fsync = os.fsync
 
@@ -161,7 +154,6 @@ def test_a_checkpoint_takes_the_place_of_the_last(tmp_path: Path, size: int, mon
 
 
 def test_too_small_a_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last one stays until the next is whole: there must be room for two."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_999_999))
     with pytest.raises(Refused, match=r"two checkpoints take 0.002 GB, and in .* 0.002 GB are free"):
         Checkpoint(tmp_path, 1_000_000, seed=1)

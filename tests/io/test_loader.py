@@ -76,7 +76,6 @@ def test_readers_hand_over_each_batch_before_its_place_is_used_again(threads: in
 
 
 def test_what_a_reader_cannot_read_is_told_in_a_line(tmp_path: Path) -> None:
-    """Its own sentence where it has one; Python's else."""
     how, _ = reading(tmp_path, "raw", sample_bytes=900, threads=1)
     samples = loader.SharedBatches(how)
     how.files[1].unlink()

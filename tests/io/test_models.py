@@ -67,7 +67,6 @@ def test_every_job_is_known_by_dlios_name_and_the_model_alone_is_its_usual_accel
 
 @pytest.mark.parametrize("name", models.available())
 def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None:
-    """At most 1 GB, at least 40 steps for one process, and at most 20 seconds of computation."""
     params = complete({"model": name})
     assert estimate_bytes([Spec.of(params)]) <= 1e9
     assert int(str(params["steps_per_epoch"])) >= 40
@@ -76,7 +75,6 @@ def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None
 
 @pytest.mark.parametrize("name", models.available())
 def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None:
-    """MB/s = batch x record length / computation time."""
     real, scaled = complete({"model": name, "sample_scale": "1", "record_scale": "1"}), complete({"model": name})
     demand = [float(str(p["record_length_bytes"])) / float(str(p["computation_time"])) for p in (real, scaled)]
     assert demand[0] == pytest.approx(demand[1], rel=1e-12)

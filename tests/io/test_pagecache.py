@@ -37,7 +37,6 @@ def file_of(path: Path, pages: int, and_bytes: int = 0) -> Path:
 
 
 def test_what_is_held_stays_whoever_wants_it_dropped(disk: Path) -> None:
-    """And what was missing of it is brought in; afterwards it can be dropped again."""
     paths = [file_of(disk / "a", 300), file_of(disk / "b", 20, and_bytes=7)]
     pagecache.evict(paths)
     with pagecache.held(paths) as locked:
@@ -136,7 +135,6 @@ def test_files_are_made_cold_and_warm_and_left_alone(files: list[Path]) -> None:
 def test_a_state_that_does_not_come_about_is_refused_with_its_figure(
     files: list[Path], monkeypatch: pytest.MonkeyPatch, state: str, fraction: float
 ) -> None:
-    """Tried three times."""
     tried: list[str] = []
     monkeypatch.setattr(pagecache, "resident", lambda _: fraction)
     monkeypatch.setattr(pagecache, "evict", lambda _: tried.append("cold"))
@@ -147,7 +145,6 @@ def test_a_state_that_does_not_come_about_is_refused_with_its_figure(
 
 
 def test_a_data_set_larger_than_memory_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of 2 PB, all of it a hole."""
     huge = tmp_path / "huge"
     huge.touch()
     try:
@@ -162,7 +159,6 @@ def test_a_data_set_larger_than_memory_is_told_so(tmp_path: Path, monkeypatch: p
 
 
 def test_a_state_that_is_gone_is_brought_about_anew(files: list[Path]) -> None:
-    """And what is still there is left as it is, its figures too."""
     warm = pagecache.bring_about("warm", files)
     pagecache.evict(files)
     assert pagecache.still("warm", files, warm).resident >= 0.99
@@ -228,7 +224,6 @@ def test_a_process_has_what_its_file_says(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_does_not_account_says_nothing(tmp_path: Path) -> None:
-    """Missing, and the difference of it too: not zero."""
     nothing = pagecache.by_process(tmp_path)
     assert nothing == BytesRead(None, None)
     assert BytesRead(5, 5).since(nothing) == nothing.since(BytesRead(5, 5)) == nothing
@@ -272,7 +267,6 @@ def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:
 
 @pytest.mark.parametrize("partition", [False, True])
 def test_a_device_counts_sectors_of_512_bytes(tmp_path: Path, partition: bool) -> None:  # noqa: FBT001 -- a parameter of the test
-    """And a partition has its disk's queue."""
     made_device(tmp_path / "sys", tmp_path, partition=partition)
     assert pagecache.by_device(tmp_path, tmp_path / "sys") == 2000 * 512
     assert pagecache.device_of(tmp_path, tmp_path / "sys") == {
@@ -283,6 +277,5 @@ def test_a_device_counts_sectors_of_512_bytes(tmp_path: Path, partition: bool) -
 
 
 def test_what_lies_on_no_device_has_no_figure(tmp_path: Path) -> None:
-    """A file system in memory, or one of a server."""
     assert pagecache.by_device(tmp_path, tmp_path / "sys") is None
     assert pagecache.device_of(tmp_path, tmp_path / "sys") == {}

@@ -30,7 +30,6 @@ def test_the_default_is_unet3d_scaled() -> None:
 
 
 def test_all_parameters_come_in_their_order_with_what_follows_from_them() -> None:
-    """Two epochs are two times as many steps; DLIO's own number of epochs stands beside."""
     params = complete({"epochs": "2"})
     assert list(params)[: len(VARIABLE)] == list(VARIABLE)
     assert {key: params[key] for key in list(params)[len(VARIABLE) :]} == {
@@ -65,7 +64,6 @@ def test_what_is_given_is_not_scaled_and_keeps_the_relative_spread() -> None:
 
 
 def test_a_png_holds_one_image_so_there_are_as_many_files_as_samples() -> None:
-    """resnet50: 13 files of 1251 samples are 16 263 images."""
     params = complete({"model": "resnet50", "format": "png"})
     assert (params["num_files_train"], params["num_samples_per_file"], params["steps_per_epoch"]) == (16263, 1, 40)
 
@@ -190,7 +188,6 @@ GIVEN = st.fixed_dictionaries(
 @given(GIVEN)
 @example({"checkpoint": "off", "model": "bert", "num_files_train": "4"})  # its schedule falls into so long a run
 def test_anything_is_completed_or_refused_and_what_is_complete_is_a_fixed_point(given_: dict[str, str]) -> None:
-    """All its parameters, given again, change nothing: a saved run's parameters say what ran."""
     try:
         params = complete(given_)
     except BadInput:
@@ -213,7 +210,6 @@ def test_the_canonical_name_of_a_variant_means_the_same_and_is_its_own(given_: d
 
 
 def test_a_name_keeps_what_makes_its_other_parameters_possible() -> None:
-    """A batch of 400 needs more than the model's own 336 files: without its number of files it could not be."""
     for asked in ({"batch_size": "400", "num_files_train": "1000"}, {"read_threads": "2", "prefetch_size": "8"}):
         assert canonical(asked, VARIABLE, complete)[0] == dict(sorted(asked.items(), key=lambda item: list(VARIABLE).index(item[0])))
 

@@ -225,7 +225,6 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", PARAMETERS["engine"].words)
 def test_every_engine_says_whether_it_can_run(name: str) -> None:
-    """In a sentence, or None."""
     params = parameters.complete({"engine": name})
     engine = _engine(params)
     assert callable(engine.prepare)

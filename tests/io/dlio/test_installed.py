@@ -69,7 +69,6 @@ def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_program_without_its_module_is_named(tmp_path: Path) -> None:
-    """The Python of these tests has no DLIO in its environment: it is not for that."""
     script(tmp_path / "python", f"#!/bin/sh\nexec '{sys.executable}' \"$@\"")
     program = script(tmp_path / "dlio_benchmark", f"#!{tmp_path}/python")
     with pytest.raises(NoDlio, match="no program mpirun"):
@@ -203,7 +202,6 @@ def test_the_command_has_mpi_the_workload_and_one_folder_for_all_ranks() -> None
 
 
 def test_its_environment_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its clock is in UTC: its stamps say no zone. Our Python's paths are none of its."""
     monkeypatch.setenv("PYTHONPATH", "/ours")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     said = environment()

@@ -64,7 +64,6 @@ def test_the_page_opens_with_the_answer(snapshot: SnapshotAssertion) -> None:
 
 
 def test_answers(snapshot: SnapshotAssertion) -> None:
-    """What feeds most in each state of the cache, what is clearly lower, which tweak sets differ, and on what it stands."""
     runs = io_runs(replace(MADE, blocks=1))
     fine = [replace(run, computation_time_s=0.00065, params={**run.params, "record_scale": 0.002}) for run in runs]
     assert {

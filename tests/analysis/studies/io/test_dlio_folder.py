@@ -75,7 +75,6 @@ def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
 
 
 def test_a_made_folder_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
-    """Rank by rank and epoch by epoch, with the machine and the data set beside it."""
     folder(tmp_path, Made(loads=(0.5, *[0.05] * 19), cached_kb=2048))
     (run,) = read(tmp_path)
     assert [(one.number, one.rank) for one in run.epochs] == [(1, 0), (1, 1), (2, 0), (2, 1)]
@@ -110,7 +109,6 @@ def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
 
 
 def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
-    """DLIO 2.0.0 reads `record_length`; `record_length_bytes` beside it changes nothing and nobody is told."""
     copy = tmp_path / "1"
     shutil.copytree(RECORDED / "1", copy)
     config = copy / ".hydra" / "config.yaml"
@@ -152,7 +150,6 @@ FILES = ("summary.json", "0_output.json", "0_per_epoch_stats.json", ".hydra/conf
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_is_done_to_a_file_it_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    """One edit anywhere in any file: a run comes out, or a line; never a traceback."""
     where = tmp_path / "any"
     shutil.rmtree(where, ignore_errors=True)
     path = folder(where, Made(processes=1, epochs=1, loads=(0.5, 0.1, 0.1)))

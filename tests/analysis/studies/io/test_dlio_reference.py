@@ -167,7 +167,6 @@ def test_shuffling_is_within_what_runs_scatter_by(study: DlioStudy) -> None:
 
 
 def test_without_repeats_no_factor_is_judged(study: DlioStudy) -> None:
-    """Here every setting ran once: nothing says what a run by itself scatters by, and no test stands on runs."""
     assert study.error == {STEADY: None, WHOLE: None}
     assert all(one.runs is None for one in study.tests)
 

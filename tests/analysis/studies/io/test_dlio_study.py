@@ -55,7 +55,6 @@ def test_repeated_baselines_give_the_error_that_counts(tmp_path: Path) -> None:
 
 
 def test_runs_of_several_models_are_told_apart_in_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two models with the same folders below each: no two runs have one name, nor two comparisons one line."""
     for model in ("unet3d_h100", "resnet50_h100"):
         baselines(tmp_path / model, (0.030,))
         folder(tmp_path / model / "2_read_threads_8", EIGHT)
@@ -120,7 +119,6 @@ def test_eta_squared_by_hand() -> None:
 
 @pytest.mark.parametrize("levels", [{}, {"one": [1.0, 2.0]}, {"a": [1.0], "b": [2.0]}, {"a": [1.0, 1.0], "b": [2.0, 2.0]}])
 def test_what_gives_no_f(levels: dict[str, list[float]]) -> None:
-    """One level, one epoch each, or epochs without any scatter."""
     assert over_epochs(levels) is None
 
 
@@ -235,7 +233,6 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
 
 
 def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Figures with unit and label, null with its reason where refused; strict JSON though DLIO's own is none."""
     folder(tmp_path, Made(loads=(1.0, *[0.05] * 4)))
     assert main(["io", str(tmp_path), "--json", "--mlperf"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -171,7 +171,6 @@ def test_no_metric_of_a_cell_whose_cache_was_gone() -> None:
 
 
 def test_a_refused_figure_is_nowhere_in_what_programs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither as a value nor epoch by epoch."""
     saved = saved_io(replace(MADE, steps=10))
     changed(saved, "cache=warm")["epochs"][0]["resident_before"] = 0.1
     (tmp_path / "io.json").write_text(json.dumps(saved), encoding="utf-8")

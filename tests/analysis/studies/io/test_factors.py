@@ -155,13 +155,11 @@ def test_two_parameters_that_always_go_together_are_one_factor() -> None:
 
 
 def test_what_a_model_implies_is_no_factor_of_its_own() -> None:
-    """Batch and record length are the model's: only what was asked for by name was varied."""
     runs = [replace(run, model=name, batch_size=size) for name, size in (("unet3d", 7), ("resnet50", 400)) for run in io_runs(MadeIo())]
     assert [factor.name for factor in varied(runs).factors] == ["model", "format", "cache"]
 
 
 def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
-    """More readers push more of the waiting into the step that DLIO leaves out; over the epoch nothing changes."""
     made = replace(MADE, steps=60, first=lambda levels: 0.9 if levels["read_threads"] == 4 else 0.1)
     (line,) = reversals([analysis_of(made, name) for name in ("au_steady_percent", "au_whole_percent")])
     assert line == snapshot

@@ -59,7 +59,6 @@ def test_worked_examples(  # noqa: PLR0913, PLR0917  # a row of the table of exa
 
 @given(st.floats(1e9, 1e13), st.integers(1, 64), st.integers(1, 500), st.floats(1e3, 1e9), st.integers(1, 2000))
 def test_the_required_files_keep_both_rules(memory: float, ranks: int, batch: int, record: float, samples: int) -> None:
-    """At least five times memory and 500 steps, and one file less would break one of them."""
     files = files_required(memory, ranks, batch, record, samples).required
 
     def kept(count: int) -> bool:
@@ -211,6 +210,5 @@ def page(found: list[Submission]) -> str:
 
 
 def test_the_page_says_once_what_all_lack(snapshot: SnapshotAssertion) -> None:
-    """Each sentence stands once, whatever the number of settings, and the AU they need in a column."""
     assert len(page([submission(f"setting {number}", [good(read_threads=number)]) for number in range(48)]).splitlines()) < 48 + 25
     assert page([submission(f"setting {number}", [good(read_threads=number)]) for number in (1, 400)]) == snapshot

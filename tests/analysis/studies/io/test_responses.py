@@ -160,7 +160,6 @@ def runs(draw: st.DrawFn) -> IoRun:
 
 @given(runs())
 def test_what_is_always_true_of_figures(run: IoRun) -> None:
-    """AU lies between none and all of the time; DLIO counts one step less than its time spans; a figure is given, or why it is not."""
     responses = judge(run).responses
     for name in ("au_steady_percent", "au_whole_percent"):
         assert all(0 <= one <= 100.0001 for one in responses[name].per_epoch)
@@ -171,14 +170,12 @@ def test_what_is_always_true_of_figures(run: IoRun) -> None:
 
 @given(STEPS, TIMES, st.integers(1, 400))
 def test_throughput_is_utilisation_by_another_name(steps: list[tuple[float, float]], over_s: float, batch: int) -> None:
-    """For any step lists of one rank, with the computation as measured, the identity holds to rounding."""
     run = io_run(epoch([load for load, _ in steps], [compute for _, compute in steps], over_s=over_s), batch_size=batch)
     assert identity(judge(run)).measured == pytest.approx(1, rel=1e-6)
 
 
 @given(runs(), st.randoms(use_true_random=False))
 def test_who_is_called_rank_0_changes_nothing(run: IoRun, shuffled: random.Random) -> None:
-    """Ranks renamed and given in any order: every figure stays, to rounding."""
     names = sorted({one.rank for one in run.epochs})
     renamed = dict(zip(names, shuffled.sample(names, len(names)), strict=True))
     made = [

@@ -61,7 +61,6 @@ def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(snapsho
 
 
 def test_a_saved_run_reads_as_the_runs_it_was_made_of() -> None:
-    """Times, bytes, residency and parameters: whatever the processes told comes back."""
     refused: list[str] = []
     found = {(one.tweakset, one.block, *one.overrides.values()): one for one in io_runs(from_json(saved_io(MADE), "run.json"), refused)}
     assert refused == []
@@ -82,7 +81,6 @@ def test_the_default_level_is_a_level_too_though_no_name_carries_it() -> None:
 
 
 def test_what_one_workload_of_many_alone_was_asked_for_is_in_its_name_only() -> None:
-    """A job with checkpoints beside four that only read: how large they are is no factor of the others."""
     made = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, blocks=1, tweaksets=("stock",))
     saved = saved_io(made)
     text = json.dumps(saved).replace("io_train:format=raw:cache=warm", "io_train:format=raw:cache=warm:model_size_bytes=9")
@@ -123,7 +121,6 @@ def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
 
 
 def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_reads_nothing() -> None:
-    """As fractions of the data set, an epoch and all ranks together."""
     proofs = caches([judge(run) for run in made_runs(MADE)])
     cold, warm = proofs["raw · cold"], proofs["raw · warm"]
     assert (cold.before_low, cold.before_high, warm.before_low) == (0.0, 0.0, 1.0)
@@ -197,7 +194,6 @@ def test_runs_of_a_configuration_read_the_same_data() -> None:
 
 @pytest.mark.parametrize(("steps", "kept"), [(48, 24), (47, 23), (96, 23)])
 def test_an_epoch_has_the_steps_that_its_report_says(steps: int, kept: int) -> None:
-    """48 were taken."""
     saved = saved_io(MADE)
     changed(saved)["io"][0]["steps_per_epoch"] = steps
     refused: list[str] = []

@@ -33,7 +33,6 @@ def study(where: Path, *made: tuple[str, Made]) -> DlioStudy:
 
 
 def test_a_data_set_made_for_another_run_and_left_in_place(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """The generation for records of 4 MiB was kept; the run after it was to read 1 MiB and nothing was made for it."""
     found = study(
         tmp_path,
         ("2", Made()),
