@@ -9,13 +9,13 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.printing import tiny
 from analysis.wording import digits
 
 from .dlio_study import STALE, STEADY, WHOLE, mean_over_runs, run_values, settings
 from .responses import about, is_degenerate, record
-from .run_answer import letter
+from .run_answer import Marks
 from .sentences import counted, listed
 from .validity import cannot_be, fewest_steps
 
@@ -169,19 +169,6 @@ def _trusted_mean(runs: Iterable[JudgedResponse], name: str) -> float | None:
     return fmean(values) if values else None
 
 
-class _Marks:
-    """Letters in a table, each with its sentence below it, given once."""
-
-    def __init__(self) -> None:
-        self.given: dict[str, str] = {}
-
-    def __call__(self, sentence: str) -> Word:
-        return Word(f"({self.given.setdefault(sentence, letter(len(self.given)))})", "quiet")
-
-    def lines(self) -> list[Line]:
-        return [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in self.given.items()]
-
-
 def _decimals(count: int, scale: float = 1.0) -> Callable[[float], str]:
     return lambda value: f"{value * scale:.{count}f}"
 
@@ -189,7 +176,7 @@ def _decimals(count: int, scale: float = 1.0) -> Callable[[float], str]:
 def _judged(study: DlioStudy) -> Section | None:
     if not study.judged:
         return None
-    marks = _Marks()
+    marks = Marks()
     columns = [Column("run", left=True)]
     columns += [Column(head, name, _decimals(count, scale)) for name, head, scale, count in FIGURES]
     rows = []
@@ -203,7 +190,7 @@ def _checked(study: DlioStudy) -> Section | None:
     """DLIO's own figures beside those of its step lists."""
     if not study.judged:
         return None
-    marks = _Marks()
+    marks = Marks()
     heads = [("AU %", 2), ("sd", 2), ("again", 2), ("MB/s", 2), ("again", 1), ("consistent", 1), ("identity", 4)]
     names = ["au_reported", "au_sd_reported", "au_again", "mb_per_s_reported", "mb_per_s_again", "mb_per_s_consistent", "identity"]
     columns = [Column("run", left=True), Column("ranks"), Column("steps")]
@@ -230,7 +217,7 @@ def _finite(value: object) -> float | None:
     return value if isinstance(value, float) and math.isfinite(value) else None
 
 
-def _reported(value: object, figure: str, bad: str | None, marks: _Marks) -> object:
+def _reported(value: object, figure: str, bad: str | None, marks: Marks) -> object:
     """What the source reported; what cannot be is not shown as a number."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return marks("not reported")

@@ -100,13 +100,6 @@ def is_degenerate(judged: JudgedResponse) -> bool:
     return any(doubt.kind == "degenerate" for doubt in judged.doubts)
 
 
-def formulas(run: IoRun, *names: str) -> list[float]:
-    """What formulas give on average over epochs, with the computation as it was clocked, believed or not."""
-    jobs = job_epochs(run)
-    known = {name: of for name, _, _, of in _formulas(run)}
-    return [fmean(known[name](job) for job in jobs) for name in names]
-
-
 def job_epochs(run: IoRun) -> list[Job]:
     """The epochs of the whole job, in order: for each, the blocks of each rank."""
     result: dict[int, dict[int, list[Epoch]]] = {}
@@ -243,7 +236,8 @@ def identity(judged: JudgedResponse) -> Identity:
         return Identity(why_missing=f"{steps} steps an epoch: none is left to count")
     if len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs):
         return Identity(why_missing="epochs in blocks: DLIO averages both figures over them")
-    au, rate = formulas(run, "au_steady_percent", "samples_per_s_steady")
+    known = {name: of for name, _, _, of in _formulas(run)}  # with the computation as it was clocked
+    au, rate = (fmean(map(known[name], job_epochs(run))) for name in ("au_steady_percent", "samples_per_s_steady"))
     measured_s = _computation_s(run)
     if not au or not rate or not measured_s:
         return Identity(why_missing="nothing was computed, so there is no utilisation to hold against the throughput")

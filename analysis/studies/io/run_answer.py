@@ -31,7 +31,7 @@ from .sentences import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .configurations import Configuration, Mean
     from .effects import Analysis
@@ -105,28 +105,21 @@ def left_out(study: IoStudy) -> list[str]:
 def _runs(study: IoStudy, *, brief: bool) -> Section:
     """Means over blocks with their intervals; a letter where there is no figure, with the reason below."""
     shown = [configuration for configuration in study.configurations if configuration.tweakset == STOCK]
-    letters: dict[str, str] = {}
+    marks = Marks()
     tables = []
     for heads in (FIRST, {} if brief else SECOND):
         rows: list[list[object]] = []
         for configuration in shown:
-            for reason in (configuration.responses[name].missing for name in heads):
-                if reason:
-                    letters.setdefault(reason, letter(len(letters)))
+            means = [configuration.responses[name] for name in heads]
+            words = [marks(mean.missing) if mean.missing else Word("", "quiet") for mean in means]
             blocks = max((mean.runs for mean in configuration.responses.values()), default=0)
-            rows.append(
-                [
-                    configuration.name,
-                    blocks,
-                    *(_mean(configuration, name, letters) for name in heads),
-                    *([_limit(configuration)] if heads is FIRST else []),
-                ]
-            )
+            figures = [word if mean.value is None else mean for mean, word in zip(means, words, strict=True)]
+            rows.append([configuration.name, blocks, *figures, *([_limit(configuration)] if heads is FIRST else [])])
         columns = [Column("configuration", left=True), Column("n", "blocks")]
-        columns += [Column(head, name, _writer(name, letters)) for name, head in heads.items()]
+        columns += [Column(head, name, _writer(name, marks)) for name, head in heads.items()]
         columns += [Column("limited by", left=True)] if heads is FIRST else []
         tables += [Table(columns, rows)] if heads else []
-    lines = [Line(f"{reason}.", f"({mark})", "quiet") for reason, mark in letters.items()]
+    lines = marks.lines()
     lines += [Line(line, "", "open" if line.startswith("Doubt") else "quiet") for line in basis(study)]
     lines += [Line(f"{line}.", "", "quiet") for line in (slept_in_words(study.cells), in_words(study.cells)) if line and not brief]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
@@ -137,18 +130,28 @@ def letter(at: int) -> str:
     return chr(ord("a") + at) if at < 26 else letter(at // 26 - 1) + letter(at % 26)
 
 
-def _mean(configuration: Configuration, name: str, letters: Mapping[str, str]) -> object:
-    mean = configuration.responses[name]
-    return mean if mean.value is not None else Word(f"({letters[mean.missing]})" if mean.missing else "", "quiet")
+class Marks:
+    """Letters in a table, each with its sentence below it, given once."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, str] = {}
+
+    def __call__(self, sentence: str) -> Word:
+        """Answer the letter of a sentence."""
+        return Word(f"({self.given.setdefault(sentence, letter(len(self.given)))})", "quiet")
+
+    def lines(self) -> list[Line]:
+        """The sentences."""
+        return [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in self.given.items()]
 
 
-def _writer(name: str, letters: Mapping[str, str]) -> Callable[[Mean], str]:
+def _writer(name: str, marks: Marks) -> Callable[[Mean], str]:
     scale = points_of(name)
 
     def write(mean: Mean) -> str:
         value, *limits = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
         interval = f" [{', '.join(limits)}]" if limits else ""
-        return f"{value}{interval}{f' ({letters[mean.missing]})' if mean.missing else ''}"
+        return f"{value}{interval}{f' {marks(mean.missing).text}' if mean.missing else ''}"
 
     return write
 
