@@ -97,7 +97,8 @@ def bench_supply(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], No
     measured: list[dict[str, Any]] = []
     for block in range(BLOCKS):
         order = draw.sample(list(ARMS), len(ARMS))
-        measured.append({"block": block, "order": order, **{arm: supplied(prepared, arm, cache) for arm in order}})
+        rates = {arm: by_fio(prepared, cache) if (kept := ARMS[arm]) is None else by_loader(prepared, cache, kept) for arm in order}
+        measured.append({"block": block, "order": order, **rates})
     ratios = {arm: interval([m[arm]["bytes_per_s"] / m["fio"]["bytes_per_s"] for m in measured]) for arm in ARMS if arm != "fio"}
     benchmark.extra_info.update(
         fio=subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True).stdout.strip(),
@@ -111,12 +112,6 @@ def bench_supply(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], No
     )
     rounds([m["loader"]["seconds"] for m in measured])
     assert ratios["loader"]["ratio"] >= MIN_RATIO, ratios
-
-
-def supplied(prepared: Prepared, arm: str, cache: str) -> dict[str, float]:
-    """One epoch, or the same by fio. Returns: bytes, seconds and their quotient."""
-    kept = ARMS[arm]
-    return by_fio(prepared, cache) if kept is None else by_loader(prepared, cache, kept)
 
 
 def by_loader(prepared: Prepared, cache: str, kept_bytes: int) -> dict[str, float]:

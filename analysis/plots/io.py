@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analysis.studies.io.configurations import configurations, in_order
 from analysis.studies.io.effects import analysed, contrasts, means
 from analysis.studies.io.factors import STOCK, alike_in_words, common, configuration
-from analysis.studies.io.identity import slept_in_words
+from analysis.studies.io.responses import slept_in_words
 from analysis.studies.io.sentences import amount, answers
 from analysis.studies.io.study import apart
 from analysis.studies.keys.observed import AGAIN

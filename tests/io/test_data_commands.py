@@ -67,7 +67,6 @@ def test_only_what_carries_a_manifest_is_removed(run: Command, tmp_path: Path) -
 
 
 def test_what_cannot_be_removed_does_not_keep_the_others(run: Command, tmp_path: Path) -> None:
-    """Whatever its place in the list."""
     one, two = (ensure([Spec("npy", n, 1, 100.0)], tmp_path, lambda _: None).popitem()[1].folder for n in (1, 2))
     code, out, err = run("remove", one.name, "nothing", two.name)
     assert (code, out) == (2, f"{one.name}: removed\n{two.name}: removed\n")
@@ -76,12 +75,15 @@ def test_what_cannot_be_removed_does_not_keep_the_others(run: Command, tmp_path:
     assert not two.exists()
 
 
-def test_the_option_is_the_one_that_its_errors_name(
+def test_the_option_is_the_one_that_its_errors_name_and_may_stand_before_the_names(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "list", "--io-data", str(tmp_path / "nowhere")])
     assert commands.main() == 2
     assert capsys.readouterr().err == f"error: {tmp_path}/nowhere: no such folder; --io-data names the one that holds the data sets\n"
+    monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "generate", f"--data={tmp_path}", ASKED])
+    assert commands.main() == 0
+    assert "7 files" in capsys.readouterr().out
 
 
 def test_a_data_set_with_something_else_in_it_is_not_removed(run: Command, tmp_path: Path) -> None:
@@ -93,7 +95,6 @@ def test_a_data_set_with_something_else_in_it_is_not_removed(run: Command, tmp_p
 
 
 def test_a_link_to_a_data_set_is_not_removed(run: Command, tmp_path: Path) -> None:
-    """Nor is it renamed, nor what it leads to touched."""
     folder = ensure([TINY], tmp_path / "elsewhere", print)[TINY].folder
     (tmp_path / TINY.folder_name).symlink_to(folder)
     code, _, err = run("remove", TINY.folder_name)
@@ -129,14 +130,9 @@ def test_what_is_wrong_is_said_in_one_line(run: Command, arguments: tuple[str, .
     assert WRONG[arguments] in err
 
 
-def test_help_waits_for_no_heavy_library() -> None:
+def test_help_and_the_facts_of_formats_wait_for_no_heavy_library() -> None:
     heavy = "{'numpy', 'torch', 'h5py', 'PIL', 'tfrecord'}"
-    check = f"import sys, fixtures.studies.io.__main__; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    facts = "import sys, fixtures.studies.io.__main__; from fixtures.studies.io import formats; list(map(formats.load, formats.names()))"
+    check = f"{facts}; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
     done = subprocess.run([sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_an_option_may_stand_before_the_names(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    monkeypatch.setattr(sys, "argv", ["fixtures.studies.io", "generate", f"--data={tmp_path}", ASKED])
-    assert commands.main() == 0
-    assert "7 files" in capsys.readouterr().out

@@ -1,23 +1,24 @@
-"""A job is checked before anything starts."""
+"""A job is checked before anything starts; each rank reads its own samples, and a checkpoint is whole, on the disk, and gone at the end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.io import job, parameters
-from fixtures.terms import BadInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from fixtures.studies.io.job import Sharding
+from fixtures.studies.io.torch_engine import Checkpoint
+from fixtures.terms import BadInput, Refused
 
 
 @given(st.integers(1, 500), st.integers(1, 5), st.data())
 def test_the_steps_of_all_epochs_are_those_asked_for(each: int, epochs: int, data: st.DataObject) -> None:
-    """All epochs but the last are whole."""
     wanted = data.draw(st.integers(1, each * epochs))
     steps = job.steps_of_epochs(each, epochs, wanted)
     assert sum(steps) == wanted
@@ -72,6 +73,88 @@ def test_more_steps_than_one_report_can_tell_are_refused(files: str, says: str |
     ],
 )
 def test_checkpoints_that_do_not_fit_are_refused(given_: dict[str, str], says: str | None, tmp_path: Path) -> None:
-    """In a folder that is not there yet, on the file system that it will be on."""
     found = job.no_room(parameters.complete(given_), tmp_path / "not" / "yet")
     assert found is None if says is None else str(found).startswith(says)
+
+
+SHUFFLES = st.sampled_from(["off", "seed", "random"])
+
+
+@st.composite
+def shardings(draw: st.DrawFn) -> Sharding:
+    """Any with at least one step."""
+    processes, batch = draw(st.integers(1, 8)), draw(st.integers(1, 5))
+    per_file = draw(st.integers(1, 7))
+    least = -(-processes * batch // per_file)
+    return Sharding(draw(st.integers(least, least + 40)), per_file, processes, batch, draw(SHUFFLES), draw(SHUFFLES))
+
+
+@given(shardings(), st.integers(1, 5), st.integers(0, 2**31), st.integers(0, 2**60))
+def test_the_ranks_together_read_each_sample_at_most_once(sharding: Sharding, epoch: int, seed: int, drawn: int) -> None:
+    orders = [job.order(sharding, rank, epoch, seed, drawn) for rank in range(sharding.processes)]
+    total = sharding.files * sharding.samples_per_file
+    assert {len(order) for order in orders} == {total // sharding.batch_size // sharding.processes * sharding.batch_size}
+    read = [sample for order in orders for sample in order]
+    assert len(set(read)) == len(read)
+    assert set(read) <= set(range(total))
+
+
+def sharding(file_shuffle: str, sample_shuffle: str) -> Sharding:
+    return Sharding(20, 5, 2, 5, file_shuffle, sample_shuffle)
+
+
+def test_unshuffled_each_rank_has_a_stretch_of_its_own() -> None:
+    for epoch in (1, 2):
+        assert [list(job.order(sharding("off", "off"), rank, epoch, 7, 8)) for rank in (0, 1)] == [[*range(50)], [*range(50, 100)]]
+
+
+def test_files_are_shuffled_whole_and_samples_within_the_rank() -> None:
+    by_file = job.order(sharding("seed", "off"), 0, 1, 7, 8)
+    assert list(by_file) != [*range(50)]
+    assert all(sample % 5 == place % 5 for place, sample in enumerate(by_file))
+    by_sample = job.order(sharding("off", "seed"), 0, 1, 7, 8)
+    assert list(by_sample) != [*range(50)]
+    assert sorted(by_sample) == [*range(50)]
+
+
+@pytest.mark.parametrize(("files", "samples"), [("seed", "off"), ("off", "seed"), ("seed", "seed")])
+def test_a_seed_gives_each_epoch_an_order_and_always_the_same(files: str, samples: str) -> None:
+    one = job.order(sharding(files, samples), 0, 1, seed=7, drawn=8)
+    assert one == job.order(sharding(files, samples), 0, 1, seed=7, drawn=9)
+    assert one != job.order(sharding(files, samples), 0, 2, seed=7, drawn=8)
+    assert one != job.order(sharding(files, samples), 0, 1, seed=8, drawn=8)
+    assert job.crc32(one) != job.crc32(job.order(sharding(files, samples), 0, 2, seed=7, drawn=8))
+
+
+@pytest.mark.parametrize(("files", "samples"), [("random", "off"), ("off", "random")])
+def test_random_is_what_was_drawn(files: str, samples: str) -> None:
+    one = job.order(sharding(files, samples), 1, 1, seed=7, drawn=8)
+    assert one == job.order(sharding(files, samples), 1, 1, seed=6, drawn=8)
+    assert one != job.order(sharding(files, samples), 1, 1, seed=7, drawn=9)
+
+
+@pytest.mark.parametrize("size", [1, 1_000_000, (16 << 20) + 1])
+def test_a_checkpoint_takes_the_place_of_the_last(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    checkpoint = Checkpoint(tmp_path, size, seed=1)
+    for epoch in (1, 2):
+        told = checkpoint.save(epoch, 7)
+        (file,) = tmp_path.iterdir()
+        assert (told["epoch"], told["step"], told["bytes"], file.stat().st_size) == (epoch, 7, size, size)
+    assert synced == [str(file.with_suffix(".unfinished")), str(tmp_path)] * 2
+    checkpoint.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_small_a_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_999_999))
+    with pytest.raises(Refused, match=r"two checkpoints take 0.002 GB, and in .* 0.002 GB are free"):
+        Checkpoint(tmp_path, 1_000_000, seed=1)
+    assert list(tmp_path.iterdir()) == []

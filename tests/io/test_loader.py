@@ -11,6 +11,7 @@ import pytest
 
 from fixtures.studies.io import formats, loader
 from fixtures.studies.io.formats import Samples as Content
+from fixtures.terms import Refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,12 +76,11 @@ def test_readers_hand_over_each_batch_before_its_place_is_used_again(threads: in
 
 
 def test_what_a_reader_cannot_read_is_told_in_a_line(tmp_path: Path) -> None:
-    """Its own sentence where it has one; Python's else."""
     how, _ = reading(tmp_path, "raw", sample_bytes=900, threads=1)
     samples = loader.SharedBatches(how)
     how.files[1].unlink()
     with (
-        pytest.raises(loader.ReaderDied, match=rf"Rank 0: reader 0: FileNotFoundError: .*'{how.files[1]}'\.$") as died,
+        pytest.raises(Refused, match=rf"Rank 0: reader 0: FileNotFoundError: .*'{how.files[1]}'\.$") as died,
         loader.deaths_told(lambda: "Rank 0"),
     ):
         list(loader.batches(samples, how, array("q", range(6))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,9 @@ from fixtures.studies.io import models
 from fixtures.studies.io.dataset import Spec, estimate_bytes
 from fixtures.studies.io.parameters import complete
 from fixtures.terms import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # DLIO at e1919d7: format, files, samples per file, record length and its spread, batch, computation time, epochs, readers.
 OF_DLIO: dict[str, tuple[str, int, int, float, float, int, float, int, int]] = {
@@ -64,7 +67,6 @@ def test_every_job_is_known_by_dlios_name_and_the_model_alone_is_its_usual_accel
 
 @pytest.mark.parametrize("name", models.available())
 def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None:
-    """At most 1 GB, at least 40 steps for one process, and at most 20 seconds of computation."""
     params = complete({"model": name})
     assert estimate_bytes([Spec.of(params)]) <= 1e9
     assert int(str(params["steps_per_epoch"])) >= 40
@@ -73,14 +75,13 @@ def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None
 
 @pytest.mark.parametrize("name", models.available())
 def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None:
-    """MB/s = batch x record length / computation time."""
     real, scaled = complete({"model": name, "sample_scale": "1", "record_scale": "1"}), complete({"model": name})
     demand = [float(str(p["record_length_bytes"])) / float(str(p["computation_time"])) for p in (real, scaled)]
     assert demand[0] == pytest.approx(demand[1], rel=1e-12)
 
 
+NO_NUMBER = "batch_size: .* is not a number from 0 on"
 BAD = {
-    "nothing": ("", "one YAML mapping is expected"),
     "no YAML": ("a: [1", "broken YAML: did not find"),
     "a list": ("- 1", "one YAML mapping is expected"),
     "no model": ("source: x", "model is missing"),
@@ -90,12 +91,11 @@ BAD = {
     "a key left out": (GOOD.replace("computation_time: 1", "epochs: 1"), "computation_time is missing"),
     "no scales": (GOOD.replace(", record_scale: 1", ""), "record_scale is missing"),
     "a scale of 0": (GOOD.replace("record_scale: 1", "record_scale: 0"), "record_scale: 0 would leave nothing"),
-    "a word for a number": (GOOD.replace("batch_size: 1", "batch_size: one"), "batch_size: 'one' is not a number from 0 on"),
+    **{
+        f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER)
+        for text in ("one", "yes", "-1", ".nan", ".inf")
+    },
     "a number for a word": (GOOD.replace("format: npz", "format: 5"), "format: 5 is not a word"),
-    "yes": (GOOD.replace("batch_size: 1", "batch_size: yes"), "batch_size: True is not a number"),
-    "negative": (GOOD.replace("batch_size: 1", "batch_size: -1"), "batch_size: -1 is not a number from 0 on"),
-    "not a number": (GOOD.replace("batch_size: 1", "batch_size: .nan"), "batch_size: nan is not a number from 0 on"),
-    "infinite": (GOOD.replace("computation_time: 1", "computation_time: .inf"), "computation_time: inf is not a number"),
     "no accelerators": (GOOD + "accelerators: 3\n", "accelerators: a mapping of names"),
     "an accelerator without": (GOOD + "accelerators: {h100: }\naccelerator: h100\n", "accelerators: h100: a mapping is needed"),
     "another accelerator": (GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n", "accelerator: name one of h100"),
@@ -113,11 +113,6 @@ def test_a_bad_file_is_named_with_what_is_wrong(what: str, tmp_path: Path) -> No
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_without_accelerators_is_one_job(tmp_path: Path) -> None:
-    (tmp_path / "toy.yaml").write_text(GOOD)
-    assert list(models.available(tmp_path)) == ["toy"]
-
-
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_whatever_is_in_a_file_is_read_or_refused_on_one_line(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("models") / "toy.yaml"
@@ -126,12 +121,6 @@ def test_whatever_is_in_a_file_is_read_or_refused_on_one_line(tmp_path_factory: 
         models.read(path)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"toy\.yaml: cannot be read: .*No such file"):
-        models.read(tmp_path / "toy.yaml")
-
-
-def test_an_unknown_model_is_answered_with_the_nearest() -> None:
-    with pytest.raises(BadInput, match=r"No model 'unet3d_h10'\. Did you mean 'unet3d_h100'\? There are: bert, "):
-        models.load("unet3d_h10")
-    assert Path(models.CATALOGUE, "unet3d.yaml").is_file()
+def test_a_file_without_accelerators_is_one_job(tmp_path: Path) -> None:
+    (tmp_path / "toy.yaml").write_text(GOOD)
+    assert list(models.available(tmp_path)) == ["toy"]

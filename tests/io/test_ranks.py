@@ -41,7 +41,6 @@ def said(first: str, other: str, size: int = 2, patience_s: float = PATIENCE_S) 
 
 
 def test_ranks_meet_and_tell_the_first() -> None:
-    """What it gathers is in the order of ranks; what it shares they have."""
     other = "assert team.share(0) == 17; team.gather({'rank': team.rank}); team.barrier()"
     assert (
         said("team.share(17); print(team.gather({'rank': 0})); team.barrier()", other, size=3)
@@ -64,7 +63,6 @@ def test_one_rank_needs_nobody() -> None:
     ids=["hangs", "killed", "refused", "broken"],
 )
 def test_a_missing_rank_is_named_in_a_line(other: str, says: str) -> None:
-    """Never waited for without an end."""
     (line,) = said("team.barrier()", other, patience_s=5.0 if "sleep" in other else PATIENCE_S).splitlines()
     assert line.startswith("Rank 1")
     assert line.endswith(says)

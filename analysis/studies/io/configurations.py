@@ -1,8 +1,7 @@
 """Each response of each configuration: the mean over blocks with a t interval, or the reason why there is no figure.
 
-A run is one value, whatever its steps and epochs: epochs of one run hang together, and an interval over them would be too narrow. Stock
-and its copy in one block are one value, too: two looks at one thing. Rates have geometric means, for they are compared by ratios; AU and
-shares arithmetic ones, whose intervals end where what they measure does.
+A run is one value: its epochs hang together, and an interval over them would be too narrow. Stock and its copy in one block are one value
+too. Rates have geometric means, AU and shares arithmetic ones, whose intervals end where what they measure does.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from analysis.stats.effect import interval
 from .factors import AGAIN, STOCK, common, configuration, scale_of, varied
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from .responses import JudgedResponse
     from .terms import IoResponse, IoRun
@@ -27,10 +26,7 @@ BY_DEFAULT = "by default"  # beside configurations that each differ from it in s
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over `runs` values, one a block; the interval is None where one value alone has none.
-
-    `missing` says why runs, or all, have no value.
-    """
+    """A mean over `runs` values, one a block; a single one has no interval. `missing` says why runs, or all, have no value."""
 
     runs: int
     value: float | None = None
@@ -41,10 +37,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """What was really read, against the data set: fractions of its bytes or pages, means over all epochs of all runs.
+    """What was really read: fractions of the data set's bytes or pages, means over all epochs of all runs.
 
-    `asked` are bytes of read calls, `fetched` those the processes had fetched from a device, `device` what the whole machine read; each
-    over an epoch and all ranks. The extremes of residency are told, for one epoch that began otherwise than it should is a wrong one.
+    `asked` are bytes of read calls, `fetched` those that came from a device for the processes, `device` what the whole machine read.
+    `before` has its extremes: one epoch that began otherwise than it should is a wrong one.
     """
 
     epochs: int
@@ -68,13 +64,11 @@ class Configuration:
 
 
 def configurations(cells: Sequence[JudgedResponse]) -> list[Configuration]:
-    """Put runs of one configuration and tweak set together, stock and its copy too, in the order of the levels of what was varied."""
+    """Put runs of one configuration and tweak set together, stock and its copy too, in the order of levels."""
     groups: dict[tuple[str, str], list[JudgedResponse]] = {}
-    cells = in_order(cells)
-    alike = common([cell.run for cell in cells])
-    for cell in cells:
-        tweakset = STOCK if cell.run.tweakset == AGAIN else cell.run.tweakset
-        groups.setdefault((configuration(cell.run, alike) or BY_DEFAULT, tweakset), []).append(cell)
+    for name, members in by_name(in_order(cells)).items():
+        for cell in members:
+            groups.setdefault((name, STOCK if cell.run.tweakset == AGAIN else cell.run.tweakset), []).append(cell)
     return [
         Configuration(
             name,
@@ -90,17 +84,21 @@ def configurations(cells: Sequence[JudgedResponse]) -> list[Configuration]:
 
 
 def caches(cells: Sequence[JudgedResponse]) -> dict[str, Cache]:
-    """Prove the cache state of each configuration, under all tweak sets together: none of them may change what is to be read."""
-    groups: dict[str, list[IoRun]] = {}
-    cells = in_order(cells)
+    """Prove the cache state of each configuration, under all tweak sets together: none of them may change it."""
+    return {name: _cache([cell.run for cell in members]) for name, members in by_name(in_order(cells)).items()}
+
+
+def by_name(cells: Sequence[JudgedResponse]) -> dict[str, list[JudgedResponse]]:
+    """Put cells of one configuration together, by what sets it apart among these."""
     alike = common([cell.run for cell in cells])
+    groups: dict[str, list[JudgedResponse]] = {}
     for cell in cells:
-        groups.setdefault(configuration(cell.run, alike) or BY_DEFAULT, []).append(cell.run)
-    return {name: _cache(runs) for name, runs in groups.items()}
+        groups.setdefault(configuration(cell.run, alike) or BY_DEFAULT, []).append(cell)
+    return groups
 
 
 def in_order(cells: Sequence[JudgedResponse]) -> list[JudgedResponse]:
-    """Put cells in the order of levels: cells of a run are shuffled, and a reader looks for the plain one first."""
+    """Put cells in the order of levels, the plain one first; those of a run are shuffled."""
     result = varied([cell.run for cell in cells], sets=True)
     places = [{level: at for at, level in enumerate(factor.levels)} for factor in result.factors]
     return sorted(cells, key=lambda cell: [place[level] for place, level in zip(places, result.levels(cell.run), strict=True)])
@@ -127,54 +125,40 @@ def mean_of(values: Sequence[IoResponse], blocks: Sequence[int | None] = ()) -> 
 
 
 def by_block(cells: Sequence[JudgedResponse], response: str) -> dict[int, float]:
-    """Answer a response of some runs of one configuration block by block, as `mean_of` averages them; runs without a block are left out."""
+    """One response of some runs block by block, as `mean_of` averages them; runs without a block are left out."""
     blocks = sorted({cell.run.block for cell in cells if cell.run.block is not None})
-    means = {block: mean_of([cell.responses[response] for cell in cells if cell.run.block == block], ()) for block in blocks}
+    means = {block: mean_of([cell.responses[response] for cell in cells if cell.run.block == block]) for block in blocks}
     return {block: mean.value for block, mean in means.items() if mean.value is not None}
 
 
 def _within(name: str, ends: Sequence[float]) -> list[float]:
     """Keep an interval where its response can be; the mean itself stays as it was measured."""
     mean, *limits = ends
-    if scale_of(name) == "log":
-        lowest, highest = 0.0, math.inf
-    elif name.endswith("_percent"):
-        lowest, highest = 0.0, 100.0
-    elif name.endswith("_share"):
-        lowest, highest = 0.0, 1.0
-    else:
-        return list(ends)
-    return [mean, *(min(max(limit, min(lowest, mean)), max(highest, mean)) for limit in limits)]
+    highest = math.inf if scale_of(name) == "log" else 100.0 if name.endswith("_percent") else 1.0 if name.endswith("_share") else None
+    return list(ends) if highest is None else [mean, *(min(max(limit, min(0.0, mean)), max(highest, mean)) for limit in limits)]
 
 
 def _cache(runs: Sequence[IoRun]) -> Cache:
     size = next((float(value) for run in runs if isinstance(value := run.dataset.get("bytes"), int | float) and value > 0), None)
     epochs = [(run, number) for run in runs for number in sorted({epoch.number for epoch in run.epochs})]
-    before = _each(runs, lambda epoch: epoch.resident_before)
-    after = _each(runs, lambda epoch: epoch.resident_after)
-    asked, fetched, device = (_of_data_set(runs, size, name, len(epochs)) for name in ("rchar_bytes", "read_bytes", "device_read_bytes"))
+    ranks = sum(len(run.epochs) for run in runs)
+
+    def known(name: str) -> list[float]:
+        return [value for run in runs for epoch in run.epochs if (value := getattr(epoch, name)) is not None]
+
+    def of_data_set(name: str, reports: int) -> float | None:
+        """Bytes of an epoch, all ranks together, over those of the data set; None where a rank that should know does not."""
+        values = known(name)
+        return math.fsum(values) / len(epochs) / size if size is not None and epochs and len(values) >= reports else None
+
+    before, after = known("resident_before"), known("resident_after")
     return Cache(
         len(epochs),
         size,
         min(before, default=None),
         max(before, default=None),
         math.fsum(after) / len(after) if after else None,
-        asked,
-        fetched,
-        device,
+        of_data_set("rchar_bytes", ranks),
+        of_data_set("read_bytes", ranks),
+        of_data_set("device_read_bytes", len(epochs)),  # the machine's: one rank tells it for all
     )
-
-
-def _each(runs: Iterable[IoRun], take: Callable[..., float | None]) -> list[float]:
-    return [value for run in runs for epoch in run.epochs if (value := take(epoch)) is not None]
-
-
-def _of_data_set(runs: Sequence[IoRun], size: float | None, name: str, epochs: int) -> float | None:
-    """Bytes of an epoch, all ranks together, as a fraction of the data set; None where any rank that should know does not."""
-    ranks = {"device_read_bytes": 1}  # the machine's: one rank tells it for all
-    values = [getattr(epoch, name) for run in runs for epoch in run.epochs]
-    known = [float(value) for value in values if value is not None]
-    wanted = epochs * ranks[name] if name in ranks else len(values)
-    if size is None or not epochs or len(known) < wanted:
-        return None
-    return math.fsum(known) / epochs / size

@@ -9,15 +9,14 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped
+from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
 from analysis.printing import tiny
 from analysis.wording import digits
 
-from .dlio_study import STALE, STEADY, WHOLE, mean_over_runs, run_value, settings
-from .identity import about, record
-from .responses import is_degenerate
-from .run_answer import letter
-from .sentences import counted
+from .dlio_study import STALE, STEADY, WHOLE, mean_over_runs, run_values, settings
+from .responses import about, is_degenerate, record
+from .run_answer import Marks
+from .sentences import counted, listed
 from .validity import cannot_be, fewest_steps
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def answer(study: DlioStudy) -> Answer:
 
 
 def findings(study: DlioStudy) -> list[str]:
-    """Say how many published rows stand, whether a steady figure can be believed, what whole epochs say, and whether there is a test."""
+    """Say how many published rows stand, whether steady figures can be believed, what whole epochs say, and whether there is a test."""
     lines = [*_published(study), *_steady(study), *_whole(study)]
     sizes = [len(runs) for inner in settings(study.usable).values() for runs in inner.values()]
     if again := sum(size > 1 for size in sizes):
@@ -101,12 +100,12 @@ def _published(study: DlioStudy) -> Iterator[str]:
     parts += [f"{len(lost)} have none here ({', '.join(lost)})"] if lost else []
     parts += [f"{len(stale)} ran on stale data"] if stale else []
     for rows, what in zip(_others(study), ("another, degenerate run", "another run"), strict=True):
-        parts += [f"the folder of {_listed(row.id for row in rows)} holds {what}{' each' if len(rows) > 1 else ''}"] if rows else []
+        parts += [f"the folder of {listed(row.id for row in rows)} holds {what}{' each' if len(rows) > 1 else ''}"] if rows else []
     yield "; ".join(parts)
 
 
 def _others(study: DlioStudy) -> tuple[list[PublishedRow], list[PublishedRow]]:
-    """Answer the rows without raw data whose folder is here with another run in it: degenerate ones, and those that are not."""
+    """Rows without raw data whose folder holds another run: degenerate ones, and those that are not."""
     lost = [row for row in study.rows if row not in study.raw]
     bad, good = ({judged.run.id for judged in study.judged if is_degenerate(judged) is word} for word in (True, False))
     return [row for row in lost if row.id in bad], [row for row in lost if row.id in good - bad]
@@ -124,10 +123,10 @@ def _steady(study: DlioStudy) -> Iterator[str]:
             kinds[reason.partition(":")[0]] = kinds.get(reason.partition(":")[0], 0) + 1
     reason = ", ".join(f"{kind.replace('_', ' ')} in {count}" for kind, count in kinds.items())
     if not good:
-        yield f"no steady {_listed(DLIOS.values(), 'or')} can be believed: {reason} of {counted(len(runs), 'run')}"
+        yield f"no steady {listed(DLIOS.values(), 'or')} can be believed: {reason} of {counted(len(runs), 'run')}"
     else:
         yield (
-            f"steady {_listed(DLIOS.values())} can be believed in {len(good)} of "
+            f"steady {listed(DLIOS.values())} can be believed in {len(good)} of "
             f"{counted(len(runs), 'run')}{f': {reason}' if reason else ''}"
         )
 
@@ -170,19 +169,6 @@ def _trusted_mean(runs: Iterable[JudgedResponse], name: str) -> float | None:
     return fmean(values) if values else None
 
 
-class _Marks:
-    """Letters in a table, each with its sentence below it, given once."""
-
-    def __init__(self) -> None:
-        self.given: dict[str, str] = {}
-
-    def __call__(self, sentence: str) -> Word:
-        return Word(f"({self.given.setdefault(sentence, letter(len(self.given)))})", "quiet")
-
-    def lines(self) -> list[Line]:
-        return [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in self.given.items()]
-
-
 def _decimals(count: int, scale: float = 1.0) -> Callable[[float], str]:
     return lambda value: f"{value * scale:.{count}f}"
 
@@ -190,7 +176,7 @@ def _decimals(count: int, scale: float = 1.0) -> Callable[[float], str]:
 def _judged(study: DlioStudy) -> Section | None:
     if not study.judged:
         return None
-    marks = _Marks()
+    marks = Marks()
     columns = [Column("run", left=True)]
     columns += [Column(head, name, _decimals(count, scale)) for name, head, scale, count in FIGURES]
     rows = []
@@ -204,7 +190,7 @@ def _checked(study: DlioStudy) -> Section | None:
     """DLIO's own figures beside those of its step lists."""
     if not study.judged:
         return None
-    marks = _Marks()
+    marks = Marks()
     heads = [("AU %", 2), ("sd", 2), ("again", 2), ("MB/s", 2), ("again", 1), ("consistent", 1), ("identity", 4)]
     names = ["au_reported", "au_sd_reported", "au_again", "mb_per_s_reported", "mb_per_s_again", "mb_per_s_consistent", "identity"]
     columns = [Column("run", left=True), Column("ranks"), Column("steps")]
@@ -231,7 +217,7 @@ def _finite(value: object) -> float | None:
     return value if isinstance(value, float) and math.isfinite(value) else None
 
 
-def _reported(value: object, figure: str, bad: str | None, marks: _Marks) -> object:
+def _reported(value: object, figure: str, bad: str | None, marks: Marks) -> object:
     """What the source reported; what cannot be is not shown as a number."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return marks("not reported")
@@ -244,7 +230,7 @@ def _repeated(study: DlioStudy) -> Section | None:
     again = [runs for inner in settings(study.usable).values() for runs in inner.values() if len(runs) > 1]
     rows = []
     for runs in again:
-        means = [mean_over_runs([value for run in runs if (value := run_value(run, name)) is not None]) for name in RESPONSES]
+        means = [mean_over_runs(run_values(runs, name)) for name in RESPONSES]
         rows.append([runs[0].run.id, len(runs), *(part for mean, sd in means for part in (mean, sd))])
     columns = [Column("run", left=True), Column("n", "runs")]
     for name, head in RESPONSES.items():
@@ -303,11 +289,6 @@ def _notes(study: DlioStudy) -> list[str]:
         if isinstance(size, float) and host.cached_bytes and size * 2**30 <= host.cached_bytes:
             noted.append((judged.run.id, "the page cache held as much as the data set when it began: storage was hardly read"))
     return grouped(noted, len(study.judged))
-
-
-def _listed(names: Iterable[str], word: str = "and") -> str:
-    words = list(names)
-    return f" {word} ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
 
 
 def record_of(study: DlioStudy) -> dict[str, Any]:

@@ -1,27 +1,29 @@
 """What a run of DLIO was asked to do: hydra's composed configuration, flattened to DLIO's own parameter names.
 
-A copy of a result folder often lacks it, since its folder is hidden. Then what DLIO wrote into its log is read, and the rest is not known.
-
-DLIO 2.0.0 says `record_length` where later ones say `record_length_bytes`; both are read. What the configuration leaves out has DLIO's
-own default, not ours.
+A copy of a result folder often lacks the hidden folder it is in; then the log says some of it. DLIO 2.0.0 says `record_length` where later
+ones say `record_length_bytes`; both are read. What the configuration leaves out has DLIO's own default.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analysis.formats.fields import Fields
 from analysis.opening import read_whole
+from analysis.plain import one_line
 from analysis.terms import Unreadable
 
-from .dlio_json import yaml_of
 from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, EXPECTED_AU, PREFETCH_FACTOR
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"
 OLD_NAMES = {
     "record_length": "record_length_bytes",
     "record_length_stdev": "record_length_bytes_stdev",
@@ -51,20 +53,47 @@ COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\
 SHUFFLES = ("file_shuffle", "sample_shuffle")
 
 
+def json_of(path: Path) -> Fields:
+    """Read an object; DLIO's bare `NaN`, which is no measurement, is read as absent. Raises: Unreadable."""
+    try:
+        return Fields(json.loads(read_whole(path), parse_constant=lambda _word: None), str(path))
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path}: not a text file; {DAMAGED}.") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"{path}: not JSON at line {error.lineno} column {error.colno} ({error.msg}); {DAMAGED}.") from None
+    except ValueError as error:
+        raise Unreadable(f"{path}: {one_line(error, 100)}; {DAMAGED}.") from None
+    except RecursionError:
+        raise Unreadable(f"{path}: nested too deeply for a result of DLIO.") from None
+
+
+def yaml_of(path: Path) -> object:
+    """Read what hydra composed. Raises: Unreadable."""
+    import yaml  # noqa: PLC0415  # only such folders need it
+
+    try:
+        return yaml.safe_load(read_whole(path))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise Unreadable(f"{path}: not YAML ({' '.join(str(error).split())[:120]}); {DAMAGED}.") from None
+
+
+@dataclass
 class Config:
     """The parameters of one run. `asked` are its overrides: DLIO's dotted key, without `workload.`, to the text that was given.
 
-    `notes` is what a reader should know of them, `old` whether DLIO 2.0.0 as on PyPI ran, `known` whether they are all.
+    `old`: DLIO 2.0.0 as on PyPI ran. `known`: these are all its parameters.
     """
 
-    def __init__(self, params: Mapping[str, object], asked: Mapping[str, str], workload: str | None, origin: str) -> None:
-        self.params, self.asked, self.workload, self.origin = params, asked, workload, origin
-        self.notes: list[str] = []
-        self.old = False
-        self.known = True
+    params: Mapping[str, object]
+    asked: Mapping[str, str]
+    workload: str | None
+    origin: str
+    old: bool
+    notes: list[str]
+    known: bool = True
 
     def optional_whole(self, name: str, least: int = 0) -> int | None:
-        """Answer a whole number; None where the configuration is not there to say it. Raises: Unreadable."""
+        """Answer a whole number; None where nothing says it. Raises: Unreadable."""
         return self.whole(name, least) if self.known or name in self.params else None
 
     def whole(self, name: str, least: int = 0) -> int:
@@ -83,7 +112,7 @@ class Config:
 
     @property
     def computation_time_s(self) -> float | None:
-        """The computation that each step emulates; the mean of a normal distribution, None of one that is given otherwise."""
+        """The computation that each step emulates: its mean, or None where it is given otherwise."""
         given = self.params.get("computation_time")
         if isinstance(given, Mapping):
             given = given.get("mean")
@@ -96,7 +125,7 @@ class Config:
 
     @property
     def prefetch_factor(self) -> int | None:
-        """Batches that each reader fetches ahead, as DLIO gives it to the DataLoader; where no size is set, the DataLoader's own two."""
+        """Batches that each reader fetches ahead, as DLIO gives it to the DataLoader; its own two where no size is set."""
         if not self.known:
             return None
         size, threads = self.whole("prefetch_size"), self.whole("read_threads")
@@ -104,10 +133,7 @@ class Config:
 
 
 def config_of(folder: Path, *, old: bool) -> Config:
-    """Read `.hydra/config.yaml` and, where it is there, `.hydra/overrides.yaml` of a result folder; `old` is DLIO 2.0.0 as on PyPI.
-
-    Where the former is not there, the log says some of it. Raises: Unreadable.
-    """
+    """Read the configuration and overrides of a result folder, or what its log says of them. Raises: Unreadable."""
     path = folder / ".hydra" / "config.yaml"
     overrides = folder / ".hydra" / "overrides.yaml"
     asked, workload = _asked(yaml_of(overrides), overrides) if overrides.exists() else ({}, None)
@@ -118,28 +144,21 @@ def config_of(folder: Path, *, old: bool) -> Config:
     if not isinstance(sections, Mapping):
         raise Unreadable(f"{path}: has no section workload; it is no configuration of DLIO.")
     flat, ignored = _flat(sections, old=old)
-    config = Config({**DEFAULTS, **flat}, asked, workload, str(path))
-    config.old = old
-    config.notes += [f"{key} is no key of the DLIO that ran, which ignores it without a word" for key in ignored]
-    return config
+    notes = [f"{key} is no key of the DLIO that ran, which ignores it without a word" for key in ignored]
+    return Config({**DEFAULTS, **flat}, asked, workload, str(path), old, notes)
 
 
 def _of_log(log: Path, asked: Mapping[str, str], workload: str | None, *, old: bool) -> Config:
     text = read_whole(log).decode(errors="replace") if log.is_file() else ""
     steps, computation = STEPS.search(text), COMPUTATION.search(text)
-    params = (
-        dict[str, object](zip(("num_samples_per_file", "num_files_train", "batch_size"), map(int, steps.groups()), strict=True))
-        if steps
-        else {}
-    )
+    names = ("num_samples_per_file", "num_files_train", "batch_size")
+    params: dict[str, object] = dict(zip(names, map(int, steps.groups()), strict=True)) if steps else {}
     if computation:
         params["computation_time"] = float(computation[1])
-    config = Config(params, asked, workload, str(log))
-    config.old, config.known = old, False
-    config.notes.append(
+    note = (
         "its configuration (.hydra/config.yaml) is not there: no other run is held against it, and the steps left out are DLIO's own choice"
     )
-    return config
+    return Config(params, asked, workload, str(log), old, [note], known=False)
 
 
 def _flat(sections: Mapping[object, object], *, old: bool) -> tuple[dict[str, object], list[str]]:

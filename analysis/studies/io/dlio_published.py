@@ -1,8 +1,7 @@
 """A published table of DLIO results: one row a run, as the collecting notebook of a DLIO study writes it.
 
-Columns `Model,Parameter,Value,Procs,AU (%),I/O (MB/s)`. The notebook took the name of a run's folder apart at its `_`:
-`4_read_threads_8` stands as parameter `read` with value `threads_8`. Here it is put together again. The design file beside it says in
-which order rows ran.
+Columns `Model,Parameter,Value,Procs,AU (%),I/O (MB/s)`. The notebook cut the name of a run's folder at its `_`: `4_read_threads_8` stands
+as `read` with value `threads_8`. Here it is put together again. The design file beside it has the order of the rows.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ AGREES = 0.005 + 1e-9  # what rounding to two decimals can do
 class PublishedRow:
     """One published run. `setting` is the override's last key and its value, None for the baseline; `order` its place in the design.
 
-    `named`: its id has the model before it, since there are several.
+    `named`: its id begins with the model, since there are several.
     """
 
     line: int
@@ -63,7 +62,7 @@ def is_design(path: Path) -> bool:
 
 
 def beside(path: Path) -> list[Path]:
-    """Find published tables above a folder of results, as far as they may lie from it: beside it, or beside what is above it."""
+    """Find published tables beside a folder of results, or beside what is above it."""
     above = path.resolve().parents[:ABOVE]
     return [one for where in above for one in sorted(where.glob("*.csv")) if is_published(one)]
 
@@ -85,10 +84,7 @@ def _head(path: Path) -> tuple[str, ...]:
 
 
 def rows_of(path: Path, design: Path | None = None) -> list[PublishedRow]:
-    """Read a table; with its design, rows know their order and keys are those of the overrides.
-
-    Raises: Unreadable, with the line.
-    """
+    """Read a table; with its design, rows know their order. Raises: Unreadable, with the line."""
     planned = _planned(design) if design is not None else []
     result = []
     for line, cells in _lines(path, COLUMNS):
@@ -105,7 +101,7 @@ def rows_of(path: Path, design: Path | None = None) -> list[PublishedRow]:
 
 
 def match(rows: Sequence[PublishedRow], runs: Sequence[IoRun]) -> dict[PublishedRow, IoRun]:
-    """Find the run that a row was made of: the same setting where that is known, and reported figures that round to those published."""
+    """Find the run of each row: the same setting where that is known, and reported figures that round to those published."""
     result = {}
     for row in rows:
         for run in runs:

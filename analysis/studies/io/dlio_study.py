@@ -1,7 +1,7 @@
 """DLIO's result folders as a study: runs judged, what is stale, what was published, which settings compare, and on which error.
 
 Epochs of one run are no replicates: they share its machine, its page cache and its order of files, so an F over them (`over_epochs`) says
-how steady a run is and not whether a setting matters. The error that counts is what a run repeated scatters by (`run_error`).
+how steady a run is, not whether a setting matters. The error that counts is what a run repeated scatters by (`run_error`).
 
 Source: Hurlbert, Ecological Monographs 1984 (pseudo-replication).
 """
@@ -25,19 +25,17 @@ from analysis.terms import Unreadable
 from .configurations import Mean
 from .dlio_folder import runs_of
 from .dlio_published import beside, is_published, match, rows_of, setting_of
-from .identity import identity
-from .responses import doubted, is_degenerate, is_refused, judge
+from .responses import doubted, identity, is_degenerate, is_refused, judge
 from .stale import stale_rows, stale_runs
 from .terms import Doubt
-from .validity import EVERY
+from .validity import EVERY, is_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from .dlio_published import PublishedRow
-    from .identity import Identity
-    from .responses import JudgedResponse
+    from .responses import Identity, JudgedResponse
     from .stale import Stale
     from .terms import IoRun
 
@@ -53,7 +51,7 @@ STEADY, WHOLE = "au_steady_percent", "au_whole_percent"
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Steps left out of steady figures, where the reader chose others than DLIO did; None leaves them as each run says."""
+    """Steps that the reader leaves out of steady figures; None leaves them as each run says."""
 
     start: int | None = None
     end: int | None = None
@@ -61,7 +59,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Oneway:
-    """An F with its degrees of freedom; `eta2` is the part of all variation that lies between the levels, None on a run error."""
+    """An F; `eta2` is the part of all variation that lies between the levels, None on a run error."""
 
     f: float
     df_between: int
@@ -72,7 +70,7 @@ class Oneway:
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """What runs of one setting scatter by: `sd` in the response's unit, pooled over settings that were run more than once."""
+    """What runs of one setting scatter by: `sd` in the response's unit, pooled over settings that were run again."""
 
     sd: float
     df: int
@@ -81,10 +79,7 @@ class RunError:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Runs that differ in one thing: `levels` are its values in words, each with its runs.
-
-    `among` is what they have in common, as far as it tells them from others that differ in the same thing.
-    """
+    """Runs that differ in one thing: its `levels` in words, each with its runs. `among` tells them from others that differ in the same."""
 
     factor: str
     levels: Mapping[str, tuple[JudgedResponse, ...]]
@@ -95,7 +90,7 @@ class Compared:
 class Tested:
     """One factor and one response. `epochs` takes epochs for replicates and concludes nothing; `runs` stands on repeated runs.
 
-    `skipped` epochs at the start of each run are left out of `epochs`.
+    `skipped` epochs at each run's start are left out of `epochs`.
     """
 
     factor: str
@@ -111,10 +106,9 @@ class Tested:
 class DlioStudy:
     """Everything that is said of DLIO results.
 
-    `judged` are runs that trained, in time order, `generations` those that only made data; `rows` are published ones, `raw` whose files
-    are here; `usable` are the runs that comparisons are made of: neither degenerate nor stale nor refused. `groups` differ
-    in one factor each; `error` is what repeated runs scatter by. `beside` are published tables that lie above what was named and were
-    not read.
+    `judged` are runs that trained, in time order, `generations` those that only made data; `rows` are published ones, `raw` whose files are
+    here; `usable` are neither degenerate nor stale nor refused: comparisons are made of them. `groups` differ in one factor each; `error`
+    is what repeated runs scatter by. `beside` are published tables above what was named, which were not read.
     """
 
     paths: tuple[str, ...]
@@ -133,10 +127,7 @@ class DlioStudy:
 
 
 def dlio_study(paths: Sequence[Path], excluded: Excluded | None = None) -> DlioStudy:
-    """Read everything at some paths (result folders, folders of them, published tables) and analyse it.
-
-    What cannot be read is said in `refused`; it is for the caller to refuse a study in which nothing could be.
-    """
+    """Read and analyse result folders, folders of them and published tables. What cannot be read is said in `refused`."""
     refused: list[str] = []
     folders = [path for path in paths if path.is_dir()]
     runs = list({run.origin: run for path in folders for run in runs_of(path, refused)}.values())
@@ -193,7 +184,7 @@ def _published(paths: Sequence[Path], refused: list[str]) -> list[PublishedRow]:
 
 
 def _stale_rows(lost: Sequence[PublishedRow], rows: Sequence[PublishedRow], runs: Sequence[IoRun]) -> list[Stale]:
-    """Judge published rows; their samples/s are known only with the record length that most of the study's runs had."""
+    """Judge published rows by the record length that most of the study's runs had."""
     lengths = Counter(run.record_length_bytes for run in runs if run.kind == "training" and len(run.epochs) > run.processes)
     usual = lengths.most_common(1)[0][0] if lengths else None
     changes = {
@@ -238,7 +229,7 @@ def _is_number(level: str) -> bool:
 
 
 def settings(judged: Iterable[JudgedResponse]) -> dict[tuple[str, int, object], dict[tuple[str, ...], list[JudgedResponse]]]:
-    """Gather runs by what they were called for (workload, ranks, override), and in it by tweak set and all their parameters.
+    """Gather runs by workload, ranks and override, and in it by tweak set and all parameters.
 
     One of which nobody knows what it was asked for is a repeat of none.
     """
@@ -250,19 +241,14 @@ def settings(judged: Iterable[JudgedResponse]) -> dict[tuple[str, int, object], 
 
 
 def values_of(judged: JudgedResponse, response: str) -> Sequence[float]:
-    """The epochs of a run: for steady AU those that DLIO reported, whose end stamps are nearer to its clock than those it saved."""
+    """The epochs of a run; steady AU as DLIO reported it, whose end stamps are nearer to its clock than those it saved."""
     reported = judged.run.reported.get("train_au_percentage")
-    if response != STEADY or not isinstance(reported, list) or not reported:
-        return judged.responses[response].per_epoch
-    if all(isinstance(value, int | float) and math.isfinite(value) for value in reported):
-        return reported
-    return judged.responses[response].per_epoch
+    return reported if response == STEADY and is_numbers(reported) else judged.responses[response].per_epoch
 
 
-def run_value(judged: JudgedResponse, response: str) -> float | None:
-    """One number for a run: the mean of its epochs."""
-    values = values_of(judged, response)
-    return sum(values) / len(values) if values else None
+def run_values(runs: Iterable[JudgedResponse], response: str) -> list[float]:
+    """One number a run: the mean of its epochs."""
+    return [sum(values) / len(values) for run in runs if (values := values_of(run, response))]
 
 
 def mean_over_runs(values: Sequence[float]) -> tuple[Mean | None, float | None]:
@@ -276,7 +262,7 @@ def mean_over_runs(values: Sequence[float]) -> tuple[Mean | None, float | None]:
 
 
 def _tests(group: Compared, error: Mapping[str, RunError | None]) -> Iterator[Tested]:
-    """Test a factor: all its levels, neighbours where there are three or more, and steady AU without the first epoch."""
+    """Test all levels of a factor, neighbours where there are three or more, and steady AU without the first epoch."""
     names = tuple(group.levels)
     for response in (STEADY, WHOLE):
         yield _test(group, names, response, error.get(response))
@@ -288,17 +274,14 @@ def _tests(group: Compared, error: Mapping[str, RunError | None]) -> Iterator[Te
 
 def _test(group: Compared, names: tuple[str, ...], response: str, error: RunError | None, skipped: int = 0) -> Tested:
     epochs = {name: [value for judged in group.levels[name] for value in values_of(judged, response)[skipped:]] for name in names}
-    means = [[value for judged in group.levels[name] if (value := run_value(judged, response)) is not None] for name in names]
+    means = [run_values(group.levels[name], response) for name in names]
     runs = on_run_error(means, error) if error is not None and all(means) else None
     return Tested(group.factor, names, response, over_epochs(epochs), runs, skipped, group.among)
 
 
-def over_epochs(levels: Mapping[str, Sequence[float]], skip: int = 0) -> Oneway | None:
-    """F with epochs as if they were replicates, the first `skip` of each run left out; None where too few are left, or none scatters.
-
-    Pseudo-replication: to be shown as such, and concluded from by nobody.
-    """
-    groups = [np.asarray(values[skip:], float) for values in levels.values()]
+def over_epochs(levels: Mapping[str, Sequence[float]]) -> Oneway | None:
+    """F with epochs as if they were replicates, to be shown as such; None where too few are left, or none scatters."""
+    groups = [np.asarray(values, float) for values in levels.values()]
     between, error = len(groups) - 1, sum(map(len, groups)) - len(groups)
     if between < 1 or error < 1 or not all(map(len, groups)) or all(np.ptp(group) == 0 for group in groups):
         return None
@@ -307,10 +290,7 @@ def over_epochs(levels: Mapping[str, Sequence[float]], skip: int = 0) -> Oneway 
 
 
 def run_error(repeats: Mapping[object, Sequence[float]]) -> RunError | None:
-    """Pool what repeated runs of one setting scatter by; None where no setting was run twice.
-
-    For pairs it is the root of the mean of d²/2.
-    """
+    """Pool what repeated runs of one setting scatter by; None without any. For pairs it is the root of the mean of d²/2."""
     repeated = [values for values in repeats.values() if len(values) > 1]
     df = sum(len(values) - 1 for values in repeated)
     if not df:
@@ -320,7 +300,7 @@ def run_error(repeats: Mapping[object, Sequence[float]]) -> RunError | None:
 
 
 def on_run_error(means: Sequence[Sequence[float]], error: RunError) -> Oneway | None:
-    """F of levels, each with the means of its runs, on the scatter of repeated runs; None where that is 0 or there is one level."""
+    """F of levels, each with the means of its runs, on the scatter of repeated runs; None where there is none to take."""
     if len(means) < 2 or error.sd <= 0:
         return None
     grand = fmean([value for runs in means for value in runs])
@@ -330,10 +310,10 @@ def on_run_error(means: Sequence[Sequence[float]], error: RunError) -> Oneway | 
 
 
 def error_of(judged: Sequence[JudgedResponse], rows: Sequence[PublishedRow], response: str = STEADY) -> RunError | None:
-    """What repeated runs of one setting scatter by; published rows whose raw files are not there count as further runs of theirs."""
-    groups: dict[object, dict[tuple[str, ...], list[float]]] = {}
-    for key, inner in settings(judged).items():
-        groups[key] = {fixed: [value for run in runs if (value := run_value(run, response)) is not None] for fixed, runs in inner.items()}
+    """What repeated runs of one setting scatter by; a published row whose raw files are not there is one more run."""
+    groups: dict[object, dict[tuple[str, ...], list[float]]] = {
+        key: {fixed: run_values(runs, response) for fixed, runs in inner.items()} for key, inner in settings(judged).items()
+    }
     if response == STEADY:
         for row in rows:
             same = groups.setdefault((row.model, row.processes, row.setting), {})

@@ -1,10 +1,9 @@
 """Which factor, how much, how sure; and tweak sets against stock.
 
-Each step of a factor, or of two together, is a contrast of cells that is taken inside each block, and its error is what those differences
-scatter by: paired t, blocks − 1 degrees of freedom. Configurations need not scatter alike for that, and they do not: what comes from a disk
-scatters ten times as far as what comes from memory, and on one error pooled over both the one looks surer than it is. An effect of
-several steps is named by its smallest p, adjusted over its own steps, and all effects of a response are one family (Holm both times).
-The table of variation is a description (`variation`).
+Each step of a factor, or of two together, is a contrast of cells inside each block, and its error is what those differences scatter by:
+paired t, blocks − 1 degrees of freedom. So configurations need not scatter alike: what comes from a disk scatters ten times as far as what
+comes from memory, and on one pooled error it would look surer than it is. An effect of several steps is named by its smallest p, adjusted
+over its own steps, and all effects of a response are one family (Holm both times).
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ class EffectTable:
 class EffectStep:
     """What going from one level to another does; of two factors: by how much what the one does changes with the other.
 
-    `levels` is where it leads, a level a factor. `low` and `high` hold with 95 % for all steps of the effect together: the one that is told
-    was chosen among them, and an interval of that one alone would miss more often. `p` is its own, `p_adjusted` Holm's over the steps of
-    its effect and the effects of the response; None for a step that is told and not tested.
+    `levels` is where it leads, a level a factor. `low` and `high` hold with 95 % for all steps of the effect together, for the one that is
+    told was chosen among them. `p_adjusted` is Holm's over the steps of its effect and the effects of the response; None for a step that is
+    told and not tested.
     """
 
     name: str
@@ -73,7 +72,7 @@ class EffectStep:
 
 @dataclass(frozen=True, slots=True)
 class JointEffects:
-    """An interaction told as it is used: what `factor` does from `first` to `last` at each level of `along`, by which a step is called."""
+    """An interaction as it is used: what `factor` does from `first` to `last` at each level of `along`, which names the steps."""
 
     factor: str
     first: str
@@ -84,10 +83,7 @@ class JointEffects:
 
 @dataclass(frozen=True, slots=True)
 class IoEffect:
-    """One factor's effect, or that of two together. `share` of the variation describes; `p_adjusted` is Holm's over steps and effects.
-
-    `levels` are the means at a factor's levels; `together` tells an interaction.
-    """
+    """One factor's effect, or that of two together. `share` of the variation describes; `p_adjusted` is Holm's over steps and effects."""
 
     factors: tuple[str, ...]
     share: float
@@ -110,13 +106,12 @@ class IoEffect:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All that is said of one response; where nothing can be, `refusal` says why. `variation` is allotted, and not tested."""
+    """All that is said of one response, or in `refusal` why nothing can be. `variation` is allotted, and not tested."""
 
     response: str
     unit: str
     sets: bool
     observed: ObservedFactor
-    varied: Varied
     findings: tuple[IoEffect, ...] = ()
     variation: tuple[VarianceSource, ...] = ()
     refusal: str = ""
@@ -126,7 +121,7 @@ class Analysis:
 def analysed(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> Analysis:
     """Analyse one response over everything that was varied; `sets` takes the tweak set for a factor too."""
     seen, varied = observed(cells, response, sets=sets)
-    empty = Analysis(response, seen.unit, sets, seen, varied)
+    empty = Analysis(response, seen.unit, sets, seen)
     table = by_block(seen)
     blocks = len(table.blocks)
     if not varied.factors:
@@ -192,7 +187,7 @@ def _effects(
 
 
 def _together(seen: ObservedFactor, effect: IoEffect, table: EffectTable) -> JointEffects | None:
-    """Tell an interaction by the factor with fewer levels, to the level that shows it best, at each level of the other."""
+    """Tell an interaction by the factor with fewer levels, to the level that shows it best."""
     there = seen.levels()
     inner = 0 if len(there[effect.factors[0]]) < len(there[effect.factors[1]]) else 1
     factor, along = effect.factors[inner], effect.factors[1 - inner]
@@ -228,7 +223,7 @@ def _notes(seen: ObservedFactor, described: Variation, varied: Varied, blocks: i
 
 
 def means(analysis: Analysis, pair: tuple[str, str]) -> dict[Point, Mean]:
-    """Means over blocks at every two levels of two factors, as far as they can be told, each with its own 95 % interval."""
+    """Means over blocks at every two levels of two factors, as far as they can be told, each with its 95 % interval."""
     levels = {factor.name: factor.levels for factor in analysis.observed.factors}
     table = by_block(analysis.observed)
     result: dict[Point, Mean] = {}
@@ -254,9 +249,9 @@ def by_block(seen: ObservedFactor) -> EffectTable:
 def values(question: Question, table: EffectTable) -> list[float]:
     """Answer a question in each block that has all its cells.
 
-    It is averaged over those combinations of the other factors at which everything that it asks for was measured, often enough to count.
+    It is averaged over those combinations of the other factors at which all that it asks for was measured often enough.
 
-    Raises: NotComparable, where there is no such combination, or too few such blocks.
+    Raises: NotComparable, where there is none, or too few such blocks.
     """
     counts = Counter(point for block in table.blocks for point in block)
     weights = _weights(question, [point for point, count in counts.items() if count >= FEWEST_BLOCKS])
@@ -298,8 +293,8 @@ def _weights(question: Question, points: Collection[Point]) -> Mapping[Point, fl
 class IoContrast:
     """One tweak set against stock in one configuration: a mean over blocks, as a gain (rates) or in the response's own unit.
 
-    `p_adjusted` is Holm's over all contrasts of the table. `missing` says why there is no figure. `cache` is the state of the page cache
-    before each epoch, "" where it was not a parameter, and `rest` the configuration without it.
+    `p_adjusted` is Holm's over the table. `cache` is the state of the page cache before each epoch, "" where it was no parameter, and
+    `rest` the configuration without it.
     """
 
     tweakset: str
@@ -313,6 +308,11 @@ class IoContrast:
     p: float | None = None
     p_adjusted: float | None = None
     missing: str | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The effect, as tables call it."""
+        return self.effect
 
     @property
     def shown(self) -> bool:

@@ -1,8 +1,7 @@
 """What was varied between I/O runs, and what each response came to at every combination of it.
 
-A factor is a parameter that somebody asked for by name, or the number of processes, the model or the engine, and stood at more than one
-value; what another parameter merely implies (batch and record length of a model) is none. Tweak sets are a factor too. One run is one
-value: its epochs are averaged before it comes here, and never count as repetitions.
+A factor is a parameter that somebody asked for by name, or the processes, the model or the engine, and stood at more than one value; what a
+model implies (batch, record length) is none. Tweak sets are a factor too. One run is one value.
 """
 
 from __future__ import annotations
@@ -84,9 +83,9 @@ class ObservedFactor:
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """The factors of some runs. `same` are those that always went together with one that is named first, and cannot be told from it.
+    """The factors of some runs. `same` always went together with one that is named first, and cannot be told from it.
 
-    `alone` are parameters and levels of a single configuration beside a complete design, which is left out of it (`without_loners`).
+    `alone` are parameters and levels that `without_loners` left out.
     """
 
     factors: tuple[IoFactor, ...]
@@ -109,7 +108,7 @@ def level_of(run: IoRun, name: str) -> str:
 
 
 def varied(runs: Sequence[IoRun], *, sets: bool = False) -> Varied:
-    """Find the factors of some runs in the order they were named; `sets` makes the tweak set one of them, the last."""
+    """Find the factors of some runs in the order they were named; with `sets` the tweak set is the last."""
     names = list(dict.fromkeys([*ALWAYS, *(name for run in runs for name in run.overrides), *([SETS] if sets else [])]))
     columns: dict[str, tuple[str, ...]] = {}
     same: list[tuple[str, str]] = []
@@ -128,7 +127,7 @@ def varied(runs: Sequence[IoRun], *, sets: bool = False) -> Varied:
 def without_loners(runs: Sequence[IoRun], *, sets: bool = False) -> tuple[list[IoRun], Varied]:
     """Leave out configurations that alone have some parameter's level, where the others cross at least two factors completely.
 
-    One job that writes checkpoints beside twenty that read says nothing of checkpoints and formats together, and would blur both.
+    One job that writes checkpoints beside twenty that read says nothing of checkpoints and formats together.
     """
     every = varied(runs, sets=sets)
     points = {every.levels(run) for run in runs}
@@ -169,10 +168,7 @@ def _leaf(name: str) -> str:
 
 
 def common(runs: Sequence[IoRun]) -> frozenset[str]:
-    """What a name need not say: what all runs have in common, and what always goes with something else that is said.
-
-    Nothing, where there is but one configuration.
-    """
+    """What a name need not say: what all runs have in common, and what goes with something said. Nothing, of one configuration."""
     names = dict.fromkeys([*ALWAYS, *(name for run in runs for name in run.overrides)])
     alike = frozenset(name for name in names if len({level_of(run, name) for run in runs}) == 1)
     return alike | {name for name, _ in varied(runs).same} if len(alike) < len(names) else frozenset()
@@ -191,7 +187,7 @@ def alike_in_words(runs: Sequence[IoRun]) -> str:
 
 
 def scale_of(name: str) -> Scale:
-    """Rates are compared by ratios, for which their logarithm is taken; percentages by their difference, in percentage points."""
+    """Rates are compared by ratios, on a logarithmic scale; percentages by their difference, in points."""
     return "log" if is_rate(name) else "raw"
 
 
@@ -199,7 +195,7 @@ def observed(cells: Sequence[JudgedResponse], response: str, *, sets: bool) -> t
     """Lay one response out over the factors of some runs.
 
     With `sets` the tweak set is a factor, stock its first level. Without, only untouched machines count, and stock and its copy in one
-    block are averaged into one value: two looks at one thing. A run without a value is lost, with the reason.
+    block are averaged. A run without a value is lost, with the reason.
     """
     kept = [cell for cell in cells if (cell.run.tweakset != AGAIN if sets else cell.run.tweakset in {STOCK, AGAIN})]
     rest, result = without_loners([judged.run for judged in kept], sets=sets)

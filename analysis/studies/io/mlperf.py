@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Literal
 from analysis.answer import Column, Line, Section, Table
 
 from .run_answer import letter
-from .sentences import counted
+from .sentences import counted, listed
+from .terms import GIB
 from .validity import fewest_steps
 
 if TYPE_CHECKING:
@@ -54,14 +55,12 @@ FIXED = ("batch_size", "computation_time", "epochs", *LENGTHS, "num_samples_per_
 SCALED = (*LENGTHS, "computation_time")
 FROM_THEM = {"record_length": "record_length_bytes", "record_length_stdev": "record_length_bytes_stdev"}  # as 2.0.0 of PyPI spells them
 
-Word = Literal["CLOSED", "OPEN", "INVALID"]
-
 
 @dataclass(frozen=True, slots=True)
 class Division:
     """Where a run belongs by what was changed: `because` names what keeps it out of both, `disclosed` what OPEN alone may change."""
 
-    word: Word
+    word: Literal["CLOSED", "OPEN", "INVALID"]
     because: tuple[str, ...] = ()
     disclosed: tuple[str, ...] = ()
 
@@ -74,17 +73,6 @@ class Files:
     by_steps: int
     required: int
     gib: float
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What decides the size of a data set: `memory_bytes` of all hosts together, and the workload's own figures."""
-
-    memory_bytes: float
-    processes: int
-    batch_size: int
-    record_length_bytes: float
-    samples_per_file: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +109,16 @@ def own_parameters(model: str) -> Mapping[str, object]:
     return {**held.get("parameters", {}), **accelerators.get((named or [held.get("accelerator")])[0], {})}
 
 
-def files_required(load: Load, *, as_the_code_counts: bool = False) -> Files:
-    """The least number of files: five times the hosts' memory, and 500 steps an epoch.
+def files_required(memory_bytes: float, processes: int, batch_size: int, record_length_bytes: float, samples_per_file: int) -> Files:
+    """The least number of files: five times the memory of all hosts, and 500 steps an epoch.
 
     The benchmark's own code rounds down, and so may fall one file short of its rule; here it is rounded up.
     """
-    rounded = math.floor if as_the_code_counts else math.ceil
-    file_bytes = load.record_length_bytes * load.samples_per_file
-    by_memory = rounded(TIMES_MEMORY * load.memory_bytes / file_bytes)
-    by_steps = rounded(LEAST_STEPS * load.processes * load.batch_size / load.samples_per_file)
+    file_bytes = record_length_bytes * samples_per_file
+    by_memory = math.ceil(TIMES_MEMORY * memory_bytes / file_bytes)
+    by_steps = math.ceil(LEAST_STEPS * processes * batch_size / samples_per_file)
     required = max(by_memory, by_steps)
-    return Files(by_memory, by_steps, required, required * file_bytes / 2**30)
+    return Files(by_memory, by_steps, required, required * file_bytes / GIB)
 
 
 def division(changed: Mapping[str, object]) -> Division:
@@ -196,16 +183,12 @@ def departures(run: IoRun, own: Mapping[str, object]) -> dict[str, object]:
 
 def _broken(run: IoRun, own: Mapping[str, object], breaks: tuple[str, ...]) -> Iterator[str]:
     """Say what broke the rules, a line each; what a scale of records made of several parameters, in one."""
-    scale, named, broken = (
-        run.params.get("record_scale", 1),
-        {_name(key) for key in run.overrides},
-        [text.split(" = ")[0] for text in breaks],
-    )
+    scale, named = run.params.get("record_scale", 1), {_name(key) for key in run.overrides}
+    broken = [text.split(" = ")[0] for text in breaks]
     scaled = [] if _same(scale, 1) else [name for name in SCALED if name not in named and name in broken]
     if scaled:
         words = [f"its {name.rpartition('_')[2]}" if name.startswith(f"{scaled[0]}_") else name for name in scaled]
-        listed = " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
-        yield f"record_scale = {scale} makes {listed} other than the workload's, which neither division may change"
+        yield f"record_scale = {scale} makes {listed(words)} other than the workload's, which neither division may change"
     for text in breaks:
         key, _, value = text.partition(" = ")
         if key not in scaled:
@@ -264,7 +247,7 @@ def _enough(run: IoRun, own: Mapping[str, object]) -> Files | None:
         return None
     if not isinstance(batch, int) or not isinstance(length, int | float):
         return None
-    return files_required(Load(run.host.memory_bytes, run.processes, batch, length, samples))
+    return files_required(run.host.memory_bytes, run.processes, batch, length, samples)
 
 
 def _size(run: IoRun, need: Files | None) -> Iterator[str]:

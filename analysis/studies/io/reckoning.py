@@ -22,43 +22,39 @@ DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
 
 
 def retained(block: Epoch, start: int, end: int) -> range:
-    """Which steps remain when so many are left out at the start and at the end; none, where that is more than there are."""
+    """Which steps remain when so many are left out at the start and at the end."""
     first = min(start, block.steps)
     return range(first, max(first, block.steps - end))
 
 
-def steady(block: Epoch, start: int, end: int) -> tuple[float, float]:
-    """C* and T* in seconds."""
+def steady_s(block: Epoch, start: int, end: int) -> float:
+    """T* in seconds."""
     kept = retained(block, start, end)
-    left_out = math.fsum(busy for at, busy in enumerate(block.busy_s) if at not in kept)
-    return math.fsum(block.compute_s[kept.start : kept.stop]), block.duration_s - left_out
+    return block.duration_s - math.fsum(busy for at, busy in enumerate(block.busy_s) if at not in kept)
 
 
-def au_steady_percent(blocks: Sequence[Epoch], start: int, end: int) -> float:
-    """AU as DLIO defines it: 100 C*/T*, 0 where nothing was computed; over blocks, the mean weighted by their steps."""
-    return weighted([_percent(*steady(block, start, end)) for block in blocks], blocks)
+def au_steady_percent(blocks: Sequence[Epoch], start: int, end: int, asked_s: float | None = None) -> float:
+    """AU as DLIO defines it: 100 C*/T*, 0 where nothing was computed; over blocks, the mean weighted by their steps.
+
+    With `asked_s` each step counts as the computation that was asked for: what it was late is waiting.
+    """
+    computed_s = [_computed_s(block, retained(block, start, end), asked_s) for block in blocks]
+    return weighted([_percent(each_s, steady_s(block, start, end)) for each_s, block in zip(computed_s, blocks, strict=True)], blocks)
 
 
-def au_whole_percent(blocks: Sequence[Epoch]) -> float:
+def au_whole_percent(blocks: Sequence[Epoch], asked_s: float | None = None) -> float:
     """AU with nothing left out: 100 × all computation over all wall time."""
-    return _percent(math.fsum(math.fsum(block.compute_s) for block in blocks), total_s(blocks))
+    return _percent(math.fsum(_computed_s(block, range(block.steps), asked_s) for block in blocks), total_s(blocks))
 
 
-def au_steady_nominal_percent(blocks: Sequence[Epoch], computation_s: float, start: int, end: int) -> float:
-    """AU over the same time, each step counted as the computation that was asked for: what it was late is waiting."""
-    percents = [_percent(len(retained(block, start, end)) * computation_s, steady(block, start, end)[1]) for block in blocks]
-    return weighted(percents, blocks)
-
-
-def au_whole_nominal_percent(blocks: Sequence[Epoch], computation_s: float) -> float:
-    """The same with nothing left out."""
-    return _percent(sum(block.steps for block in blocks) * computation_s, total_s(blocks))
+def _computed_s(block: Epoch, kept: range, asked_s: float | None) -> float:
+    return math.fsum(block.compute_s[kept.start : kept.stop]) if asked_s is None else len(kept) * asked_s
 
 
 def samples_per_s_steady(blocks: Sequence[Epoch], batch: int, start: int, end: int) -> float:
     """Samples of exactly those steps that T* spans, over T*."""
     count = sum(len(retained(block, start, end)) for block in blocks)
-    return _rate(count * batch, math.fsum(steady(block, start, end)[1] for block in blocks))
+    return _rate(count * batch, math.fsum(steady_s(block, start, end) for block in blocks))
 
 
 def samples_per_s_whole(blocks: Sequence[Epoch], batch: int) -> float:
@@ -68,7 +64,7 @@ def samples_per_s_whole(blocks: Sequence[Epoch], batch: int) -> float:
 
 def samples_per_s_dlio(blocks: Sequence[Epoch], batch: int, start: int, end: int) -> float:
     """What DLIO reports since 2.0.0: S - 2 steps over a T* that spans S - 1 of them; negative for one step, 0 for two."""
-    rates = [_rate((block.steps - DLIO_UNCOUNTED_STEPS) * batch, steady(block, start, end)[1]) for block in blocks]
+    rates = [_rate((block.steps - DLIO_UNCOUNTED_STEPS) * batch, steady_s(block, start, end)) for block in blocks]
     return weighted(rates, blocks)
 
 

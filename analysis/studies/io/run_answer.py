@@ -11,8 +11,9 @@ from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
 from analysis.wording import digits, probability, size
 
 from .configurations import BY_DEFAULT
+from .effects import IoContrast
 from .factors import AGAIN, SETS, STOCK
-from .identity import in_words, record, slept_in_words
+from .responses import in_words, record, slept_in_words
 from .sentences import (
     LABELS,
     amount,
@@ -30,10 +31,10 @@ from .sentences import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .configurations import Configuration, Mean
-    from .effects import Analysis, IoContrast
+    from .effects import Analysis
     from .study import IoStudy
 
 FIRST = {"samples_per_s_whole": "samples/s", "au_whole_percent": "AU whole %"}
@@ -104,28 +105,21 @@ def left_out(study: IoStudy) -> list[str]:
 def _runs(study: IoStudy, *, brief: bool) -> Section:
     """Means over blocks with their intervals; a letter where there is no figure, with the reason below."""
     shown = [configuration for configuration in study.configurations if configuration.tweakset == STOCK]
-    letters: dict[str, str] = {}
+    marks = Marks()
     tables = []
     for heads in (FIRST, {} if brief else SECOND):
         rows: list[list[object]] = []
         for configuration in shown:
-            for reason in (configuration.responses[name].missing for name in heads):
-                if reason:
-                    letters.setdefault(reason, letter(len(letters)))
+            means = [configuration.responses[name] for name in heads]
+            words = [marks(mean.missing) if mean.missing else Word("", "quiet") for mean in means]
             blocks = max((mean.runs for mean in configuration.responses.values()), default=0)
-            rows.append(
-                [
-                    configuration.name,
-                    blocks,
-                    *(_mean(configuration, name, letters) for name in heads),
-                    *([_limit(configuration)] if heads is FIRST else []),
-                ]
-            )
+            figures = [word if mean.value is None else mean for mean, word in zip(means, words, strict=True)]
+            rows.append([configuration.name, blocks, *figures, *([_limit(configuration)] if heads is FIRST else [])])
         columns = [Column("configuration", left=True), Column("n", "blocks")]
-        columns += [Column(head, name, _writer(name, letters)) for name, head in heads.items()]
+        columns += [Column(head, name, _writer(name, marks)) for name, head in heads.items()]
         columns += [Column("limited by", left=True)] if heads is FIRST else []
         tables += [Table(columns, rows)] if heads else []
-    lines = [Line(f"{reason}.", f"({mark})", "quiet") for reason, mark in letters.items()]
+    lines = marks.lines()
     lines += [Line(line, "", "open" if line.startswith("Doubt") else "quiet") for line in basis(study)]
     lines += [Line(f"{line}.", "", "quiet") for line in (slept_in_words(study.cells), in_words(study.cells)) if line and not brief]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
@@ -136,18 +130,28 @@ def letter(at: int) -> str:
     return chr(ord("a") + at) if at < 26 else letter(at // 26 - 1) + letter(at % 26)
 
 
-def _mean(configuration: Configuration, name: str, letters: Mapping[str, str]) -> object:
-    mean = configuration.responses[name]
-    return mean if mean.value is not None else Word(f"({letters[mean.missing]})" if mean.missing else "", "quiet")
+class Marks:
+    """Letters in a table, each with its sentence below it, given once."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, str] = {}
+
+    def __call__(self, sentence: str) -> Word:
+        """Answer the letter of a sentence."""
+        return Word(f"({self.given.setdefault(sentence, letter(len(self.given)))})", "quiet")
+
+    def lines(self) -> list[Line]:
+        """The sentences."""
+        return [Line(f"{sentence}.", f"({mark})", "quiet") for sentence, mark in self.given.items()]
 
 
-def _writer(name: str, letters: Mapping[str, str]) -> Callable[[Mean], str]:
+def _writer(name: str, marks: Marks) -> Callable[[Mean], str]:
     scale = points_of(name)
 
     def write(mean: Mean) -> str:
         value, *limits = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
         interval = f" [{', '.join(limits)}]" if limits else ""
-        return f"{value}{interval}{f' ({letters[mean.missing]})' if mean.missing else ''}"
+        return f"{value}{interval}{f' {marks(mean.missing).text}' if mean.missing else ''}"
 
     return write
 
@@ -205,7 +209,7 @@ def _variation(result: Sequence[Analysis]) -> Section:
 
 
 def _tweak_table(study: IoStudy) -> list[Section]:
-    """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy of stock come last."""
+    """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy last."""
     made, idle = study.contrasts, {contrast.tweakset for contrast in study.idle}
     treated = (*made.tweaks, *study.idle)
     if not treated:
@@ -232,10 +236,10 @@ def _tweak_table(study: IoStudy) -> list[Section]:
         ]
         for name, rest in places
     ]
-    rows.sort(key=lambda row: not any(isinstance(gain, _Gain) and gain.shown for gain in row))
+    rows.sort(key=lambda row: not any(isinstance(gain, IoContrast) and gain.shown for gain in row))
 
-    def write(gain: _Gain) -> str:
-        change = f"{amount(made.response, made.unit, gain.value).replace(' %', '')} {ends(made.response, gain.low, gain.high)}"
+    def write(gain: IoContrast) -> str:
+        change = f"{amount(made.response, made.unit, gain.value or 0.0).replace(' %', '')} {ends(made.response, gain.low, gain.high)}"
         return f"{change}{'*' if gain.shown else ''}"
 
     columns = [Column("tweak set", left=True), *(Column(state or "change", state or "change", write) for state in states)]
@@ -243,19 +247,12 @@ def _tweak_table(study: IoStudy) -> list[Section]:
     return [Section("Tweak sets against stock: samples/s, %, block by block [95 %]", [Table(columns, rows)])]
 
 
-class _Gain:
-    """A contrast as a value with an interval."""
-
-    def __init__(self, contrast: IoContrast) -> None:
-        self.value, self.low, self.high, self.shown = contrast.effect or 0.0, contrast.low or 0.0, contrast.high or 0.0, contrast.shown
-
-
-def _known(contrast: IoContrast | None) -> _Gain | None:
-    return None if contrast is None or contrast.effect is None else _Gain(contrast)
+def _known(contrast: IoContrast | None) -> IoContrast | None:
+    return None if contrast is None or contrast.effect is None else contrast
 
 
 def record_of(study: IoStudy) -> dict[str, Any]:
-    """All of it for programs: names and units are those of the terms; what is refused is null with its reason beside it."""
+    """All of it for programs; what is refused is null with its reason beside it."""
     return {
         "runs": [record(cell) for cell in study.cells],
         "origin": study.origin,

@@ -1,7 +1,4 @@
-"""Our own saved runs as I/O runs: one a cell that was measured, its epochs as its processes reported them.
-
-The report is read as a foreign file is: what is not as it should be is named with its cell and left out.
-"""
+"""Our own saved runs as I/O runs: one a measured cell. A report that is not as it should be is named with its cell and left out."""
 
 from __future__ import annotations
 
@@ -26,10 +23,7 @@ FEW = 2  # workloads, of which each is the other's only company
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
-    """Read the I/O runs of one saved run, in the order its cells ran; what cannot be used is said in `refused`.
-
-    Raises: Unreadable, where the file is no saved run.
-    """
+    """Read the I/O runs of one saved run, in the order its cells ran. Raises: Unreadable, where the file is none."""
     from analysis.load import load  # noqa: PLC0415  # which reads reports itself, for the metrics of a cell
 
     return io_runs(load(path), refused)
@@ -66,7 +60,7 @@ def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
 
 
 def _of_one_data_set(runs: Sequence[IoRun], refused: list[str]) -> list[IoRun]:
-    """Leave out runs of a configuration that read another data set than most of its runs; all of them, where no data set has most."""
+    """Leave out runs that read another data set than most of their configuration; all of them, where no data set has most."""
     of = {run.id: str(run.dataset.get("sizes_sha256") or "none recorded") for run in runs}
     read: dict[str, Counter[str]] = {}
     configurations = {run.id: str(sorted((name, str(value)) for name, value in {**run.params, **run.overrides}.items())) for run in runs}
@@ -87,7 +81,7 @@ def _of_one_data_set(runs: Sequence[IoRun], refused: list[str]) -> list[IoRun]:
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Answer a cell with every figure that may be believed as a metric, beside those of its steps: `--metric au_whole_percent`.
+    """Answer a cell with every figure that may be believed as a metric: `--metric au_whole_percent`.
 
     What is wrong with a report is for `python -m analysis io` to say: the cell's steps stand without it.
     """
@@ -108,10 +102,7 @@ def given_in(workload: str) -> dict[str, str]:
 
 
 def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = None, *, capped: bool = False) -> IoRun:
-    """Read what one cell reported; `params` are its workload's. `capped`: fewer steps than its epochs have were asked for.
-
-    Raises: Unreadable.
-    """
+    """Read what one cell reported. `capped`: fewer steps than its epochs have were asked for. Raises: Unreadable."""
     place = f"cell {cell.id}, report"
     if len(cell.report.get("io", ())) != 1:
         raise Unreadable(f"{origin}: {place}: holds {len(cell.report.get('io', ()))} parts 'io' where one belongs; measure it again.")
@@ -139,7 +130,7 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object] | None = Non
         epochs=tuple(sorted(epochs, key=lambda epoch: (epoch.number, epoch.rank))),
         excluded_start_steps=part.whole("excluded_start_steps"),
         excluded_end_steps=part.whole("excluded_end_steps"),
-        checkpoints=tuple(_checkpoint(mark) for mark in marks),
+        checkpoints=tuple(Checkpoint(mark.whole("bytes"), mark.time("duration_s")) for mark in marks),
         dataset=part.optional_mapping("dataset"),
         reported=part.optional_mapping("reported"),
         params=params or {},
@@ -158,17 +149,17 @@ def _length_bytes(part: Fields) -> float:
 
 
 def _varied(workloads: Collection[str]) -> frozenset[str]:
-    """Find the parameters that workloads of a run differ in: those that several of their names carry.
+    """Find the parameters that several names of a run's workloads carry.
 
-    A name does not carry what is the default, so `io_train:format=raw` beside `io_train` means two formats. What one alone of many
-    carries is its own (how often one writes checkpoints), and no question that the others answer too.
+    A name does not carry the default, so `io_train:format=raw` beside `io_train` means two formats. What one alone of many carries (how
+    often it writes checkpoints) is no question that the others answer too.
     """
     carried = Counter(name for workload in workloads for name in given_in(workload))
     return frozenset(name for name, times in carried.items() if times > 1 or len(workloads) <= FEW)
 
 
 def _asked(cell: Cell, params: Mapping[str, object], varied: frozenset[str]) -> dict[str, object]:
-    """What a workload was asked for by name, and its default level of what others were asked for, in the order of its parameters."""
+    """What a workload was asked for by name, and its default level of what others were asked for."""
     given = given_in(cell.workload)
     asked = {name: value for name, value in params.items() if name in given or name in varied}
     return asked | {name: value for name, value in given.items() if name not in asked}
@@ -187,7 +178,7 @@ def _complete(part: Fields, epochs: list[Epoch], processes: int) -> None:
 
 
 def _whole_epochs(part: Fields, epochs: list[Epoch], *, capped: bool) -> None:
-    """Refuse epochs of another number of steps than the report itself says; a cap on the steps cuts the last one short."""
+    """Refuse epochs of another number of steps than the report says; a cap on the steps cuts the last one short."""
     if not part.has("steps_per_epoch"):
         return
     steps, last = part.whole("steps_per_epoch"), max(epoch.number for epoch in epochs)
@@ -207,6 +198,7 @@ def _epoch(part: Fields) -> Epoch:
     for name, values in (("compute_s", compute_s), ("barrier_s", barrier_s)):
         if values is not None and len(values) != len(load_s):
             part.refuse(f"has {len(values)} {name} for {len(load_s)} load_s")
+    asked, fetched, device = (part.whole(name) if part.has(name) else None for name in ("rchar_bytes", "read_bytes", "device_read_bytes"))
     # To DLIO a checkpoint ends a block of steps: what it took is in none.
     return Epoch(
         number=part.whole("epoch"),
@@ -216,29 +208,17 @@ def _epoch(part: Fields) -> Epoch:
         load_s=load_s,
         compute_s=compute_s,
         barrier_s=barrier_s,
-        rchar_bytes=part.whole("rchar_bytes") if part.has("rchar_bytes") else None,
-        read_bytes=part.whole("read_bytes") if part.has("read_bytes") else None,
-        device_read_bytes=part.whole("device_read_bytes") if part.has("device_read_bytes") else None,
+        rchar_bytes=asked,
+        read_bytes=fetched,
+        device_read_bytes=device,
         resident_before=part.up_to("resident_before", 1.0),
         resident_after=part.up_to("resident_after", 1.0),
-        evicted_s=part.up_to("evicted_s", LONGEST_S),
         locked=part.has("locked") and part.flag("locked"),
     )
 
 
-def _checkpoint(part: Fields) -> Checkpoint:
-    return Checkpoint(
-        epoch=part.whole("epoch"),
-        bytes=part.whole("bytes"),
-        duration_s=part.time("duration_s"),
-        step=part.whole("step") if part.has("step") else None,
-        write_s=part.up_to("write_s", LONGEST_S),
-        fsync_s=part.up_to("fsync_s", LONGEST_S),
-    )
-
-
 def _disk(cell: Cell) -> dict[str, object]:
-    """Answer what the workload found in the queue of its disk, one word of a scheduler's list: `[none] mq-deadline` is `none`."""
+    """The queue of its disk as the workload found it; of a scheduler's list `[none] mq-deadline` it is `none`."""
     result = {name.removeprefix("device_"): value for name, value in cell.facts.items() if name.startswith("device_")}
     if result and "device" in cell.facts:
         result["device"] = cell.facts["device"]

@@ -1,13 +1,13 @@
 """I/O runs in words: what feeds most, which factor matters, how much, how sure; never more than the intervals hold.
 
-Configurations are compared two by two on the untouched machine, paired by block, and Holm adjusts for all pairs of a state of the cache:
-the best is chosen by the very figures that are compared, and only all pairs together leave no room for that choice.
+Configurations are compared two by two on the untouched machine, paired by block. Holm adjusts for all pairs of a state of the cache, for
+the best is chosen by the very figures that are compared.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from analysis.stats.adjust import holm
@@ -16,12 +16,12 @@ from analysis.terms import NotComparable
 from analysis.wording import digits, number, percent, probability, unsigned
 from control.t_test import ALPHA
 
-from .configurations import BY_DEFAULT, by_block, in_order, mean_of
+from .configurations import by_block, by_name, in_order, mean_of
 from .effects import FEWEST_IN_CONTRAST
 from .factors import AGAIN, SETS, STOCK, common, configuration, level_of, scale_of, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from analysis.stats.effect import Paired
 
@@ -42,6 +42,12 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
+def listed(names: Iterable[str], word: str = "and") -> str:
+    """Write `a, b and c`."""
+    *others, last = names
+    return f" {word} ".join([*([", ".join(others)] if others else []), last])
+
+
 def amount(response: str, unit: str, effect: float) -> str:
     """Write a change: `+12.3 %` of a rate, `+4.1 points` of a percentage, else in the unit."""
     if scale_of(response) == "log":
@@ -51,7 +57,7 @@ def amount(response: str, unit: str, effect: float) -> str:
 
 
 def points_of(response: str) -> float:
-    """What to multiply a response by so that it is in percent: 1 for percentages, 100 for shares, 0 for what is neither."""
+    """What to multiply a response by so that it is in percent; 0 for what is neither percentage nor share."""
     return 1.0 if response.endswith("_percent") else 100.0 if response.endswith("_share") else 0.0
 
 
@@ -74,14 +80,12 @@ def ends(response: str, low: float | None, high: float | None) -> str:
 
 def findings(study: IoStudy) -> list[str]:
     """Answer in lines that stand by themselves: the fastest in each state of the cache, engines, tweak sets."""
+    if not study.cells:
+        return []
     plain = in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}])
     engines = [judged.run.engine for judged in plain]
     base = "torch" if "torch" in engines else next(iter(engines), "")  # ours, where it was measured
-    return (
-        [*_fastest([judged for judged in plain if judged.run.engine == base]), *_engines(plain, base), *_tweak_sets(study)]
-        if study.cells
-        else []
-    )
+    return [*_fastest([judged for judged in plain if judged.run.engine == base]), *_engines(plain, base), *_tweak_sets(study)]
 
 
 def basis(study: IoStudy) -> list[str]:
@@ -106,7 +110,7 @@ def _fastest(cells: Sequence[JudgedResponse]) -> list[str]:
     for cell in cells:
         if cell.value(RATE) is not None:
             states.setdefault(_state(cell.run), []).append(cell)
-    grouped = {key: _by_name(members) for key, members in states.items()}
+    grouped = {key: by_name(members) for key, members in states.items()}
     chosen = {key: groups for key, groups in grouped.items() if len(groups) > 1} or grouped
     lines = []
     for key, groups in list(chosen.items())[:MOST_STATES]:
@@ -127,14 +131,6 @@ def _state(run: IoRun) -> tuple[str, ...]:
     return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing)
 
 
-def _by_name(cells: Sequence[JudgedResponse]) -> dict[str, list[JudgedResponse]]:
-    alike = common([cell.run for cell in cells])
-    groups: dict[str, list[JudgedResponse]] = {}
-    for cell in cells:
-        groups.setdefault(configuration(cell.run, alike) or BY_DEFAULT, []).append(cell)
-    return groups
-
-
 def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     means = {name: mean_of([cell.responses[RATE] for cell in cells], [cell.run.block for cell in cells]) for name, cells in groups.items()}
     best = max(means, key=lambda name: means[name].value or 0.0)
@@ -143,8 +139,11 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     rate = f"{digits(mean.value or 0.0, 3)} samples/s{interval}"
     if len(groups) == 1:
         return f"{rate}; nothing was measured beside it."
-    changes, adjusted = _pairs(groups)
-    below = {name: change for (first, name), change in changes.items() if first == best}
+    values = {name: by_block(cells, RATE) for name, cells in groups.items()}
+    # Two by two, for Holm's adjustment over all pairs: from the first to the second, and from the best to each.
+    pairs = {frozenset(pair): change for pair in combinations(groups, 2) if (change := _step(values, *pair))}
+    adjusted = dict(zip(pairs, holm([change.p for change in pairs.values()]), strict=True))
+    below = {name: change for name in groups if frozenset((best, name)) in adjusted and (change := _step(values, best, name))}
     slower = sorted((name for name in below if adjusted[frozenset((best, name))] < ALPHA), key=lambda name: -below[name].effect)
     others = [name for name in groups if name != best and name not in slower]
     parts = [f"{best} was fastest, {rate}"]
@@ -154,25 +153,17 @@ def _highest(groups: Mapping[str, Sequence[JudgedResponse]]) -> str:
     if slower:
         each = [f"{name} was {unsigned(abs(below[name].effect))} slower {ends(RATE, below[name].low, below[name].high)}" for name in slower]
         parts.append(", ".join(each) if len(each) < 3 else f"{len(each)} were slower, from {each[0]} to {each[-1]}")
-    pairs = f"Holm over {counted(len(adjusted), 'pair')}" if adjusted else "no two share two blocks"
-    return f"{'; '.join(parts)} ({pairs})."
+    family = f"Holm over {counted(len(adjusted), 'pair')}" if adjusted else "no two share two blocks"
+    return f"{'; '.join(parts)} ({family})."
 
 
-def _pairs(groups: Mapping[str, Sequence[JudgedResponse]]) -> tuple[dict[tuple[str, str], Paired], dict[frozenset[str], float]]:
-    """Compare all configurations two by two: from the first to the second both ways round, and p of each pair after Holm."""
-    values = {name: by_block(cells, RATE) for name, cells in groups.items()}
-    changes: dict[tuple[str, str], Paired] = {}
-    for first, second in itertools.permutations(groups, 2):
-        blocks = sorted(values[first].keys() & values[second].keys())
-        change = _change([math.log(values[second][block] / values[first][block]) for block in blocks], RATE)
-        if change is not None:
-            changes[first, second] = change
-    ps = {frozenset(pair): change.p for pair, change in changes.items()}
-    return changes, dict(zip(ps, holm(list(ps.values())), strict=True))
+def _step(values: Mapping[str, Mapping[int, float]], first: str, second: str) -> Paired | None:
+    blocks = sorted(values[first].keys() & values[second].keys())
+    return _change([math.log(values[second][block] / values[first][block]) for block in blocks], RATE)
 
 
 def _change(values: Sequence[float], response: str) -> Paired | None:
-    """Average changes over blocks; None where too few blocks have one, or all the very same: these are no measurements."""
+    """Average changes over blocks; None where too few have one, or all the very same: these are no measurements."""
     try:
         return paired(values, log=scale_of(response) == "log") if len(values) >= FEWEST_IN_CONTRAST else None
     except NotComparable:
@@ -246,7 +237,7 @@ def _tweak_sets(study: IoStudy) -> list[str]:
 
 
 def of_factors(study: IoStudy) -> list[str]:
-    """What is known of each factor; of the utilisation without the first step only where it tells another story."""
+    """What is known of each factor; of AU without the first step only where it tells another story."""
     known = [analyse for analyse in study.analyses if not analyse.sets and not analyse.refusal]
     lines = [
         f"{LABELS.get(analysis.response, analysis.response)}: {line}"
@@ -264,7 +255,7 @@ def of_tweak_sets(study: IoStudy) -> list[str]:
 
 
 def answers(analysis: Analysis) -> list[str]:
-    """Say of every factor, and of every two that are shown to do something together, what is known; a line each."""
+    """What is known of every factor, and of every two that are shown to do something together; a line each."""
     if analysis.refusal:
         return [f"{analysis.response}: nothing can be said: {analysis.refusal}"]
     return [
@@ -275,7 +266,7 @@ def answers(analysis: Analysis) -> list[str]:
 
 
 def _how_sure(effect: IoEffect, analysis: Analysis) -> str:
-    """Write how sure an effect is: `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
+    """Write `5 blocks, p 0.003 (Holm over 10)`; of several steps, each counts for one effect."""
     effects = len(analysis.findings)
     over = f"{counted(effects, 'effect')}, {len(effect.steps)} steps" if len(effect.steps) > 1 else f"{effects}"
     return f"{effect.clearest.blocks} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"

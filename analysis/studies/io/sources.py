@@ -1,4 +1,4 @@
-"""What was asked for by name: results of DLIO as one study, saved runs of ours each as its own, and one answer of all of them."""
+"""What was asked for by name: results of DLIO as one study, saved runs each as its own, and one answer of all of them."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ def _files(names: Sequence[str]) -> list[Path]:
 
 
 def is_dlio(path: Path) -> bool:
-    """Whether a path is a result folder of DLIO, has such under it, or is a published table.
-
-    A folder with saved runs in it is one of those, whatever an engine left beneath.
+    """Whether a path is a result folder of DLIO, has such under it, or is a published table; a folder with saved runs is none.
 
     Raises: Refused, for a path that cannot be looked at.
     """
@@ -117,7 +115,7 @@ def is_dlio(path: Path) -> bool:
 
 
 def _must_be_input(path: Path) -> None:
-    """Refuse what is neither of the two kinds of input, in words that name both; a glob is left to those who read saved runs."""
+    """Refuse what is neither kind of input, in words that name both; a glob is left to those who read saved runs."""
     try:
         there, a_file = path.exists(), path.is_file() and path.suffix != ".json"
     except (OSError, ValueError) as error:
@@ -142,7 +140,7 @@ def _saved(path: Path, excluded: Excluded, refused: list[str]) -> list[IoStudy]:
 
 
 def _submissions(judged: Sequence[JudgedResponse]) -> list[mlperf.Submission]:
-    """Hold each setting against the rules, on the untouched machine: tweak sets and the copy of stock are no settings of their own."""
+    """Hold each setting against the rules, on the untouched machine."""
     kept = [one for one in judged if one.run.tweakset == STOCK] or judged
     same = [runs for inner in settings(in_order(kept)).values() for runs in inner.values()]
     alike = common([one.run for one in kept if one.run.block is not None])
@@ -156,10 +154,7 @@ def _name(run: IoRun, alike: frozenset[str]) -> str:
 
 
 def pictures(runs: Sequence[IoRun], folder: Path, form: str = "png") -> dict[str, str]:
-    """Draw every picture of input that can be drawn into a folder; answers each one's file, or why there is none.
-
-    Raises: OSError, where a file cannot be written.
-    """
+    """Draw every picture of input into a folder; answers each one's file, or why there is none. Raises: OSError."""
     from analysis import plots  # noqa: PLC0415  # matplotlib, which a table need not wait for
     from analysis.plots.scene import NothingToDraw, Scene  # noqa: PLC0415  # as above
     from analysis.plots.style import written  # noqa: PLC0415  # as above

@@ -12,6 +12,7 @@ A generation that was kept is enough by itself; throughput needs `Cached` or the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ FLAT = 0.2  # of the difference that exchanging the data sets would have made in
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A run that did not read its own data: `id` and `origin` of it, `ran_on` whose data it read, and why that is so, in a sentence."""
+    """A run that read the data of `ran_on`, and why that is so, in a sentence."""
 
     id: str
     origin: str
@@ -42,10 +43,11 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """One run as far as its data go, in the order of time: what it was to read, how fast it read, and the page cache it began with."""
+    """One run as far as its data go: what it was to read, how fast it read, and the page cache it began with."""
 
     id: str
     origin: str
+    started_utc: str
     folder: str
     shape: tuple[object, ...]
     setting: tuple[object, ...]
@@ -59,23 +61,25 @@ def stale_runs(judged: Sequence[JudgedResponse], generations: Sequence[IoRun] = 
     """Find result folders whose run read other data than its own."""
     reads = [_of_run(one.run, one.formula("samples_per_s_whole")) for one in judged if one.run.configured]
     reads += [_of_run(generation, None) for generation in generations]
-    order = {one.run.origin: one.run.started_utc or "" for one in judged} | {
-        generation.origin: generation.started_utc or "" for generation in generations
-    }
-    reads.sort(key=lambda read: order[read.origin])
-    result = []
-    for folder in dict.fromkeys(read.folder for read in reads):
-        result += _in_folder([read for read in reads if read.folder == folder])
-    return result
+    reads.sort(key=lambda read: read.started_utc)
+    folders = dict.fromkeys(read.folder for read in reads)
+    return [stale for folder in folders for stale in _in_folder([read for read in reads if read.folder == folder])]
 
 
 def _of_run(run: IoRun, samples_per_s: float | None) -> _Read:
-    shape = tuple(run.params.get(name) for name in SHAPE)
-    folder = f"{run.dataset.get('folder')} {run.dataset.get('format')}"
-    files, samples = (run.dataset.get(name) for name in ("files", "samples_per_file"))
-    size = (run.record_length_bytes or 0.0) * (files if isinstance(files, int) else 0) * (samples if isinstance(samples, int) else 0)
-    setting = (run.processes, run.batch_size or 0)
-    return _Read(run.id, run.origin, folder, shape, setting, samples_per_s, run.host.cached_bytes, size, run.kind == "generation")
+    counts = [run.dataset.get(name) for name in ("files", "samples_per_file")]
+    return _Read(
+        run.id,
+        run.origin,
+        run.started_utc or "",
+        f"{run.dataset.get('folder')} {run.dataset.get('format')}",
+        tuple(run.params.get(name) for name in SHAPE),
+        (run.processes, run.batch_size or 0),
+        samples_per_s,
+        run.host.cached_bytes,
+        math.prod(count if isinstance(count, int) else 0 for count in counts) * (run.record_length_bytes or 0.0),
+        run.kind == "generation",
+    )
 
 
 def _in_folder(reads: Sequence[_Read]) -> list[Stale]:
@@ -95,9 +99,8 @@ def _in_folder(reads: Sequence[_Read]) -> list[Stale]:
 
 def _holds(lies: _Read, read: _Read) -> bool:
     """Whether a data set is the one a run was to read; more files of the same kind do no harm."""
-    there, own = lies.shape, read.shape
-    more = isinstance(there[0], int) and isinstance(own[0], int) and there[0] >= own[0]
-    return there[1:] == own[1:] and (there[0] == own[0] or more)
+    (there, *kind), (own, *own_kind) = lies.shape, read.shape
+    return kind == own_kind and (there == own or (isinstance(there, int) and isinstance(own, int) and there >= own))
 
 
 def _and_supply(read: _Read, before: Sequence[_Read], shape: tuple[object, ...]) -> str:
@@ -145,8 +148,8 @@ def stale_rows(rows: Sequence[PublishedRow], record_bytes: float | None, changes
     """Find rows of a published table that ran on other data than their own, by the order of the design and their samples/s.
 
     `record_bytes` is the record length that MB/s of most rows were reckoned with, `changes_data` that of rows which had their data made
-    anew with another one. Where the former is unknown, AU stands for samples/s, which is the same measurement at one batch and computation.
-    Rows whose order is unknown are not judged.
+    anew with another one. Without the former AU stands for samples/s, the same measurement at one batch and computation. Rows whose order
+    is unknown are not judged.
     """
     known = sorted((row for row in rows if row.order is not None), key=lambda row: row.order or 0)
     if record_bytes is None:

@@ -28,9 +28,8 @@ RESPONSES = ("au_whole_percent", "au_steady_percent", RATE)
 class IoStudy:
     """I/O runs of one source and what they say. `alike` is what all of them have in common, in words; `refused` what could not be used.
 
-    `idle` are tweak sets that changed nothing here, each against stock: no treatments, but further copies of stock, and in no analysis.
-    `analyses` are of untouched machines; where tweak sets were measured, further ones, of samples/s, have them as a factor: one for all
-    configurations that met the same tweak sets.
+    `idle` are tweak sets that changed nothing here, each against stock: further copies of stock, in no analysis. `analyses` are of
+    untouched machines, and of samples/s with tweak sets as a factor, one for all configurations that met the same ones.
     """
 
     origin: str
@@ -64,10 +63,7 @@ def study(origin: str, runs: Sequence[IoRun], refused: Sequence[str] = (), respo
 
 
 def apart(cells: Sequence[JudgedResponse]) -> tuple[list[JudgedResponse], list[JudgedResponse]]:
-    """Part the cells of tweak sets that changed nothing anywhere from the others; stock stands on both sides, where there is another.
-
-    Their names are as they were: only what is said of them is other.
-    """
+    """Part the cells of tweak sets that changed nothing anywhere from the others; stock stands on both sides."""
     idle = {cell.run.tweakset for cell in cells} - {cell.run.tweakset for cell in cells if not cell.run.changed_nothing}
     treated = [cell for cell in cells if cell.run.tweakset not in idle]
     return treated, [cell for cell in cells if cell.run.tweakset in idle | {STOCK}] if idle else []

@@ -1,28 +1,21 @@
 """The words of the I/O study: one epoch of one rank as it was clocked, one run, and what may be said of it.
 
-Each source of runs is a file with one function, `runs_of(path, refused) -> list[IoRun]`: `dlio_folder` for result folders of DLIO, `saved`
-for our own runs. What cannot be read is left out and said in `refused`, a line each that names the file.
-
-What runs say together is a `study.Study`: `study.study(origin, runs, refused)` makes it, `page.render` writes it (`page.parts` for a page
-that has more on it), `as_json.as_dict` puts it into plain types, `pictures.write(runs, folder)` draws it.
+Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); what they say together is an `IoStudy` or a `DlioStudy`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 MIB = 2.0**20  # DLIO's "MB"
 GIB = 2.0**30  # and its "GB"
 # DLIO's own figures, wherever it does not say otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`, `metric.au`).
 EXCLUDED_START_STEPS, EXCLUDED_END_STEPS, EXPECTED_AU = 1, 0, 0.90
 PREFETCH_FACTOR = 2  # batches a reader fetches ahead: the DataLoader's own default
-
-Kind = Literal["training", "generation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,6 @@ class Epoch:
     device_read_bytes: int | None = None
     resident_before: float | None = None
     resident_after: float | None = None
-    evicted_s: float | None = None
     locked: bool = False
 
     @property
@@ -71,19 +63,15 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint written: how many bytes, and how long it took in all; `write_s` and `fsync_s` where they were clocked apart."""
+    """One checkpoint written: how many bytes, and how long it took in all."""
 
-    epoch: int
     bytes: float | None
     duration_s: float
-    step: int | None = None
-    write_s: float | None = None
-    fsync_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine as the source saw it when the run began. `cached_bytes` is /proc/meminfo's Cached, of one host."""
+    """The machine when the run began. `cached_bytes` is /proc/meminfo's Cached, of one host."""
 
     name: str | None = None
     hosts: int | None = None
@@ -117,7 +105,7 @@ class IoRun:
     computation_time_s: float | None
     record_length_bytes: float | None
     epochs: tuple[Epoch, ...]
-    kind: Kind = "training"
+    kind: Literal["training", "generation"] = "training"
     engine_version: str | None = None
     dlio_counts_all: bool = False
     excluded_start_steps: int = EXCLUDED_START_STEPS
@@ -146,9 +134,9 @@ class IoRun:
 class IoResponse:
     """One figure of one run. `label` says in words how it is reckoned; `value` is None exactly where `why_missing` says why.
 
-    `per_epoch` is what the formula gives for the whole job epoch by epoch (mean or sum over ranks, as the figure asks), also where the
-    figure is refused: to check a source's own figures, and for nothing else. `value` is their mean and `sd_epochs` their population
-    deviation, as DLIO reports it. Epochs of one run are no replicates: no interval is put around them here.
+    `per_epoch` is what the formula gives for the whole job epoch by epoch, also where the figure is refused: only to check a source's own
+    figures. `value` is their mean, `sd_epochs` their population deviation, as DLIO reports it. Epochs are no replicates: no interval is put
+    around them.
     """
 
     name: str
@@ -164,16 +152,9 @@ class IoResponse:
 class Doubt:
     """Why figures of a run are not to be believed: `kind` for programs (`insufficient_steps`), `reason` for people.
 
-    `refuses` names the responses that are not given because of it; empty, where figures stand with the doubt beside them.
+    `refuses` names the responses that are not given because of it; the others stand with the doubt beside them.
     """
 
     kind: str
     reason: str
     refuses: tuple[str, ...] = ()
-
-
-class IoSource(Protocol):
-    """A module that reads runs of one kind."""
-
-    def runs_of(self, path: Path, refused: list[str]) -> list[IoRun]:
-        """Read all runs at a path; what cannot be read is left out and said in `refused`."""

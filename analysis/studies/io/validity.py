@@ -1,6 +1,6 @@
 """Which figures of a run may be believed, and why the others are refused.
 
-A run with few steps measures what its readers fetched before the first step ended, and says so instead of giving a figure.
+A run with few steps measures what its readers fetched before the first step ended.
 """
 
 from __future__ import annotations
@@ -49,11 +49,6 @@ EVERY = (
 )
 
 
-def doubts(run: IoRun) -> list[Doubt]:
-    """Say what the steps of a run speak against; what a formula gives that cannot be is found by `cannot_be`, figure by figure."""
-    return list(_doubts(run)) if run.epochs else []
-
-
 def fewest_steps(run: IoRun) -> tuple[int, int]:
     """The steps of the shortest epoch of a rank, and how many of them are retained."""
     steps, kept = dict[tuple[int, int], int](), dict[tuple[int, int], int]()
@@ -99,7 +94,8 @@ def contradicts_itself(run: IoRun) -> str | None:
     return None
 
 
-def _doubts(run: IoRun) -> Iterator[Doubt]:
+def doubts(run: IoRun) -> Iterator[Doubt]:
+    """Say what the steps of a run speak against; `cannot_be` finds figures that are none."""
     wrong = contradicts_itself(run)
     if wrong is not None:
         yield Doubt("times", wrong, EVERY)
@@ -137,8 +133,8 @@ def excludes_its_own(run: IoRun) -> bool:
 def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Sequence[float]) -> list[Doubt]:
     """Say where a source's own AU and samples/s, averaged over epochs, are not those of its step lists.
 
-    DLIO ends a block twice where a checkpoint follows it; the second call moves the end that its figures are reckoned with, but not the
-    one it saves. In an epoch shorter than a second that is a good part of it, and then no figure stands.
+    DLIO ends a block twice where a checkpoint follows it; the second call moves the end that its figures are reckoned with, not the one it
+    saves. In an epoch shorter than a second that is a good part, and no figure stands.
     """
     if not excludes_its_own(run):
         return []
@@ -147,7 +143,7 @@ def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Se
     counts = [len(values) for values in lines if isinstance(values, list)]
     if any(count != epochs for count in counts):
         return [Doubt("contradiction", f"{counts[0]} epochs are reported, and step lists of {epochs} are there")]
-    au, rate = (fmean(values) if _numbers(values) else None for values in lines)
+    au, rate = (fmean(values) if is_numbers(values) else None for values in lines)
     result = []
     if au is not None and not abs(au - fmean(au_per_epoch)) <= AGREES_PERCENT:
         result.append(f"AU was reported as {au:.2f} %, and the step lists give {fmean(au_per_epoch):.2f} %")
@@ -162,7 +158,8 @@ def contradictions(run: IoRun, au_per_epoch: Sequence[float], rate_per_epoch: Se
     return [Doubt("contradiction", "; ".join(result))] if result else []
 
 
-def _numbers(values: object) -> TypeGuard[list[float]]:
+def is_numbers(values: object) -> TypeGuard[list[float]]:
+    """Whether a source reported finite numbers, one at least."""
     return isinstance(values, list) and bool(values) and all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 
@@ -175,10 +172,7 @@ def _steps(count: int) -> str:
 
 
 def not_as_named(run: IoRun) -> str | None:
-    """Say what speaks against the state that was asked for; None where nothing does, or no state was.
-
-    What was not recorded speaks against nothing: `Cache` shows what was.
-    """
+    """Say what speaks against the state that was asked for; what was not recorded speaks against nothing."""
     return next(_against(run), None)
 
 
@@ -219,7 +213,7 @@ def _fetched(run: IoRun, state: str, number: int, ranks: Sequence[Epoch]) -> Ite
 
 
 def _went_through(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
-    """Bytes that all steps of an epoch need. Where they are not all of the data set, no more than was asked for: sizes of files differ."""
+    """Bytes that all steps of an epoch need; of a part of the data set, no more than was asked for: sizes of files differ."""
     files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
     if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
         return 0.0

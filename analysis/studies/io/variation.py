@@ -1,7 +1,7 @@
 """How much of what a response varies goes with which factor: a description, which pools all combinations as if they scattered alike.
 
-Sums of squares are of Type II: each term adjusted for all that do not contain it. Where the design is balanced they are the textbook's;
-where cells were lost they ask the question that makes sense (Langsrud 2003), and do not add up to the total.
+Sums of squares are of Type II: each term adjusted for all that do not contain it. Where cells were lost they ask the question that makes
+sense (Langsrud 2003), and do not add up to the total.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class VarianceSource:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The mean of `n` cells at one level of one factor, adjusted for blocks and what was lost, in the response's unit."""
+    """The mean of `n` cells at one level, adjusted for blocks and what was lost, in the response's unit."""
 
     factor: str
     level: str
@@ -57,7 +57,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The table, the means at levels, what cannot be estimated with the reason, and whether every combination has equally many cells."""
+    """The table, the means at levels, what cannot be estimated and why, and whether every combination has equally many cells."""
 
     rows: tuple[VarianceSource, ...]
     levels: tuple[Level, ...]
@@ -67,10 +67,7 @@ class Variation:
 
 
 def variation(seen: ObservedFactor) -> Variation:
-    """Allot the variation to factors and every two of them, blocks taken off.
-
-    Raises: NotComparable, where there is nothing to analyse: too few cells, or no scatter at all.
-    """
+    """Allot the variation to factors and every two of them, blocks taken off. Raises: NotComparable."""
     there, keys, blocks = seen.levels(), [row.levels for row in seen.rows], [row.block for row in seen.rows]
     if len(seen.points) < 2:
         raise NotComparable(f"nothing was varied: there is only {next(iter(seen.points))}.")
@@ -123,7 +120,7 @@ def variation(seen: ObservedFactor) -> Variation:
 def _error(  # noqa: PLR0913, PLR0917  # what a model is chosen by
     seen: ObservedFactor, base: Floats, mains: dict[Term, Floats], pairs: dict[Term, Floats], y: Floats, pure: tuple[float, int]
 ) -> tuple[dict[Term, Floats], float, int]:
-    """Choose the terms, and the error they stand beside: replicates where there are enough, else what the terms leave."""
+    """Choose the terms, and their error: replicates where there are enough, else what the terms leave."""
     if not mains:
         raise NotComparable("no factor stood at more than one level.")
     if pure[1] >= FEWEST_DF:
@@ -161,7 +158,7 @@ def _levels(seen: ObservedFactor, base: Floats, columns: Mapping[Term, Floats], 
 
 
 def _rss(columns: Sequence[Floats], y: Floats) -> tuple[float, int]:
-    """Residual sum of squares and degrees of freedom of columns that may depend on each other, the first of them constant."""
+    """Residual sum of squares and degrees of freedom of columns that may depend on each other, the first constant."""
     made = np.column_stack(columns)
     centred = y - y.mean()
     beta, _, rank, _ = np.linalg.lstsq(made, centred, rcond=DEPENDENT)
@@ -170,7 +167,7 @@ def _rss(columns: Sequence[Floats], y: Floats) -> tuple[float, int]:
 
 
 def _coded(labels: Sequence[Hashable], levels: Sequence[Hashable] = ()) -> Floats:
-    """Code L levels as L - 1 columns that sum to zero over them: the first is -1 in all, each other +1 in its own."""
+    """Code L levels as L - 1 columns that sum to zero over them."""
     levels = levels or list(dict.fromkeys(labels))
     rows = np.vstack([-np.ones(len(levels) - 1), np.eye(len(levels) - 1)])
     return rows[[levels.index(label) for label in labels]]

@@ -1,18 +1,16 @@
-"""DLIO is found, and what it reads is read in its own source; without it, what to do is said."""
+"""DLIO is found, what it reads is read in its own source, and it is told each of our parameters by its own key."""
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from fixtures.studies.io import dlio
-from fixtures.studies.io.dlio import SPELLINGS, NoDlio, find, keys_of
+from fixtures.studies.io import dlio, parameters
+from fixtures.studies.io.dlio import SPELLINGS, Installed, NoDlio, command, environment, find, keys_of, overrides
 from tests.io.dlio.recorded import LATER, RELEASE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # As LoadConfig is written in all trees, shortened.
 SOURCE = """
@@ -62,24 +60,15 @@ def test_its_keys_are_those_that_its_own_function_looks_for() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("keys", [RELEASE, LATER])
-def test_every_parameter_has_a_spelling_in_both_trees_that_are_known(keys: frozenset[str]) -> None:
-    assert all(any(one in keys for one in spelt) for spelt in SPELLINGS.values())
-
-
-def test_without_it_what_to_do_is_said() -> None:
+def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoDlio, match=r"^no program dlio_benchmark: install dlio-benchmark .* into DEEPTWEAK_DLIO\.$"):
         find()
-
-
-def test_a_path_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
     with pytest.raises(NoDlio, match=r"^DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no program"):
         find()
 
 
 def test_a_program_without_its_module_is_named(tmp_path: Path) -> None:
-    """The Python of these tests has no DLIO in its environment: it is not for that."""
     script(tmp_path / "python", f"#!/bin/sh\nexec '{sys.executable}' \"$@\"")
     program = script(tmp_path / "dlio_benchmark", f"#!{tmp_path}/python")
     with pytest.raises(NoDlio, match="no program mpirun"):
@@ -100,20 +89,16 @@ def test_a_program_that_is_no_python_is_named(tmp_path: Path, first: str, says: 
         find()
 
 
-def test_a_module_without_what_it_imports_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [(["mpi4py", "torch"], "its Python lacks mpi4py, torch"), ([], "which keys it reads cannot be found out")],
+)
+def test_one_that_lacks_something_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: list[str], says: str) -> None:
     """It is mostly installed without its dependencies, of which one names GPU libraries: some may have been forgotten."""
-    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": ["mpi4py", "tensorflow"]})
+    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "2.0.0", "missing": missing})
     script(tmp_path / "dlio_benchmark")
     script(tmp_path / "mpirun", "#!/bin/sh")
-    with pytest.raises(NoDlio, match="its Python lacks mpi4py, tensorflow"):
-        find()
-
-
-def test_a_tree_of_which_the_keys_cannot_be_found_out_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dlio, "_ask", lambda _: {"folder": str(tmp_path), "version": "9", "missing": []})
-    script(tmp_path / "dlio_benchmark")
-    script(tmp_path / "mpirun", "#!/bin/sh")
-    with pytest.raises(NoDlio, match="which keys it reads cannot be found out"):
+    with pytest.raises(NoDlio, match=says):
         find()
 
 
@@ -138,3 +123,87 @@ def test_the_one_that_is_installed_reads_what_we_tell_it(monkeypatch: pytest.Mon
     monkeypatch.undo()
     here = find()
     assert {here.key(*spelt) for spelt in SPELLINGS.values()} <= here.keys
+
+
+# What it is told.
+
+
+HERE = Installed(
+    Path("/opt/dlio_benchmark"), Path("/usr/bin/mpirun"), open_mpi=True, version="2.0.0", keys=RELEASE, workloads=frozenset({"unet3d_h100"})
+)
+THERE = dataclasses.replace(HERE, keys=LATER)
+
+
+def told(here: Installed, epochs: int = 1, steps: int | None = None, /, **given: str) -> dict[str, str]:
+    return overrides(here, parameters.complete({"engine": "dlio", **given}), epochs, steps, seed=7)
+
+
+@pytest.mark.parametrize("here", [HERE, THERE])
+def test_every_parameter_that_dlio_knows_is_given(here: Installed) -> None:
+    """But the bytes of one read, where the format's library reads as it likes."""
+    known = told(here, format="indexed_binary", checkpoint="on")
+    assert {here.key(*spelt) for spelt in SPELLINGS.values()} <= known.keys()
+
+
+def test_each_tree_is_told_in_its_own_spelling() -> None:
+    release, later = told(HERE, record_length_bytes="65536", checkpoint="on"), told(THERE, record_length_bytes="65536", checkpoint="on")
+    assert release["dataset.record_length"] == later["dataset.record_length_bytes"] == "65536"
+    assert release["checkpoint.model_size"] == later["model.model_size_bytes"] == "499153191"
+    assert not {key for key in release if key.endswith("_bytes")}
+    assert release.keys() <= RELEASE
+    assert later.keys() <= LATER
+
+
+def test_a_tree_that_reads_no_such_key_is_refused_before_it_runs() -> None:
+    """Else it would run something else without a word."""
+    here = dataclasses.replace(HERE, keys=RELEASE - {"dataset.record_length"})
+    with pytest.raises(NoDlio, match=r"reads no key dataset\.record_length_bytes or dataset\.record_length"):
+        told(here)
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "value"),
+    [
+        ({"prefetch_size": "8"}, "reader.prefetch_size", "8"),
+        ({}, "reader.prefetch_size", "0"),  # unset: torch's own factor of 2
+        ({"format": "tfrecord", "read_threads": "3"}, "reader.prefetch_size", "6"),  # TensorFlow's is of batches
+        ({"format": "tfrecord"}, "framework", "tensorflow"),
+        ({"format": "npy"}, "reader.data_loader", "pytorch"),
+        ({"file_shuffle": "off"}, "reader.file_shuffle", "off"),
+        ({"checkpoint": "on"}, "workflow.checkpoint", "True"),
+        ({"checkpoint": "on"}, "checkpoint.steps_between_checkpoints", "-1"),
+        ({"checkpoint": "on", "steps_between_checkpoints": "4"}, "checkpoint.steps_between_checkpoints", "4"),
+        ({"checkpoint": "on", "epochs": "4", "epochs_between_checkpoints": "2"}, "checkpoint.checkpoint_after_epoch", "2"),
+        ({}, "workflow.checkpoint", "False"),
+        ({}, "checkpoint.model_size", "10240"),  # it makes the tensors even where it writes none
+        ({}, "train.total_training_steps", "-1"),
+        ({}, "train.seed", "7"),
+        ({}, "workflow.evaluation", "False"),
+    ],
+)
+def test_what_it_would_do_otherwise_is_told(given: dict[str, str], key: str, value: str) -> None:
+    assert told(HERE, **given)[key] == value
+
+
+def test_so_many_steps_are_told_of_each_epoch() -> None:
+    known = told(HERE, 2, 5)
+    assert (known["train.epochs"], known["train.total_training_steps"]) == ("2", "5")
+
+
+def test_the_command_has_mpi_the_workload_and_one_folder_for_all_ranks() -> None:
+    params = parameters.complete({"engine": "dlio", "processes": "4"})
+    said = command(HERE, params, told(HERE, processes="4"))
+    assert said[:7] == ["/usr/bin/mpirun", "-np", "4", "--bind-to", "none", "--oversubscribe", "/opt/dlio_benchmark"]
+    assert said[7:9] == ["workload=unet3d_h100", "hydra.run.dir=output"]
+    assert {"++workload.output.folder=output", "++workload.dataset.data_folder=data"} <= set(said)
+    assert "workload=default" in command(dataclasses.replace(HERE, workloads=frozenset({"default"})), params, {})
+    other = command(dataclasses.replace(HERE, open_mpi=False), params, {})
+    assert other[:4] == ["/usr/bin/mpirun", "-np", "4", "/opt/dlio_benchmark"]
+
+
+def test_its_environment_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/ours")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    said = environment()
+    assert "PYTHONPATH" not in said
+    assert said["TZ"] == "UTC"

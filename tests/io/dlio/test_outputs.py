@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.studies.io.dlio_outputs import NoResult, read
+from fixtures.studies.io.dlio_outputs import read
+from fixtures.terms import Refused
 from tests.io.dlio.recorded import RECORDINGS
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def set_step(value: object) -> Callable[[Any], object]:
 )
 def test_what_is_missing_or_no_time_is_told_in_a_line(folder: Path, spoil: Callable[[Path], object], says: str) -> None:
     spoil(folder)
-    with pytest.raises(NoResult, match=says) as refused:
+    with pytest.raises(Refused, match=says) as refused:
         read(folder, 2, (6, 6))
     assert "\n" not in str(refused.value)
 
@@ -116,5 +117,5 @@ def test_what_the_summary_does_not_know_is_left_out_of_it(folder: Path) -> None:
 
 def test_a_clock_that_was_set_back_is_no_duration(folder: Path) -> None:
     changed(folder / "per_epoch_stats.json", lambda said: said["1"]["block1"].update(end="2026-11-22T00:15:20.000000"))
-    with pytest.raises(NoResult, match="the machine's clock was set meanwhile"):
+    with pytest.raises(Refused, match="the machine's clock was set meanwhile"):
         read(folder, 2, (6, 6))

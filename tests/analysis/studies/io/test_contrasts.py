@@ -72,7 +72,6 @@ def test_sentences(snapshot: SnapshotAssertion) -> None:
 
 
 def test_a_contrast_is_a_paired_t_on_log_ratios() -> None:
-    """Blocks that differ by 10 % cancel."""
     cells = {
         (one.run.overrides["format"], one.run.overrides["cache"], one.run.tweakset, one.run.block): one for one in map(judge, io_runs(MADE))
     }
@@ -87,17 +86,12 @@ def test_a_contrast_is_a_paired_t_on_log_ratios() -> None:
 
 
 def test_a_tweak_set_that_met_some_configurations_only_is_judged_where_it_was() -> None:
-    """Its analysis of variance is of these alone: stock elsewhere has nothing to stand beside."""
     runs = [run for run in io_runs(MADE) if run.tweakset != SMALL or run.overrides["format"] == "raw"]
     found = study("made.json", runs)
     with_sets = next(one for one in found.analyses if one.sets)
     assert [factor.name for factor in with_sets.observed.factors] == ["cache", "tweak set"]
     assert {one.factors for one in with_sets.findings if one.shown} >= {("tweak set",), ("cache", "tweak set")}
     assert {one.rest for one in found.contrasts.tweaks} == {"raw"}
-
-
-def test_one_block_beside_stock_is_no_contrast() -> None:
-    assert all(one.missing for one in found_in(blocks=1).tweaks)
 
 
 def test_values_that_are_copies_of_each_other_are_no_measurements() -> None:
@@ -108,7 +102,6 @@ def test_values_that_are_copies_of_each_other_are_no_measurements() -> None:
 
 
 def test_configurations_that_met_other_tweak_sets_are_analysed_apart() -> None:
-    """Read-ahead meets what reads, writeback the job that writes: neither is held against the other's stock."""
     writing = MadeIo(
         factors={"format": ("raw",), "cache": ("warm",), "checkpoint": ("on",)}, tweaksets=("stock", "writeback-eager"), blocks=6
     )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis.studies.io.dlio_folder import folders_under, runs_of
+from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.responses import judge
 from tests.dlio_like import Made, folder
 
@@ -59,27 +59,22 @@ def test_a_checkpoint_moves_the_end_that_dlio_reckons_with() -> None:
     judged = judge(recorded("2"))
     assert [doubt.kind for doubt in judged.doubts if "73.17 %" in doubt.reason] == ["degenerate"]
     assert judged.value("au_whole_percent") is None
-    assert [one.epoch for one in judged.run.checkpoints] == [1, 2]
+    assert len(judged.run.checkpoints) == 2
     assert "rank 0's stamps" in judged.run.notes[0]
 
 
-def test_a_generation_is_no_failed_run() -> None:
+def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
     """2.0.0 leaves neither a summary nor step lists of it, later ones a summary with bare NaN; both are known by their configuration."""
     (made,) = [run for run in read(RECORDED) if run.kind == "generation"]
     assert made.epochs == ()
     assert made.started_utc is not None
     assert made.dataset == {"folder": "/srv/study/data/unet3d", "format": "npz", "files": 24, "samples_per_file": 1}
-
-
-def test_generation_with_a_summary_full_of_nan(tmp_path: Path) -> None:
     folder(tmp_path, Made(generates=True))
     assert "NaN" in next(tmp_path.rglob("summary.json")).read_text()
-    (run,) = read(tmp_path)
-    assert (run.kind, run.epochs) == ("generation", ())
+    assert [(run.kind, run.epochs) for run in read(tmp_path)] == [("generation", ())]
 
 
 def test_a_made_folder_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
-    """Rank by rank and epoch by epoch, with the machine and the data set beside it."""
     folder(tmp_path, Made(loads=(0.5, *[0.05] * 19), cached_kb=2048))
     (run,) = read(tmp_path)
     assert [(one.number, one.rank) for one in run.epochs] == [(1, 0), (1, 1), (2, 0), (2, 1)]
@@ -114,7 +109,6 @@ def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
 
 
 def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
-    """DLIO 2.0.0 reads `record_length`; `record_length_bytes` beside it changes nothing and nobody is told."""
     copy = tmp_path / "1"
     shutil.copytree(RECORDED / "1", copy)
     config = copy / ".hydra" / "config.yaml"
@@ -153,16 +147,9 @@ def test_the_first_wait_of_a_block_after_a_checkpoint_is_put_back(tmp_path: Path
 FILES = ("summary.json", "0_output.json", "0_per_epoch_stats.json", ".hydra/config.yaml", ".hydra/overrides.yaml")
 
 
-def test_a_folder_without_results_has_none(tmp_path: Path) -> None:
-    (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "notes.json").write_text("{}")
-    assert folders_under(tmp_path) == []
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_is_done_to_a_file_it_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    """One edit anywhere in any file: a run comes out, or a line; never a traceback."""
     where = tmp_path / "any"
     shutil.rmtree(where, ignore_errors=True)
     path = folder(where, Made(processes=1, epochs=1, loads=(0.5, 0.1, 0.1)))
@@ -181,6 +168,7 @@ def test_whatever_is_done_to_a_file_it_is_read_or_refused(tmp_path: Path, data: 
 def test_environments_and_other_hidden_folders_are_not_searched(tmp_path: Path) -> None:
     folder(tmp_path / ".cache" / "old", Made())
     folder(tmp_path / "new", Made(after_s=60))
+    (tmp_path / "new" / "notes.json").write_text("{}")
     assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:01:00+00:00"]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from scipy import stats
 
 from analysis.__main__ import main
 from analysis.studies.io.dlio_published import is_published, rows_of
-from analysis.studies.io.dlio_study import STEADY, Excluded, dlio_study
+from analysis.studies.io.dlio_study import STEADY, Excluded, RunError, dlio_study, on_run_error, over_epochs, run_error
 from tests.dlio_like import Made, folder
 
 if TYPE_CHECKING:
@@ -53,7 +55,6 @@ def test_repeated_baselines_give_the_error_that_counts(tmp_path: Path) -> None:
 
 
 def test_runs_of_several_models_are_told_apart_in_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two models with the same folders below each: no two runs have one name, nor two comparisons one line."""
     for model in ("unet3d_h100", "resnet50_h100"):
         baselines(tmp_path / model, (0.030,))
         folder(tmp_path / model / "2_read_threads_8", EIGHT)
@@ -73,18 +74,13 @@ def test_runs_of_several_models_are_told_apart_in_every_row(tmp_path: Path, caps
 def test_a_published_row_without_raw_data_is_a_further_run(tmp_path: Path) -> None:
     """Its setting has one folder here; the table's own figure is another run of it, unless it is the very same one."""
     baselines(tmp_path, (0.030,))
-    au = dlio_study([tmp_path]).judged[0].run.reported["train_au_mean_percentage"]
+    reported = dlio_study([tmp_path]).judged[0].run.reported
+    au, mb = reported["train_au_mean_percentage"], reported["train_io_mean_MB_per_second"]
     assert isinstance(au, float)
     (tmp_path / "benchmark_results.csv").write_text(TABLE.format(au=au - 1, mb=50))
     error = dlio_study([tmp_path]).error[STEADY]
     assert error is not None
     assert error.sd == pytest.approx(1 / 2**0.5, abs=0.01)
-
-
-def test_a_published_row_of_raw_data_here_is_no_second_run(tmp_path: Path) -> None:
-    baselines(tmp_path, (0.030,))
-    reported = dlio_study([tmp_path]).judged[0].run.reported
-    au, mb = reported["train_au_mean_percentage"], reported["train_io_mean_MB_per_second"]
     (tmp_path / "benchmark_results.csv").write_text(TABLE.format(au=au, mb=mb))
     found = dlio_study([tmp_path])
     assert [row.id for row in found.raw] == ["2"]
@@ -111,6 +107,45 @@ def test_other_steps_can_be_left_out(tmp_path: Path) -> None:
     assert chosen.value("au_steady_percent") == pytest.approx(100 / 1.2)
     assert (usual.value("au_steady_percent") or 0) < 80
     assert not chosen.doubts
+
+
+def test_eta_squared_by_hand() -> None:
+    """1, 3 and 5, 7: means 2 and 6 around 4 are 16 of 20 between, 4 within; F = 16 / (4 / 2) = 8."""
+    found = over_epochs({"low": [1, 3], "high": [5, 7]})
+    assert found is not None
+    assert (found.f, found.eta2) == pytest.approx((8, 0.8))
+    assert (found.df_between, found.df_error) == (1, 2)
+
+
+@pytest.mark.parametrize("levels", [{}, {"one": [1.0, 2.0]}, {"a": [1.0], "b": [2.0]}, {"a": [1.0, 1.0], "b": [2.0, 2.0]}])
+def test_what_gives_no_f(levels: dict[str, list[float]]) -> None:
+    assert over_epochs(levels) is None
+
+
+def test_pairs_scatter_by_the_root_of_half_their_mean_squared_difference() -> None:
+    """Differences 1 and 3: root of (1 + 9) / 2 / 2 = 1.581 with one degree of freedom each."""
+    error = run_error({"one": [10.0, 11.0], "two": [20.0, 23.0], "alone": [5.0]})
+    assert error is not None
+    assert error.sd == pytest.approx(math.sqrt(2.5))
+    assert (error.df, error.settings) == (2, 2)
+    assert run_error({"one": [10.0], "two": [20.0]}) is None
+
+
+def test_f_on_repeated_runs() -> None:
+    """Means 2 and 6 of one run each: 8 between them over 2² of run error = 2, with the run error's degrees of freedom.
+
+    A mean of two runs counts twice: 2 and 6 around 10 / 3.
+    """
+    found = on_run_error([[2.0], [6.0]], RunError(2.0, 5, 5))
+    assert found is not None
+    assert found.f == pytest.approx(2)
+    assert (found.df_between, found.df_error) == (1, 5)
+    assert found.p == pytest.approx(float(stats.f.sf(2, 1, 5)))
+    several = on_run_error([[1.0, 3.0], [6.0]], RunError(2.0, 5, 5))
+    assert several is not None
+    assert several.f == pytest.approx((2 * (2 - 10 / 3) ** 2 + (6 - 10 / 3) ** 2) / 4)
+    assert on_run_error([[2.0]], RunError(2.0, 5, 5)) is None
+    assert on_run_error([[2.0], [6.0]], RunError(0.0, 5, 5)) is None
 
 
 @pytest.fixture
@@ -198,7 +233,6 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
 
 
 def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Figures with unit and label, null with its reason where refused; strict JSON though DLIO's own is none."""
     folder(tmp_path, Made(loads=(1.0, *[0.05] * 4)))
     assert main(["io", str(tmp_path), "--json", "--mlperf"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -14,8 +14,7 @@ from analysis.load import from_json
 from analysis.studies.io import validity
 from analysis.studies.io.dlio_answer import reversals
 from analysis.studies.io.dlio_study import dlio_study
-from analysis.studies.io.identity import identity, in_words, slept_in_words
-from analysis.studies.io.responses import NOMINAL, judge, judged_alike
+from analysis.studies.io.responses import NOMINAL, identity, in_words, judge, judged_alike, slept_in_words
 from analysis.studies.io.study import study
 from analysis.studies.io.validity import EVERY, OVERSLEPT, cannot_be
 from fixtures.studies.io import pagecache
@@ -172,7 +171,6 @@ def test_no_metric_of_a_cell_whose_cache_was_gone() -> None:
 
 
 def test_a_refused_figure_is_nowhere_in_what_programs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither as a value nor epoch by epoch."""
     saved = saved_io(replace(MADE, steps=10))
     changed(saved, "cache=warm")["epochs"][0]["resident_before"] = 0.1
     (tmp_path / "io.json").write_text(json.dumps(saved), encoding="utf-8")

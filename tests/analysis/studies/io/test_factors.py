@@ -1,4 +1,4 @@
-"""Which factor, how much, how sure: runs made with known effects, and runs made with none."""
+"""Which factor, how much, how sure: runs made with known effects, and with none, also where configurations scatter unequally."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.stats.adjust import holm
-from analysis.studies.io.configurations import configurations, mean_of
+from analysis.studies.io.configurations import mean_of
 from analysis.studies.io.effects import analysed
-from analysis.studies.io.factors import configuration, varied
+from analysis.studies.io.factors import varied
 from analysis.studies.io.responses import judge
 from analysis.studies.io.sentences import answers, reversals
 from analysis.studies.io.terms import IoResponse
 from tests.made_io import MadeIo, io_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from syrupy.assertion import SnapshotAssertion
 
     from analysis.studies.io.effects import Analysis, IoEffect
+    from analysis.studies.io.responses import JudgedResponse
 
 RATE = "samples_per_s_whole"
 FORMATS = {"raw": 0.0, "npy": 0.02, "png": -1.2}
@@ -134,13 +135,6 @@ def test_lost_cells_leave_the_effects_where_they_are_and_are_named() -> None:
     assert any("do not balance" in note for note in found.notes)
 
 
-def test_a_figure_that_is_refused_is_lost_with_its_reason() -> None:
-    """With four readers and 12 steps all is fetched in the first step, which is left out: those cells have no steady figure."""
-    found = analysis_of(replace(MADE, steps=14), "au_steady_percent")
-    assert any("read_threads 4" in note and "insufficient_steps" in note for note in found.notes)
-    assert ("read_threads",) not in {one.factors for one in found.findings}
-
-
 def test_one_factor_at_a_time_has_main_effects_and_says_that_it_cannot_tell_interactions() -> None:
     runs = [run for run in io_runs(MADE) if sum(run.overrides[name] != base for name, base in BASE.items()) <= 1]
     found = analysed([judge(run) for run in runs], RATE, sets=False)
@@ -161,44 +155,27 @@ def test_two_parameters_that_always_go_together_are_one_factor() -> None:
 
 
 def test_what_a_model_implies_is_no_factor_of_its_own() -> None:
-    """Batch and record length are the model's: only what was asked for by name was varied."""
     runs = [replace(run, model=name, batch_size=size) for name, size in (("unet3d", 7), ("resnet50", 400)) for run in io_runs(MadeIo())]
     assert [factor.name for factor in varied(runs).factors] == ["model", "format", "cache"]
 
 
-def test_epochs_of_a_run_are_no_replicates() -> None:
-    """Ten epochs a run that hardly differ: the interval of a configuration is as wide as its blocks are apart."""
-    made = MadeIo(factors={"cache": ("warm",)}, tweaksets=("stock",), blocks=5, epochs=10)
-    cells = [judge(run) for run in io_runs(made)]
-    (one,) = configurations(cells)
-    mean = one.responses[RATE]
-    values = [math.log(cell.value(RATE) or math.nan) for cell in cells]
-    t = np.exp(scipy.stats.t.interval(0.95, 4, np.mean(values), scipy.stats.sem(values)))
-    assert (mean.low, mean.high) == pytest.approx(tuple(t))
-    assert mean.runs == 5
-
-
 def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
-    """More readers push more of the waiting into the step that DLIO leaves out; over the epoch nothing changes."""
     made = replace(MADE, steps=60, first=lambda levels: 0.9 if levels["read_threads"] == 4 else 0.1)
     (line,) = reversals([analysis_of(made, name) for name in ("au_steady_percent", "au_whole_percent")])
     assert line == snapshot
 
 
-def test_a_configuration_is_named_by_what_sets_it_apart() -> None:
-    run = io_runs(MADE)[0]
-    assert configuration(run).split(" · ") == ["unet3d_h100", "1 process", "raw", "read_threads 1", "cold"]
-    assert configuration(run, ["model", "processes", "cache"]) == "raw · read_threads 1"
-
-
-@given(st.lists(st.one_of(st.none(), st.floats(0.1, 100)), min_size=1, max_size=8))
-def test_a_mean_is_of_what_there_is_and_says_what_is_missing(values: list[float | None]) -> None:
+@given(st.lists(st.one_of(st.none(), st.floats(0.5, 100)), min_size=1, max_size=8))
+def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_be(values: list[float | None]) -> None:
+    """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100. What is missing is said."""
     known = [one for one in values if one is not None]
-    mean = mean_of([IoResponse("x", "%", "", one, None if one is not None else "too few steps") for one in values])
-    assert mean.runs == len(known)
-    assert (mean.missing is None) == (len(known) == len(values))
-    assert mean.value == (pytest.approx(statistics.fmean(known)) if known else None)
-    assert (mean.low is None) == (len(known) < 2)
+    for name, middle, highest in ((RATE, scipy.stats.gmean, math.inf), ("au_whole_percent", statistics.fmean, 100)):
+        mean = mean_of([IoResponse(name, "", "", one, None if one is not None else "too few steps") for one in values])
+        assert mean.runs == len(known)
+        assert (mean.missing is None) == (len(known) == len(values))
+        assert mean.value == (pytest.approx(middle(known)) if known else None)
+        assert (mean.low is None) == (len(known) < 2)
+        assert mean.low is None or (0 <= mean.low <= (mean.value or 0) * (1 + 1e-9) and (mean.high or 0) <= highest + 1e-9)
 
 
 def test_levels_are_in_the_order_of_their_size_or_of_their_plainness() -> None:
@@ -218,3 +195,79 @@ def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named()
     assert [factor.name for factor in found.observed.factors] == ["format", "read_threads", "cache"]
     assert any("checkpoint on" in note for note in found.notes)
     assert [one.steps for one in found.findings] == [one.steps for one in analysis_of(MADE).findings]
+
+
+def bare(factors: Mapping[str, Sequence[object]], blocks: int) -> list[JudgedResponse]:
+    """Cells of a crossed design, whose figures come from `answered`."""
+    return [judge(run) for run in io_runs(MadeIo(factors=factors, tweaksets=("stock",), blocks=blocks, steps=3))]
+
+
+def answered(
+    cells: Sequence[JudgedResponse],
+    scatter: Callable[[Mapping[str, object]], float],
+    rng: np.random.Generator,
+    gain: Callable[[Mapping[str, object]], float] = lambda _levels: 0.0,
+) -> list[JudgedResponse]:
+    """Give cells samples/s out of thin air: blocks 10 % apart, each configuration with its own scatter."""
+    blocks = {block: rng.normal(0, 0.1) for block in dict.fromkeys(one.run.block for one in cells)}
+    logs = [blocks[one.run.block] + gain(one.run.overrides) + rng.normal(0, scatter(one.run.overrides)) for one in cells]
+    return [replace(one, responses={RATE: IoResponse(RATE, "samples/s", "", math.exp(log))}) for one, log in zip(cells, logs, strict=True)]
+
+
+SCATTER = {
+    "all alike": lambda _levels: 0.02,
+    "raw from a disk": lambda levels: 0.3 if levels == {"format": "raw", "cache": "cold"} else 0.02,
+    "raw": lambda levels: 0.3 if levels["format"] == "raw" else 0.02,
+    "cold": lambda levels: 0.3 if levels["cache"] == "cold" else 0.02,
+}
+
+
+@pytest.mark.parametrize("blocks", [3, 5])
+@pytest.mark.parametrize("scatter", SCATTER)
+def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scatter: str, blocks: int) -> None:
+    """However unequally configurations scatter. 60 designs: 5 % is 3, and 1 % of such simulations have more than 7.
+
+    On one error pooled over all, 19 % of designs named something where raw scatters by 0.3, and 21 % of intervals missed 0. Here that of
+    the step that is told misses in 5 % at most, though it was chosen among four; where there is but one step, in 5 %.
+    """
+    designs = 60
+    cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, blocks)
+    rng = np.random.default_rng(7)
+    found = [analysed(answered(cells, SCATTER[scatter], rng), RATE, sets=False).findings for _ in range(designs)]
+    assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(0.99, designs, 0.05)
+    low, high = scipy.stats.binom.interval(0.99, designs, 0.05)
+    missed = {
+        factors: sum(not one.clearest.low <= 0 <= one.clearest.high for each in found for one in each if one.factors == factors)
+        for factors in (("format",), ("cache",), ("format", "cache"))
+    }
+    assert low <= missed.pop(("cache",)) <= high
+    assert max(missed.values()) <= high
+
+
+def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_a_half_of_its_scatter() -> None:
+    """As docs/io_answers.md promises; and the interval holds its true size. 60 designs: 0.8 of them, within the binomial 99 % band."""
+    designs, size = 60, 3.5 * 0.02
+    cells = bare({"format": ("raw", "npy", "hdf5", "npz", "png"), "cache": ("cold", "warm")}, 5)
+    rng = np.random.default_rng(5)
+    found = [
+        next(one for one in analysed(made, RATE, sets=False).findings if one.factors == ("format",))
+        for made in (answered(cells, SCATTER["all alike"], rng, lambda levels: size * (levels["format"] == "png")) for _ in range(designs))
+    ]
+    low, high = scipy.stats.binom.interval(0.99, designs, 0.8)
+    assert low <= sum(one.shown for one in found) <= high
+    assert {one.clearest.name for one in found if one.shown} == {"raw → png"}
+    missed = sum(not one.steps[-1].low <= math.expm1(size) <= one.steps[-1].high for one in found)
+    assert missed <= scipy.stats.binom.ppf(0.99, designs, 0.05)
+
+
+def test_what_scatters_little_is_found_beside_what_scatters_much() -> None:
+    """A cold cache costs png a fifth, steady to 2 %, while raw from a disk scatters by 30 %: what is said of png is as sure as png is."""
+    cells = bare({"format": ("raw", "png"), "cache": ("cold", "warm")}, 5)
+    rng = np.random.default_rng(3)
+    costs = answered(cells, SCATTER["raw from a disk"], rng, lambda levels: -0.2 * (levels == {"format": "png", "cache": "cold"}))
+    one = next(one for one in analysed(costs, RATE, sets=False).findings if len(one.factors) > 1)
+    assert one.together is not None
+    widths = {step.name: step.high - step.low for step in one.together.steps}
+    inside = next(step for step in one.together.steps if step.name == "png")
+    assert 0 < inside.low < math.expm1(0.2) < inside.high
+    assert widths["raw"] > 4 * widths["png"]

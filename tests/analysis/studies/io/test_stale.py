@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from analysis.studies.io.dlio_published import PublishedRow
 from analysis.studies.io.dlio_study import dlio_study
 from analysis.studies.io.stale import stale_rows
@@ -31,7 +33,6 @@ def study(where: Path, *made: tuple[str, Made]) -> DlioStudy:
 
 
 def test_a_data_set_made_for_another_run_and_left_in_place(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """The generation for records of 4 MiB was kept; the run after it was to read 1 MiB and nothing was made for it."""
     found = study(
         tmp_path,
         ("2", Made()),
@@ -48,27 +49,22 @@ def test_a_data_set_made_for_another_run_and_left_in_place(tmp_path: Path, snaps
     assert (refused.responses["au_whole_percent"].why_missing or "").startswith("stale data")
 
 
-def test_data_made_anew_for_the_next_run_is_its_own(tmp_path: Path) -> None:
-    found = study(
-        tmp_path,
+HARMLESS = {
+    "made anew for the next run": (
         ("2_record_length_bytes_4194304", Made(after_s=0, generates=True, dataset=BIG)),
         ("2_record_length_bytes_4194304", Made(after_s=100, dataset=BIG, loads=SLOW)),
         ("2", Made(after_s=200, generates=True)),
         ("2", Made(after_s=300)),
-    )
-    assert found.stale == ()
+    ),
+    # Files of another format have other names: a run on npz after png was made reads its own.
+    "another format": (("2_format_png", Made(generates=True, dataset={"format": "png", **BIG})), ("2", Made(after_s=100))),
+    "more files": (("8", Made(generates=True, dataset={"num_files_train": 640})), ("2", Made(after_s=100))),
+}
 
 
-def test_another_format_lies_beside_and_does_no_harm(tmp_path: Path) -> None:
-    """Files of another format have other names: a run on npz after png was made reads its own."""
-    png = {"format": "png", **BIG}
-    found = study(tmp_path, ("2_format_png", Made(generates=True, dataset=png)), ("2", Made(after_s=100)))
-    assert found.stale == ()
-
-
-def test_more_files_than_a_run_reads_do_no_harm(tmp_path: Path) -> None:
-    found = study(tmp_path, ("8", Made(generates=True, dataset={"num_files_train": 640})), ("2", Made(after_s=100)))
-    assert found.stale == ()
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_does_no_harm(case: str, tmp_path: Path) -> None:
+    assert study(tmp_path, *HARMLESS[case]).stale == ()
 
 
 def suspects(where: Path, cached_gib: float, loads: tuple[float, ...] = SLOW) -> DlioStudy:
@@ -88,13 +84,12 @@ def test_throughput_and_a_page_cache_that_stood_still(tmp_path: Path) -> None:
     assert "0.9 GiB" in stale.evidence
 
 
-def test_a_page_cache_that_moved_clears_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cached_gib", "loads"), [(4.1, SLOW), (5.0, QUICK)])
+def test_a_page_cache_that_moved_or_a_throughput_of_its_own_kind_clears_it(
+    tmp_path: Path, cached_gib: float, loads: tuple[float, ...]
+) -> None:
     """Its own data were put back: Cached fell by about the difference, so the throughput may be the setting's own doing."""
-    assert suspects(tmp_path, 4.1).stale == ()
-
-
-def test_a_throughput_of_its_own_kind_clears_it(tmp_path: Path) -> None:
-    assert suspects(tmp_path, 5.0, QUICK).stale == ()
+    assert suspects(tmp_path, cached_gib, loads).stale == ()
 
 
 def rows(*rates: float) -> list[PublishedRow]:
@@ -111,6 +106,8 @@ def test_published_rows_after_one_that_changed_the_data() -> None:
     (stale,) = stale_rows(table, 2.0**20, {table[1]: 4 * 2.0**20})
     assert (stale.id, stale.ran_on, stale.origin) == ("4_checkpoint_False", "4_record_length_bytes_4194304", "line 4")
     assert "20.10 and 20.00" in stale.evidence
+    unordered = [replace(row, order=None) for row in table]
+    assert stale_rows(unordered, 2.0**20, {unordered[1]: 4 * 2.0**20}) == []
 
 
 def test_a_table_by_itself_is_judged_by_its_utilisation() -> None:
@@ -119,8 +116,3 @@ def test_a_table_by_itself_is_judged_by_its_utilisation() -> None:
     (stale,) = stale_rows(table, None, {table[1]: 4 * 2.0**20})
     assert stale.id == "4_checkpoint_False"
     assert all(figure in stale.evidence for figure in ("20.10", "20.00", "50.00"))
-
-
-def test_rows_whose_order_nobody_knows_are_not_judged() -> None:
-    table = [PublishedRow(one.line, one.model, one.processes, one.setting, one.au_percent, one.mb_per_s) for one in rows(100.0, 80.0, 20.0)]
-    assert stale_rows(table, 2.0**20, {table[1]: 4 * 2.0**20}) == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +12,13 @@ import pytest
 
 from fixtures.studies.io import dlio, dlio_engine, generate, parameters
 from fixtures.studies.io.dataset import Spec
+from fixtures.studies.io.parameters import PARAMETERS
+from fixtures.studies.io.workloads.io_train import _engine
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
 from fixtures.workloads._protocol import Asked, Done
 from tests.io.dlio.recorded import COPY, program
+from tests.sessions import HOUSE
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -216,3 +221,23 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
     assert sum(int(str(one["rchar_bytes"])) for one in ran.report["epochs"]) == pytest.approx(size, rel=0.1)
     assert float(str(ran.report["epochs"][0]["resident_before"])) <= 0.01
     assert float(str(ran.report["epochs"][0]["resident_after"])) >= 0.9
+
+
+@pytest.mark.parametrize("name", PARAMETERS["engine"].words)
+def test_every_engine_says_whether_it_can_run(name: str) -> None:
+    params = parameters.complete({"engine": name})
+    engine = _engine(params)
+    assert callable(engine.prepare)
+    reason = engine.unavailable_reason(params)
+    assert reason is None or reason
+
+
+def test_an_engine_is_asked_without_what_it_runs_on() -> None:
+    """`--plan` works, and quickly, where there is no torch."""
+    ask = (
+        "import sys; from fixtures.studies.io.workloads import io_train; "
+        "[io_train.unavailable_reason(io_train.variant({'engine': name})) for name in ('torch', 'dlio')]; "
+        "sys.exit(str(sorted({'torch', 'numpy', 'h5py'} & set(sys.modules))))"
+    )
+    done = subprocess.run((sys.executable, "-c", ask), cwd=HOUSE, capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,281 @@
+"""The page cache: what is in it, on a real disk by the real mincore; its state proven before an epoch and after; what was read."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fixtures.studies.io import pagecache
+from fixtures.studies.io.pagecache import BytesRead
+from fixtures.terms import Refused
+from tests.unlocked import without_locked_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUSE = Path(__file__).parents[2]
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """A folder beside this file: /tmp may lie in memory."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".residency-") as folder:
+        yield Path(folder)
+
+
+def file_of(path: Path, pages: int, and_bytes: int = 0) -> Path:
+    path.write_bytes(os.urandom(pages * PAGE + and_bytes))
+    return path
+
+
+def test_what_is_held_stays_whoever_wants_it_dropped(disk: Path) -> None:
+    paths = [file_of(disk / "a", 300), file_of(disk / "b", 20, and_bytes=7)]
+    pagecache.evict(paths)
+    with pagecache.held(paths) as locked:
+        pagecache.evict(paths)
+        assert locked
+        assert pagecache.resident(paths) == 1.0
+    pagecache.evict(paths)
+    assert pagecache.resident(paths) <= 0.01
+
+
+def test_what_cannot_be_held_is_no_error(disk: Path) -> None:
+    """An empty file has no page to map, so that all of it is held; who may lock no memory is told that nothing is locked."""
+    with pagecache.held([file_of(disk / "empty", 0), file_of(disk / "a", 3)]) as locked:
+        assert locked
+    program = (
+        "import sys; from pathlib import Path; from fixtures.studies.io import pagecache;"
+        "exec('with pagecache.held([Path(sys.argv[1])]) as locked: print(locked)')"
+    )
+    command = [sys.executable, "-c", program, str(disk / "a")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HOUSE, preexec_fn=without_locked_memory)
+    assert said.stdout == "False\n"
+
+
+def test_a_part_that_is_resident_is_counted_in_pages_not_in_files(disk: Path) -> None:
+    """30 of 30 + 270 pages: a tenth."""
+    small, large = file_of(disk / "small", 30), file_of(disk / "large", 270)
+    pagecache.evict([small, large])
+    pagecache.warm([small])
+    assert pagecache.resident([small, large]) == pytest.approx(0.1, abs=0.02)
+
+
+def test_looking_brings_nothing_in(disk: Path) -> None:
+    path = file_of(disk / "a", 64)
+    pagecache.evict([path])
+    assert [pagecache.resident([path]) for _ in range(5)] == [0.0] * 5
+
+
+def test_a_file_longer_than_one_window_is_seen_whole(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With windows of 16 pages, 40 pages and a byte are three: 16, 16 and 9 pages."""
+    monkeypatch.setattr(pagecache, "_WINDOW_BYTES", 16 * PAGE)
+    path = file_of(disk / "a", 40, and_bytes=1)
+    pagecache.warm([path])
+    assert pagecache.resident([path]) >= 0.95
+    pagecache.evict([path])
+    assert pagecache.resident([path]) <= 0.03
+
+
+def test_eviction_leaves_other_files_alone(disk: Path) -> None:
+    mine, other = file_of(disk / "mine", 50), file_of(disk / "other", 50)
+    pagecache.warm([other])
+    pagecache.evict([mine])
+    assert pagecache.resident([other]) >= 0.9
+
+
+@pytest.mark.parametrize("paths", [0, 1])
+def test_nothing_is_neither_resident_nor_missing(disk: Path, paths: int) -> None:
+    (disk / "empty").touch()
+    with pytest.raises(Refused, match="no file that holds a byte"):
+        pagecache.resident([disk / "empty"] * paths)
+
+
+@pytest.mark.needs("root")
+def test_who_would_be_told_nothing_is_told_so() -> None:
+    """Since 5.2 the kernel answers "all of it" to whoever neither owns a file nor may write it: a cold file would look warm."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = file_of(Path(folder) / "a", 8)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(Refused, match=r"only its owner, or who may write it, is told.*run as uid 0"):
+                pagecache.resident([path])
+        finally:
+            os.seteuid(0)
+
+
+# A state, brought about and proven.
+
+
+@pytest.fixture
+def files(disk: Path) -> list[Path]:
+    """Two of a megabyte."""
+    return [file_of(disk / name, 256) for name in "ab"]
+
+
+def test_files_are_made_cold_and_warm_and_left_alone(files: list[Path]) -> None:
+    """As mincore sees them, though just written and dirty; only evicting has a time."""
+    cold = pagecache.bring_about("cold", files)
+    assert cold.resident <= 0.01
+    assert cold.evicted_s is not None
+    assert pagecache.bring_about("as_found", files).resident == pytest.approx(cold.resident, abs=0.01)
+    assert pagecache.bring_about("warm", files) == pagecache.Found(1.0)
+    assert pagecache.bring_about("as_found", files) == pagecache.Found(1.0)
+
+
+@pytest.mark.parametrize(("state", "fraction"), [("cold", 0.011), ("warm", 0.989)])
+def test_a_state_that_does_not_come_about_is_refused_with_its_figure(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch, state: str, fraction: float
+) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(pagecache, "resident", lambda _: fraction)
+    monkeypatch.setattr(pagecache, "evict", lambda _: tried.append("cold"))
+    monkeypatch.setattr(pagecache, "warm", lambda _: tried.append("warm"))
+    with pytest.raises(Refused, match=rf"cache={state}: {fraction:.1%} of the data set is "):
+        pagecache.bring_about(state, files)
+    assert tried == [state] * 3
+
+
+def test_a_data_set_larger_than_memory_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = tmp_path / "huge"
+    huge.touch()
+    try:
+        with huge.open("wb") as file:
+            file.truncate(1 << 43)
+    except OSError:
+        pytest.skip("the file system of the folder for tests holds no file of 8 TB")
+    monkeypatch.setattr(pagecache, "resident", lambda _: 0.5)
+    monkeypatch.setattr(pagecache, "warm", lambda _: None)
+    with pytest.raises(Refused, match=r"It has 8.8e\+03 GB and [\d.e+]+ GB of memory are free: choose a smaller sample_scale"):
+        pagecache.bring_about("warm", [huge])
+
+
+def test_a_state_that_is_gone_is_brought_about_anew(files: list[Path]) -> None:
+    warm = pagecache.bring_about("warm", files)
+    pagecache.evict(files)
+    assert pagecache.still("warm", files, warm).resident >= 0.99
+    pagecache.evict(files)
+    assert pagecache.still("cold", files, pagecache.Found(0.5, 1.25)) == pagecache.Found(0.0, 1.25)
+
+
+GB, MB = 10**9, 10**6
+
+
+@pytest.mark.parametrize(
+    ("state", "read", "fetched", "kernel", "says"),
+    [
+        ("warm", GB, 10 * MB, {"counted": True}, ""),
+        (
+            "warm",
+            GB,
+            10 * MB + 1,
+            {"counted": True},
+            r"warm: epoch 2 read 1000\.0 MB of the data set, and 10\.0 MB .*; 1% may\. .*DAMON",
+        ),
+        # More than a hundredth of a small data set: libraries whose pages were dropped, each with what is read ahead of it.
+        ("warm", 10 * MB, MB, {"counted": True}, ""),
+        ("warm", 10 * MB, MB + 1, {"counted": True}, r"10\.0 MB of the data set, and 1\.0 MB came from storage"),
+        ("warm", 10 * MB, 64 * MB, {"counted": True, "locked": True}, ""),
+        ("warm", 10 * MB, 64 * MB + 1, {"counted": True, "locked": True}, r"10\.0 MB of the data set, and 64\.0 MB came from storage"),
+        ("cold", GB, 950 * MB, {"counted": True}, ""),
+        (
+            "cold",
+            GB,
+            950 * MB - 1,
+            {"counted": True},
+            r"cold: epoch 2 read 1000\.0 MB of .*, and 950\.0 MB came from storage; 95% must",
+        ),
+        ("cold", GB, 0, {"counted": True}, "and 0.0 MB came from storage"),
+        # Where the file system's reads are not counted, nothing fetched is nothing known.
+        ("cold", GB, 0, {"counted": False}, ""),
+        ("cold", GB, 1, {"counted": False}, "and 0.0 MB came from storage"),
+        ("as_found", GB, 0, {"counted": True}, ""),
+        ("as_found", GB, GB, {"counted": True}, ""),
+    ],
+)
+def test_an_epoch_that_fetched_what_its_state_does_not_imply_is_refused(
+    state: str, read: int, fetched: int, kernel: dict[str, bool], says: str
+) -> None:
+    refusal = ""
+    try:
+        pagecache.must_have_lasted(state, 2, read, fetched, **kernel)
+    except Refused as error:
+        refusal = str(error)
+    assert re.search(says, refusal) if says else not refusal
+
+
+# What was read, by the kernel's own counters.
+
+IO = "rchar: 3000\nwchar: 5\nsyscr: 7\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 0\ncancelled_write_bytes: 0\n"
+
+
+def test_a_process_has_what_its_file_says(tmp_path: Path) -> None:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/io").write_text(IO)
+    assert pagecache.by_process(tmp_path) == BytesRead(rchar=3000, read_bytes=4096)
+
+
+def test_a_kernel_that_does_not_account_says_nothing(tmp_path: Path) -> None:
+    nothing = pagecache.by_process(tmp_path)
+    assert nothing == BytesRead(None, None)
+    assert BytesRead(5, 5).since(nothing) == nothing.since(BytesRead(5, 5)) == nothing
+
+
+def test_a_child_counts_when_it_has_been_waited_for(tmp_path: Path) -> None:
+    """A million bytes read by another process are this one's afterwards: a rank's readers are counted that way."""
+    file = tmp_path / "million"
+    file.write_bytes(bytes(1_000_000))
+    before = pagecache.by_process()
+    if before.rchar is None:
+        pytest.skip("this kernel does not account I/O by process")
+    child = subprocess.Popen([sys.executable, "-S", "-c", f"open({str(file)!r}, 'rb', buffering=0).read(); input()"], stdin=subprocess.PIPE)
+    own = pagecache.by_process().since(before).rchar
+    assert own is not None
+    assert own < 1_000_000
+    child.communicate(b"\n")
+    both = pagecache.by_process().since(before).rchar
+    assert both is not None
+    assert both >= 1_000_000
+
+
+def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:
+    """A disk as sysfs shows it, or one with a partition, that the folder's file system lies on. Returns: its own directory."""
+    disk = sys_ / "devices/virtual/block/disk"
+    (disk / "queue").mkdir(parents=True)
+    (disk / "queue/read_ahead_kb").write_text("128\n")
+    (disk / "queue/scheduler").write_text("none [mq-deadline] kyber\n")
+    own = disk / "disk1" if partition else disk
+    own.mkdir(exist_ok=True)
+    if partition:
+        (own / "partition").write_text("1\n")
+    # Reads, merged, sectors read: the fields of Documentation/block/stat.rst.
+    (own / "stat").write_text("     100        3     2000       40        0        0        0        0        0       40       40\n")
+    number = folder.stat().st_dev
+    link = sys_ / f"dev/block/{os.major(number)}:{os.minor(number)}"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(own)
+    return own
+
+
+@pytest.mark.parametrize("partition", [False, True])
+def test_a_device_counts_sectors_of_512_bytes(tmp_path: Path, partition: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+    made_device(tmp_path / "sys", tmp_path, partition=partition)
+    assert pagecache.by_device(tmp_path, tmp_path / "sys") == 2000 * 512
+    assert pagecache.device_of(tmp_path, tmp_path / "sys") == {
+        "device": "disk1" if partition else "disk",
+        "device_read_ahead_kb": "128",
+        "device_scheduler": "none [mq-deadline] kyber",
+    }
+
+
+def test_what_lies_on_no_device_has_no_figure(tmp_path: Path) -> None:
+    assert pagecache.by_device(tmp_path, tmp_path / "sys") is None
+    assert pagecache.device_of(tmp_path, tmp_path / "sys") == {}
