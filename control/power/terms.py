@@ -6,8 +6,8 @@ A GPU is shared by N processes of one model. Process i may use `shares[i]` perce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from control.errors import Refused, one_line
 
@@ -59,21 +59,6 @@ class Platform:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What is to be run: a model under a cap. `schedule` has (from this iteration on, cap); a fixed cap is ((0, cap),).
-
-    Caps are in `cap_unit`: W, without watts CPU seconds per second.
-    """
-
-    id: int
-    gpu: str
-    model: str
-    dataset: str
-    schedule: tuple[tuple[int, float], ...]
-    cap_unit: str = WATTS
-
-
-@dataclass(frozen=True, slots=True)
 class Anchor:
     """What partitions give at the anchor clock, shape (partitions,): everything that does not depend on the clock.
 
@@ -84,6 +69,10 @@ class Anchor:
     mem_util_percent: Floats
     throughput_images_per_s: Floats
     dynamic_power_w: Floats
+
+    def column(self) -> Self:
+        """The same, and what a model added to it, in shape (partitions, 1), to stand against clocks."""
+        return replace(self, **{one.name: getattr(self, one.name)[:, None] for one in fields(self)})
 
 
 class Model(Protocol):

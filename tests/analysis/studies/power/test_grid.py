@@ -13,18 +13,18 @@ from tests.conftest import REFERENCE
 
 
 def test_the_grid_has_263_points_of_which_199_share_the_gpu_and_the_sweep_nine_that_fill_it() -> None:
-    points = catalog.anchor_points()
+    points = catalog.points("anchor")
     assert len(points) == len(set(points)) == 263
     assert sum(point.processes > 1 for point in points) == 199
     assert max(point.share_percent * point.processes for point in points) == 100
-    assert len(catalog.sweep_points()) == 9
-    assert {(point.share_percent, point.processes) for point in catalog.sweep_points()} == {(25, 4), (50, 2), (10, 10)}
+    assert len(catalog.points("sweep")) == 9
+    assert {(point.share_percent, point.processes) for point in catalog.points("sweep")} == {(25, 4), (50, 2), (10, 10)}
     assert catalog.OperatingPoint(25, 3, 16).partition == Partition((25.0,) * 3, (16,) * 3)
 
 
 def test_each_share_has_its_number_of_points() -> None:
     """E.g. 5 %: 11 numbers of processes × 4 batches."""
-    assert Counter(point.share_percent for point in catalog.anchor_points()) == {
+    assert Counter(point.share_percent for point in catalog.points("anchor")) == {
         5: 44,
         10: 36,
         15: 36,
@@ -40,4 +40,4 @@ def test_each_share_has_its_number_of_points() -> None:
 def test_it_is_the_originals_grid_in_its_order() -> None:
     rows = csv.DictReader((REFERENCE / "pctodl" / "profiling_grid.csv").read_text().splitlines())
     theirs = [catalog.OperatingPoint(int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])) for row in rows]
-    assert list(catalog.anchor_points()) == theirs
+    assert list(catalog.points("anchor")) == theirs
