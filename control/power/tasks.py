@@ -70,7 +70,7 @@ def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
     """Caps that can be. Raises: Unreadable."""
     begins = [number for number, _ in pairs]
     if not pairs or begins[0] != 0 or sorted(set(begins)) != begins or not all(0 < cap <= LARGEST for _, cap in pairs):
-        raise Unreadable(f"{where}: caps are above 0, up to {LARGEST:g}, each with the iteration it begins at: 0 at first, then higher ones.")
+        raise Unreadable(f"{where}: caps are above 0, up to {LARGEST:g}, each with the iteration it begins at, 0 first, then higher ones.")
     return tuple((number, float(cap)) for number, cap in pairs)
 
 

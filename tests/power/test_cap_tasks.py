@@ -73,7 +73,7 @@ def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str | None
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, cap_cpu_s_per_s: 1", "it needs one cap"),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: -5", "caps are above 0"),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: much", "a number, or for caps_"),
-        ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 100]]", "0 at first"),
+        ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 100]]", "0 first"),
         ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[0, 100], [0, 90]]", "then higher ones"),
         ("id: 1, gpu: A100, model: ../m, dataset: d, cap_w: 5", "the names `gpu`, `model` and `dataset`"),
         ("id: one, gpu: A100, model: m, dataset: d, cap_w: 5", "`id`, a whole number"),

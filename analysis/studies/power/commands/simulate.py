@@ -59,8 +59,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Say what came of it. Raises: Refused."""
-    from analysis.answer import of_parts  # noqa: PLC0415  # as below
-    from analysis.studies.power import simulation as study  # noqa: PLC0415  # numpy and scipy, which --help need not wait for
+    from analysis.answer import of_parts
+    from analysis.studies.power import simulation as study
 
     wanted = _wanted(args)
     result, copied = study.outcomes(wanted), study.copies(wanted)
@@ -68,11 +68,11 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _wanted(args: argparse.Namespace) -> SimulationPlan:
-    from analysis.studies.power import parameters  # noqa: PLC0415  # yaml
-    from analysis.studies.power.simulation import SimulationPlan  # noqa: PLC0415  # scipy
-    from control.power import algorithms  # noqa: PLC0415  # yaml
-    from control.power.plant import Mismatch  # noqa: PLC0415  # numpy
-    from control.power.tasks import SHIPPED  # noqa: PLC0415  # yaml
+    from analysis.studies.power import parameters
+    from analysis.studies.power.simulation import SimulationPlan
+    from control.power import algorithms
+    from control.power.plant import Mismatch
+    from control.power.tasks import SHIPPED
 
     names = tuple(args.algorithms.split(",")) if args.algorithms else algorithms.names()
     for name in names:
@@ -110,8 +110,8 @@ def _chosen(matrix: list[Task], text: str) -> list[Task]:
 
 def _known(wanted: list[Task], path: Path) -> tuple[Task, ...]:
     """The tasks of which there are parameters; what runs on any GPU, on each. Raises: Refused, where there are of none."""
-    from analysis.studies.power import parameters  # noqa: PLC0415  # numpy
-    from control.power.tasks import ANY  # noqa: PLC0415  # yaml
+    from analysis.studies.power import parameters
+    from control.power.tasks import ANY
 
     there = sorted({key[:2] for key in parameters.available(path)})
     result = tuple(replace(task, gpu=gpu) for task in wanted for model, gpu in there if model == task.model and task.gpu in {gpu, ANY})
