@@ -62,6 +62,7 @@ def platforms() -> dict[str, Platform]:
             searched_mem_mhz=tuple(map(float, one["searched_mem_mhz"])),
             anchor_mhz=float(one["anchor_mhz"]),
             tdp_w=float(one["tdp_w"]),
+            detect=tuple(one["detect"]),
         )
         for name, one in said["gpus"].items()
     }

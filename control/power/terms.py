@@ -48,7 +48,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A GPU's supported clocks, ascending, those of the memory that are searched (best first), and where its anchors were taken."""
+    """A GPU's supported clocks, ascending, those of the memory that are searched (best first), and where its anchors were taken.
+
+    Its name, as the driver says it, has one of the parts `detect`.
+    """
 
     name: str
     sm_mhz: tuple[float, ...]
@@ -56,6 +59,7 @@ class Platform:
     searched_mem_mhz: tuple[float, ...]
     anchor_mhz: float
     tdp_w: float
+    detect: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

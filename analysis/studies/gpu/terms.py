@@ -97,12 +97,11 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class CellTable:
-    """One statistic of each metric, by cell. `label` says whose it is: `peaks of 26 logs`, `mean.csv`; `known` whether we reckoned it."""
+    """One statistic of each metric, by cell. `label` says whose it is: `peaks of 26 logs`, `mean.csv`."""
 
     statistic: str
     label: str
     rows: Mapping[Size, Mapping[str, float]]
-    reckoned: bool = True
 
     def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
         """Answer both metrics of the cells that have both."""

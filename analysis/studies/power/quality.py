@@ -147,8 +147,7 @@ def _throughput(row: PartitionRow) -> float | None:
 def _power(row: PartitionRow) -> float | None:
     """Watts; without a sensor the CPU's activity, CPU seconds per second."""
     activity = row.extra.get("cpu_s_per_s")
-    known = row.power_max_w if row.power_max_w is not None else row.power_mean_w
-    return known if known is not None else activity if isinstance(activity, float) else None
+    return row.watts if row.watts is not None else activity if isinstance(activity, float) else None
 
 
 def _numbers(row: PartitionRow) -> list[float]:

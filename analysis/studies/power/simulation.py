@@ -47,9 +47,9 @@ TOLERATED = 1.02  # of the cap
 
 @dataclass(frozen=True, slots=True)
 class PlayedIteration:
-    """One iteration: settings as they were, readings of its window, and the part of it above the cap and above 1.02 of it.
+    """One iteration: settings as they were, readings of its window, and the part of it above 1.02 of the cap.
 
-    `true_above_102_share` is of the power itself, the others of the readings, which have the sensor's noise.
+    `true_above_102_share` is of the power itself, the other of the readings, which have the sensor's noise.
     """
 
     cap_w: float
@@ -58,7 +58,6 @@ class PlayedIteration:
     throughput_images_per_s: float
     power_mean_w: float
     power_max_w: float
-    above_share: float
     above_102_share: float
     true_above_102_share: float
 
@@ -88,7 +87,6 @@ def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteratio
         throughput_images_per_s=ran.throughput_images_per_s,
         power_mean_w=float(np.mean(ran.readings_w)),
         power_max_w=float(np.max(ran.readings_w)),
-        above_share=float(np.mean(ran.readings_w > cap_w)),
         above_102_share=float(np.mean(ran.readings_w > TOLERATED * cap_w)),
         true_above_102_share=float(np.mean(ran.true_w > TOLERATED * cap_w)),
     )
