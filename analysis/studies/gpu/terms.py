@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = "utilization_percent", "memory_utilization_percent", "memory_used_mib"
 GRACT, SMACT, SMOCC, TENSOR, DRAM = "gract", "smact", "smocc", "tensor", "dram"
-METRICS = (UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB, GRACT, SMACT, SMOCC, TENSOR, DRAM)
 SAID = {
     UTILIZATION: "utilisation",
     MEMORY_UTILIZATION: "memory utilisation",
@@ -33,6 +32,7 @@ SAID = {
     TENSOR: "tensor",
     DRAM: "DRAM",
 }
+METRICS = tuple(SAID)
 MEAN, MEDIAN, MAX, ACTIVE = "mean", "median", "max", "active"
 STATISTICS = (MEAN, MEDIAN, MAX, ACTIVE)
 
