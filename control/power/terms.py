@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 # What a cap is a cap on: the draw, or, where nothing measures that, CPU seconds per second. The latter is never called power.
 Unit = Literal["W", "cpu_s_per_s"]
 Speed = Literal["sm_mhz", "throttle"]
-WATTS, CPU_TIME = "W", "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
-SPOKEN = {CPU_TIME: "CPU s/s"}  # as pages write it, where that is not the unit's name
-NAMED = {WATTS: "w", CPU_TIME: "cpu_s_per_s"}  # the end of a field's name in documents and files of tasks: cap_w, cap_cpu_s_per_s
+WATTS: Unit = "W"
+CPU_TIME: Unit = "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
+SPOKEN: dict[str, str] = {CPU_TIME: "CPU s/s"}  # as pages write it, where that is not the unit's name
+NAMED: dict[str, str] = {
+    WATTS: "w",
+    CPU_TIME: "cpu_s_per_s",
+}  # how names of fields end in documents and files of tasks: cap_w
 MOST = 1e6  # MHz, W or images: what no device has, and a thousandth of it still fits into what a driver takes
 CLOCK, THROTTLE = "sm_mhz", "throttle"  # what sets the pace: the clock, MHz, or the duty, 0 to 1
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from control.power.tasks import Task, cap_at
 from fixtures import workloads
 from fixtures.studies.power import options, tasks
-from fixtures.studies.power.options import HOUSE
 from fixtures.studies.power.tasks import chosen, read, shipped
 from fixtures.terms import BadInput
+from tests.sessions import HOUSE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -85,15 +85,12 @@ def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
     violations: list[Violation] = []
     untested: dict[str, str] = {}
     for cell in cells:
-        for bound, values, limit in _each(cell, chip):
-            if values.size:
-                samples, runs = tested.get(bound, (0, 0))
-                tested[bound] = samples + values.size, runs + 1
-                violations += _broken(cell, bound, values, limit)
-        for bound, mean, limit in _with_duty(cell, chip):
-            samples, runs = tested.get(bound, (0, 0))
-            tested[bound] = samples + 1, runs + 1
-            violations += _broken(cell, bound, np.array([mean]), np.array([limit]), ROUNDING + DUTY_TOLERANCE)
+        for tolerance, each in ((ROUNDING, _each), (ROUNDING + DUTY_TOLERANCE, _with_duty)):
+            for bound, values, limit in each(cell, chip):
+                if values.size:
+                    samples, runs = tested.get(bound, (0, 0))
+                    tested[bound] = samples + values.size, runs + 1
+                    violations += _broken(cell, bound, values, limit, tolerance)
     if chip.sms is None:
         untested["SMACT ≤ min(b, SMs) / SMs"] = chip.missing or "how many SMs the GPU has is not known"
     elif not any("duty" in bound for bound in tested):
@@ -130,7 +127,7 @@ def _both(values: Samples, limit: Samples) -> tuple[Samples, Samples]:
     return values[there], limit[there]
 
 
-def _broken(cell: GridCell, bound: str, values: Samples, limit: Samples, tolerance: float = ROUNDING) -> Iterator[Violation]:
+def _broken(cell: GridCell, bound: str, values: Samples, limit: Samples, tolerance: float) -> Iterator[Violation]:
     over = values - limit
     count = int((over > tolerance + 1e-9).sum())
     if count:
@@ -139,7 +136,7 @@ def _broken(cell: GridCell, bound: str, values: Samples, limit: Samples, toleran
         yield Violation(cell.place, cell.size, bound, count, values.size, sign * float(values[worst]), sign * float(limit[worst]))
 
 
-def _with_duty(cell: GridCell, chip: Chip) -> Iterator[tuple[str, float, float]]:
+def _with_duty(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
     """Answer the mean of the active part beside the bound times the duty: of single samples the duty says nothing."""
     most, duty = limits(cell.size, chip), cell.work.duty
     if most is None or duty is None:
@@ -147,7 +144,7 @@ def _with_duty(cell: GridCell, chip: Chip) -> Iterator[tuple[str, float, float]]
     for metric, limit in ((SMACT, most.smact), (SMOCC, most.smocc)):
         mean = statistics(cell, metric).get(ACTIVE)
         if mean is not None:
-            yield f"mean {metric.upper()} ≤ the same × duty", mean, limit * duty
+            yield f"mean {metric.upper()} ≤ the same × duty", np.array([mean]), np.array([limit * duty])
 
 
 NEAR = 0.02

@@ -219,16 +219,6 @@ def test_what_did_not_fit_is_forgotten_with_all_that_is_as_large() -> None:
     assert [tried.has(one) for one in (FIRST, SECOND, small)] == [False, False, True]
 
 
-def test_another_partition_makes_the_level_less_certain_and_keeps_what_is_known_of_readings() -> None:
-    level = unknown(cap=200.0)
-    for _ in range(20):
-        level.learn(180.0, 190.0, 194.0)
-    noise, spread, sd = level.noise, level.spread, level.sd
-    level.another(1.02, 0.03)
-    assert (level.ratio, level.noise, level.spread) == (1.02, noise, spread)
-    assert level.sd == pytest.approx((sd**2 + 0.03**2) ** 0.5)
-
-
 # --- what is chosen
 
 
